@@ -377,7 +377,7 @@ class ControlLoop:
         return r if self.adaptation is None else r + self.adaptation.tau
 
     def _restart(self, measurement: Measurement) -> None:
-        self.gate.reset()
+        self.gate.reset(keeps_torque=measurement.stays)
         self.gaps.restart()
         self.disturbance.clear()
         self.wrench.reset()

@@ -18,11 +18,11 @@ from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.exceptions import InputError
 from arm_control.export.c_text import numbers
 from arm_control.export.exported_controller import ExportedController
-from arm_control.export.tick_rules import ENDLESS, LONGEST_BLIND_STEP
+from arm_control.export.tick_rules import ENDLESS, longest_blind_step
 from arm_control.gate.blind_brake import DOUBT, BlindBrake
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateState
 from arm_control.gate.gaps import GapWatch
-from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds
+from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds, is_wrong_alone
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference
@@ -67,7 +67,7 @@ class PythonController:
         self.tau = np.zeros(model.nv)
         self._law = CompiledOsc(model, controller.law)
         self._bounds, self._gaps = StateBounds(model), GapWatch(gate.max_missed)
-        self._blind = BlindBrake(model, self.gate, LONGEST_BLIND_STEP)
+        self._blind = BlindBrake(model, self.gate, longest_blind_step(gate, controller.period))
         self._hold, self._fading = Reference(Pose.identity()), np.zeros(model.nv)
         self._now, self._since, self._missed, self._is_first = 0.0, 0.0, 0, True
         self._usual_dt, self._timeless = controller.period, 0
@@ -107,12 +107,12 @@ class PythonController:
         if result != BELIEVED:
             self.brake(reason)
         if result not in (BELIEVED, RETURNED):
-            self._do_without(dt, DOUBT)
+            self._do_without(dt, 0.0 if is_wrong_alone(result) else DOUBT)
             return None
         self._gaps.max_missed = max_missed - self._missed
         if not self._is_first and (gap := self._gaps.fault(dt)):
             self.brake(gap)
-        self._blind.end()
+        self._blind.end(self._now)
         self._is_first, self._since, self._missed = False, 0.0, 0
         output = self._law.tick(q, v, self.reference or self._hold)
         if self.reference is not None:

@@ -24,10 +24,10 @@ from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.control.loop import FADED, FADING
 from arm_control.gate.blind_brake import (
     DOUBT,
-    IS_BLIND,
     N_NOTED,
     BlindMemory,
     Moments,
+    end_prediction,
     new_moments,
     note_moment,
     predict_state,
@@ -40,6 +40,7 @@ from arm_control.gate.state_bounds import (
     RETURNED,
     NewState,
     StateMemory,
+    is_wrong_alone,
     judge_state,
     new_memory,
     new_state,
@@ -58,11 +59,11 @@ from arm_control.gate.torque_rules import (
     begin_brake,
     believed_time,
     end_brake,
-    forget_hold,
     hold_torque,
     miss_command,
     new_gate_memory,
     pass_command,
+    torque_beside_weight,
 )
 from arm_control.model import RobotModel
 
@@ -76,8 +77,8 @@ CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, IS_DOUBTED, IS_CARRYING = 0, 1, 
 STATE_REFUSED, COMMAND_REFUSED, LIMITED, SATURATED, RATE_LIMITED = 6, 7, 8, 9, 10
 """Entries of ``counts``: what was done in this tick."""
 N_COUNTS = 11
-LONGEST_BLIND_STEP = 0.02
-"""Longest time for which one torque counts in a prediction [s]."""
+SPARE_PERIODS = 2
+"""Periods beyond ``max_missed`` for which one torque counts in a prediction."""
 DT, PERIOD, STATE_PERIOD, SINCE_STATE, MISSED_STATES, NOW = 0, 1, 2, 3, 4, 5
 """Entries of ``times``."""
 
@@ -234,7 +235,7 @@ def take_state(c: TickMemory, dt: float) -> bool:
         return False
     if result != BELIEVED:
         brake_for(c, IMPOSSIBLE_STATE)
-        c.counts[IS_DOUBTED] = 1
+        c.counts[IS_DOUBTED] = 0 if is_wrong_alone(result) else 1
         if result != RETURNED:
             return False
     if not is_first:
@@ -301,9 +302,7 @@ def take_period(c: TickMemory, dt: float) -> float:
 @procedure
 def answer_state(c: TickMemory, dt: float) -> None:
     """The torque in a state that is believed."""
-    if c.blind.counts[IS_BLIND] == 1:
-        c.blind.counts[IS_BLIND] = 0
-        forget_hold(c.gate)
+    end_prediction(c.blind, c.moments, c.gate, c.times[NOW])
     believed = take_period(c, dt)
     begin_torque(c)
     is_offered = c.counts[HAS_REFERENCE] == 1
@@ -344,9 +343,7 @@ def begin_motion(c: TickMemory) -> None:
     c.gate.counts[IS_RESUMING] = 0
     c.counts[IS_CARRYING] = 1
     for i in range(c.n):
-        c.fading[i] = c.gate.carried[i]
-        for k in range(c.n):
-            c.fading[i] += c.gate.M[c.n * i + k] * c.gate.spring[k]
+        c.fading[i] = torque_beside_weight(c.gate, i)
 
 
 @procedure
@@ -394,9 +391,14 @@ def answer_without_state(c: TickMemory, dt: float) -> None:
     if c.gate.counts[MODE] != BRAKING or not has_answered(c):
         return
     believed = take_period(c, dt)
-    predict_state(c.blind, c.moments, c.gate.tau, c.times[NOW], DOUBT if c.counts[IS_DOUBTED] == 1 else 0.0)
+    predict_state(c.blind, c.moments, c.gate, c.times[NOW], DOUBT if c.counts[IS_DOUBTED] == 1 else 0.0)
     run_law(c, c.blind.prediction.q, c.blind.prediction.v, believed)
     hold(c, believed)
+
+
+def longest_blind_step(gate: GateParameters, usual_dt: float) -> float:
+    """Return the longest time for which one torque counts in a prediction [s]: until missing states brake."""
+    return (gate.max_missed + SPARE_PERIODS) * usual_dt
 
 
 def new_tick_memory(
@@ -426,7 +428,9 @@ def new_tick_memory(
     law = LawMemory(run, limit, q, v, tau_0, dt, is_on, np.zeros(n * n), g, h, tau, tau_1, np.zeros(3), believable)
     prediction = new_prediction(n)
     counts = np.zeros(1, dtype=np.int64)
-    blind = BlindMemory(terms, lambda: predict(prediction), counts, np.zeros(1), prediction, LONGEST_BLIND_STEP)
+    longest_step = longest_blind_step(gate, usual_dt)
+    times, unknown = np.zeros(1), np.zeros(n)
+    blind = BlindMemory(terms, lambda: predict(prediction), counts, times, prediction, unknown, longest_step)
     return TickMemory(
         np.zeros(N_COUNTS, dtype=np.int64),
         np.zeros(6),

@@ -1,8 +1,8 @@
-"""Braking without states: on a prediction from the last ones that were believed.
+"""Braking without states, or with late ones: on a prediction from the last ones that were believed.
 
 The model says how the arm goes on (:mod:`arm_control.gate.state_prediction`), for at most a second; from then on the
 gate carries the weight of the arm. Once a state is found to be wrong, those of the last 25 ms are not trusted: they may
-have been wrong, too.
+have been wrong, too. A late state is brought up to date by the model before the arm is braked with it.
 
 The rules are procedures (:mod:`arm_control.compiler.procedure`).
 """
@@ -18,11 +18,14 @@ from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.gate.effort_gate import EffortGate, GateOutput
 from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, compiled_prediction, new_prediction
+from arm_control.gate.torque_rules import GateMemory, forget_hold, torque_beside_weight
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 
 DOUBT = 0.025
 """Age of states that are not trusted once one is found to be wrong [s]."""
+SHORT_BLIND = 0.02
+"""Time without states after which an arm that was held goes on being held there [s]."""
 LONGEST_BLIND = 1.0
 """Time after which a state is no longer predicted [s]."""
 N_MOMENTS = 32
@@ -73,6 +76,8 @@ class BlindMemory(NamedTuple):
         When it was predicted last [s].
     prediction : PredictedState
         The predicted state.
+    unknown : ndarray, shape (n,)
+        Part of the torque that carries what the model does not know [N m or N].
     longest_step : float
         Longest time for which one torque counts [s].
     """
@@ -82,6 +87,7 @@ class BlindMemory(NamedTuple):
     counts: Ints
     times: Floats
     prediction: PredictedState
+    unknown: Floats
     longest_step: float
 
 
@@ -108,14 +114,16 @@ def note_moment(moments: Moments, t: float, q: Floats, v: Floats, tau: Floats) -
 
 
 @procedure
-def predict_state(blind: BlindMemory, moments: Moments, tau: Floats, now: float, doubt: float) -> None:
-    """Predict the state now; ``tau`` is the last torque, states younger than ``doubt`` seconds are not trusted."""
+def predict_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: float, doubt: float) -> None:
+    """Predict the state now; states younger than ``doubt`` seconds are not trusted."""
+    for i in range(moments.n):
+        blind.unknown[i] = gate.carried[i]
     if blind.counts[IS_BLIND] == 0:
         blind.counts[IS_BLIND] = 1
         begin_prediction(blind, moments, now, doubt)
     elif now - moments.at[moments.counts[HEAD]] < LONGEST_BLIND:
         for i in range(moments.n):
-            blind.prediction.tau[i] = tau[i]
+            blind.prediction.tau[i] = gate.tau[i] - blind.unknown[i]
         go_on(blind, now - blind.times[0])
     else:
         for i in range(moments.n):
@@ -125,23 +133,56 @@ def predict_state(blind: BlindMemory, moments: Moments, tau: Floats, now: float,
 
 @procedure
 def begin_prediction(blind: BlindMemory, moments: Moments, now: float, doubt: float) -> None:
-    """Predict the state now from the newest one that is trusted, and the torque since then."""
-    n = moments.n
+    """Predict the state now from the newest one that is trusted."""
+    k = moment_before(moments, now - doubt)
+    for i in range(moments.n):
+        blind.prediction.q[i] = moments.q[k * moments.n + i]
+        blind.prediction.v[i] = moments.v[k * moments.n + i]
+    follow_moments(blind, moments, k, moments.at[k], now)
+
+
+@procedure
+def moment_before(moments: Moments, t: float) -> int:
+    """Return the newest state that is not younger than this, or the oldest one."""
     k = moments.counts[HEAD]
     n_before = 0
-    while n_before < moments.counts[N_NOTED] - 1 and moments.at[k] > now - doubt:
+    while n_before < moments.counts[N_NOTED] - 1 and moments.at[k] > t:
         k = (k + N_MOMENTS - 1) % N_MOMENTS
         n_before += 1
-    for i in range(n):
-        blind.prediction.q[i] = moments.q[k * n + i]
-        blind.prediction.v[i] = moments.v[k * n + i]
-    for _ in range(n_before + 1):
+    return k
+
+
+@procedure
+def follow_moments(blind: BlindMemory, moments: Moments, k: int, begin: float, now: float) -> None:
+    """Predict how the arm has moved from a time on, under the torque since the state ``k``."""
+    is_last = False
+    while not is_last:
+        is_last = k == moments.counts[HEAD]
         following = (k + 1) % N_MOMENTS
-        end = now if k == moments.counts[HEAD] else moments.at[following]
-        for i in range(n):
-            blind.prediction.tau[i] = moments.tau[k * n + i]
-        go_on(blind, end - moments.at[k])
+        end = now if is_last else moments.at[following]
+        for i in range(moments.n):
+            blind.prediction.tau[i] = moments.tau[k * moments.n + i] - blind.unknown[i]
+        go_on(blind, end - begin)
+        begin = end
         k = following
+
+
+@procedure
+def end_prediction(blind: BlindMemory, moments: Moments, gate: GateMemory, now: float) -> None:
+    """A state is measured again: unless only a few were missing, the arm is held where it comes to rest from now on."""
+    if blind.counts[IS_BLIND] == 1:
+        blind.counts[IS_BLIND] = 0
+        if now - moments.at[moments.counts[HEAD]] > SHORT_BLIND:
+            forget_hold(gate)
+
+
+@procedure
+def predict_late_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: float, lateness: float) -> None:
+    """Bring the state in ``prediction``, which is late by so many seconds, up to date; an arm at rest stays there."""
+    for i in range(moments.n):
+        blind.unknown[i] = torque_beside_weight(gate, i)
+    begin = now - lateness
+    follow_moments(blind, moments, moment_before(moments, begin), begin, now)
 
 
 @procedure
@@ -208,8 +249,8 @@ class BlindBrake:
         self._note = _compiled_note()(self._noted)
         prediction = new_prediction(model.nv)
         predict = compiled_prediction()(prediction)
-        counts = np.zeros(1, dtype=np.int64)
-        self._memory = BlindMemory(self._terms, predict, counts, np.zeros(1), prediction, longest_step)
+        counts, times, unknown = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(model.nv)
+        self._memory = BlindMemory(self._terms, predict, counts, times, prediction, unknown, longest_step)
         self.g = self.tau = np.zeros(model.nv)
 
     def _terms(self) -> float:
@@ -239,11 +280,27 @@ class BlindBrake:
         noted.t[0], noted.q[:], noted.v[:], noted.tau[:] = t, q, v, tau
         self._note()
 
-    def end(self) -> None:
-        """A state is measured again: the arm is held where it comes to rest from now on."""
+    def end(self, now: float) -> None:
+        """A state is measured again at this time of the steady clock [s]."""
         if self.is_blind:
-            self._memory.counts[IS_BLIND] = 0
-            self._gate.forget_hold()
+            end_prediction(self._memory, self.moments, self._gate.memory, now)
+
+    def up_to_date(self, q: Array, v: Array, now: float, lateness: float) -> tuple[Array, Array]:
+        """Return a late state as it is now, by the model; at least one state was noted.
+
+        Parameters
+        ----------
+        q, v : ndarray, shape (nv,)
+            The state [rad or m; rad/s or m/s].
+        now : float
+            Time of the steady clock [s].
+        lateness : float
+            Its delay [s].
+        """
+        predicted = self._memory.prediction
+        predicted.q[:], predicted.v[:] = q, v
+        predict_late_state(self._memory, self.moments, self._gate.memory, now, lateness)
+        return predicted.q.copy(), predicted.v.copy()
 
     def tick(self, now: float, dt: float, doubt: float = 0.0) -> GateOutput:
         """Return the torque of a gate that brakes; at least one state was noted.
@@ -258,7 +315,7 @@ class BlindBrake:
             Age of the states that are not trusted any more [s].
         """
         state = self._memory.prediction
-        predict_state(self._memory, self.moments, self.tau, now, doubt)
+        predict_state(self._memory, self.moments, self._gate.memory, now, doubt)
         terms = self._model.evaluate(state.q.copy(), state.v.copy())
         output = self._gate.tick(terms, dt)
         self.tau, self.g = output.tau, terms.g

@@ -418,13 +418,19 @@ class EffortGate:
     def lateness(self, lateness: float) -> None:
         self._memory.times[LATENESS] = lateness
 
-    def reset(self) -> None:
-        """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque."""
+    def reset(self, *, keeps_torque: bool = False) -> None:
+        """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque.
+
+        Parameters
+        ----------
+        keeps_torque : bool
+            Whether the arm goes on feeling the last torque, as one does that is where it was.
+        """
         self._command = self._rebased = None
         forget_hold(self._memory)
         self._rate.clear()
         if not self.is_braked:
-            self._tau = None
+            self._tau = self._tau if keeps_torque else None
             self.period = 0.0
             if self._floor is not None:
                 self._floor.restart()
@@ -445,9 +451,10 @@ class EffortGate:
         if other._tau is not None and set(names) == set(self._model.joint_names):
             self._tau = self._model.in_joint_order(names, other._tau)
 
-    def forget_hold(self) -> None:
-        """Hold a braked arm where it is measured to rest from now on."""
-        forget_hold(self._memory)
+    @property
+    def memory(self) -> GateMemory:
+        """What the rules work on."""
+        return self._memory
 
     def _show(self, reason: str) -> None:
         """Let everybody see the mode."""

@@ -11,12 +11,13 @@ A state (q, v) that comes a time dt after the state (q_0, v_0) is believed when,
 
 (1) and (2) bound a state by itself; (3) and (4) by the last state and the time between: positions do not jump, and
 velocities are what positions change by, over the last tenth of a second. (4) finds velocities that are not those of the
-positions; (5) finds states that are frozen, with new stamps, in a third of the time. The margins are wide: a state
-that is refused is a state that is missing; an arm that is pushed or overshoots, coarse encoders and filtered velocities
-stay inside them.
+positions; behind a gap of more than T its deviation is forgotten. (5) finds states that are frozen, with new stamps, in
+a third of the time. The margins are wide: a state that is refused is a state that is missing; an arm that is pushed or
+overshoots, coarse encoders and filtered velocities stay inside them.
 
-After a state that is not believed, all states are refused until 20 of them, over 0.1 s or more, have followed from each
-other by the same bounds: the arm is where they say, and the gate must brake.
+A state that violates (1) or (2) is wrong by itself, and says nothing of the next one. After one that violates another
+bound, all states are refused until 20 of them, over 0.1 s or more, have followed from each other by the same bounds:
+the arm is where they say, and the gate must brake.
 
     q, v, q_0, v_0       positions and velocities of joints, before      [rad, rad/s; m, m/s if prismatic]
     e, e_0               deviation of positions and velocities, before   [rad]
@@ -204,9 +205,16 @@ def violated_bound(ranges: StateRanges, last: KnownState, state: NewState, dt: f
             if abs(state.e[i]) - tolerance > 0.0:
                 return DISAGREES  # (4)
             has_changed = has_changed or q != last.q[i] or v != last.v[i]
+            state.e[i] = state.e[i] if dt <= MEMORY else 0.0
         speed = max(speed, abs(v))
     state.unchanged[0] = 0.0 if has_changed else last.unchanged[0] + dt
     return BELIEVED if speed * state.unchanged[0] <= FROZEN else IS_FROZEN  # (5)
+
+
+@procedure
+def is_wrong_alone(violation: int) -> bool:
+    """Whether a state is wrong by itself, so that those before and behind it may be right."""
+    return violation == OUTSIDE or violation == TOO_FAST  # noqa: PLR1714 - a procedure has no tuples
 
 
 @procedure
@@ -234,8 +242,10 @@ def judge_state(memory: StateMemory, state: NewState, dt: float, interval: float
             remember(memory.believed, state, n)
             memory.counts[IS_KNOWN] = 1
             return BELIEVED
-        memory.counts[VIOLATION] = violation
         memory.counts[JOINT] = state.joint[0]
+        if is_wrong_alone(violation):
+            return violation
+        memory.counts[VIOLATION] = violation
         memory.times[DEVIATED] = state.e[state.joint[0]]
         memory.counts[N_AGREEING] = 0
         follow_doubted(memory, state, interval)

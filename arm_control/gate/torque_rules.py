@@ -9,7 +9,7 @@ A gate is in one of three states:
 An arm that is braked or held gets the torque
 
     (1)  tau = g + c + M (-d v + d^2/4 (q_hold - q)),   d = min(brake_damping, D / lateness)
-    (2)  q_hold = q   where tau has been reached, and max |v| < max(v_rest, v_peak / 10) or that was 4 / d ago;
+    (2)  q_hold = q   where tau has been reached, and max |v| < max(v_rest, v_peak / 10) or that was 3 / d ago;
                       after 0.3 s at most, and at once where the arm has not moved
     (3)  tau_1 = tau_0 + nu (clamp(tau, -tau_max, tau_max) - tau_0),   nu = min(1, rate_limit dt / max |tau - tau_0|)
 
@@ -34,7 +34,7 @@ A tick counts for the rate limit with a time that is believed: 0.1 s at first, t
     M, g             mass matrix, gravity torque                           [kg m^2; N m]
     tau_0, tau_1     torque before, torque that is applied                 [N m]
     c                torque that is carried beside the weight              [N m]
-    lateness, D      delay of the states; 0.5                              [s; 1]
+    lateness, D      delay of the states; 1.5                              [s; 1]
     a_small          1                                                     [rad/s^2 or m/s^2]
 
 The rules are procedures (:mod:`arm_control.compiler.procedure`): a gate in Python calls them, an exported controller
@@ -59,11 +59,11 @@ AT_REST = 0.01
 """``v_rest``: largest joint speed of an arm that counts as being at rest [rad/s or m/s]."""
 SLOW = 0.1
 """Share of the peak speed below which the spring joins, (2)."""
-DAMPED = 4.0
+DAMPED = 3.0
 """Damping times the time in which it has stopped what it can stop, (2)."""
 LONGEST_DAMPING = 0.3
 """Time after which the spring joins at the latest, (2) [s]."""
-DELAYED_DAMPING = 0.5
+DELAYED_DAMPING = 1.5
 """``D``: largest product of damping and delay that is well damped, (1)."""
 RESUMING_ACCELERATION = 1.0
 """``a_small`` [rad/s^2 or m/s^2]: with the spring of (1) that is less than 0.02 rad/s."""
@@ -173,11 +173,19 @@ def end_brake(gate: GateMemory) -> None:
     gate.counts[IS_RESUMING] = 1
     gate.counts[MISSED] = 0
     for i in range(gate.n):
-        for k in range(gate.n):
-            gate.carried[i] += gate.M[gate.n * i + k] * gate.spring[k]
+        gate.carried[i] = torque_beside_weight(gate, i)
     for i in range(gate.n):
         gate.spring[i] = 0.0
         gate.hold[i] = gate.q[i]
+
+
+@procedure
+def torque_beside_weight(gate: GateMemory, i: int) -> float:
+    """Return the torque beside the weight that holds a joint: what is carried, and the spring's."""
+    tau = gate.carried[i]
+    for k in range(gate.n):
+        tau += gate.M[gate.n * i + k] * gate.spring[k]
+    return tau
 
 
 @procedure

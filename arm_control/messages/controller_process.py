@@ -17,7 +17,7 @@ from arm_control.control.controllers import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import DOUBT, BlindBrake, Moments
+from arm_control.gate.blind_brake import BlindBrake, Moments
 from arm_control.gate.effort_gate import GateState
 from arm_control.gate.state_bounds import StateMemory
 from arm_control.gate.state_prediction import is_at_rest
@@ -109,7 +109,8 @@ class ControllerProcess:
         self._last: TickResult | None = None
         self._missed = 0
         self._answered_ns = 0
-        self.blind = BlindBrake(model, loop.gate, max_age or SILENCE, moments)
+        self._silence = max_age or SILENCE
+        self.blind = BlindBrake(model, loop.gate, self._silence, moments)
 
     @property
     def may_take_model(self) -> bool:
@@ -157,45 +158,52 @@ class ControllerProcess:
         """
         gate = self.loop.gate
         reading = self.reader.read(message, info, is_braking=gate.state is GateState.BRAKING)
-        if isinstance(reading, Refused) and reading.is_stale and self._misses_too_many():
-            gate.brake(f"{self._missed + 1} states in a row were refused, the last one: {reading.error}")
+        if isinstance(reading, Refused) and reading.is_stale and (why := self._late_brake(reading, info)):
+            gate.brake(why)
             reading = self.reader.read(message, info, is_braking=True)  # a brake can use it
         if isinstance(reading, Refused):
-            return self.miss(nanoseconds(message.header.stamp), *reading[:3])
+            return self.miss(nanoseconds(message.header.stamp), reading)
         if isinstance(reading, Repeated):
             return self._repeat(reading)
+        if reading.age and self._last is not None:
+            now = info["received_timestamp"] / NANOSECONDS
+            q, v = self.blind.up_to_date(reading.q, reading.v, now, reading.age)
+            reading = reading._replace(q=q, v=v)
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
 
-    def miss(
-        self, stamp_ns: int, error: InputError, is_fault: bool = False, is_foreign: bool = False
-    ) -> ControllerAnswer:
+    def miss(self, stamp_ns: int, refused: Refused) -> ControllerAnswer:
         """Count a state that must not be used, and answer it where the controller brakes.
 
         Parameters
         ----------
         stamp_ns : int
             Its stamp [ns].
-        error : InputError
-            Why it must not be used.
-        is_fault : bool
-            Whether the measurement is wrong, so that an arm in motion must brake at once.
-        is_foreign : bool
-            Whether it is of another publisher: then it is no state that is missing.
+        refused : Refused
+            Why it must not be used; one of another publisher is no state that is missing.
         """
-        gate, last = self.loop.gate, self._last
-        if last is None:
+        gate, last, error = self.loop.gate, self._last, refused.error
+        if last is None or refused.is_foreign:
             return ControllerAnswer(refused=error)
-        self._missed += not is_foreign
-        if is_fault:
+        self._missed += 1
+        if refused.is_fault:
             gate.brake(str(error))
         if self._is_waited_for:
             return ControllerAnswer(Command(stamp_ns, last.gate.tau, braked_frame(str(error))), refused=error)
-        if self._missed >= gate.parameters.max_missed and not is_foreign:
+        if self._missed >= gate.parameters.max_missed:
             gate.brake(f"{self._missed} states in a row were refused, the last one: {error}")
         if not gate.is_braked:
             return ControllerAnswer(refused=error)
-        return ControllerAnswer(self._blind_command(stamp_ns, DOUBT if is_fault else 0.0), refused=error)
+        return ControllerAnswer(self._blind_command(stamp_ns, refused.doubt), refused=error)
+
+    def _late_brake(self, stale: Refused, info: dict[str, Any]) -> str:
+        """Why the gate must brake at a state that is only too old: nothing has come before, or too many; or empty."""
+        silence_ns = info["received_timestamp"] - self._answered_ns
+        if self._last is not None and silence_ns > self._silence * NANOSECONDS and not self._missed:
+            return f"no state for {silence_ns / 1e6:.0f} ms, then one that is {stale.error}"
+        if self._misses_too_many():
+            return f"{self._missed + 1} states in a row were refused, the last one: {stale.error}"
+        return ""
 
     def _misses_too_many(self) -> bool:
         """Whether one more state that must not be used makes the gate brake."""
@@ -214,7 +222,7 @@ class ControllerProcess:
         state, gate = result.measurement, result.gate
         if not self._is_waited_for:
             self._answered_ns = now_ns
-            self.blind.end()
+            self.blind.end(now_ns / NANOSECONDS)
             if is_noted:
                 self.blind.note(now_ns / NANOSECONDS, state.q, state.v, gate.tau)
         self._missed, self._last = 0, result
@@ -228,7 +236,7 @@ class ControllerProcess:
         gate = self.loop.gate
         if self._misses_too_many():
             seconds = reading.stamp_ns / NANOSECONDS
-            return self.miss(reading.stamp_ns, InputError(f"repeated: stamp {seconds:.3f} s"))
+            return self.miss(reading.stamp_ns, Refused(InputError(f"repeated: stamp {seconds:.3f} s")))
         self._missed += 1
         if gate.is_braked and not self._command.frame_id:
             marked = self._command._replace(frame_id=braked_frame(gate.reason))

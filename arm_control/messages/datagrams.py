@@ -47,7 +47,7 @@ from arm_control.messages.controller_process import ControllerAnswer, Controller
 from arm_control.messages.datagram_key import DatagramKey
 from arm_control.messages.datagram_socket import SILENCE, Sender
 from arm_control.messages.joint_state_bytes import Header, JointStateFields, Stamp
-from arm_control.messages.joint_states import TIME_WENT_BACK
+from arm_control.messages.joint_states import TIME_WENT_BACK, Refused
 from arm_control.messages.native_turns import AnsweredStates
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER
 from arm_control.model import RobotModel
@@ -102,6 +102,7 @@ class LastGate:
     ) -> None:
         self._loop, self._refuse, self._clock_ns = loop, refuse, clock_ns
         self._process = ControllerProcess(model, loop, loop.gate.parameters.max_age, clock_ns, moments)
+        self._heard_ns = 0
 
     def on_state(self, message: JointStateFields, stamp_ns: int) -> Torque | None:
         """Return the torque that answers a state; None while a state is refused and the gate does not brake.
@@ -117,13 +118,22 @@ class LastGate:
         if last is not None and stamp_ns == 0 < last.measurement.stamp_ns:
             self._loop.gate.brake(TIME_WENT_BACK)  # a gate that passes would start over from the weight, in one step
         now_ns = self._clock_ns()
-        info = {"source_timestamp": now_ns, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
+        self._look_for_gap(now_ns)
+        info = {"source_timestamp": None, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
         if last is not None and stamp_ns == last.measurement.stamp_ns:
             return self.miss(InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"), stamp_ns)
         answer = self._process.on_state(message, info)
         if answer.result is None:
             return self._torque_of(answer)
         return Torque(answer.result.gate.tau, answer.result.law.terms.g)
+
+    def _look_for_gap(self, now_ns: int) -> None:
+        """Brake where nothing has come for too long by the clock, whatever the stamps say."""
+        silence, heard_ns = (now_ns - self._heard_ns) / NANOSECONDS, self._heard_ns
+        self._heard_ns = now_ns
+        gaps = self._loop.gaps
+        if heard_ns and gaps.max_missed is not None and silence > gaps.max_missed * gaps.period > 0.0:
+            self._loop.gate.brake(f"no state for {silence * 1e3:.0f} ms")
 
     @property
     def last(self) -> TickResult | None:
@@ -139,6 +149,7 @@ class LastGate:
 
     def resume(self, answered: AnsweredStates) -> None:
         """Go on behind states that have been answered without Python."""
+        self._heard_ns = answered.heard_ns
         self._process.resume(answered.result, answered.states, answered.heard_ns)
 
     def miss(self, error: InputError, stamp_ns: int = 0) -> Torque | None:
@@ -151,7 +162,7 @@ class LastGate:
         stamp_ns : int
             Its stamp [ns].
         """
-        return self._torque_of(self._process.miss(stamp_ns, error))
+        return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
 
     def _torque_of(self, answer: ControllerAnswer) -> Torque | None:
         """The torque of a state that was refused."""

@@ -18,7 +18,7 @@ import numpy as np
 from arm_control.control.controllers import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import DOUBT, BlindBrake
+from arm_control.gate.blind_brake import BlindBrake
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.gate.gaps import GapWatch
 from arm_control.gate.state_prediction import is_at_rest
@@ -147,7 +147,7 @@ class GateProcess:
         if isinstance(reading, Refused):
             self._refuse("joint_states", reading.error)
             if reading.is_fault and self._last is not None:
-                return self._brake_blindly(str(reading.error), DOUBT)
+                return self._brake_blindly(str(reading.error), reading.doubt)
             return []
         if isinstance(reading, Repeated):
             return self._repeated()
@@ -166,6 +166,9 @@ class GateProcess:
         answers: Answers = []
         if self.gate.is_braked:  # no command is waited for
             self.gate.lateness = reading.age
+            if reading.age:
+                q, v = self._blind.up_to_date(reading.q, reading.v, self._seen_at, reading.age)
+                self._open = self._last = reading = reading._replace(q=q, v=v)
             answers = [self._tick(reading)]
         elif before is not None and not self._lock_step:
             answers = [self._tick(before)]
@@ -190,6 +193,8 @@ class GateProcess:
             self._lock.check(info)
             if self._last is None or 0 < stamp_ns - self._last.stamp_ns <= round(period * NANOSECONDS):
                 self._early = (message, info)
+            elif stamp_ns < self._accepted_ns and not self._lock_step:  # a brake that old has been ended since
+                raise InputError(OUT_OF_ORDER)
             elif reason := brake_reason(message):
                 self._lock.take(info)
                 self._refuse_brake(reason)
@@ -234,7 +239,7 @@ class GateProcess:
     def _see(self, state: Measurement) -> None:
         self._seen_at = self._clock()
         self._period = state.dt or self._period
-        self._blind.end()
+        self._blind.end(self._seen_at)
 
     def _tick(self, state: Measurement) -> GateAnswer:
         """Answer a state: with the offered command, or without one."""

@@ -13,7 +13,16 @@ import numpy.typing as npt
 from arm_control.control.controllers import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds, StateMemory, copy_memory
+from arm_control.gate.blind_brake import DOUBT
+from arm_control.gate.state_bounds import (
+    BELIEVED,
+    DEVIATION,
+    RETURNED,
+    StateBounds,
+    StateMemory,
+    copy_memory,
+    is_wrong_alone,
+)
 from arm_control.maths.poses import Array
 from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
 from arm_control.model import RobotModel
@@ -46,12 +55,15 @@ class Refused(NamedTuple):
         Whether it is of another publisher.
     is_stale : bool
         Whether it is only too old: a brake can use it.
+    doubt : float
+        Age of the states before that are not trusted any more [s].
     """
 
     error: InputError
     is_fault: bool = False
     is_foreign: bool = False
     is_stale: bool = False
+    doubt: float = 0.0
 
 
 Reading = Measurement | Repeated | Refused
@@ -115,7 +127,7 @@ class JointStateReader:
         message : JointState
             The message; its fields are read by name.
         info : dict
-            Time stamps of the middleware [ns].
+            Time stamps of the middleware [ns]; that of the source may be None: unknown.
         is_braking : bool
             Whether the arm is braked: then a state is used however old it looks.
         """
@@ -155,7 +167,7 @@ class JointStateReader:
                 interval, self._judged_ns = (stamp_ns - self._judged_ns) / NANOSECONDS, stamp_ns
                 result, reason = self._bounds.judge(q, v_raw, dt, interval)
                 if result not in (BELIEVED, RETURNED):
-                    return Refused(InputError(reason), is_fault=True)
+                    return Refused(InputError(reason), is_fault=True, doubt=0.0 if is_wrong_alone(result) else DOUBT)
                 fault = f"the state has jumped ({reason})" if result == RETURNED else fault
                 self._owner, self._heard_ns = gid, info["received_timestamp"]
                 if is_restart or self._heard_ns - stamp_ns < self._least_delay_ns:
@@ -164,7 +176,8 @@ class JointStateReader:
         except InputError as error:
             return Refused(error)
         self._older = 0
-        self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault, age)
+        stays = is_restart and last is not None and self._max_age > 0.0 and bool(np.abs(q - last.q).max() <= DEVIATION)
+        self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault, age, stays)
         return self._last
 
     def _age(self, info: dict[str, Any], stamp_ns: int) -> float:
@@ -172,8 +185,10 @@ class JointStateReader:
 
         The clocks of two machines may differ; states that come as regularly as before are not late.
         """
-        age_ns = self._clock_ns() - info["source_timestamp"] if self._max_age else 0
-        return max(0.0, min(age_ns, self._heard_ns - stamp_ns - self._least_delay_ns) / NANOSECONDS)
+        if not self._max_age:
+            return 0.0
+        late_ns, written_ns = self._heard_ns - stamp_ns - self._least_delay_ns, info["source_timestamp"]
+        return max(0.0, (late_ns if written_ns is None else min(self._clock_ns() - written_ns, late_ns)) / NANOSECONDS)
 
     @property
     def bounds(self) -> StateBounds | None:
@@ -279,6 +294,8 @@ def refuse_stale(info: dict[str, Any], max_age: float, now_ns: int) -> None:
 
 def _stale(info: dict[str, Any], max_age: float, now_ns: int) -> str:
     """Say that a message is too old; empty when it is not."""
+    if info["source_timestamp"] is None:
+        return ""
     age = (now_ns - info["source_timestamp"]) / NANOSECONDS
     is_old = max_age and age > max_age
     return f"stale: written {age * 1e3:.1f} ms ago, allowed {max_age * 1e3:.1f} ms" if is_old else ""

@@ -80,8 +80,8 @@ def network_of(datagrams: socket.socket, waker: int) -> Network:
         waker,
         words,
         int(words[-1]),
-        _new_datagram(),
-        _new_datagram(),
+        new_datagram(),
+        new_datagram(),
         np.zeros(1, dtype=np.int64),
     )
 
@@ -184,7 +184,7 @@ class NativeDatagrams:
         step.general.inputs[:] = step.regular.inputs
         self._turns.hand_over(last, process.bounds.memory, process.heard_ns)
         self._loop.orders[UNTIL_NS] = until_ns
-        self._loop.owner[:] = np.frombuffer(_address(process.owner), dtype=np.int64)
+        self._loop.owner[:] = np.frombuffer(address_of_sender(process.owner), dtype=np.int64)
         return True
 
 
@@ -207,7 +207,8 @@ def why_not_native(kernels: Sequence[Kernel]) -> str:
     return "" if all(kernel.address for kernel in kernels) else "no machine code can be made"
 
 
-def _new_datagram() -> Datagram:
+def new_datagram() -> Datagram:
+    """Return memory for a datagram."""
     sizes = LARGEST // WORD, 1, ADDRESS_SIZE // WORD, 1
     return Datagram(*(np.zeros(size, dtype=np.int64) for size in sizes))
 
@@ -219,6 +220,6 @@ def _content(datagram: Datagram) -> tuple[bytes, Sender]:
     return datagram.words.view(np.uint8)[: int(datagram.size[0])].tobytes(), sender
 
 
-def _address(sender: Sender) -> bytes:
+def address_of_sender(sender: Sender) -> bytes:
     """The same of a sender, for the C library."""
     return ADDRESS.pack(socket.AF_INET, sender[1].to_bytes(2, "big"), socket.inet_aton(sender[0]))

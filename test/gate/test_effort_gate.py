@@ -16,6 +16,7 @@ from arm_control import urdf_path
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.gate.inertia_floor import InertiaFloor
+from arm_control.gate.torque_rules import forget_hold
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -602,7 +603,7 @@ def test_a_gate_that_forgets_its_place_holds_where_the_arm_rests_next(ur5: Robot
     gate, t = EffortGate(ur5, FAST), terms(ur5, HOME + 0.1)
     gate.brake("test")
     gate.tick(terms(ur5), MS)
-    gate.forget_hold()
+    forget_hold(gate.memory)
     np.testing.assert_allclose(gate.tick(t, MS).tau, t.g, rtol=0, atol=1e-9)
 
 

@@ -22,8 +22,12 @@ from arm_control.control.native.native_state import (
     ACCEPTED,
     COUNT,
     HEARD_NS,
+    MISSING_STATES,
     MONOTONIC,
     OTHER_TIME,
+    PERIOD,
+    SECOND,
+    AnsweredMemory,
     SystemClock,
     check_state,
     clock_ns,
@@ -222,6 +226,8 @@ def answer(loop: DatagramLoop) -> int:
     state = datagram_at(loop.network, loop.network.n_taken[0] - 1)
     heard_ns = clock_ns(loop.network.clock, MONOTONIC)
     reason = read_numbers(step, state)
+    if reason == ACCEPTED and is_silent(step.memory, heard_ns):
+        reason = MISSING_STATES
     if reason == ACCEPTED and state.words[STAMP] >= loop.orders[UNTIL_NS]:
         reason = EXPIRED
     if reason == ACCEPTED:
@@ -232,6 +238,12 @@ def answer(loop: DatagramLoop) -> int:
         return reason
     finish_step(step, heard_ns)
     return ANSWERED
+
+
+@procedure
+def is_silent(memory: AnsweredMemory, heard_ns: int) -> bool:
+    """Whether nothing has come for too long by the clock, whatever the stamps say."""
+    return (heard_ns - memory.whole[HEARD_NS]) / SECOND > memory.max_missed * memory.times[PERIOD]
 
 
 @procedure

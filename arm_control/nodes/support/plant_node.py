@@ -185,7 +185,9 @@ class PlantNode(ArmNode[P_co]):
             return
         age = (self.stamp_ns - stamp_ns) / NANOSECONDS
         repeated = stamp_ns <= self._accepted_ns
-        if reason := brake_reason(message):
+        if (reason := brake_reason(message)) and stamp_ns < self._accepted_ns:
+            self.rejections.add("joint_commands", InputError(OUT_OF_ORDER))  # a brake that old has been ended since
+        elif reason:
             self._on_braked_controller(reason, info)
         elif self._accept(self._lock, "joint_commands", message.name, message.effort, age, info, repeated):
             self._accepted_ns = stamp_ns
