@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from arm_control.core.files import urdf_path
 from arm_control.core.time import NANOSECONDS
 from arm_control.faults.chain import Chain
-from arm_control.faults.chain_setup import OTHER, Delivery, Interference, Plant, braked
+from arm_control.faults.chain_setup import OTHER, Delivery, Interference, braked
 from arm_control.faults.interferences import (
     MS_NS,
     Edit,
@@ -52,6 +52,18 @@ LIMITED = "is limited"
 """The torque must stay within the limits of effort and rate."""
 HOUR_NS = 3600 * NANOSECONDS
 
+WITH_COMMANDS = ("gate", "simulator")
+"""Arrangements in which commands are messages."""
+WITH_MESSAGES = ("controller", "gate", "simulator", "native")
+"""Arrangements in which a state is a ``JointState``, with names."""
+WITH_STAMPS = (*WITH_MESSAGES, "serve", "serve-native")
+"""Arrangements in which a state has a stamp; the driver of an exported controller hands over no old states."""
+EVERYWHERE = (*WITH_STAMPS, "exported")
+WITH_LOOKS = ("gate", "simulator", "exported")
+"""Arrangements in which something happens also while nothing comes."""
+OF_NODES = ("controller", "gate", "simulator")
+"""Arrangements of nodes whose arm can be another one."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -73,12 +85,12 @@ class Fault:
         Where it can happen.
     period : float
         Time between two states from the onset on [s].
-    plant : Plant
-        How the arm differs from its model.
     n_right : int
         Messages from the onset on that are right all the same.
-    unservable : str
-        Why no software can serve it; empty when it can.
+    latest_brake : float
+        Time in which a braking torque must come, where that is longer than usual [s].
+    are_states_lost : bool
+        Whether no state can be used from then on, where they are needed: the arm is braked on a prediction.
     """
 
     name: str
@@ -87,11 +99,11 @@ class Fault:
     states: Callable[[], Interference] | None = None
     commands: Callable[[], Interference] | None = None
     events: tuple[tuple[float, Callable[[Chain], None]], ...] = ()
-    arrangements: tuple[str, ...] = ("simulator", "hardware")
+    arrangements: tuple[str, ...] = EVERYWHERE
     period: float = 1e-3
-    plant: Plant = field(default_factory=Plant)
     n_right: int = 0
-    unservable: str = ""
+    latest_brake: float = 0.0
+    are_states_lost: bool = False
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -99,12 +111,12 @@ class Fault:
 
 def disable(chain: Chain) -> None:
     """Brake by hand."""
-    chain.gate.brake("disabled")
+    chain.arrangement.brake("disabled")
 
 
 def kill_controller(chain: Chain) -> None:
     """End the controller's process."""
-    chain.is_controller_running = False
+    chain.arrangement.end_controller()
 
 
 def send_zero_stamp(chain: Chain) -> None:
@@ -136,22 +148,22 @@ def _heavier(mass: re.Match[str]) -> str:
 
 
 @cache
-def other_model(name: str) -> RobotModel:
-    """Return an arm that is not the one that is there: ``newline``, ``heavy``, ``exchanged`` or ``panda``."""
-    text = urdf_path("ur5").read_text()
+def other_model(robot: str, name: str) -> RobotModel:
+    """Return an arm that is not the one that is there: ``newline``, ``heavy``, ``exchanged`` or ``other``."""
+    text = urdf_path(robot).read_text()
     if name == "newline":
         return RobotModel.from_urdf(f"{text}\n")
     if name == "heavy":
         return RobotModel.from_urdf(re.sub(r'mass value="([\d.]+)"', _heavier, text))
     if name == "exchanged":
-        a, b, there = "shoulder_lift_joint", "elbow_joint", "another_joint"
-        return RobotModel.from_urdf(text.replace(a, there).replace(b, a).replace(there, b))
-    return RobotModel.from_urdf(urdf_path(name))
+        a, b = RobotModel.from_urdf(urdf_path(robot)).joint_names[1:3]
+        return RobotModel.from_urdf(text.replace(a, "another_joint").replace(b, a).replace("another_joint", b))
+    return RobotModel.from_urdf(urdf_path("planar2"))
 
 
 def publish_model(name: str, chain: Chain) -> None:
     """Publish another ``robot_description``."""
-    chain.publish_model(other_model(name))
+    chain.arrangement.publish_model(other_model(chain.setup.robot, name))
 
 
 # -- the list --------------------------------------------------------------------------------------
@@ -169,28 +181,45 @@ def _of_time() -> Iterable[Fault]:
     for topic in FIELDS:
         one = topic.removesuffix("s")
         make = partial(_fault, topic)
+        stamps = partial(make, arrangements=WITH_STAMPS) if topic == "states" else make
+        lost_for_good: dict[str, Any] = {"are_states_lost": topic == "states"}
         yield make("19-lost", f"19 {topic} in a row are lost", lambda: lost(19), GOES_ON)
         yield make("21-lost", f"21 {topic} in a row are lost", lambda: lost(21))
         yield make("10-percent-lost", f"10 % of the {topic} are lost", lambda: lost_at_random(0.1), GOES_ON)
-        yield make("stopped", f"no {one} comes any more", lambda: lost(10**9))
-        yield make("30-ms-late", f"{topic} are 30 ms late", lambda: late(0.03))
-        yield make("hour-ahead-once", f"one {one} is an hour ahead", lambda: edited(shifted(HOUR_NS), 1), _hour(topic))
-        yield make("hour-ahead", f"all {topic} are an hour ahead", lambda: edited(shifted(HOUR_NS)))
-        yield make(
+        stopped = {**lost_for_good, "arrangements": WITH_LOOKS} if topic == "states" else {}
+        yield make("stopped", f"no {one} comes any more", lambda: lost(10**9), **stopped)
+        yield stamps("30-ms-late", f"{topic} are 30 ms late", lambda: late(0.03))
+        yield stamps(
+            "hour-ahead-once", f"one {one} is an hour ahead", lambda: edited(shifted(HOUR_NS), 1), _hour(topic)
+        )
+        yield stamps("hour-ahead", f"all {topic} are an hour ahead", lambda: edited(shifted(HOUR_NS)))
+        yield stamps(
             "hour-ahead-in-turn",
             f"every second {one} is an hour ahead",
             lambda: every_second(shifted(HOUR_NS)),
             _hour(topic),
         )
-        yield make("stamp-0", f"all {topic} have the stamp 0", lambda: edited(stamped_zero))
-        yield make("backwards", f"the time of the {topic} runs backwards", lambda: edited(running_backwards))
-        yield make("stamp-repeated", f"one {one} is repeated for ever", lambda: frozen(with_stamp=True), n_right=1)
-    yield _fault("states", "3-ms-late", "states are 3 ms late", lambda: late(0.003), GOES_ON)
-    yield _fault("commands", "3-ms-late", "commands are 3 ms late", lambda: late(0.003), GOES_ON)
-    yield _fault("states", "reordered", "states come in pairs, exchanged", reordered, GOES_ON)
-    yield _fault("commands", "reordered", "commands come in pairs, exchanged", reordered, GOES_ON)
+        yield stamps("stamp-0", f"all {topic} have the stamp 0", lambda: edited(stamped_zero), **lost_for_good)
+        yield stamps(
+            "backwards", f"the time of the {topic} runs backwards", lambda: edited(running_backwards), **lost_for_good
+        )
+        yield stamps(
+            "stamp-repeated",
+            f"one {one} is repeated for ever",
+            lambda: frozen(with_stamp=True),
+            n_right=1,
+            **lost_for_good,
+        )
+        yield make("3-ms-late", f"{topic} are 3 ms late", lambda: late(0.003), GOES_ON)
+        yield make("reordered", f"{topic} come in pairs, exchanged", reordered, GOES_ON)
     yield _fault(
-        "states", "frozen", "positions and velocities stay, stamps go on", lambda: frozen(with_stamp=False), n_right=1
+        "states",
+        "frozen",
+        "positions and velocities stay, stamps go on",
+        lambda: frozen(with_stamp=False),
+        n_right=1,
+        latest_brake=0.04,
+        are_states_lost=True,
     )
     yield Fault("states:8-khz", "states come 8 times as often", GOES_ON, period=1.25e-4)
 
@@ -201,37 +230,39 @@ def _hour(topic: str) -> str:
 
 def _of_values() -> Iterable[Fault]:
     for topic, fields in FIELDS.items():
+        named: dict[str, Any] = {"arrangements": WITH_MESSAGES, "are_states_lost": True} if topic == "states" else {}
+        make = partial(_fault, topic)
+        lost_for_good: dict[str, Any] = {"are_states_lost": topic == "states"}
         for name in fields:
             for word, number in ABSURD.items():
                 edit = value(name, number)
-                yield _fault(topic, f"{name}-{word}", f"a {name} is {word}", partial(edited, edit))
-                yield _fault(
-                    topic,
+                yield make(f"{name}-{word}", f"a {name} is {word}", partial(edited, edit), **lost_for_good)
+                yield make(
                     f"{name}-{word}-once",
                     f"a {name} is {word}, once",
                     partial(edited, edit, 1),
                     GOES_ON if _is_passed_over(name, word) else BRAKES,
                 )
-            edit = resized(name, -1)
-            yield _fault(topic, f"{name}-short", f"one {name} is missing", partial(edited, edit))
-            yield _fault(topic, f"{name}-long", f"there is one {name} too many", partial(edited, resized(name, 1)))
-        yield _fault(topic, "renamed", "a joint has another name", lambda: edited(renamed))
-        yield _fault(topic, "named-twice", "a joint is named twice", lambda: edited(named_twice))
-        yield _fault(topic, "empty", "all values are missing", partial(edited, emptied(*fields)))
-    yield _fault(
-        "states",
-        "velocity-denormal",
-        "a velocity is 5e-324, once",
-        lambda: edited(value("velocity", 5e-324, 5), 1),
-        GOES_ON,
-    )
-    yield _fault("states", "no-velocity", "velocities are missing", lambda: edited(emptied("velocity")), GOES_ON)
-    yield _fault("states", "velocity-1e4", "a velocity is 10,000 rad/s", lambda: edited(value("velocity", 1e4)))
-    yield _fault("states", "velocity-20", "a velocity is 20 rad/s", lambda: edited(value("velocity", 20.0)))
-    yield _fault("states", "position-1e6", "a position is 1,000,000 rad", lambda: edited(value("position", 1e6)))
-    yield _fault("states", "position-jumps", "all positions are 0.5 rad away", lambda: edited(elsewhere))
-    yield _fault(
-        "states", "position-1e308-no-velocity", "a position is 1e308, without velocities", lambda: edited(_absurd_alone)
+            yield make(f"{name}-short", f"one {name} is missing", partial(edited, resized(name, -1)), **named)
+            yield make(f"{name}-long", f"there is one {name} too many", partial(edited, resized(name, 1)), **named)
+        yield make("renamed", "a joint has another name", lambda: edited(renamed), **named)
+        yield make("named-twice", "a joint is named twice", lambda: edited(named_twice), **named)
+        yield make("empty", "all values are missing", partial(edited, emptied(*fields)), **named)
+    make = partial(_fault, "states")
+    edit = value("velocity", 5e-324, 5)
+    yield make("velocity-denormal", "a velocity is 5e-324, once", partial(edited, edit, 1), GOES_ON)
+    without = partial(make, arrangements=WITH_MESSAGES)
+    yield without("no-velocity", "velocities are missing", lambda: edited(emptied("velocity")), GOES_ON)
+    wrong = partial(make, are_states_lost=True)
+    yield wrong("velocity-1e4", "a velocity is 10,000 rad/s", lambda: edited(value("velocity", 1e4)))
+    yield wrong("velocity-20", "a velocity is 20 rad/s", lambda: edited(value("velocity", 20.0)))
+    yield wrong("position-1e6", "a position is 1,000,000 rad", lambda: edited(value("position", 1e6)))
+    yield wrong("position-jumps", "all positions are 0.5 rad away", lambda: edited(elsewhere))
+    yield without(
+        "position-1e308-no-velocity",
+        "a position is 1e308, without velocities",
+        lambda: edited(_absurd_alone),
+        are_states_lost=True,
     )
     yield _fault("commands", "100-newton-metres", "all torques are 100 N m", lambda: edited(pulling), LIMITED)
 
@@ -253,6 +284,7 @@ def _of_publishers() -> Iterable[Fault]:
         "a second publisher of states, with newer stamps and other values",
         lambda: doubled(elsewhere),
         GOES_ON,
+        arrangements=WITH_STAMPS,
     )
     yield _fault(
         "states",
@@ -260,6 +292,7 @@ def _of_publishers() -> Iterable[Fault]:
         "a second publisher of states, with stamp 0",
         lambda: doubled(stamped_zero),
         GOES_ON,
+        arrangements=WITH_STAMPS,
     )
     yield _fault("commands", "second-publisher", "a second publisher of commands", lambda: doubled(pulling), GOES_ON)
     yield _fault(
@@ -271,40 +304,25 @@ def _of_publishers() -> Iterable[Fault]:
 
 
 def _of_processes() -> Iterable[Fault]:
-    yield Fault("controller:killed", "the controller ends", events=((0.0, kill_controller),))
-    reason = "without states only the model says where the arm is; what the model lacks in weight goes on pulling"
-    stopped = partial(_fault, "states", make=lambda: lost(10**9), arrangements=("hardware",), unservable=reason)
-    yield stopped("stopped-5-percent-heavier", "no state comes any more; links weigh 5 % more", plant=Plant(mass=1.05))
-    yield stopped("stopped-5-percent-lighter", "no state comes any more; links weigh 5 % less", plant=Plant(mass=0.95))
-    yield stopped(
-        "stopped-with-friction",
-        "no state comes any more; friction of 5 % of the effort limits",
-        plant=Plant(friction=0.05),
+    yield Fault(
+        "controller:killed", "the controller ends", events=((0.0, kill_controller),), arrangements=WITH_COMMANDS
     )
 
 
 def _of_latches() -> Iterable[Fault]:
-    hold = partial(Fault, verdict=HOLDS)
     brake = (0.0, disable)
+    yield Fault("braked:by-hand", "somebody brakes", events=(brake,))
+    older = partial(send_older, n=20, edit=shifted(-NANOSECONDS // 4))
+    newline, heavy = partial(publish_model, "newline"), partial(publish_model, "heavy")
     for when, t in (("in-motion", 0.01), ("at-rest", 0.4)):
-        yield hold(
-            f"braked:stamp-0-{when}", "braked, then one state with stamp 0", events=(brake, (t, send_zero_stamp))
-        )
-        yield hold(
-            f"braked:20-older-{when}",
-            "braked, then 20 states with older stamps",
-            events=(brake, (t, lambda chain: send_older(chain, 20, shifted(-NANOSECONDS // 4)))),
-        )
-        yield hold(
-            f"braked:same-model-{when}",
-            "braked, then the robot_description with a newline more",
-            events=(brake, (t, partial(publish_model, "newline"))),
-        )
-        yield hold(
-            f"braked:other-masses-{when}",
-            "braked, then a robot_description with 5 % more mass",
-            events=(brake, (t, partial(publish_model, "heavy"))),
-        )
+        for name, what, event, arrangements in (
+            ("stamp-0", "one state with stamp 0", send_zero_stamp, WITH_STAMPS),
+            ("20-older", "20 states with older stamps", older, WITH_STAMPS),
+            ("same-model", "the robot_description with a newline more", newline, OF_NODES),
+            ("other-masses", "a robot_description with 5 % more mass", heavy, OF_NODES),
+        ):
+            events = (brake, (t, event))
+            yield Fault(f"braked:{name}-{when}", f"braked, then {what}", HOLDS, None, None, events, arrangements)
 
 
 def _of_models() -> Iterable[Fault]:
@@ -312,19 +330,17 @@ def _of_models() -> Iterable[Fault]:
         ("newline", "a newline more"),
         ("heavy", "5 % more mass"),
         ("exchanged", "two names exchanged"),
-        ("panda", "seven joints"),
+        ("other", "two joints"),
     ):
-        yield Fault(
-            f"model:{name}",
-            f"in motion, a robot_description with {words}",
-            GOES_ON,
-            events=((0.0, partial(publish_model, name)),),
-        )
+        events = ((0.0, partial(publish_model, name)),)
+        what = f"in motion, a robot_description with {words}"
+        yield Fault(f"model:{name}", what, GOES_ON, events=events, arrangements=OF_NODES)
 
 
 def _fault(
     topic: str, name: str, what: str, make: Callable[[], Interference], verdict: str = BRAKES, **options: Any
 ) -> Fault:
     """Return a fault of the messages of one topic."""
-    fault = Fault(f"{topic}:{name}", what, verdict, **options)
-    return replace(fault, states=make) if topic == "states" else replace(fault, commands=make)
+    if topic == "states":
+        return Fault(f"states:{name}", what, verdict, states=make, **options)
+    return Fault(f"commands:{name}", what, verdict, commands=make, **{"arrangements": WITH_COMMANDS, **options})

@@ -1,34 +1,45 @@
-"""A controller, a gate and an arm that exchange messages in simulated time, with something wrong between them.
+"""A controller, its gates and an arm that exchange messages in simulated time, with something wrong between them.
 
-Two arrangements. ``simulator``: the simulated arm has a gate of its own, which ticks with its every step.
-``hardware``: the controller's commands pass the process of the node ``gate``, behind which a driver holds the last
-torque that it got; when its state is not measured the arm moves on all the same. The controller and the gate are those
-of the nodes (:mod:`arm_control.messages.controller_process`, :mod:`arm_control.messages.gate_process`); the clock is
-simulated.
+What stands between states and motors is an :mod:`arrangement <arm_control.faults.arrangements>`. The driver holds the
+last torque that it got; where the state of the arm is not measured, the arm moves on all the same.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import control_loop
 from arm_control.core.time import NANOSECONDS
-from arm_control.exceptions import ArmControlError, InputError
-from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup
-from arm_control.gate.effort_gate import EffortGate
-from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.controller_process import ControllerProcess
-from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.gate_process import Answers, GateProcess
-from arm_control.messages.publisher_lock import PublisherLock
-from arm_control.model import RobotModel
+from arm_control.exceptions import ArmControlError
+from arm_control.faults.arrangements import (
+    Arrangement,
+    BehindGate,
+    BehindSimulator,
+    ControllerAlone,
+    Surroundings,
+    info_of,
+)
+from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup, joint_state
+from arm_control.faults.datagram_arrangements import NativeServe, Serve
+from arm_control.faults.exported_arrangement import Exported
+from arm_control.faults.native_arrangement import NativeAlone
+from arm_control.maths.poses import Array
+from arm_control.simulation.real_arm import make_simulator, true_arm
+
+ARRANGEMENTS: Mapping[str, type[Arrangement]] = {
+    "controller": ControllerAlone,
+    "gate": BehindGate,
+    "simulator": BehindSimulator,
+    "native": NativeAlone,
+    "serve": Serve,
+    "serve-native": NativeServe,
+    "exported": Exported,
+}
+"""From the name of an arrangement to what it is."""
 
 
 class Chain:
@@ -43,98 +54,42 @@ class Chain:
     ----------
     t : float
         Simulated time [s].
-    gate : EffortGate
-        The gate before the motors.
-    controller : ControllerProcess
-        The controller.
-    is_controller_running : bool
-        Whether the controller's process runs.
+    arrangement : Arrangement
+        From the states to the motors.
+    simulator : SimulatedArm or RealArm
+        The arm.
     """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.t = 0.0
-        self.model = setup.model
         self.said: dict[str, int] = {}
-        self.loop = self._loop(setup.model)
-        self._controlled_joints = setup.model.joint_names
-        self.controller = self._controller_process(setup.model)
-        self.is_controller_running = True
-        self.process = self._gate_process(setup.model)
-        self._plant_gate = EffortGate(setup.model, setup.parameters.gate)
-        self._plant_lock = PublisherLock(clock=lambda: self.t)
-        self._accepted_ns = -1
-        self._held = setup.model.gravity(setup.q)
-        self._commanded_joints = setup.model.joint_names
+        self.simulator = make_simulator(setup.model, setup.q, setup.plant, timestep=min(STEP, setup.period))
+        self._true_arm = true_arm(self.simulator)
+        surroundings = Surroundings(lambda: self.t, self._send_command, self.refuse)
+        self.arrangement = ARRANGEMENTS[setup.arrangement](setup, surroundings)
         self._queue: list[tuple[float, int, Callable[[Any, dict[str, Any]], None], Delivery]] = []
         self._numbers = itertools.count()
         self._n_states = self._n_commands = 0
-        self._next_state = self._next_look = 0.0
+        self._next_state = 0.0
         self._rows: list[Moment] = []
         self._reason = self._error = ""
-        self.simulator = setup.plant.simulator(setup.model, setup.q, min(STEP, setup.period))
-
-    @property
-    def gate(self) -> EffortGate:
-        """The gate before the motors."""
-        return self.process.gate if self.setup.is_hardware else self._plant_gate
 
     # -- what events do ---------------------------------------------------------------------------
 
-    def publish_model(self, model: RobotModel) -> None:
-        """Publish another ``robot_description``: each process takes it or not, as the nodes do.
-
-        Parameters
-        ----------
-        model : RobotModel
-            The arm that it describes.
-        """
-        if self.process.may_take_model:
-            before, self.process = self.process, self._gate_process(model)
-            self.process.gate.succeed(before.gate)
-            self._commanded_joints = model.joint_names
-        else:
-            self.refuse("robot_description", InputError("another robot is taken only while braked and at rest"))
-        if self.controller.may_take_model:
-            gate, self.loop = self.loop.gate, self._loop(model)
-            self.loop.gate.succeed(gate)
-            self.controller = self._controller_process(model)
-            self._controlled_joints = model.joint_names
-
     def enable(self) -> None:
         """Enable every gate."""
-        for gate in (self.loop.gate, self.process.gate, self._plant_gate):
-            gate.enable()
-        self.process.release()
-        self.controller.release()
+        self.arrangement.enable()
 
     def measured_state(self) -> Any:
         """Return the message with the present state."""
-        q, v = self.simulator.q, self.simulator.v
         stamp_ns = round(self.t * NANOSECONDS)
-        return plain.joint_state(self.model.joint_names, stamp_ns, position=q, velocity=v)
+        q, v = self.simulator.q, self.simulator.v
+        return joint_state(self.setup.model.joint_names, stamp_ns, position=q, velocity=v)
 
     def send_state(self, delivery: Delivery) -> None:
-        """Send a state to all that listen.
-
-        Parameters
-        ----------
-        delivery : Delivery
-            The message.
-        """
-        self._post(self._on_state_at_controller, delivery)
-        if self.setup.is_hardware:
-            self._post(self._on_state_at_gate, delivery)
-
-    def send_command(self, delivery: Delivery) -> None:
-        """Send a command to the gate.
-
-        Parameters
-        ----------
-        delivery : Delivery
-            The message.
-        """
-        self._post(self._on_command_at_gate if self.setup.is_hardware else self._on_command_at_plant, delivery)
+        """Send a state to all that listen."""
+        self._post(self.arrangement.on_state, delivery)
 
     def refuse(self, what: str, error: Exception) -> None:
         """Count a refused message.
@@ -151,11 +106,6 @@ class Chain:
 
     # -- a run ------------------------------------------------------------------------------------
 
-    def run(self) -> Record:
-        """Run to the end, or to the end of a process."""
-        self.advance(self.setup.duration)
-        return self.record()
-
     def advance(self, end: float) -> None:
         """Run on, up to this time, or to the end of a process.
 
@@ -164,7 +114,7 @@ class Chain:
         end : float
             Simulated time [s].
         """
-        setup, simulator = self.setup, self.simulator
+        setup, simulator, arrangement, arm = self.setup, self.simulator, self.arrangement, self._true_arm
         latest = self._rows[-1].t if self._rows else -np.inf
         events = sorted(
             (event for event in setup.events if setup.onset + event[0] > latest), key=lambda event: event[0]
@@ -172,50 +122,43 @@ class Chain:
         for k in range(len(self._rows), round(end / simulator.timestep)):
             self.t = k * simulator.timestep
             try:
-                while events and self.t >= setup.onset + events[0][0]:
+                while events and self.t >= setup.onset + events[0][0] - 1e-9:
                     events.pop(0)[1](self)
                 if self.t >= self._next_state - 1e-9:
-                    self._next_state = self.t + (setup.period if self.t >= setup.onset else STEP)
+                    self._next_state = self.t + (setup.period if self.t >= setup.onset - 1e-9 else STEP)
                     self._interfere(setup.states, "_n_states", self.measured_state(), self.send_state)
                 self._deliver()
-                if setup.is_hardware and self.t >= self._next_look - 1e-9:
-                    self._next_look = self.t + self.process.looking_period
-                    self._drive(self.process.look())
+                arrangement.look()
+                self._deliver()
             except ArmControlError as raised:  # would have ended a node
                 self._error = self._error or f"{type(raised).__name__}: {raised}"
-            if not setup.is_hardware:
-                terms = setup.model.evaluate(simulator.q, simulator.v)
-                self._held = self._plant_gate.tick(terms, simulator.timestep).tau
-            if self.gate.is_braked and not self._reason:
-                self._reason = self.gate.reason
-            before = Moment(self.t, simulator.q.copy(), simulator.v.copy(), self._held.copy(), self.gate.is_braked)
+            arrangement.drive(arm.q, arm.v, simulator.timestep)
+            is_braked = arrangement.is_braked
+            if is_braked and not self._reason:
+                self._reason = arrangement.reason
+            tau = arrangement.tau
+            before = Moment(self.t, arm.q.copy(), arm.v.copy(), tau.copy(), is_braked)
             try:
-                simulator.step(self._held)
+                simulator.step(tau)
             except ArmControlError as raised:
                 self._error = self._error or str(raised)
                 return
             self._rows.append(before)
 
+    @property
+    def true_q(self) -> Array:
+        """True joint positions, shape (nq,) [rad or m]."""
+        return self._true_arm.q
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a process, or the simulation, has ended with an error."""
+        return bool(self._error)
+
     def record(self) -> Record:
         """Return what was recorded so far."""
         t, q, v, tau, braked = (np.array(column) for column in zip(*self._rows, strict=True))
         return Record(t, q, v, tau, braked, self._reason, self.said, self._error)
-
-    def _loop(self, model: RobotModel) -> ControlLoop:
-        loop = control_loop(model, self.setup.parameters, waits_for_commands=False)
-        loop.controller.add(self.setup.goal)
-        return loop
-
-    def _gate_process(self, model: RobotModel) -> GateProcess:
-        clocks: Any = {"clock": lambda: self.t, "clock_ns": self._now_ns}
-        return GateProcess(model, self.setup.parameters.gate, self.refuse, **clocks)
-
-    def _controller_process(self, model: RobotModel) -> ControllerProcess:
-        max_age = self.setup.parameters.gate.max_age
-        return ControllerProcess(model, self.loop, max_age, clock_ns=self._now_ns)
-
-    def _now_ns(self) -> int:
-        return round(self.t * NANOSECONDS)
 
     def _post(self, to: Callable[[Any, dict[str, Any]], None], delivery: Delivery) -> None:
         heapq.heappush(self._queue, (self.t + delivery.delay, next(self._numbers), to, delivery))
@@ -224,12 +167,16 @@ class Chain:
         """Hand over all messages that are due, and those that they cause."""
         while self._queue and self._queue[0][0] <= self.t + 1e-9:
             _, _, to, delivery = heapq.heappop(self._queue)
-            info = {
-                "source_timestamp": self._now_ns() - round(delivery.delay * NANOSECONDS),
-                "received_timestamp": self._now_ns(),
-                "publisher_gid": delivery.publisher,
-            }
-            to(delivery.message, info)
+            now_ns = round(self.t * NANOSECONDS)
+            to(delivery.message, info_of(delivery.publisher, now_ns - round(delivery.delay * NANOSECONDS), now_ns))
+
+    def _send_command(self, message: Any) -> None:
+        """Send a command to the gate behind the controller."""
+        self._interfere(self.setup.commands, "_n_commands", message, self.send_command)
+
+    def send_command(self, delivery: Delivery) -> None:
+        """Send a command to the gate, past what happens to those of the controller."""
+        self._post(self.arrangement.on_command, delivery)
 
     def _interfere(
         self, interference: Interference | None, counter: str, message: Any, send: Callable[[Delivery], None]
@@ -241,42 +188,3 @@ class Chain:
         setattr(self, counter, number + 1)
         for delivery in interference(number, message):
             send(delivery)
-
-    def _on_state_at_controller(self, message: Any, info: dict[str, Any]) -> None:
-        if not self.is_controller_running:
-            return
-        answer = self.controller.on_state(message, info)
-        if answer.refused is not None:
-            self.refuse("controller's joint_states", answer.refused)
-        if answer.command is not None:
-            stamp_ns, tau, frame_id = answer.command
-            command = plain.joint_state(self._controlled_joints, stamp_ns, effort=tau.copy())
-            command.header.frame_id = frame_id
-            self._interfere(self.setup.commands, "_n_commands", command, self.send_command)
-
-    def _on_state_at_gate(self, message: Any, info: dict[str, Any]) -> None:
-        self._drive(self.process.on_state(message, info))
-
-    def _on_command_at_gate(self, message: Any, info: dict[str, Any]) -> None:
-        self._drive(self.process.on_effort(message, info))
-
-    def _drive(self, answers: Answers) -> None:
-        """Do as a driver: take torque by the names of the joints."""
-        for output, _, _ in answers:
-            with suppress(InputError):
-                self._held = self.model.in_joint_order(self._commanded_joints, output.tau)
-
-    def _on_command_at_plant(self, message: Any, info: dict[str, Any]) -> None:
-        """Do as the simulator's node in real time."""
-        stamp_ns = nanoseconds(message.header.stamp)
-        age = self.t - stamp_ns / NANOSECONDS
-        try:
-            self._plant_lock.check(info)
-            if reason := brake_reason(message):
-                self._plant_gate.offer_brake(reason)
-            elif stamp_ns > self._accepted_ns:
-                self._plant_gate.offer(message.name, message.effort, age)
-                self._plant_lock.take(info)
-                self._accepted_ns = stamp_ns
-        except InputError as error:
-            self.refuse("joint_commands", error)

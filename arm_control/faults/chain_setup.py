@@ -2,24 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from arm_control.control.loop_parameters import LoopParameters
+from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.fields import braked_frame, nanoseconds
+from arm_control.messages.fields import braked_frame
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal, Target
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.motion.goals import Goal
+from arm_control.simulation.plant_properties import PlantProperties
 
 STEP = 1e-3
 """Time step of the arm [s]."""
 OWN, OTHER = ({"data": bytes([number] * 16)} for number in (1, 2))
 """Publishers: the rightful one, and another one."""
+EXACT = "exact"
+PLANTS: Mapping[str, PlantProperties] = {
+    EXACT: PlantProperties(),
+    "heavier": PlantProperties(mass_error=0.05),
+    "real": PlantProperties(set="real"),
+    "real-1-kg": PlantProperties(set="real", payload_mass=1.0),
+}
+"""How the arm differs from its model: not at all; links 5 % heavier; the set ``real``; that with 1 kg at the tip."""
+
+
+@dataclass(slots=True)
+class Stamp:
+    """A ``Time``."""
+
+    sec: int
+    nanosec: int
+
+
+@dataclass(slots=True)
+class Header:
+    """A ``Header``."""
+
+    stamp: Stamp
+    frame_id: str
+
+
+@dataclass(slots=True)
+class JointState:
+    """A ``JointState``, with the names of its fields."""
+
+    header: Header
+    name: Sequence[str]
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+NO_NUMBERS = np.zeros(0)
+
+
+def joint_state(
+    names: Sequence[str],
+    stamp_ns: int,
+    *,
+    position: Array = NO_NUMBERS,
+    velocity: Array = NO_NUMBERS,
+    effort: Array = NO_NUMBERS,
+    frame_id: str = "",
+) -> JointState:
+    """Return a message.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The joints.
+    stamp_ns : int
+        Its stamp [ns].
+    position, velocity, effort : ndarray, shape (n,) or (0,)
+        Its numbers [rad or m; rad/s or m/s; N m or N].
+    frame_id : str
+        Frame of the header.
+    """
+    return JointState(Header(Stamp(*divmod(stamp_ns, NANOSECONDS)), frame_id), names, position, velocity, effort)
 
 
 class Delivery(NamedTuple):
@@ -44,41 +107,6 @@ Interference = Callable[[int, Any], Iterable[Delivery]]
 """From the number of a message since the fault begins, and the message, to what arrives."""
 
 
-@dataclass(frozen=True)
-class Plant:
-    """How the arm differs from its model.
-
-    Attributes
-    ----------
-    friction : float
-        Coulomb friction of each joint, as a share of its effort limit.
-    mass : float
-        Factor of the masses and inertias of all links but the base.
-    """
-
-    friction: float = 0.0
-    mass: float = 1.0
-
-    def simulator(self, model: RobotModel, q: Array, timestep: float) -> MujocoSimulator:
-        """Return the arm in MuJoCo.
-
-        Parameters
-        ----------
-        model : RobotModel
-            Its model.
-        q : ndarray, shape (nq,)
-            Initial positions [rad or m].
-        timestep : float
-            Time step [s].
-        """
-        friction = self.friction * model.tau_max if self.friction else None
-        simulator = MujocoSimulator(model, q, timestep=timestep, friction=friction)
-        simulator.mujoco_model.body_mass[:] *= self.mass
-        simulator.mujoco_model.body_inertia[:] *= self.mass
-        simulator.reset()
-        return simulator
-
-
 @dataclass
 class Setup:
     """What is run.
@@ -91,11 +119,13 @@ class Setup:
         Controller and gate.
     q : ndarray, shape (nq,)
         Initial positions [rad or m].
-    goal : Target or JointGoal
+    goal : Goal
         Where to go from the start.
-    is_hardware : bool
-        The arrangement.
-    plant : Plant
+    robot : str
+        Name of that arm.
+    arrangement : str
+        One of :data:`arm_control.faults.chain.ARRANGEMENTS`.
+    plant : PlantProperties
         How the arm differs from its model.
     states, commands : Interference
         What becomes of messages from the onset on.
@@ -103,8 +133,6 @@ class Setup:
         Time since the onset [s], and what is called with the chain then.
     onset : float
         When the fault begins [s].
-    duration : float
-        When the run ends [s].
     period : float
         Time between two states from the onset on [s].
     """
@@ -112,14 +140,14 @@ class Setup:
     model: RobotModel
     parameters: LoopParameters
     q: Array
-    goal: Target | JointGoal
-    is_hardware: bool
-    plant: Plant = field(default_factory=Plant)
+    goal: Goal
+    robot: str
+    arrangement: str
+    plant: PlantProperties = field(default_factory=PlantProperties)
     states: Interference | None = None
     commands: Interference | None = None
     events: list[tuple[float, Callable[[Any], None]]] = field(default_factory=list)
     onset: float = 0.5
-    duration: float = 2.0
     period: float = STEP
 
 
@@ -141,9 +169,9 @@ class Record(NamedTuple):
     t : ndarray, shape (n,)
         Time [s].
     q, v, tau : ndarray, shape (n, nv)
-        Joint positions, velocities, and the torque that is applied [rad, rad/s, N m].
+        True joint positions and velocities, and the torque that is commanded [rad, rad/s, N m].
     is_braked : ndarray of bool, shape (n,)
-        Whether the gate before the motors brakes.
+        Whether the last gate before the motors brakes.
     reason : str
         Why it does, the first time.
     said : dict of str to int
@@ -164,11 +192,9 @@ class Record(NamedTuple):
 
 def copied(message: Any) -> Any:
     """Return a message of its own with the same contents: a process may use its message again."""
-    other = plain.joint_state(message.name, nanoseconds(message.header.stamp))
-    other.header.frame_id = message.header.frame_id
-    for name in ("position", "velocity", "effort"):
-        setattr(other, name, np.array(getattr(message, name), dtype=float))
-    return other
+    stamp = message.header.stamp
+    numbers = (np.array(getattr(message, name), dtype=float) for name in ("position", "velocity", "effort"))
+    return JointState(Header(Stamp(stamp.sec, stamp.nanosec), message.header.frame_id), message.name, *numbers)
 
 
 def braked(message: Any, reason: str) -> Any:

@@ -1,6 +1,7 @@
 """Random schedules: faults drawn, combined and timed at random, and what must hold whatever comes.
 
-The torque stays within the limits of effort and rate, nothing releases a brake but ``enable``, and no process ends. A
+The torque stays within the limits of effort and rate, nothing releases a brake but ``enable``, and no process ends.
+Then the faults are over: an arm that is braked comes to rest, sinks no more, and does not move when it is enabled. A
 schedule is given by its number alone; one that fails is made shorter, by leaving out parts of it, while it still fails.
 """
 
@@ -15,15 +16,30 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.faults.campaign import failure_of_torque, setup_of
-from arm_control.faults.catalogue import Fault, all_faults
-from arm_control.faults.chain import Chain
-from arm_control.faults.chain_setup import Delivery, Interference
+from arm_control.faults.campaign import (
+    OF_ALL_CONTROLLERS,
+    REST,
+    SPEED_AFTER_ENABLE,
+    Case,
+    failure_of_torque,
+    setup_of,
+)
+from arm_control.faults.catalogue import LIMITED, Fault, all_faults
+from arm_control.faults.chain import ARRANGEMENTS, Chain
+from arm_control.faults.chain_setup import PLANTS, Delivery, Interference, Record, Setup
 
 MOST_PARTS = 4
 """Largest number of faults in a schedule."""
 DURATION = 0.4
-"""Time after the onset [s]."""
+"""Time after the onset in which there are faults [s]."""
+RECOVERY, SETTLING = 0.85, 0.4
+"""Time after the faults, and time of it after which a braked arm sinks no more [s]."""
+ENABLED = 0.5
+"""Time after *enable* at the end [s]."""
+CREEP = 5e-3
+"""Largest way down of a hand that is held, until the end of the recovery [m]."""
+CONTROLLERS = ("osc", "joint")
+ROBOT = "ur5"
 
 
 @dataclass(frozen=True)
@@ -54,7 +70,7 @@ class Schedule:
     ----------
     seed : int
         Its number.
-    controller, arrangement : str
+    controller, arrangement, plant : str
         What is run.
     parts : tuple of Part
         The faults.
@@ -67,27 +83,31 @@ class Schedule:
     seed: int
     controller: str
     arrangement: str
+    plant: str
     parts: tuple[Part, ...]
     enabled_at: float
     failure: str = ""
 
     def __str__(self) -> str:
         parts = "; ".join(map(str, self.parts))
-        what = f"{self.controller}, {self.arrangement}: {parts}; enable at {self.enabled_at:.3f} s"
+        what = f"{self.controller}, {self.arrangement}, {self.plant}: {parts}; enable at {self.enabled_at:.3f} s"
         return f"{self.seed} ({what}): {self.failure}"
 
 
 def draw(seed: int) -> Schedule:
     """Return the schedule of this number."""
     rng = np.random.default_rng(seed)
-    arrangement = ("simulator", "hardware")[int(rng.integers(2))]
-    faults = [fault for fault in all_faults() if arrangement in fault.arrangements]
+    arrangement = tuple(ARRANGEMENTS)[int(rng.integers(len(ARRANGEMENTS)))]
+    plant = tuple(PLANTS)[int(rng.integers(len(PLANTS)))]
+    controllers = CONTROLLERS if arrangement in OF_ALL_CONTROLLERS else CONTROLLERS[:1]
+    faults = [fault for fault in all_faults() if arrangement in fault.arrangements and fault.verdict != LIMITED]
     parts = []
     for _ in range(int(rng.integers(1, MOST_PARTS + 1))):
         begin = int(rng.integers(0, 300))
         parts.append(Part(faults[int(rng.integers(len(faults)))], begin, begin + int(rng.geometric(0.03))))
     enabled_at = float(rng.uniform(0.0, DURATION)) if rng.random() < 0.3 else -1.0
-    return Schedule(seed, ("osc", "joint")[int(rng.integers(2))], arrangement, tuple(parts), enabled_at)
+    controller = controllers[int(rng.integers(len(controllers)))]
+    return Schedule(seed, controller, arrangement, plant, tuple(parts), enabled_at)
 
 
 def tried(schedule: Schedule) -> Schedule:
@@ -98,10 +118,11 @@ def tried(schedule: Schedule) -> Schedule:
     schedule : Schedule
         What is run; its failure is found anew.
     """
-    return replace(schedule, failure=_failure(_chain(schedule.arrangement, schedule.controller), schedule))
+    chain = _chain(schedule.arrangement, schedule.controller, schedule.plant)
+    return replace(schedule, failure=_failure(chain, schedule))
 
 
-def run_schedules(seeds: Iterable[int], n_processes: int) -> Iterator[Schedule]:
+def run_schedules(seeds: Iterable[int], n_processes: int = 0) -> Iterator[Schedule]:
     """Run the schedules of these numbers, and yield them in their order with what did not hold.
 
     What comes before the onset is the same for many: it is run once, and each schedule goes on from there in a process
@@ -112,8 +133,9 @@ def run_schedules(seeds: Iterable[int], n_processes: int) -> Iterator[Schedule]:
     seeds : iterable of int
         Their numbers.
     n_processes : int
-        How many run at a time.
+        How many run at a time; 0: as many as there are cores.
     """
+    n_processes = n_processes or len(os.sched_getaffinity(0))
     running: deque[tuple[Schedule, int, int]] = deque()
     for seed in seeds:
         running.append(_forked(draw(seed)))
@@ -124,19 +146,19 @@ def run_schedules(seeds: Iterable[int], n_processes: int) -> Iterator[Schedule]:
 
 
 @cache
-def _chain_at_onset(arrangement: str, controller: str) -> Chain:
-    chain = _chain(arrangement, controller)
+def _chain_at_onset(arrangement: str, controller: str, plant: str) -> Chain:
+    chain = _chain(arrangement, controller, plant)
     chain.advance(chain.setup.onset)
     return chain
 
 
-def _chain(arrangement: str, controller: str) -> Chain:
-    return Chain(setup_of(Fault("none", "nothing"), arrangement, controller))
+def _chain(arrangement: str, controller: str, plant: str) -> Chain:
+    return Chain(setup_of(Case(Fault("none", "nothing"), arrangement, ROBOT, controller), plant))
 
 
 def _forked(schedule: Schedule) -> tuple[Schedule, int, int]:
     """Begin a schedule in a process of its own; returns it with the process's number and the end of its pipe."""
-    chain = _chain_at_onset(schedule.arrangement, schedule.controller)
+    chain = _chain_at_onset(schedule.arrangement, schedule.controller, schedule.plant)
     read, write = os.pipe()
     if process := os.fork():
         os.close(write)
@@ -165,9 +187,32 @@ def _failure(chain: Chain, schedule: Schedule) -> str:
     setup.events = [(1e-3 * part.begin + t, act) for part in schedule.parts for t, act in part.fault.events]
     if schedule.enabled_at >= 0.0:
         setup.events.append((schedule.enabled_at, Chain.enable))
-    chain.advance(setup.onset + DURATION)
+    end = setup.onset + DURATION
+    chain.advance(end)
+    setup.states = setup.commands = None
+    chain.advance(end + RECOVERY)
     record = chain.record()
-    return record.error or failure_of_torque(record, setup) or _release(record.is_braked, record.t, schedule, setup)
+    why = record.error or failure_of_torque(record, setup) or _release(record, schedule, setup)
+    if why or not record.is_braked[-1]:
+        return why
+    if why := _failure_to_rest(record, setup, end):
+        return why
+    chain.enable()
+    chain.advance(end + RECOVERY + ENABLED)
+    record = chain.record()
+    speed = np.abs(record.v[record.t >= end + RECOVERY]).max()
+    moves = f"moves with {speed:.3f} rad/s after it was enabled at the end" if speed > SPEED_AFTER_ENABLE else ""
+    return record.error or failure_of_torque(record, setup) or moves
+
+
+def _failure_to_rest(record: Record, setup: Setup, end: float) -> str:
+    """Say that an arm that is braked moves, or sinks, after the faults are over; empty where it does not."""
+    speed = np.abs(record.v[record.t >= end + RECOVERY - REST]).max()
+    if speed > SPEED_AFTER_ENABLE:
+        return f"moves with {speed:.3f} rad/s after the faults"
+    k = int(np.searchsorted(record.t, end + SETTLING))
+    sunk = float(setup.model.pose(record.q[k]).p[2] - setup.model.pose(record.q[-1]).p[2])
+    return f"sinks by {1e3 * sunk:.1f} mm after the faults" if sunk > CREEP else ""
 
 
 def shortened(schedule: Schedule) -> Schedule:
@@ -185,8 +230,8 @@ def shortened(schedule: Schedule) -> Schedule:
     return schedule
 
 
-def _release(is_braked: Any, t: Any, schedule: Schedule, setup: Any) -> str:
-    released = t[1:][is_braked[:-1] & ~is_braked[1:]] - setup.onset
+def _release(record: Record, schedule: Schedule, setup: Setup) -> str:
+    released = record.t[1:][record.is_braked[:-1] & ~record.is_braked[1:]] - setup.onset
     wrong = [when for when in released if not 0.0 <= when - schedule.enabled_at < 2e-3 or schedule.enabled_at < 0.0]
     return f"the brake was released {wrong[0]:.3f} s after the onset" if wrong else ""
 

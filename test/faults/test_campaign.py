@@ -6,71 +6,150 @@ import dataclasses
 import json
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from arm_control.app import cli
-from arm_control.faults import schedules
-from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault, setup_of
-from arm_control.faults.catalogue import BRAKES, Fault, all_faults
-from arm_control.faults.chain import Chain
-from arm_control.faults.fault_table import page
+from arm_control.app.commands import faults_command
+from arm_control.faults import campaign, schedules
+from arm_control.faults.campaign import Case, all_cases, fall_of, plants_of, run_case, run_on, setup_of, some_cases
+from arm_control.faults.catalogue import BRAKES, EVERYWHERE, Fault, all_faults
+from arm_control.faults.chain import ARRANGEMENTS, Chain
+from arm_control.faults.chain_setup import PLANTS
+from arm_control.faults.exported_library import CC
+from arm_control.faults.fault_table import page, summary
 from arm_control.faults.interferences import lost
 from arm_control.faults.schedules import Part, Schedule, draw, run_schedules, shortened, tried
+from arm_control.faults.workers import forked
 from arm_control.gate import effort_gate
 
 FAULTS = {fault.name: fault for fault in all_faults()}
 TELLING = (
-    *("states:19-lost", "states:21-lost", "states:stopped", "states:stamp-0", "states:backwards", "states:frozen"),
-    *("states:velocity-20", "states:position-1e308-no-velocity", "states:second-publisher", "commands:stamp-repeated"),
-    *("commands:effort-1e308", "commands:second-publisher", "commands:of-a-braked-controller", "controller:killed"),
-    *("braked:stamp-0-in-motion", "braked:20-older-at-rest", "braked:other-masses-in-motion", "model:panda"),
+    *("states:19-lost", "states:21-lost", "states:stopped", "states:stamp-0", "states:30-ms-late", "states:frozen"),
+    *("states:velocity-20", "states:position-1e308-once", "states:second-publisher", "commands:stamp-repeated"),
+    *("commands:30-ms-late", "commands:second-publisher", "commands:of-a-braked-controller", "controller:killed"),
+    *("braked:stamp-0-in-motion", "braked:20-older-at-rest", "braked:other-masses-in-motion", "model:other"),
 )
+SOME = [case for case in some_cases([FAULTS[name] for name in TELLING]) if case.arrangement != "exported"][::2]
+
+
+def arrangement(name: str) -> object:
+    """An arrangement as a parameter; an exported controller needs a compiler."""
+    return pytest.param(name, marks=pytest.mark.skipif(name == "exported" and CC is None, reason="no C compiler"))
+
+
+def text_of(case: Case) -> str:
+    return "-".join([case.fault.name, *case[1:]])
 
 
 def test_names_are_unique_and_every_fault_says_what_happens():
     assert len(FAULTS) == len(all_faults()) >= 60
     assert all(fault.what for fault in all_faults())
+    assert set(EVERYWHERE) == set(ARRANGEMENTS) == set(faults_command.ARRANGEMENTS)
 
 
-@pytest.mark.parametrize("arrangement", ["simulator", "hardware"])
-@pytest.mark.parametrize("name", TELLING)
-def test_the_gate_does_what_it_must(name: str, arrangement: str):
-    row = run_fault(FAULTS[name], arrangement, "osc")
-    assert row.passed, row
+def test_every_fault_is_run_in_each_of_its_arrangements():
+    cases = list(some_cases(all_faults()))
+    assert [case[:2] for case in cases] == [(fault, where) for fault in all_faults() for where in fault.arrangements]
+    assert {case[1:] for case in cases} == {case[1:] for case in all_cases(all_faults())}
+    assert plants_of(FAULTS["states:21-lost"]) == tuple(PLANTS)
+
+
+@pytest.mark.parametrize("case", SOME, ids=text_of)
+def test_the_gates_do_what_they_must(case: Case, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(campaign, "STANDSTILL", 0.5)
+    monkeypatch.setattr(campaign, "PLANTS", {name: PLANTS[name] for name in ("exact", "real-1-kg")})
+    for row in run_case(case):
+        assert row.passed, row
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize(("fault", "arrangement", "controller"), campaign(all_faults(), CONTROLLERS))
-def test_every_fault_in_both_arrangements_with_every_controller(fault: Fault, arrangement: str, controller: str):
-    row = run_fault(fault, arrangement, controller)
-    assert row.passed, row
+@pytest.mark.parametrize("case", all_cases(all_faults()), ids=text_of)
+def test_every_fault_in_every_arrangement(case: Case):
+    for row in run_case(case):
+        assert row.passed, row
+
+
+@pytest.mark.parametrize("where", map(arrangement, ARRANGEMENTS))
+def test_a_brake_by_hand_stops_a_payload_that_nobody_has_told(where: str):
+    rows = {row.plant: row for row in run_case(Case(FAULTS["braked:by-hand"], where, "ur5", "osc"))}
+    assert list(rows) == list(PLANTS)
+    for row in rows.values():
+        assert row.passed, row
+        assert row.brake_ms == 0.0
+        assert row.rest_ms is not None
+        assert row.rest_ms < 260.0
+    assert rows["exact"].sunk_mm == 0.0
+    assert 1.0 < (rows["real-1-kg"].sunk_mm or 0.0) < 10.0
+
+
+def test_one_brake_is_the_same_with_and_without_python():
+    rows = [run_case(Case(FAULTS["braked:by-hand"], where, "ur5", "osc"))[-1] for where in ("controller", "native")]
+    assert rows[0].sunk_mm == rows[1].sunk_mm
+    assert rows[0].rest_ms == rows[1].rest_ms
 
 
 def test_a_gate_that_never_brakes_fails_in_the_campaign(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(effort_gate.EffortGate, "brake", lambda self, reason, carried=None: None)
+    monkeypatch.setattr(effort_gate.EffortGate, "brake", lambda self, reason: None)
     monkeypatch.setattr(effort_gate, "miss_command", lambda memory, max_missed: False)
     for name in ("states:stopped", "controller:killed"):
-        assert not run_fault(FAULTS[name], "hardware", "osc").passed
+        rows = run_case(Case(FAULTS[name], "gate", "ur5", "osc"))
+        assert {row.failure for row in rows} == {"no braking torque in time"}
 
 
-@pytest.mark.parametrize("arrangement", ["simulator", "hardware"])
-def test_without_a_fault_nothing_is_refused(arrangement: str):
-    row = run_fault(Fault("none", "nothing", "goes on"), arrangement, "osc")
+def failure_of(name: str, plant: str, monkeypatch: pytest.MonkeyPatch, **bounds: float) -> str:
+    """Failure of a row under other bounds."""
+    monkeypatch.setattr(campaign, "STANDSTILL", 0.3)
+    for bound, value in bounds.items():
+        monkeypatch.setattr(campaign, bound, value)
+    return next(row.failure for row in run_case(Case(FAULTS[name], "controller", "ur5", "osc")) if row.plant == plant)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "plant", "failure"),
+    [
+        ({"LATEST_REST": 0.04}, "real-1-kg", "not at rest in time"),
+        ({"LATEST_REST_EXACT": 0.1}, "exact", "not at rest in time"),
+        ({"LARGEST_SINK": 1e-3}, "real-1-kg", "sunk by"),
+        ({"SPEED_AFTER_ENABLE": 0.0}, "exact", "after it was enabled"),
+    ],
+)
+def test_each_bound_can_fail(bounds: dict[str, float], plant: str, failure: str, monkeypatch: pytest.MonkeyPatch):
+    assert failure in failure_of("braked:by-hand", plant, monkeypatch, **bounds)
+
+
+def test_an_arm_without_states_may_fall_as_far_as_computed(monkeypatch: pytest.MonkeyPatch):
+    assert failure_of("states:position-nan", "heavier", monkeypatch) == ""
+    assert "fell by" in failure_of("states:position-nan", "heavier", monkeypatch, FALL_FACTOR=0.3)
+
+
+def test_the_computed_fall_is_that_of_the_weight_that_is_missing():
+    """Half of 5 % of the acceleration of gravity for 0.6 s is 9 cm, at an arm that would fall freely."""
+    assert 5e-3 < fall_of("ur5", "osc", "heavier", 20, 0) < 0.2
+    assert fall_of("ur5", "osc", "heavier", 20, 0) != fall_of("ur5", "osc", "heavier", 0, 0)
+    assert fall_of("ur5", "osc", "exact", 20, 0) == 0.0
+
+
+@pytest.mark.parametrize("where", map(arrangement, ARRANGEMENTS))
+def test_without_a_fault_nothing_is_refused(where: str):
+    row = run_case(Case(Fault("none", "nothing", "goes on"), where, "ur5", "osc"))[0]
     assert row.passed, row
     assert not row.said
     assert row.speed > 0.9
 
 
 def test_the_same_run_twice_is_the_same_to_the_last_bit():
-    first, second = (Chain(setup_of(FAULTS["states:10-percent-lost"], "hardware", "osc")).run() for _ in range(2))
+    case = Case(FAULTS["states:10-percent-lost"], "gate", "ur5", "osc")
+    first, second = (run_on(case, "real").record for _ in range(2))
     np.testing.assert_array_equal(first.q, second.q)
     np.testing.assert_array_equal(first.tau, second.tau)
+    assert setup_of(case).states is not setup_of(case).states
 
 
 def test_random_schedules_hold():
-    assert not [str(outcome) for outcome in run_schedules(range(20), n_processes=1) if outcome.failure]
+    assert not [str(outcome) for outcome in run_schedules(range(14), n_processes=1) if outcome.failure]
 
 
 @pytest.mark.campaign
@@ -89,10 +168,18 @@ def test_schedules_go_on_from_a_fork_at_the_onset_as_from_the_start(monkeypatch:
 
     failure = schedules._failure
     monkeypatch.setattr(schedules, "_failure", last_state)
-    forked = list(run_schedules(range(4), n_processes=2))
-    assert [outcome.seed for outcome in forked] == [0, 1, 2, 3]
-    assert [outcome.failure for outcome in forked[:3]] == [tried(draw(seed)).failure for seed in range(3)]
-    assert forked[3].failure == "its process ended with 9"
+    outcomes = list(run_schedules(range(4), n_processes=2))
+    assert [outcome.seed for outcome in outcomes] == [0, 1, 2, 3]
+    assert [outcome.failure for outcome in outcomes[:3]] == [tried(draw(seed)).failure for seed in range(3)]
+    assert outcomes[3].failure == "its process ended with 9"
+
+
+@pytest.mark.parametrize(("bound", "failure"), [("SPEED_AFTER_ENABLE", "moves with"), ("CREEP", "sinks by")])
+def test_a_schedule_fails_where_the_arm_moves_or_sinks(bound: str, failure: str, monkeypatch: pytest.MonkeyPatch):
+    schedule = Schedule(0, "osc", "controller", "real-1-kg", (Part(FAULTS["states:21-lost"], 0, 30),), -1.0)
+    assert tried(schedule).failure == ""
+    monkeypatch.setattr(schedules, bound, -1.0)
+    assert failure in tried(schedule).failure
 
 
 def test_a_failing_schedule_is_shortened_to_what_it_needs(monkeypatch: pytest.MonkeyPatch):
@@ -108,20 +195,33 @@ def test_a_failing_schedule_is_shortened_to_what_it_needs(monkeypatch: pytest.Mo
     assert [part.fault.name for part in shortened(schedule).parts] == ["commands:effort-nan"]
 
 
-def test_the_command_prints_rows_and_writes_them(tmp_path, capsys: pytest.CaptureFixture[str]):
+def test_work_is_done_in_order_on_all_cores():
+    assert list(forked(lambda k: (k, os.getpid()), 1)) == [(0, os.getpid())]
+    done = list(forked(lambda k: (k, os.getpid()), 5, 2))
+    assert [k for k, _ in done] == [0, 1, 2, 3, 4]
+    assert os.getpid() not in {process for _, process in done}
+
+
+def test_the_command_prints_rows_and_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file, markdown = tmp_path / "rows.json", tmp_path / "faults.md"
-    arguments = ["faults", "commands:21-lost", "--controller", "joint", "--schedules", "2"]
+    arguments = ["faults", "commands:19-lost", "--controller", "joint", "--arrangement", "gate", "--schedules", "2"]
     assert cli.main([*arguments, "--json", str(file), "--page", str(markdown)]) == 0
     content = json.loads(file.read_text())
-    assert (len(content["rows"]), content["failed_rows"]) == (2, 0)
+    rows = [(row["arrangement"], row["plant"], row["robot"]) for row in content["rows"]]
+    assert rows == [("gate", "exact", "ur5"), ("gate", "exact", "panda")]
+    assert (content["failed_rows"], content["worst_sink_mm"], content["worst_speed_after_enable"]) == (0, 0.0, 0.0)
     assert (content["schedules"], content["failed_schedules"]) == (2, 0)
-    assert "2 rows, 0 failed; 2 schedules, 0 failed" in capsys.readouterr().out
-    assert markdown.read_text().count("`commands:21-lost`") == 2
+    assert "2 rows, 0 failed" in capsys.readouterr().out
+    assert markdown.read_text().count("`commands:19-lost`") == 1
     assert cli.main(["faults", "no such fault"]) == 2
 
 
-def test_a_row_that_fails_stands_on_the_page_and_in_the_exit_status(monkeypatch: pytest.MonkeyPatch):
+def test_a_row_that_fails_stands_on_the_page_and_in_the_summary():
     fault = Fault("states:3-lost", "three states are lost", BRAKES, states=lambda: lost(3))
-    row = run_fault(fault, "hardware", "osc")
-    assert not row.passed
-    assert "no braking torque in time" in page([row])
+    rows = run_case(Case(fault, "gate", "ur5", "osc"))
+    assert not any(row.passed for row in rows)
+    assert page(rows).count("no braking torque in time") == len(PLANTS)
+    assert summary(rows).n_failed == len(PLANTS)
+    held = dataclasses.replace(rows[0], sunk_mm=7.0, speed_after_enable=0.01)
+    assert summary([held])[1:] == (7.0, 0.01)
+    assert summary([dataclasses.replace(held, is_blind=True)])[1:] == (0.0, 0.01)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arm_control.faults.campaign import HOME, arm, setup_of
+from arm_control.faults.campaign import HOME, Case, arm, setup_of
 from arm_control.faults.catalogue import all_faults
 from arm_control.faults.chain import Chain
 from arm_control.maths.poses import Pose
@@ -18,7 +18,7 @@ from arm_control.motion.pose_trajectory import PosePoints
 
 def motion(controller: str) -> Goal:
     """Eight seconds long."""
-    model, q = arm(), np.array(HOME)
+    model, q = arm("ur5"), np.array(HOME["ur5"])
     if controller == "joint":
         return JointGoal(0, Waypoints(np.array([8.0]), (q + [1.5, 0.3, -0.5, 0.2, 0.3, 0.5])[None]))
     X = model.pose(q)
@@ -26,18 +26,16 @@ def motion(controller: str) -> Goal:
     return PoseMotion(0, model.base, PosePoints(np.array([0.0, 8.0]), poses, np.zeros((2, 6)), np.zeros((2, 6))))
 
 
+@pytest.mark.parametrize("arrangement", ["gate", "simulator"])
 @pytest.mark.parametrize("controller", ["joint", "osc"])
-def test_after_lost_commands_an_enabled_chain_stands_until_a_new_goal(controller: str):
+def test_after_lost_commands_an_enabled_chain_stands_until_a_new_goal(controller: str, arrangement: str):
     fault = next(fault for fault in all_faults() if fault.name == "commands:21-lost")
-    setup = replace(
-        setup_of(fault, "hardware", controller),
-        goal=motion(controller),
-        onset=2.0,
-        duration=7.0,
-        events=[(3.0, Chain.enable)],
-    )
-    record = Chain(setup).run()
+    setup = setup_of(Case(fault, arrangement, "ur5", controller))
+    chain = Chain(replace(setup, goal=motion(controller), onset=2.0, events=[(3.0, Chain.enable)]))
+    chain.advance(7.0)
+    record = chain.record()
     speeds = np.abs(record.v).max(axis=1)
     assert speeds[record.t < 2.0].max() > 0.05
     assert record.reason == "no command for 20 states"
     assert speeds[record.t > 5.0].max() <= 0.02
+    assert not record.is_braked[-1]

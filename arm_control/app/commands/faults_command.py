@@ -1,17 +1,18 @@
-"""``arm_control faults``: every fault between a controller, a gate and a driver, and what comes of it."""
+"""``arm_control faults``: every fault between a controller, its gates and a driver, and what comes of it."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from arm_control.core.files import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
 
-EXAMPLES = ("faults", "faults states --controller osc")
+ARRANGEMENTS = ("controller", "gate", "simulator", "native", "serve", "serve-native", "exported")
+"""Those of :mod:`arm_control.faults.arrangements`, which is not needed for the help."""
+EXAMPLES = ("faults", "faults states --controller osc --arrangement gate exported")
 """For the help."""
 
 
@@ -19,7 +20,11 @@ def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     faults = commands.add_parser("faults", description=_faults.__doc__)
     faults.add_argument("name", nargs="?", default="", help="only faults whose name contains this; default: all")
-    faults.add_argument("--controller", action="append", choices=("osc", "joint", "ilqr"), help="default: all three")
+    faults.add_argument("--arrangement", nargs="+", choices=ARRANGEMENTS, help="default: all")
+    faults.add_argument("--controller", nargs="+", choices=("osc", "joint", "ilqr"), help="default: all")
+    faults.add_argument(
+        "--full", action="store_true", help="each with every robot and controller; default: these take turns"
+    )
     faults.add_argument("--schedules", type=int, default=0, metavar="N", help="also run N random schedules of faults")
     faults.add_argument("--seed", type=int, default=0, help="number of the first schedule; default: 0")
     faults.add_argument("--json", metavar="FILE", help="write the rows to a file")
@@ -30,9 +35,9 @@ def add_command(commands: Any) -> None:
 def _faults(options: argparse.Namespace) -> int:
     """Run the campaign in simulated time and print a table. Exit status: 0 all passed, 1 something did not."""
     from arm_control.core.progress import progress_bar
-    from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault
+    from arm_control.faults.campaign import all_cases, plants_of, run_cases, some_cases
     from arm_control.faults.catalogue import all_faults
-    from arm_control.faults.fault_table import page, row_text
+    from arm_control.faults.fault_table import page, row_text, summary
     from arm_control.faults.schedules import run_schedules, shortened
 
     faults = [fault for fault in all_faults() if options.name in fault.name]
@@ -40,27 +45,41 @@ def _faults(options: argparse.Namespace) -> int:
         raise ArmControlError(f"no fault has '{options.name}' in its name")
     for file in filter(None, (options.page, options.json)):
         require_writable_folder(Path(file).parent)  # before a run of minutes
-    runs = list(campaign(faults, options.controller or CONTROLLERS))
-    rows = [run_fault(*run) for run in progress_bar(runs, "faults")]
-    for row in rows:
-        print(row_text(row))
+    takes_all = options.full or options.controller
+    cases = [
+        case
+        for case in (all_cases if takes_all else some_cases)(faults)
+        if case.arrangement in (options.arrangement or ARRANGEMENTS)
+        and case.controller in (options.controller or [case.controller])
+    ]
+    rows = []
+    outcomes = run_cases(cases)
+    for case in progress_bar(cases, "faults"):
+        for _ in plants_of(case.fault):
+            rows.append(next(outcomes))
+            print(row_text(rows[-1]))
     failed = []
     seeds = range(options.seed, options.seed + options.schedules)
-    outcomes = run_schedules(seeds, os.cpu_count() or 1)
+    schedules = run_schedules(seeds)
     for _ in progress_bar(seeds, "schedules"):
-        if (outcome := next(outcomes)).failure:
+        if (outcome := next(schedules)).failure:
             failed.append(shortened(outcome))
             print(f"schedule {failed[-1]}")
-    n_failed = sum(not row.passed for row in rows)
-    print(f"{len(rows)} rows, {n_failed} failed; {options.schedules} schedules, {len(failed)} failed")
+    worst = summary(rows)
+    print(
+        f"{len(rows)} rows, {worst.n_failed} failed; sunk by {worst.worst_sink_mm:.1f} mm at most, after enable"
+        f" {worst.worst_speed_after_enable:.4f} rad/s; {options.schedules} schedules, {len(failed)} failed"
+    )
     if options.page:
         write_text(options.page, page(rows) + "\n")
     content = {
         "rows": [row.as_dict() for row in rows],
-        "failed_rows": n_failed,
+        "failed_rows": worst.n_failed,
+        "worst_sink_mm": worst.worst_sink_mm,
+        "worst_speed_after_enable": worst.worst_speed_after_enable,
         "schedules": options.schedules,
         "failed_schedules": len(failed),
     }
     if options.json:
         write_text(options.json, json.dumps(content, indent=1) + "\n")
-    return 1 if n_failed or failed else 0
+    return 1 if worst.n_failed or failed else 0

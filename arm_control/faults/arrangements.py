@@ -1,0 +1,339 @@
+"""What stands between the states of an arm and its motors: controllers and gates, in simulated time.
+
+Each arrangement is made of the processes that people run, with a simulated clock; a driver holds the last torque that
+it got. What they have in common is :class:`Arrangement`.
+
+================  ====================================================================================
+``controller``    a controller, whose own gate is the only one
+``gate``          a controller, and the node ``gate`` behind it
+``simulator``     a controller, and the gate of a simulated arm, which knows all states
+``native``        as ``controller``; ordinary states are answered without Python
+``serve``         ``arm_control serve --loop python``: a state is a datagram
+``serve-native``  ``arm_control serve``
+``exported``      an exported controller, called once in a period, with NaN where no state has come
+================  ====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from arm_control.control.loop import ControlLoop
+from arm_control.control.loop_parameters import control_loop
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import InputError
+from arm_control.faults.chain_setup import Setup, joint_state
+from arm_control.gate.effort_gate import EffortGate
+from arm_control.gate.gates_behind import GateReport, GatesBehind
+from arm_control.maths.poses import Array
+from arm_control.messages.controller_process import Command, ControllerProcess
+from arm_control.messages.fields import brake_reason, nanoseconds
+from arm_control.messages.gate_process import OUT_OF_ORDER, Answers, GateProcess
+from arm_control.messages.publisher_lock import PublisherLock
+from arm_control.model import RobotModel
+
+REPORT_PERIOD = 0.1
+"""Time after which a gate says again what it does [s]."""
+
+
+class Surroundings(NamedTuple):
+    """What an arrangement may use.
+
+    Attributes
+    ----------
+    clock : callable
+        Returns the simulated time [s].
+    send_command : callable
+        Sends a command to :meth:`Arrangement.on_command`, through what happens to it on its way.
+    refuse : callable
+        Counts a refused message: its topic, and why.
+    """
+
+    clock: Callable[[], float]
+    send_command: Callable[[Any], None]
+    refuse: Callable[[str, Exception], None]
+
+    def now_ns(self) -> int:
+        """Return the simulated time [ns]."""
+        return round(self.clock() * NANOSECONDS)
+
+
+class Arrangement:
+    """From the states of an arm to the torque of its motors.
+
+    Parameters
+    ----------
+    setup : Setup
+        What is run.
+    surroundings : Surroundings
+        What it may use.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (nv,)
+        Torque of the motors [N m or N].
+    """
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        self.setup, self.surroundings = setup, surroundings
+        self.tau: Array = setup.model.gravity(setup.q)
+
+    @property
+    def is_braked(self) -> bool:
+        """Whether the last gate before the motors brakes."""
+        raise NotImplementedError
+
+    @property
+    def reason(self) -> str:
+        """Why that gate does not pass commands."""
+        raise NotImplementedError
+
+    def on_state(self, message: Any, info: dict[str, Any]) -> None:
+        """Take a state that has arrived."""
+        raise NotImplementedError
+
+    def on_command(self, message: Any, info: dict[str, Any]) -> None:
+        """Take a command that has arrived; only where another process sends it."""
+
+    def look(self) -> None:
+        """Do what depends on the clock alone, once in each step, behind the messages of that step."""
+
+    def drive(self, q: Array, v: Array, dt: float) -> None:
+        """Do what the simulated arm itself does in a step of this length [s], in its true state."""
+
+    def enable(self) -> None:
+        """Enable every gate."""
+        raise NotImplementedError
+
+    def brake(self, reason: str) -> None:
+        """Brake by hand, at the last gate before the motors."""
+        raise NotImplementedError
+
+    def end_controller(self) -> None:
+        """End the controller's process."""
+        raise NotImplementedError
+
+    def publish_model(self, model: RobotModel) -> None:
+        """Publish another ``robot_description``: each process takes it or not, as the nodes do."""
+        raise NotImplementedError
+
+
+class ControllerAlone(Arrangement):
+    """A controller, whose own gate is the only one."""
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        super().__init__(setup, surroundings)
+        self.loop = control_loop_of(setup, setup.model)
+        self.process = self._new_process(setup.model)
+        self._names = setup.model.joint_names
+        self._is_running = True
+
+    def _new_process(self, model: RobotModel) -> ControllerProcess:
+        max_age = self.setup.parameters.gate.max_age
+        return ControllerProcess(model, self.loop, max_age, clock_ns=self.surroundings.now_ns)
+
+    @property
+    def is_braked(self) -> bool:
+        return self.loop.gate.is_braked
+
+    @property
+    def reason(self) -> str:
+        return self.loop.gate.reason
+
+    def on_state(self, message: Any, info: dict[str, Any]) -> None:
+        if not self._is_running:
+            return
+        answer = self.process.on_state(message, info)
+        if answer.refused is not None:
+            self.surroundings.refuse("controller's joint_states", answer.refused)
+        if answer.command is not None:
+            self._send(answer.command)
+
+    def _send(self, command: Command) -> None:
+        """Send a command; without another gate it goes to the driver."""
+        self._take_torque(self._names, command.tau)
+
+    def _take_torque(self, names: tuple[str, ...], tau: Array) -> None:
+        """Do as a driver: take torque by the names of the joints."""
+        with suppress(InputError):
+            self.tau = self.setup.model.in_joint_order(names, tau)
+
+    def enable(self) -> None:
+        self.loop.gate.enable()
+        self.process.release()
+
+    def brake(self, reason: str) -> None:
+        self.loop.gate.brake(reason)
+
+    def end_controller(self) -> None:
+        self._is_running = False
+
+    def publish_model(self, model: RobotModel) -> None:
+        if not self.process.may_take_model:
+            self.surroundings.refuse("robot_description", InputError("another robot is taken only while braked"))
+            return
+        before, self.loop = self.loop, control_loop_of(self.setup, model)
+        self.loop.gate.succeed(before.gate)
+        self.loop.gates_behind = before.gates_behind
+        self.process = self._new_process(model)
+        self._names = model.joint_names
+
+
+class BeforeGate(ControllerAlone):
+    """A controller with another gate behind it, to which it listens."""
+
+    name = ""
+    """Node of that gate."""
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        super().__init__(setup, surroundings)
+        self._behind = self.loop.gates_behind = GatesBehind([self.name], surroundings.clock)
+        self._reported: tuple[str, str] = "", ""
+        self._reported_at = self._since = -1.0
+
+    @property
+    def last_gate(self) -> EffortGate:
+        """The gate behind the controller."""
+        raise NotImplementedError
+
+    @property
+    def is_braked(self) -> bool:
+        return self.last_gate.is_braked
+
+    @property
+    def reason(self) -> str:
+        return self.last_gate.reason
+
+    def brake(self, reason: str) -> None:
+        self.last_gate.brake(reason)
+
+    def _send(self, command: Command) -> None:
+        self.surroundings.send_command(
+            joint_state(self._names, command.stamp_ns, effort=command.tau.copy(), frame_id=command.frame_id)
+        )
+
+    def look(self) -> None:
+        """Say what the gate does: at once when that changes, and again and again."""
+        now, gate = self.surroundings.clock(), self.last_gate
+        said = gate.state.value, gate.reason
+        if said == self._reported and now - self._reported_at < REPORT_PERIOD:
+            return
+        if said != self._reported:
+            self._since = now
+        self._reported, self._reported_at = said, now
+        since_ns = round(self._since * NANOSECONDS)
+        self._behind.hear(GateReport(self.name, *said, since_ns, self.tau.copy(), self.setup.model.joint_names))
+
+
+class BehindGate(BeforeGate):
+    """A controller, and the node ``gate`` behind it."""
+
+    name = "gate"
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        super().__init__(setup, surroundings)
+        self._gate = self._new_gate(setup.model)
+        self._gate_names = setup.model.joint_names
+        self._next_look = 0.0
+
+    def _new_gate(self, model: RobotModel) -> GateProcess:
+        clocks: Any = {"clock": self.surroundings.clock, "clock_ns": self.surroundings.now_ns}
+        return GateProcess(model, self.setup.parameters.gate, self.surroundings.refuse, **clocks)
+
+    @property
+    def last_gate(self) -> EffortGate:
+        return self._gate.gate
+
+    def on_state(self, message: Any, info: dict[str, Any]) -> None:
+        super().on_state(message, info)
+        self._drive(self._gate.on_state(message, info))
+
+    def on_command(self, message: Any, info: dict[str, Any]) -> None:
+        self._drive(self._gate.on_effort(message, info))
+
+    def look(self) -> None:
+        now = self.surroundings.clock()
+        if now >= self._next_look - 1e-9:
+            self._next_look = now + self._gate.looking_period
+            self._drive(self._gate.look())
+        super().look()
+
+    def _drive(self, answers: Answers) -> None:
+        for answer in answers:
+            self._take_torque(self._gate_names, answer.output.tau)
+
+    def enable(self) -> None:
+        self._gate.gate.enable()
+        self._gate.release()
+        super().enable()
+
+    def publish_model(self, model: RobotModel) -> None:
+        if self._gate.may_take_model:
+            before, self._gate = self._gate, self._new_gate(model)
+            self._gate.gate.succeed(before.gate)
+            self._gate_names = model.joint_names
+        else:
+            self.surroundings.refuse("robot_description", InputError("another robot is taken only while braked"))
+        super().publish_model(model)
+
+
+class BehindSimulator(BeforeGate):
+    """A controller, and the gate of a simulated arm, as its node is in real time."""
+
+    name = "simulator"
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        super().__init__(setup, surroundings)
+        self._gate = EffortGate(setup.model, setup.parameters.gate)
+        self._lock = PublisherLock(clock=surroundings.clock)
+        self._accepted_ns = -1
+
+    @property
+    def last_gate(self) -> EffortGate:
+        return self._gate
+
+    def on_command(self, message: Any, info: dict[str, Any]) -> None:
+        stamp_ns = nanoseconds(message.header.stamp)
+        age = self.surroundings.clock() - stamp_ns / NANOSECONDS
+        try:
+            self._lock.check(info)
+            if stamp_ns < self._accepted_ns:
+                raise InputError(OUT_OF_ORDER)
+            if reason := brake_reason(message):
+                self._gate.offer_brake(reason)
+            elif stamp_ns > self._accepted_ns:
+                self._gate.offer(message.name, message.effort, age)
+                self._lock.take(info)
+                self._accepted_ns = stamp_ns
+        except InputError as error:
+            self.surroundings.refuse("joint_commands", error)
+
+    def drive(self, q: Array, v: Array, dt: float) -> None:
+        self.tau = self._gate.tick(self.setup.model.evaluate(q, v), dt).tau
+
+    def enable(self) -> None:
+        self._gate.enable()
+        self._lock.release()
+        super().enable()
+
+
+def control_loop_of(setup: Setup, model: RobotModel) -> ControlLoop:
+    """Return the control loop of an arrangement, on its way to the goal.
+
+    Parameters
+    ----------
+    setup : Setup
+        What is run.
+    model : RobotModel
+        The arm.
+    """
+    loop = control_loop(model, setup.parameters, waits_for_commands=False)
+    loop.controller.add(setup.goal)
+    return loop
+
+
+def info_of(publisher: dict[str, bytes], written_ns: int, received_ns: int) -> dict[str, Any]:
+    """Return what the middleware says of a message."""
+    return {"source_timestamp": written_ns, "received_timestamp": received_ns, "publisher_gid": publisher}

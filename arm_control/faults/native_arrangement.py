@@ -1,0 +1,191 @@
+"""A controller whose ordinary states are answered without Python, on a middleware that is simulated."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arm_control.compiler.machine_operations import CFunction
+from arm_control.control.controllers import OscController
+from arm_control.control.native.native_loop import REASON_SIZE, TAKE_FAILED, Middleware
+from arm_control.control.native.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.faults.arrangements import ControllerAlone, Surroundings
+from arm_control.faults.chain_setup import Setup
+from arm_control.messages.joint_state_bytes import FIELDS, HEAD, NATIVE, STAMP, JointStateBytes
+from arm_control.messages.native_controller import NativeController
+from arm_control.messages.native_turns import step_kernels_of
+from arm_control.model import RobotModel
+
+COMMANDS, ARRAYS = 1, 2
+"""Addresses of the publishers."""
+ERROR = 1
+"""Result of a function that fails."""
+
+
+def message_bytes(message: Any) -> bytes:
+    """Return a ``JointState`` as bytes, whatever its fields are."""
+    stamp = message.header.stamp
+    data = bytearray(STAMP.pack(stamp.sec, stamp.nanosec))
+    data += _text(message.header.frame_id)
+    data += bytes(-len(data) % 4) + struct.pack(f"{NATIVE}I", len(message.name))
+    for name in message.name:
+        data += bytes(-len(data) % 4) + _text(name)
+    for field in FIELDS:
+        values = np.asarray(getattr(message, field), dtype=float)
+        data += bytes(-len(data) % 4) + struct.pack(f"{NATIVE}I", len(values))
+        data += (bytes(-len(data) % 8) if len(values) else b"") + values.tobytes()
+    return HEAD + bytes(data)
+
+
+def _text(text: str) -> bytes:
+    content = text.encode() + b"\0"
+    return struct.pack(f"{NATIVE}I", len(content)) + content
+
+
+class SimulatedMiddleware:
+    """Messages that wait, and messages that were published, for a native loop: C functions made of Python.
+
+    Attributes
+    ----------
+    waiting : deque of (bytes, dict)
+        States with their info.
+    commands, arrays : list of bytes
+        What was published.
+    on_empty : callable
+        Called where a message is to be taken and none waits.
+    now_ns : int
+        Time of the clock [ns].
+    fails : set of str
+        Functions that fail: ``take``, ``publish``.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[bytes, dict[str, Any]]] = deque()
+        self.commands: list[bytes] = []
+        self.arrays: list[bytes] = []
+        self.on_empty: Callable[[], object] = lambda: None
+        self.now_ns = 0
+        self.fails: set[str] = set()
+        self._buffer = np.zeros(4096, dtype=np.uint8)
+        self._message = np.zeros(8, dtype=np.int64)
+        self._info = np.zeros(16, dtype=np.int64)
+        self._kept: list[Any] = []
+        self._reasons, self._pipe = os.pipe()
+        os.set_blocking(self._reasons, False)
+        for end in (self._reasons, self._pipe):
+            weakref.finalize(self, os.close, end)
+
+    def record(self, *, has_array: bool = True) -> Middleware:
+        """Return the middleware for the loop."""
+        write = CFunction(ctypes.cast(ctypes.CDLL(None).write, ctypes.c_void_p).value or 0, 3)
+        functions = self._function(self._take, 4), self._function(self._publish, 3), write
+        empty = np.zeros(8, dtype=np.int64)
+        numbers = 0, COMMANDS, ARRAYS if has_array else 0, self._pipe
+        clock = SystemClock(self._function(self._read_clock, 2), np.zeros(2, dtype=np.int64))
+        return Middleware(*functions, clock, *numbers, self._message, self._info, empty, empty, 0, 0)
+
+    def reason(self) -> int:
+        """Return the reason that was written to the pipe; 0 where there is none."""
+        try:
+            return int.from_bytes(os.read(self._reasons, REASON_SIZE), sys.byteorder)
+        except BlockingIOError:
+            return 0
+
+    def _function(self, function: Callable[..., int], n: int) -> CFunction:
+        pointer = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * n)(function)
+        self._kept.append(pointer)
+        return CFunction(ctypes.cast(pointer, ctypes.c_void_p).value or 0, n)
+
+    def _take(self, *_: int) -> int:
+        if "take" in self.fails:
+            return ERROR
+        if not self.waiting:
+            self.on_empty()
+            return TAKE_FAILED
+        data, info = self.waiting.popleft()
+        self._buffer[: len(data)] = np.frombuffer(data, dtype=np.uint8)
+        self._message[[DATA, LENGTH]] = self._buffer.ctypes.data, len(data)
+        self._info[[WRITTEN_NS, RECEIVED_NS]] = info["source_timestamp"], info["received_timestamp"]
+        self._info[PUBLISHER : PUBLISHER + 2] = np.frombuffer(info["publisher_gid"]["data"], dtype=np.int64)
+        return 0
+
+    def _publish(self, publisher: int, message: int, _: int) -> int:
+        if "publish" in self.fails:
+            return ERROR
+        words = (ctypes.c_int64 * 8).from_address(message)
+        data = ctypes.string_at(words[DATA], words[LENGTH])
+        (self.commands if publisher == COMMANDS else self.arrays).append(data)
+        return 0
+
+    def _read_clock(self, _: int, time: int) -> int:
+        words = (ctypes.c_int64 * 2).from_address(time)
+        words[0], words[1] = divmod(self.now_ns, NANOSECONDS)
+        return 0
+
+
+class NativeAlone(ControllerAlone):
+    """A controller whose ordinary states are answered without Python."""
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        super().__init__(setup, surroundings)
+        self._middleware = SimulatedMiddleware()
+        self._reader, self._reader_of_commands = JointStateBytes(), JointStateBytes()
+        self._native = self._new_native(setup.model)
+
+    def _new_native(self, model: RobotModel) -> NativeController:
+        controller = self.loop.controller
+        if not isinstance(controller, OscController):
+            raise ArmControlError("only operational space control is answered without Python")
+        kernels = step_kernels_of(model, self.loop, controller)
+        max_age = self.setup.parameters.gate.max_age
+        record = self._middleware.record(has_array=False)
+        native = NativeController(model, self.process, controller, kernels, record, max_age)
+        native.end_turn()
+        return native
+
+    def on_state(self, message: Any, info: dict[str, Any]) -> None:
+        middleware, native = self._middleware, self._native
+        middleware.now_ns = self.surroundings.now_ns()
+        middleware.waiting.append((message_bytes(message), info))
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(native.callback.function)
+        function(native.callback.argument, 1)
+        self._take_commands()
+        while reason := middleware.reason():
+            native.take_over(reason)
+            data, data_info = native.message()
+            try:
+                super().on_state(self._reader.read(data), data_info)
+            except InputError as error:
+                self.surroundings.refuse("joint_states", error)
+            native.hand_over(data, data_info)
+            native.end_turn()
+            self._take_commands()
+
+    def _take_commands(self) -> None:
+        """The driver takes what the loop has published."""
+        for data in self._middleware.commands:
+            self.tau = np.array(self._reader_of_commands.read(data).effort)
+        self._middleware.commands.clear()
+
+    def enable(self) -> None:
+        self._native.pause()
+        super().enable()
+        self._native.refresh()
+
+    def brake(self, reason: str) -> None:
+        self._native.pause()
+        super().brake(reason)
+
+    def publish_model(self, model: RobotModel) -> None:
+        """A loop without Python is for one arm: its node is started anew for another one."""
+        raise ArmControlError("a native loop takes no other model")
