@@ -72,6 +72,39 @@ class MarkerState:
 
 
 @dataclass
+class StampOrder:
+    """The order of the stamps of one marker: an older one than that in effect is late.
+
+    Attributes
+    ----------
+    newest_ns : float
+        Stamp of the last state that has taken effect, or its arrival where it has no stamp [ns]; -inf: unknown.
+    n_late : int
+        Late states since then.
+    """
+
+    newest_ns: float = -math.inf
+    n_late: int = 0
+
+    def check(self, stamp_ns: int) -> None:
+        """Count a late stamp [ns]; 0 is none.
+
+        Raises
+        ------
+        InputError
+            It is late, and not of another clock.
+        """
+        late_ns = self.newest_ns - stamp_ns
+        if stamp_ns and MOMENT_NS <= late_ns <= AHEAD_NS and self.n_late < MOST_LATE:
+            self.n_late += 1
+            raise InputError(f"late: {late_ns / NANOSECONDS:.3f} s older than the marker's pose in effect")
+
+    def take(self, stamp_ns: int, begin_ns: int) -> None:
+        """Take the stamp of a state that takes effect, and the moment from which it does [ns]."""
+        self.newest_ns, self.n_late = stamp_ns or begin_ns, 0
+
+
+@dataclass
 class MarkerTrack:
     """The states of one marker.
 
@@ -83,17 +116,14 @@ class MarkerTrack:
         States that take effect later, by their stamps [ns].
     past : dict of int to tuple of Obstacle
         Obstacles of the states that have taken effect, by their stamps [ns].
-    newest_ns : float
-        Stamp of the last state that has taken effect, or its arrival where it has no stamp [ns]; -inf: unknown.
-    n_late : int
-        Late states since then.
+    order : StampOrder
+        The order of the stamps.
     """
 
     current: MarkerState | None = None
     ahead: dict[int, MarkerState] = field(default_factory=dict)
     past: dict[int, tuple[Obstacle, ...]] = field(default_factory=dict)
-    newest_ns: float = -math.inf
-    n_late: int = 0
+    order: StampOrder = field(default_factory=StampOrder)
 
     @property
     def is_empty(self) -> bool:
@@ -121,7 +151,7 @@ class MarkerTrack:
             The state is older than the one in effect.
         """
         if not state.stamp_ns or not self._is_repeated(state):
-            self._refuse_late(state)
+            self.order.check(state.stamp_ns)
             self.ahead.clear()
             self._take_effect(state)
         elif self.current is not None and state.stamp_ns == self.current.stamp_ns:
@@ -152,13 +182,7 @@ class MarkerTrack:
 
     def _forget(self) -> None:
         """Forget the stamps of the past."""
-        self.past, self.newest_ns = {}, -math.inf
-
-    def _refuse_late(self, state: MarkerState) -> None:
-        late_ns = self.newest_ns - state.stamp_ns
-        if state.stamp_ns and MOMENT_NS <= late_ns <= AHEAD_NS and self.n_late < MOST_LATE:
-            self.n_late += 1
-            raise InputError(f"late: {late_ns / NANOSECONDS:.3f} s older than the marker's pose in effect")
+        self.past, self.order = {}, StampOrder()
 
     def _is_repeated(self, state: MarkerState) -> bool:
         obstacles = self.past.get(state.stamp_ns)
@@ -172,7 +196,7 @@ class MarkerTrack:
             pairs = zip(obstacles, last.obstacles, strict=True)
             obstacles = tuple(_with_velocity(obstacle, before, seconds) for obstacle, before in pairs)
         self.current = replace(state, obstacles=obstacles)
-        self.newest_ns, self.n_late = state.stamp_ns or state.begin_ns, 0
+        self.order.take(state.stamp_ns, state.begin_ns)
         self.past = dict([*self.past.items(), (state.stamp_ns, state.obstacles)][-MOST_AHEAD:])
 
 

@@ -5,18 +5,19 @@ Markers are read by the names of their fields, as in :mod:`arm_control.messages.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.exceptions import ArmControlError
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Shape
 from arm_control.messages.fields import nanoseconds, pose_from_message
 from arm_control.messages.markers import ADD, DELETE, DELETEALL, shapes_of
-from arm_control.messages.obstacle_tracker import AHEAD_NS
+from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, StampOrder
 from arm_control.viewer.solids import joined, mesh_of
 
 MAX_MARKERS = 500
@@ -84,6 +85,8 @@ class ShownObstacle(NamedTuple):
 class MarkerStore:
     """The active markers of a topic, by namespace and number.
 
+    A late marker does not replace a newer one (:class:`~arm_control.messages.obstacle_tracker.StampOrder`).
+
     Parameters
     ----------
     pose_of : callable
@@ -108,6 +111,8 @@ class MarkerStore:
         self._ahead_ns = AHEAD_NS if by_stamp else 0
         self._waiting: dict[Key, dict[int, Any]] = {}
         self.markers: dict[Key, tuple[Any, int]] = {}
+        self._orders: dict[Key, StampOrder] = {}
+        self._last_ns = 0
         self._solids: dict[Hashable, tuple[tuple[Shape, Pose], ...]] = {}
 
     def update(self, message: Any, now_ns: int) -> None:
@@ -120,18 +125,29 @@ class MarkerStore:
         now_ns : int
             Time of its reception [ns].
         """
+        self._forget_orders(now_ns)
         for marker in message.markers:
             key, stamp_ns = (marker.ns, marker.id), nanoseconds(marker.header.stamp)
             if marker.action == DELETEALL:
                 self.markers = _without_namespace(self.markers, marker.ns)
                 self._waiting = _without_namespace(self._waiting, marker.ns)
+                self._orders = _without_namespace(self._orders, marker.ns)
             elif now_ns < stamp_ns <= now_ns + self._ahead_ns and self._has_room(key):
                 self._waiting.setdefault(key, {})[stamp_ns] = marker
-            else:
+            elif not self._is_late(key, stamp_ns):
                 self._waiting.pop(key, None)
                 self._apply(key, marker, now_ns)
 
+    def _is_late(self, key: Key, stamp_ns: int) -> bool:
+        try:
+            self._orders.get(key, StampOrder()).check(stamp_ns)
+        except InputError:
+            return True
+        return False
+
     def _apply(self, key: Key, marker: Any, now_ns: int) -> None:
+        if key in self.markers or self._has_room(key):
+            self._orders.setdefault(key, StampOrder()).take(nanoseconds(marker.header.stamp), now_ns)
         if marker.action == DELETE:
             self.markers.pop(key, None)
         elif marker.action == ADD and self._has_room(key):
@@ -156,7 +172,18 @@ class MarkerStore:
             if not lifetime_ns or now_ns - since_ns <= lifetime_ns:
                 active[key] = marker, min(since_ns, now_ns)
         self.markers = active
+        self._forget_orders(now_ns)
         return {key: marker for key, (marker, _) in active.items()}
+
+    def _forget_orders(self, now_ns: int) -> None:
+        """Forget the stamps of markers that ended some time ago, and all when time [ns] has started over."""
+        oldest_ns = math.inf if now_ns < self._last_ns else now_ns - DELETED_NS
+        self._orders = {
+            key: order
+            for key, order in self._orders.items()
+            if order.newest_ns >= oldest_ns or (key in self.markers and now_ns >= self._last_ns)
+        }
+        self._last_ns = now_ns
 
     def obstacles(self, now_ns: int) -> dict[Hashable, ShownObstacle]:
         """Return the active markers at a time [ns] that are obstacles."""

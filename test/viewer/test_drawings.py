@@ -11,6 +11,7 @@ import pytest
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Capsule, Sphere
+from arm_control.messages.obstacle_tracker import MOST_LATE
 from arm_control.viewer.drawings import MarkerStore, drawing_of
 
 HERE = Pose(np.eye(3), np.zeros(3))
@@ -68,6 +69,32 @@ def test_things_are_obstacles_where_they_are():
     assert (shape, things["a", 1].rgba) == (Sphere(0.1), (1.0, 0.0, 0.0, 0.5))
     np.testing.assert_allclose(things["a", 1].X.p, [1, 2, 3])
     assert [type(shape) for shape, _ in things["a", 2].solids] == [Capsule, Capsule]
+
+
+@pytest.mark.parametrize("by_stamp", [True, False])
+def test_a_late_marker_does_not_replace_a_newer_one(by_stamp: bool):
+    made = book(by_stamp=by_stamp)
+
+    def x_after(stamp: float, x: float, now: float) -> float | None:
+        made.update(SimpleNamespace(markers=[marker(stamp=stamp, at=(x, 0.0, 0.0))]), round(now * 1e9))
+        shown = made.obstacles(round(now * 1e9))
+        return float(shown["a", 1].X.p[0]) if shown else None
+
+    assert x_after(100.02, 1.2, 100.021) == 1.2
+    assert x_after(100.015, 1.15, 100.026) == 1.2, "5 ms older"
+    assert x_after(100.02, 1.3, 100.027) == 1.3, "the same moment"
+    made.update(SimpleNamespace(markers=[marker(stamp=100.03, action=2)]), 100_031 * 10**6)
+    assert x_after(100.025, 1.25, 100.032) is None, "nor does a late one bring a deleted one back"
+    assert x_after(100.025, 1.25, 102.0) == 1.25, "but after a second"
+    assert x_after(99.0, 1.0, 99.001) == 1.0, "time has started over"
+
+
+def test_after_many_late_markers_the_clock_of_their_publisher_has_started_over():
+    made = book(marker(stamp=5.0), now_ns=5 * 10**9)
+    for k in range(MOST_LATE + 1):
+        assert made.obstacles(5 * 10**9)["a", 1].X.p[0] == 1.0, f"{k} late ones"
+        made.update(SimpleNamespace(markers=[marker(stamp=1.0, at=(2.0, 0.0, 0.0))]), 5 * 10**9)
+    assert made.obstacles(5 * 10**9)["a", 1].X.p[0] == 2.0
 
 
 def test_a_thing_that_only_moves_keeps_its_form():
