@@ -48,7 +48,8 @@ PYTEST = [
 FAST = 1.0
 """Processor time of a fast test [s]."""
 SLOWER, LEAST_TIME, SILENCE = 4.0, 10.0, 300.0
-"""Processor time of a mutant: so many times that of all tests, at least so long [s]; and most time on the clock [s]."""
+"""Processor time of a mutant, in one test and in all: so many times that without it, and so long [s]; and most time on
+the clock [s]."""
 
 
 class Group(NamedTuple):
@@ -188,7 +189,8 @@ class _Pool:
             if not _replace(mutants, set().union(*(self._changed[mutant.path] for mutant in mutants))):
                 run = Run(1, "import of the module")
             else:
-                run = _test(self._group, self._before.durations if self._before else {})
+                tests = {f"test_{Path(mutant.path).stem}" for mutant in mutants}
+                run = _test(self._group, self._before.durations if self._before else {}, tests)
             part = self._folder / f"{number}.part"
             part.write_bytes(pickle.dumps(run))
             part.rename(self._folder / f"{number}.run")
@@ -215,16 +217,25 @@ def _set_environment(own: Path, cache: Path) -> None:
 
 
 class _Recorder:
-    """A pytest plugin: runs fast tests, the quickest first, and notes which one fails."""
+    """A pytest plugin: runs fast tests, those of the module and then the quickest first, and notes which one fails.
 
-    def __init__(self, durations: dict[str, float]) -> None:
-        self._before = durations
+    A test that needs far more time than without a mutant ends the process, also within machine code.
+    """
+
+    def __init__(self, durations: dict[str, float], own: set[str]) -> None:
+        self._before, self._own = durations, own
         self.run = Run()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if self._before.get(item.nodeid, 0.0) <= FAST]
-        items.sort(key=lambda item: self._before.get(item.nodeid, 0.0))
+        items.sort(key=lambda item: (item.path.stem not in self._own, self._before.get(item.nodeid, 0.0)))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        if self._before:
+            signal.setitimer(signal.ITIMER_PROF, SLOWER * self._before.get(item.nodeid, 0.0) + LEAST_TIME)
+        return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
@@ -243,9 +254,9 @@ class _Recorder:
             self.run.failed = self.run.failed or f"import of {report.nodeid}"
 
 
-def _test(group: Group, durations: dict[str, float]) -> Run:
-    """Run the tests of a group in this process, until one fails."""
-    recorder = _Recorder(durations)
+def _test(group: Group, durations: dict[str, float], own: set[str]) -> Run:
+    """Run the tests of a group in this process, those of the files ``own`` first, until one fails."""
+    recorder = _Recorder(durations, own)
     tests = [test for test in group.tests if (ROOT / test).exists()]
     begin = time.process_time()
     recorder.run.status = int(pytest.main([*PYTEST, *tests], [recorder]))

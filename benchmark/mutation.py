@@ -1,9 +1,10 @@
 """Mutation test: how many small changes of the modules that guard an arm do their fast tests notice?
 
-    python benchmark/mutation.py [GROUP...] [--sample N] [--seed S] [--again FILE] [--jobs N] [--json FILE]
+    python benchmark/mutation.py [GROUP...] [--only PATH...] [--sample N] [--seed S] [--again FILE] [--jobs N]
+        [--json FILE]
 
-A mutant (:mod:`mutators`) is killed when a test fails, or when its process needs far more time than all tests without a
-mutant do. Fast tests need at most a second of the processor each. The share of killed ones leaves out those that
+A mutant (:mod:`mutators`) is killed when a test fails, or when one needs far more time of the processor than it does
+without a mutant. Fast tests need at most a second of the processor each. The share of killed ones leaves out those that
 ``equivalent_mutants.py`` lists with reasons. ``mutant_runs.py`` says how a mutant runs.
 
 Exit status: 0, or 1 when the list of equivalent mutants is wrong.
@@ -55,12 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the groups and print what survived."""
     options = _options(arguments)
     figures: dict[str, object] = {}
-    n_wrong = 0
+    n_wrong, is_whole = 0, not (options.only or options.sample or options.again)
     for name in options.groups or GROUPS:
         with tempfile.TemporaryDirectory() as folder:
             mutants = _selected(name, options)
             results = run_group(GROUPS[name], mutants, Path(folder), options.jobs, name)
-        n_wrong += _report(name, mutants, results, figures, is_whole=not (options.sample or options.again))
+        n_wrong += _report(name, mutants, results, figures, is_whole=is_whole)
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
     return 1 if n_wrong else 0
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Mutation test of the modules that guard an arm.")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}; default: all")
+    parser.add_argument("--only", nargs="+", metavar="PATH", help="only these modules, such as gate/gaps.py")
     parser.add_argument("--sample", type=int, metavar="N", help="only N mutants of each group, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw; default: 0")
     parser.add_argument("--again", metavar="FILE", help="only mutants that survived in this file of --json")
@@ -82,7 +84,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _selected(name: str, options: argparse.Namespace) -> list[Mutant]:
     """Return the mutants of a group that the options ask for."""
-    mutants = [mutant for path in GROUPS[name].modules for mutant in mutants_of(PACKAGE / path, PACKAGE)]
+    paths = [path for path in GROUPS[name].modules if not options.only or path in options.only]
+    mutants = [mutant for path in paths for mutant in mutants_of(PACKAGE / path, PACKAGE)]
     if options.again:
         survivors = json.loads(Path(options.again).read_text()).get(f"{name}.survivors", ())
         keys = {re.sub(r"^(\S+):\d+ ", r"\1 ", text) for text in survivors}  # lines may have moved since
