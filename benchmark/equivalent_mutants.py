@@ -15,6 +15,7 @@ SECOND_NUMBER = "nobody reads the second number"
 ONE_NUMBER = "the first of one number is the last"
 STAND_IN = "any bytes serve where the middleware gives none"
 COMPARED_TWICE = "another comparison, here or in the caller, decides"
+SHORTCUT = "a shortcut: the lines behind it come to the same"
 
 EQUIVALENT: dict[str, str] = {
     "gate/effort_gate.py EffortGate.__init__: self._refused = False *": FIRST_COMMAND,
@@ -34,6 +35,7 @@ EQUIVALENT: dict[str, str] = {
     " -> not age >= -self.period + ROUNDING:": COMPARED_TWICE,
     "gate/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING:"
     " -> if not age >= self.period - ROUNDING:": COMPARED_TWICE,
+    "gate/gaps.py GapWatch.fault: return '' -> pass": SHORTCUT,
     "gate/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),

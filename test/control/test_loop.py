@@ -11,7 +11,7 @@ import pytest
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.compiled_step import step_limits
 from arm_control.control.controllers import LawOutput, Measurement, OscController
-from arm_control.control.loop import ControlLoop, GapWatch, KnownDisturbance, TickResult
+from arm_control.control.loop import ControlLoop, KnownDisturbance, TickResult
 from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import OscTuning
@@ -113,31 +113,6 @@ def test_a_gap_brakes_unless_states_wait_for_commands(ur5: RobotModel, waits: bo
     result = loop.tick(state(45, dt=0.021))
     assert result.gate.reason == ("" if waits else "no state for 21 ms")
     assert (result.refused is None) == waits, "a braked gate refuses the torque of the law"
-
-
-def test_the_period_is_the_usual_time_between_two_states():
-    gaps = GapWatch(max_missed=2)
-    assert [gaps.fault(dt) for dt in (0.0, 0.01, *[0.001] * 300, 0.0014)] == [""] * 303
-    assert gaps.skipped == 0
-    assert gaps.fault(0.0021) == "no state for 2 ms"
-
-
-@pytest.mark.parametrize("n_waiting", [1, 2, 4])
-def test_states_that_come_in_a_bunch_make_no_gap_of_the_time_behind_them(n_waiting: int):
-    """A driver that was held up for some periods makes up for them, with stamps 10 us apart."""
-    gaps = GapWatch(max_missed=20)
-    bunch = [1e-3 * (n_waiting + 1), *[1e-5] * n_waiting, 1e-3 - 1e-5 * n_waiting]
-    assert not any(gaps.fault(dt) for dt in [1e-3] * 10 + bunch * 20 + [1e-3] * 300)
-    assert gaps.period == 1e-3
-    assert gaps.fault(0.0205) == "no state for 20 ms"
-
-
-def test_a_slower_stream_is_a_new_period_after_seconds_only():
-    gaps = GapWatch(max_missed=20)
-    assert not any(gaps.fault(dt) for dt in [1e-3] * 10 + [10e-3] * 100)
-    assert gaps.fault(0.06) == "no state for 60 ms"
-    assert not any(gaps.fault(dt) for dt in [10e-3] * 250)
-    assert not gaps.fault(0.06)
 
 
 def test_a_fault_of_the_law_brakes_before_its_torque_passes(ur5: RobotModel):

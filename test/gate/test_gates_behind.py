@@ -131,7 +131,7 @@ def test_gates_that_were_never_heard_are_named_after_a_while(clock: Clock):
     gates = GatesBehind(["gate", "simulator"], clock)
     clock.now += 0.9
     assert gates.unheard() == []
-    assert gates.unheard(after=0.5) == ["gate", "simulator"]
+    assert gates.unheard(after=clock.now - 100.0) == gates.unheard(after=0.5) == ["gate", "simulator"]
     clock.now += 0.2
     gates.hear(GateReport("gate", PASSING))
     assert gates.unheard() == ["simulator"]
@@ -142,3 +142,11 @@ def test_gates_that_were_never_heard_are_named_after_a_while(clock: Clock):
 def test_a_report_is_one_line():
     report = GateReport("/gate", BRAKING, "disabled", success_rate="98.5")
     assert str(report) == "/gate             braking  disabled  success rate 98.5 %"
+
+
+def test_a_report_without_a_stamp_is_as_old_as_time(clock: Clock):
+    gates = GatesBehind(["b", "a"], clock)
+    for report in (GateReport("b", BRAKING, since_ns=1), GateReport("a", BRAKING)):
+        gates.hear(report)
+    assert gates.held_by == "a: braking"
+    assert GateReport("a", BRAKING) == GateReport("a", BRAKING, "", 0, None, (), "")
