@@ -103,6 +103,18 @@ def test_a_state_with_a_fault_brakes_and_keeps_the_last_torque(ur5: RobotModel):
         assert np.abs(result.gate.tau - before).max() <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("n_before", [0, 3])
+def test_the_first_state_of_a_run_stands_for_a_millisecond(ur5: RobotModel, n_before: int):
+    """From the weight, the torque changes by rate_limit times 1 ms, and in the next tick by a quarter more at most."""
+    law = HoldingLaw(ur5)
+    loop = ControlLoop(ur5, law, GateParameters(rate_limit=1000.0, joint_limits=False))
+    for k in range(n_before):
+        loop.tick(state(k))
+    law.extra = 100.0 * np.eye(6)[0]
+    steps = [loop.tick(measurement).gate.tau - ur5.gravity(Q) for measurement in (state(0), state(1, dt=0.01))]
+    np.testing.assert_allclose(steps, np.outer([1.0, 1.0 + 1.25], np.eye(6)[0]), rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_gap_brakes_unless_states_wait_for_commands(ur5: RobotModel, waits: bool):
     loop = ControlLoop(ur5, HoldingLaw(ur5), GateParameters(max_missed=20), waits_for_commands=waits)
