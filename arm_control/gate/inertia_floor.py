@@ -60,8 +60,6 @@ SWING = 0.005
 """Change of a joint's speed that counts as chatter, as a share of its speed limit; several times usual noise."""
 NOISE, SLOW_SWING = 0.012, 0.02
 """Change of speed that counts at least, several times usual noise [rad/s]; as a share of the speed limit at most."""
-NEVER = 1e9
-"""The same of a joint without a speed limit [rad/s or m/s]."""
 FORGETTING, CHATTER, RESPITE, RETREAT = 0.95, 2.0, -4.0, 4.0
 """Of equations (3) and (4)."""
 BANDWIDTH = 20.0
@@ -132,14 +130,11 @@ class InertiaFloor:
 
     def __init__(self, model: RobotModel, time: float) -> None:
         own = smallest_inertias(model)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rotor = time * model.tau_max / model.v_max
-        self.proposed = np.maximum(np.where(np.isfinite(rotor), rotor, 0.0) - own, 0.0)
+        self.proposed = np.maximum(time * model.tau_max / model.v_max - own, 0.0)
         self._first = np.minimum(FIRST * own, self.proposed)
         n = model.nv
         swing = np.maximum(SWING * model.v_max, np.minimum(NOISE, SLOW_SWING * model.v_max))
-        swing = np.where(np.isfinite(model.v_max), swing, NEVER)
-        self._bounds = np.concatenate([swing, LARGEST_SHARE * np.where(np.isfinite(model.tau_max), model.tau_max, 0.0)])
+        self._bounds = np.concatenate([swing, LARGEST_SHARE * model.tau_max])
         sizes = {"state": 6 * n, "M": n * n, "bounds": 2 * n, **dict.fromkeys(("v", "h", "tau"), n), "numbers": 2}
         self._kernel = model.compile_law(Law("floor of joint inertia", _by_name, sizes, []), _samples(n))
         x, y = self._kernel.inputs, self._kernel.outputs
@@ -151,7 +146,7 @@ class InertiaFloor:
     @property
     def inertia(self) -> Array:
         """The floor f, shape (nv,) [kg m^2 or kg]."""
-        return self._floor.copy()
+        return self._memory[0].copy()
 
     def describe(self, joint_names: Sequence[str]) -> str:
         """Return one line with the largest floor of each joint."""
@@ -161,7 +156,6 @@ class InertiaFloor:
     def restart(self) -> None:
         """Start again with the first floor."""
         self._is_first = True
-        self._floor = self._first
         self._memory = np.zeros((6, len(self._first)))
         self._memory[0], self._memory[1] = self._first, self.proposed
 
@@ -185,7 +179,6 @@ class InertiaFloor:
         self._numbers_in[...] = max(dt, SHORTEST), -math.expm1(-BANDWIDTH * dt)
         self._kernel.call()
         self._memory.reshape(-1)[...] = self._state_out
-        self._floor = self._memory[0]
         return terms._replace(M=self._M_out.copy(), h=self._h_out.copy())
 
 

@@ -50,6 +50,21 @@ def test_the_proposal_is_what_a_motor_can_accelerate(ur5: RobotModel):
     assert not InertiaFloor(ur5, 1e-6).proposed.any()  # no joint is lighter than that
 
 
+@pytest.mark.parametrize(("lower", "upper"), [(-0.5, 1.0), (-1.0, 0.5), (0.0, 0.0)])
+def test_the_smallest_inertia_is_that_of_the_most_bent_posture(lower: float, upper: float):
+    """M_00 of two rods falls with the cosine of the angle between them; M_11 is constant."""
+    joint = '<joint name="joint1" type="continuous">'
+    before, behind = urdf_path("planar2").read_text().split(joint)
+    if upper > lower:
+        joint = joint.replace("continuous", "revolute")
+        behind = behind.replace("<limit ", f'<limit lower="{lower}" upper="{upper}" ')
+    model = RobotModel.from_urdf(before + joint + behind)
+    least = np.diag(model.mass_matrix([0.3, max(upper, -lower) or np.pi]))
+    own = smallest_inertias(model)
+    assert least[0] <= own[0] <= 1.02 * least[0]
+    assert own[1] == pytest.approx(least[1])
+
+
 def test_it_rises_to_the_proposal_at_rest(ur5: RobotModel):
     floor, terms = InertiaFloor(ur5, 0.02), at(ur5, np.zeros(6))
     np.testing.assert_allclose(floor.inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
@@ -183,3 +198,60 @@ def test_a_light_joint_whose_floor_is_gone_may_push_against_friction(ur5: RobotM
     assert passed[0] < 0.1
     assert passed[-1] == pytest.approx(1.0)
     assert (np.diff(passed) >= 0.0).all()
+
+
+# -- the equations, against another text ---------------------------------------------------------------
+
+
+class Floor:
+    """Equations (1) to (6) joint by joint, in numbers of Python."""
+
+    def __init__(self, model: RobotModel, time: float) -> None:
+        own = smallest_inertias(model).tolist()
+        self.c = [max(time * tau / v - m, 0.0) for tau, v, m in zip(model.tau_max, model.v_max, own, strict=True)]
+        self.f = [min(0.5 * m, c) for m, c in zip(own, self.c, strict=True)]
+        self.dv_0 = [max(0.005 * v, min(0.012, 0.02 * v)) for v in model.v_max.tolist()]
+        self.d_max = (0.3 * model.tau_max).tolist()
+        self.s, self.e, self.d = ([0.0] * model.nv for _ in range(3))
+        self.v: list[float] | None = None
+
+    def h(self, t: Terms, tau_0: np.ndarray, dt: float) -> np.ndarray:
+        """Bias of the next state, equation (6)."""
+        before, self.v = self.v, t.v.tolist()
+        dv = [0.0 if before is None else v - b for v, b in zip(self.v, before or self.v, strict=True)]
+        for i, x in enumerate(dv):
+            is_large = abs(x) > self.dv_0[i]
+            self.s[i] = 0.95 * self.s[i] + (is_large and abs(self.e[i]) > self.dv_0[i] and x * self.e[i] < 0.0)
+            self.e[i] = x if is_large else self.e[i] / 2.0
+            if self.s[i] > 2.0:
+                self.c[i], self.s[i] = self.f[i] / 4.0, -4.0
+            self.f[i] = min(1.03 * self.f[i], self.c[i])
+        if before is not None:
+            y = (t.M + np.diag(self.f)) @ dv / dt + t.h - tau_0
+            for i, x in enumerate(self.d):
+                d = x + (1.0 - np.exp(-20.0 * dt)) * (y[i] - x)
+                self.d[i] = min(max(d, -self.d_max[i]), self.d_max[i])
+        return t.h - self.d
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_sequence_of_velocities_has_the_floor_of_the_equations(ur5: RobotModel, seed: int):
+    """Speed limits of all three kinds of dv_0; changes of speed on both sides of it."""
+    rng = np.random.default_rng(seed)
+    v_max = dict(zip(ur5.joint_names, (3.0, 1.0, 0.3, 3.0, 1.0, 0.3), strict=True))
+    model = RobotModel.from_urdf(urdf_path("ur5"), velocity_limits=v_max)
+    floor, other, v, n_reversals = InertiaFloor(model, 0.02), Floor(model, 0.02), np.zeros(6), 0
+    np.testing.assert_allclose(floor.inertia, other.f, rtol=1e-14)
+    for k in range(250):
+        share = rng.choice([0.02, 0.51, 0.98, 1.02, 1.9, 2.1, 5.0], 6, p=[0.2, 0.2, 0.1, 0.2, 0.1, 0.1, 0.1])
+        sign = rng.choice([-1.0, 1.0], 6) if k % 50 < 25 else (-1.0) ** k
+        v = v + share * sign * other.dv_0 if k else v
+        t, dt = at(model, v), rng.choice([5e-4, 1e-3, 0.02])
+        tau_0 = t.h + rng.choice([0.0, 1.0, 200.0]) * rng.uniform(-1.0, 1.0, 6)
+        ceilings = list(other.c)
+        found, wanted = floor.add_to(t, tau_0, dt), other.h(t, tau_0, dt)
+        n_reversals += ceilings != other.c
+        np.testing.assert_allclose(found.M, t.M + np.diag(other.f), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(floor.inertia, other.f, rtol=1e-12)
+        np.testing.assert_allclose(found.h, wanted, rtol=1e-9, atol=1e-9)
+    assert n_reversals > 3
