@@ -235,6 +235,18 @@ def test_numbers_of_missing_limits_are_zero():
     np.testing.assert_array_equal(law.numbers, [RATE, 100.0, 25.0, 0.0, 3.0, 40.0, 0.0, 0.0])
 
 
+def test_limits_are_the_same_where_all_numbers_are():
+    law = limits(pendulum())
+    assert law.are_those_of(limits(pendulum()))
+    for other in (
+        limits(pendulum("continuous")),
+        limits(pendulum(), rate=2.0 * RATE),
+        limits(pendulum(), limit_margin=0.0),
+    ):
+        assert not law.are_those_of(other)
+        assert not other.are_those_of(law)
+
+
 def test_a_stiff_urdf_is_held_to_critical_damping():
     model = pendulum(safety='<safety_controller k_velocity="1" k_position="100"/>')
     t = model.evaluate([0.949], [0.0])
