@@ -15,6 +15,8 @@ SECOND_NUMBER = "nobody reads the second number"
 ONE_NUMBER = "the first of one number is the last"
 STAND_IN = "any bytes serve where the middleware gives none"
 COMPARED_TWICE = "another comparison, here or in the caller, decides"
+NEGATIVE = "NumPy takes any negative number for what is left"
+POSTURES = "one random posture more or less serves as well"
 SHORTCUT = "a shortcut: the lines behind it come to the same"
 
 EQUIVALENT: dict[str, str] = {
@@ -36,6 +38,17 @@ EQUIVALENT: dict[str, str] = {
     "gate/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING:"
     " -> if not age >= self.period - ROUNDING:": COMPARED_TWICE,
     "gate/gaps.py GapWatch.fault: return '' -> pass": SHORTCUT,
+    "gate/inertia_floor.py SHORTEST:*": "it only keeps from dividing by zero: without time the gain is zero",
+    "gate/inertia_floor.py SAMPLES: SAMPLES = 200 -> SAMPLES = 201": POSTURES,
+    "gate/inertia_floor.py SAMPLES: SAMPLES = 200 -> SAMPLES = 199": POSTURES,
+    "gate/inertia_floor.py InertiaFloor.add_to: self._memory.reshape(-1)[...] = self._state_out"
+    " -> self._memory.reshape(-2)[...] = self._state_out": NEGATIVE,
+    "gate/inertia_floor.py _by_name:  x['state'].reshape(6, -1) ->  x['state'].reshape(6, -2)": NEGATIVE,
+    "gate/inertia_floor.py _by_name: x['bounds'].reshape(2, -1), x['numbers'])"
+    " -> x['bounds'].reshape(2, -2), x['numbers'])": NEGATIVE,
+    "gate/inertia_floor.py _by_name: x['M'].reshape(len(d), -1)) + np.diag(updated.f)"
+    " -> x['M'].reshape(len(d), -2)) + np.diag(updated.f)": NEGATIVE,
+    "gate/inertia_floor.py _samples:*": SAMPLES,
     "gate/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
@@ -46,9 +59,7 @@ EQUIVALENT: dict[str, str] = {
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
     "gate/compiled_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
-    "gate/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": (
-        "NumPy takes any negative number for what is left"
-    ),
+    "gate/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": NEGATIVE,
     "gate/compiled_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
     "gate/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
     " -> dt_in[-1], is_on_in[0] = (dt, is": ONE_NUMBER,

@@ -207,7 +207,7 @@ def _by_name(x: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _samples(n: int) -> dict[str, Array]:
-    """Inputs to compare the kernel on: with chatter and without."""
+    """Inputs to compare the kernel on, every case of the law among them."""
     rng, k = np.random.default_rng(0), 4
     positive = rng.uniform(0.1, 5.0, (k, 3 * n))
     state = np.hstack([positive, rng.uniform(-1.0, 1.0, (k, 3 * n))])
@@ -219,5 +219,5 @@ def _samples(n: int) -> dict[str, Array]:
         "M": M,
         "bounds": rng.uniform(0.1, 1.0, (k, 2 * n)),
         **vectors,
-        "numbers": np.tile([0.01, 0.2], (k, 1)),
+        "numbers": np.tile([1.0, 0.2], (k, 1)),
     }

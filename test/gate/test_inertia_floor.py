@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control.core.files import urdf_path
+from arm_control.gate import inertia_floor
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.gate.inertia_floor import (
     BANDWIDTH,
@@ -140,6 +141,17 @@ def test_the_kernel_is_the_text(ur5: RobotModel):
         state = update_floor(state, v, 0.005 * ur5.v_max)
         add(floor, at(ur5, v))
         np.testing.assert_allclose(floor.inertia, state.f, rtol=1e-9)
+
+
+def test_the_check_of_the_kernel_meets_every_case():
+    """Chatter, large changes, a floor below its ceiling, a torque at its bound: each in some joints, not in all."""
+    cases = []
+    for k in range(len(inertia_floor._samples(6)["v"])):
+        x = {name: rows[k] for name, rows in inertia_floor._samples(6).items()}
+        f, c, s, _, e, d = inertia_floor._by_name(x)["state"].reshape(6, 6)
+        cases.append([s == RESPITE, e == x["v"] - x["state"][18:24], f < c, np.abs(d) == x["bounds"][6:]])
+    met = np.array(cases).swapaxes(0, 1).reshape(4, -1)
+    assert (met.any(axis=1) & ~met.all(axis=1)).all()
 
 
 def test_a_gate_without_a_floor_lets_through_what_it_did(ur5: RobotModel):
