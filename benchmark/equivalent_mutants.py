@@ -15,6 +15,7 @@ SECOND_NUMBER = "nobody reads the second number"
 ONE_NUMBER = "the first of one number is the last"
 STAND_IN = "any bytes serve where the middleware gives none"
 COMPARED_TWICE = "another comparison, here or in the caller, decides"
+MAGNITUDE = "no magnitude is negative"
 NEGATIVE = "NumPy takes any negative number for what is left"
 POSTURES = "one random posture more or less serves as well"
 SHORTCUT = "a shortcut: the lines behind it come to the same"
@@ -69,6 +70,11 @@ EQUIVALENT: dict[str, str] = {
     "gate/compiled_limits.py _MIDDLES:*": SAMPLES,
     "gate/compiled_limits.py _SPREADS:*": SAMPLES,
     "gate/compiled_limits.py limit_samples:*": SAMPLES,
+    "gate/torque_rules.py believed_time: if not dt > 0.0: -> if not dt >= 0.0:": "the lines behind it come to 0, too",
+    "gate/torque_rules.py hold_torque: speed = 0.0 -> speed = -1.0": MAGNITUDE,
+    "gate/torque_rules.py apply_hold: change = 0.0 -> change = -1.0": MAGNITUDE,
+    "gate/torque_rules.py unlike_joint:  abs(gate.M[n * i + k]) * RESUMING_ACCELERATION"
+    " ->  abs(gate.M[n * i + k]) / RESUMING_ACCELERATION": "it is 1 rad/s^2",
     "messages/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
         "the first state sets one; a steady clock begins anywhere, and without a tick the other says no more than that"
     ),

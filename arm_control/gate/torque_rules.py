@@ -171,7 +171,6 @@ def end_brake(gate: GateMemory) -> None:
         return
     gate.counts[MODE] = HOLDING
     gate.counts[IS_RESUMING] = 1
-    gate.counts[MISSED] = 0
     for i in range(gate.n):
         gate.carried[i] = torque_beside_weight(gate, i)
     for i in range(gate.n):

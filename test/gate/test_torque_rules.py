@@ -133,11 +133,53 @@ def test_a_torque_at_the_limit_is_not_cut_and_one_that_is_not_finite_is_the_weig
         rules.hold_torque(gate, 1e-3)
         np.testing.assert_array_equal(gate.asked, sign * TAU_MAX)
         assert gate.counts[IS_SATURATED] == 1
-    for bad in (np.inf, -np.inf, np.nan):
+    largest = np.finfo(float).max
+    for tau, asked in ((np.inf, 1.0), (-np.inf, 1.0), (np.nan, 1.0), (largest, TAU_MAX[1]), (-largest, -TAU_MAX[1])):
         gate = random_gate(0, **still, g=np.arange(3.0))
-        gate.carried[1] = bad
+        gate.carried[1] = tau
         rules.hold_torque(gate, 1e-3)
-        np.testing.assert_array_equal(gate.asked, np.arange(3.0))
+        np.testing.assert_array_equal(gate.asked, [0.0, asked, 2.0])
+
+
+def test_what_is_cut_is_known_by_its_limit():
+    """Effort and rate, each by itself, and no longer than it lasts."""
+    still = {name: np.zeros(N) for name in ("q", "v", "hold", "carried")}
+    gate, cuts = random_gate(0, **still), []
+    for g, dt in ((2.0 * TAU_MAX, 1.0), (0.5 * TAU_MAX, 1e-3), (0.5 * TAU_MAX, 1.0), (2.0 * TAU_MAX, 1e-3)):
+        gate.g[:] = g
+        rules.hold_torque(gate, dt)
+        rules.apply_hold(gate, dt)
+        cuts.append((gate.counts[IS_SATURATED], gate.counts[IS_RATE_LIMITED]))
+    assert cuts == [(1, 0), (0, 1), (0, 0), (1, 1)]
+
+
+def test_a_place_that_is_forgotten_leaves_nothing_behind():
+    gate = random_gate(0)
+    gate.counts[:], gate.times[:] = [BRAKING, 2, 1, 1, 1, 1, 1], [3.0, 2.0, 1.0, D, 0.1, RATE]
+    rules.forget_hold(gate)
+    np.testing.assert_array_equal(gate.counts, [BRAKING, 2, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(gate.times, [0.0, 0.0, 0.0, D, 0.1, RATE])
+    assert not gate.spring.any()
+
+
+def test_what_the_spring_carried_is_carried_once():
+    """Enabled, braked and enabled again before a state has come."""
+    gate = random_gate(0)
+    carried = gate.carried + gate.M.reshape(N, N) @ gate.spring
+    gate.counts[MODE] = BRAKING
+    for _ in range(2):
+        rules.end_brake(gate)
+        np.testing.assert_allclose(gate.carried, carried, rtol=1e-14)
+        rules.begin_brake(gate)
+
+
+def test_a_command_that_passes_ends_the_count_of_those_that_are_missed():
+    gate = new_gate_memory(TAU_MAX, D, RATE)
+    gate.counts[[MODE, HAS_HOLD, IS_RESUMING]] = HOLDING, 1, 1
+    for _ in range(2):
+        rules.pass_command(gate)
+        np.testing.assert_array_equal(gate.counts[[MODE, MISSED, HAS_HOLD, IS_RESUMING]], [PASSING, 0, 0, 0])
+        assert [rules.miss_command(gate, 3) for _ in range(2)] == [False, False]
 
 
 def test_a_torque_changes_as_a_whole_along_a_straight_line():
@@ -205,7 +247,7 @@ class Gate:
 
     def enable(self) -> None:
         if self.mode == "braking":
-            self.mode, self.is_resuming, self.missed = "holding", True, 0
+            self.mode, self.is_resuming = "holding", True
             if self.last is not None:
                 q, M = self.last
                 self.c = self.c + M @ self.spring  # (4)
