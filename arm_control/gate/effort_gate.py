@@ -306,7 +306,8 @@ class EffortGate:
         """Brake or hold the arm; None where the command passes instead."""
         m = self._memory
         m.q[:], m.v[:], m.g[:], m.M[:], m.tau[:], self._tick.dt[0] = t.q, t.v, t.g, t.M.ravel(), self._tau, dt
-        m.command[:] = 0.0 if command is None else command
+        if command is not None:
+            m.command[:] = command
         if self._rebased is not None:
             m.carried[:], m.hold[:], m.counts[HAS_HOLD], self._rebased = self._rebased - t.g, t.q, 1, None
         unlike = int(self._hold_arm())

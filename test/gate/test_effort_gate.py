@@ -424,6 +424,24 @@ def test_torque_of_another_arm_is_not_taken_over(ur5: RobotModel, panda: RobotMo
     np.testing.assert_allclose(output.tau, panda.gravity(q), rtol=0, atol=1e-12)
 
 
+def test_a_gate_that_has_sent_no_torque_hands_over_none(ur5: RobotModel):
+    planar = RobotModel.from_urdf(urdf_path("planar2"))
+    used = EffortGate(planar, GateParameters())
+    used.tick(planar.evaluate(np.zeros(2), np.zeros(2)), MS)
+    for old in (EffortGate(ur5, GateParameters()), used):
+        new = EffortGate(ur5, GateParameters())
+        new.succeed(old)
+        np.testing.assert_allclose(new.tick(terms(ur5), 0.0).tau, terms(ur5).g, rtol=0, atol=1e-12)
+
+
+def test_reset_forgets_where_a_braked_arm_is_held(ur5: RobotModel):
+    gate, there = EffortGate(ur5, FAST), terms(ur5, HOME + 0.1)
+    gate.brake("disabled")
+    gate.tick(terms(ur5), MS)
+    gate.reset()
+    np.testing.assert_allclose(gate.tick(there, MS).tau, there.g, rtol=0, atol=1e-9)
+
+
 def test_reset_forgets_an_offered_command_and_the_place_it_held(ur5: RobotModel):
     gate = EffortGate(ur5, FAST)
     gate.tick(terms(ur5), MS)  # holds HOME
@@ -576,6 +594,7 @@ def test_late_states_allow_less_damping(ur5: RobotModel):
         gate, t = EffortGate(ur5, FAST), terms(ur5, v=0.5)
         gate.brake("test")
         gate.lateness = lateness
+        assert gate.lateness == lateness
         np.testing.assert_allclose(gate.tick(t, MS).tau, t.g - d * t.M @ t.v, rtol=0, atol=1e-9)
 
 
@@ -623,7 +642,9 @@ def test_enabling_moves_nothing_and_carries_what_the_spring_carried(ur5: RobotMo
     t = terms(ur5, there)
     before = gate.tick(t, MS).tau
     np.testing.assert_allclose(before, t.g - 625.0 * t.M @ np.full(6, 0.01), atol=1e-9)
+    np.testing.assert_allclose(gate.carried, before - t.g, rtol=0, atol=1e-9)
     gate.enable()
+    np.testing.assert_allclose(gate.carried, before - t.g, rtol=0, atol=1e-9)
     assert (gate.state, gate.reason, gate.is_resuming) == (GateState.HOLDING, EffortGate.ENABLED_REASON, True)
     np.testing.assert_allclose(gate.tick(t, MS).tau, before, rtol=0, atol=1e-9)
     np.testing.assert_allclose(gate.carried, before - t.g, rtol=0, atol=1e-9)
@@ -665,6 +686,24 @@ def test_a_gate_that_refuses_to_jump_goes_on_holding_for_ever(ur5: RobotModel):
     assert answer(gate, ur5, t.g + 20.0).is_passing
 
 
+def test_a_command_that_is_refused_says_how_much_it_asks_for(ur5: RobotModel):
+    gate, t = EffortGate(ur5, FAST), terms(ur5)
+    gate.brake("test")
+    gate.enable()
+    reasons = [answer(gate, ur5, t.g + excess * (np.arange(6) == 1)).reason for excess in (20.0, -30.0)]
+    words = "enabled; a command asks for +20 more at joint 'shoulder_lift_joint' than holds the arm"
+    assert abs(t.g[1]) > 10.0
+    assert reasons == [words, words], "the first one"
+
+
+def test_a_brake_for_want_of_commands_carries_what_was_carried(ur5: RobotModel):
+    gate, t, c = EffortGate(ur5, FAST.replace(max_missed=2)), terms(ur5), np.array([0.0, 8.0, 4.0, 1.0, 0.0, 0.0])
+    answer(gate, ur5, t.g + c)
+    gate.estimate = c
+    assert [gate.tick(t, MS).is_passing for _ in range(2)] == [True, False]
+    np.testing.assert_allclose(gate.tick(t, MS).tau, t.g + c, rtol=0, atol=1e-9)
+
+
 def test_a_brake_goes_on_carrying_what_was_carried(ur5: RobotModel):
     gate, t, c = EffortGate(ur5, FAST), terms(ur5), np.array([0.0, 8.0, 4.0, 1.0, 0.0, 0.0])
     answer(gate, ur5, t.g + c)
@@ -694,6 +733,17 @@ def test_a_gate_holds_with_the_torque_of_another_one(ur5: RobotModel):
     np.testing.assert_allclose(gate.tick(there, MS).tau, t.g + 3.0, rtol=0, atol=1e-9)
 
 
+def test_a_moving_arm_is_held_with_the_torque_of_another_gate_where_it_is(ur5: RobotModel):
+    gate, t = EffortGate(ur5, FAST), terms(ur5, v=0.5)
+    gate.brake("test")
+    gate.tick(t, MS)
+    gate.hold_with(t.g + 3.0)
+    np.testing.assert_allclose(gate.tick(t, MS).tau, t.g + 3.0 - 50.0 * t.M @ t.v, rtol=0, atol=1e-9)
+    there = terms(ur5, HOME + 0.002)
+    expected = there.g + 3.0 - 625.0 * there.M @ np.full(6, 0.002)
+    np.testing.assert_allclose(gate.tick(there, MS).tau, expected, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("extreme", [1e3, 1e300, 1.7e308])
 def test_an_absurd_state_gives_no_absurd_torque_and_leaves_no_trace(ur5: RobotModel, extreme: float):
     gate = EffortGate(ur5, GateParameters())
@@ -706,6 +756,49 @@ def test_an_absurd_state_gives_no_absurd_torque_and_leaves_no_trace(ur5: RobotMo
     for _ in range(300):
         tau = gate.tick(terms(ur5), MS).tau
     np.testing.assert_allclose(tau, terms(ur5).g, rtol=0, atol=1e-9)
+
+
+# -- commands that are limited elsewhere ----------------------------------------------------------------
+
+
+def test_taking_what_has_passed_the_limits_stands_for_an_offer_and_a_tick(ur5: RobotModel):
+    rng = np.random.default_rng(0)
+    gates = [EffortGate(ur5, GateParameters()) for _ in range(2)]
+    for gate in gates:
+        answer(gate, ur5, terms(ur5).g)
+    for dt in (MS, 1.2 * MS, 0.5 * MS, 0.6 * MS, 1.0, 0.0, -0.5, -2.0, np.nan, MS):
+        t, tau = terms(ur5, HOME + rng.uniform(-0.1, 0.1, 6)), rng.uniform(-28.0, 28.0, 6)
+        gates[0].offer_in_order(tau)
+        expected = gates[0].tick(t, dt)
+        limits = gates[1].next_limits(dt)
+        assert limits is not None
+        passed = gates[1].limits.limit_torque(t, tau, *limits)
+        gates[1].take(expected._replace(tau=passed.tau), limits[1])
+        np.testing.assert_allclose(passed.tau, expected.tau, rtol=0, atol=1e-12)
+        assert gates[1].period == gates[0].period
+    with pytest.raises(InputError):
+        gates[1].offer(ur5.joint_names, np.full(6, np.nan))
+    assert gates[1].success_rate == 11 / 12
+    gates[1].take(expected, MS, 8)
+    assert gates[1].success_rate == 19 / 20
+
+
+def test_where_a_tick_does_more_than_limit_nothing_is_limited_elsewhere(ur5: RobotModel):
+    gate, t = EffortGate(ur5, FAST), terms(ur5)
+    assert gate.next_limits(MS) is None
+    answer(gate, ur5, t.g)
+    tau, dt, is_on = gate.next_limits(MS) or (None, None, None)
+    np.testing.assert_array_equal(tau, t.g)
+    assert (dt, is_on) == (MS, 0.0)
+    gate.tick(t, MS)
+    assert gate.next_limits(MS) is None, "a command was missed"
+    gate.reset()
+    answer(gate, ur5, t.g)
+    gate.brake("test")
+    assert gate.next_limits(MS) is None
+    floored = EffortGate(ur5, FAST.replace(inertia_floor=0.02))
+    answer(floored, ur5, t.g)
+    assert floored.next_limits(MS) is None
 
 
 # -- whatever comes ------------------------------------------------------------------------------------
