@@ -328,6 +328,11 @@ class ControlLoop:
         self._carried = carried if np.abs(carried).max() > FADED else None
         return False
 
+    @property
+    def is_carrying(self) -> bool:
+        """Whether what a brake has carried is still part of the torque, equation (1)."""
+        return self._carried is not None
+
     def _fading(self, dt: float) -> Array:
         """Torque that is carried on from a brake, equation (1)."""
         assert self._carried is not None

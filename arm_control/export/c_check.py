@@ -15,6 +15,7 @@ import numpy as np
 
 from arm_control.control.loop import FADED, FADING
 from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.export.c_text import numbers
 from arm_control.export.exported_controller import ExportedController
@@ -69,7 +70,7 @@ class PythonController:
         self._bounds, self._gaps = StateBounds(model), GapWatch(gate.max_missed)
         self._blind = BlindBrake(model, self.gate, longest_blind_step(gate, controller.period))
         self._hold, self._fading = Reference(Pose.identity()), np.zeros(model.nv)
-        self._now, self._since, self._missed, self._is_first = 0.0, 0.0, 0, True
+        self._now_ns, self._since, self._missed, self._is_first = 0, 0.0, 0, True
         self._usual_dt, self._timeless = controller.period, 0
 
     def brake(self, reason: str) -> None:
@@ -94,25 +95,25 @@ class PythonController:
             Time since the last tick [s].
         """
         dt = self._time(dt)
-        self._now, self._since = self._now + dt, self._since + dt
+        self._now_ns, self._since = self._now_ns + round(NANOSECONDS * dt), self._since + dt
         max_missed = self.gate.parameters.max_missed
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             self._missed += max(round(dt / self._gaps.period), 1) if self._gaps.period else 1
             if self._missed > max_missed:
                 self.brake("no state")
-            self._do_without(dt, 0.0)
+            self._do_without(dt, 0)
             return None
         q = self._bounds.unwrapped(q)
         result, reason = self._bounds.judge(q, v, 0.0 if self._is_first else self._since, dt)
         if result != BELIEVED:
             self.brake(reason)
         if result not in (BELIEVED, RETURNED):
-            self._do_without(dt, 0.0 if is_wrong_alone(result) else DOUBT)
+            self._do_without(dt, 0 if is_wrong_alone(result) else DOUBT)
             return None
         self._gaps.max_missed = max_missed - self._missed
         if not self._is_first and (gap := self._gaps.fault(dt)):
             self.brake(gap)
-        self._blind.end(self._now)
+        self._blind.end(self._now_ns)
         self._is_first, self._since, self._missed = False, 0.0, 0
         output = self._law.tick(q, v, self.reference or self._hold)
         if self.reference is not None:
@@ -122,7 +123,7 @@ class PythonController:
         if answer.state is GateState.BRAKING:
             self.brake(answer.reason)
         self.tau = answer.tau
-        self._blind.note(self._now, q, v, self.tau)
+        self._blind.note(self._now_ns, q, v, self.tau)
         return answer
 
     def _time(self, dt: float) -> float:
@@ -146,10 +147,10 @@ class PythonController:
             self._fading = np.zeros_like(carried)
         return carried
 
-    def _do_without(self, dt: float, doubt: float) -> None:
+    def _do_without(self, dt: float, doubt: int) -> None:
         """Go on braking without a state."""
         if self.gate.is_braked and not self._is_first:
-            self.tau = self._blind.tick(self._now, dt, doubt).tau
+            self.tau = self._blind.tick(self._now_ns, dt, doubt).tau
 
 
 class CheckedTick(NamedTuple):

@@ -22,6 +22,7 @@ import numpy as np
 from arm_control.compiler.machine_operations import nearest
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.control.loop import FADED, FADING
+from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.gate.blind_brake import (
     DOUBT,
     N_NOTED,
@@ -76,10 +77,12 @@ CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, IS_DOUBTED, IS_CARRYING = 0, 1, 
 """Entries of ``counts``: the controller."""
 STATE_REFUSED, COMMAND_REFUSED, LIMITED, SATURATED, RATE_LIMITED = 6, 7, 8, 9, 10
 """Entries of ``counts``: what was done in this tick."""
-N_COUNTS = 11
+NOW = 11
+"""Entry of ``counts``: time since the start [ns]."""
+N_COUNTS = 12
 SPARE_PERIODS = 2
 """Periods beyond ``max_missed`` for which one torque counts in a prediction."""
-DT, PERIOD, STATE_PERIOD, SINCE_STATE, MISSED_STATES, NOW = 0, 1, 2, 3, 4, 5
+DT, PERIOD, STATE_PERIOD, SINCE_STATE, MISSED_STATES = 0, 1, 2, 3, 4
 """Entries of ``times``."""
 
 
@@ -127,11 +130,11 @@ class TickMemory(NamedTuple):
 
     Attributes
     ----------
-    counts : ndarray of int64, shape (11,)
+    counts : ndarray of int64, shape (12,)
         See the names of its entries.
-    times : ndarray, shape (6,)
+    times : ndarray, shape (5,)
         Time of this tick as it is given, that of the last one as it is believed, usual time between two states, time
-        since the last state that was believed [s]; states that were missing since then; time since the start [s].
+        since the last state that was believed [s]; states that were missing since then.
     states : StateMemory
         The states before.
     state : NewState
@@ -172,10 +175,10 @@ class TickMemory(NamedTuple):
 @procedure
 def answer(c: TickMemory) -> float:
     """Answer the state at hand, or do without it; return 0."""
-    for k in range(STATE_REFUSED, N_COUNTS):
+    for k in range(STATE_REFUSED, NOW):
         c.counts[k] = 0
     dt = take_time(c)
-    c.times[NOW] += dt
+    c.counts[NOW] = min(c.counts[NOW] + nearest(NANOSECONDS * dt), LARGEST_STAMP)
     c.times[SINCE_STATE] += dt
     c.counts[IS_DOUBTED] = 0
     if take_state(c, dt):
@@ -302,7 +305,7 @@ def take_period(c: TickMemory, dt: float) -> float:
 @procedure
 def answer_state(c: TickMemory, dt: float) -> None:
     """The torque in a state that is believed."""
-    end_prediction(c.blind, c.moments, c.gate, c.times[NOW])
+    end_prediction(c.blind, c.moments, c.gate, c.counts[NOW])
     believed = take_period(c, dt)
     begin_torque(c)
     is_offered = c.counts[HAS_REFERENCE] == 1
@@ -318,7 +321,7 @@ def answer_state(c: TickMemory, dt: float) -> None:
         answer_without_command(c, believed)
     if c.counts[IS_CARRYING] == 1:
         fade(c, dt)
-    note_moment(c.moments, c.times[NOW], c.state.q, c.state.v, c.gate.tau)
+    note_moment(c.moments, c.counts[NOW], c.state.q, c.state.v, c.gate.tau)
 
 
 @procedure
@@ -391,7 +394,7 @@ def answer_without_state(c: TickMemory, dt: float) -> None:
     if c.gate.counts[MODE] != BRAKING or not has_answered(c):
         return
     believed = take_period(c, dt)
-    predict_state(c.blind, c.moments, c.gate, c.times[NOW], DOUBT if c.counts[IS_DOUBTED] == 1 else 0.0)
+    predict_state(c.blind, c.moments, c.gate, c.counts[NOW], DOUBT if c.counts[IS_DOUBTED] == 1 else 0)
     run_law(c, c.blind.prediction.q, c.blind.prediction.v, believed)
     hold(c, believed)
 
@@ -427,13 +430,12 @@ def new_tick_memory(
     dt, is_on, believable = np.zeros((3, 1))
     law = LawMemory(run, limit, q, v, tau_0, dt, is_on, np.zeros(n * n), g, h, tau, tau_1, np.zeros(3), believable)
     prediction = new_prediction(n)
-    counts = np.zeros(1, dtype=np.int64)
+    counts = np.zeros(2, dtype=np.int64)
     longest_step = longest_blind_step(gate, usual_dt)
-    times, unknown = np.zeros(1), np.zeros(n)
-    blind = BlindMemory(terms, lambda: predict(prediction), counts, times, prediction, unknown, longest_step)
+    blind = BlindMemory(terms, lambda: predict(prediction), counts, prediction, np.zeros(n), longest_step)
     return TickMemory(
         np.zeros(N_COUNTS, dtype=np.int64),
-        np.zeros(6),
+        np.zeros(5),
         new_memory(model),
         new_state(n),
         new_gate_memory(model.tau_max, gate.brake_damping, gate.rate_limit),

@@ -16,26 +16,27 @@ import numpy as np
 
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
+from arm_control.core.time import NANOSECONDS
 from arm_control.gate.effort_gate import EffortGate, GateOutput
 from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, compiled_prediction, new_prediction
 from arm_control.gate.torque_rules import GateMemory, forget_hold, torque_beside_weight
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 
-DOUBT = 0.025
-"""Age of states that are not trusted once one is found to be wrong [s]."""
-SHORT_BLIND = 0.02
-"""Time without states after which an arm that was held goes on being held there [s]."""
-LONGEST_BLIND = 1.0
-"""Time after which a state is no longer predicted [s]."""
+DOUBT = 25_000_000
+"""Age of states that are not trusted once one is found to be wrong [ns]."""
+SHORT_BLIND = 20_000_000
+"""Time without states after which an arm that was held goes on being held there [ns]."""
+LONGEST_BLIND = 1_000_000_000
+"""Time after which a state is no longer predicted [ns]."""
 N_MOMENTS = 32
 """States that are remembered."""
-SPACING = 0.9e-3
-"""Least time between two of them, the newest apart [s]."""
+SPACING = 900_000
+"""Least time between two of them, the newest apart [ns]."""
 HEAD, N_NOTED = 0, 1
 """Entries of ``counts`` of :class:`Moments`: place of the newest, and their number."""
-IS_BLIND = 0
-"""Entry of ``counts`` of :class:`BlindMemory`."""
+IS_BLIND, PREDICTED = 0, 1
+"""Entries of ``counts`` of :class:`BlindMemory`."""
 
 
 class Moments(NamedTuple):
@@ -45,8 +46,8 @@ class Moments(NamedTuple):
     ----------
     counts : ndarray of int64, shape (2,)
         Place of the newest, and number of all.
-    at : ndarray, shape (N_MOMENTS,)
-        When each came [s].
+    at : ndarray of int64, shape (N_MOMENTS,)
+        When each came [ns].
     q, v, tau : ndarray, shape (N_MOMENTS * n,)
         Positions, velocities, torque, one state behind the other.
     n : int
@@ -54,7 +55,7 @@ class Moments(NamedTuple):
     """
 
     counts: Ints
-    at: Floats
+    at: Ints
     q: Floats
     v: Floats
     tau: Floats
@@ -70,10 +71,8 @@ class BlindMemory(NamedTuple):
         Computes mass matrix and bias of the predicted state, into ``prediction``.
     predict : RunsKernel
         Lets the prediction go on by one step (:func:`arm_control.gate.state_prediction.predict`).
-    counts : ndarray of int64, shape (1,)
-        Whether the arm is braked on a predicted state.
-    times : ndarray, shape (1,)
-        When it was predicted last [s].
+    counts : ndarray of int64, shape (2,)
+        Whether the arm is braked on a predicted state; when it was predicted last [ns].
     prediction : PredictedState
         The predicted state.
     unknown : ndarray, shape (n,)
@@ -85,7 +84,6 @@ class BlindMemory(NamedTuple):
     terms: RunsKernel
     predict: RunsKernel
     counts: Ints
-    times: Floats
     prediction: PredictedState
     unknown: Floats
     longest_step: float
@@ -94,11 +92,12 @@ class BlindMemory(NamedTuple):
 def new_moments(n: int) -> Moments:
     """Return the memory of states of ``n`` joints."""
     q, v, tau = np.zeros((3, N_MOMENTS * n))
-    return Moments(np.zeros(2, dtype=np.int64), np.zeros(N_MOMENTS), q, v, tau, n)
+    counts, at = np.zeros(2, dtype=np.int64), np.zeros(N_MOMENTS, dtype=np.int64)
+    return Moments(counts, at, q, v, tau, n)
 
 
 @procedure
-def note_moment(moments: Moments, t: float, q: Floats, v: Floats, tau: Floats) -> None:
+def note_moment(moments: Moments, t: int, q: Floats, v: Floats, tau: Floats) -> None:
     """Take note of a state that was believed."""
     head = moments.counts[HEAD]
     before = (head + N_MOMENTS - 1) % N_MOMENTS
@@ -114,8 +113,8 @@ def note_moment(moments: Moments, t: float, q: Floats, v: Floats, tau: Floats) -
 
 
 @procedure
-def predict_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: float, doubt: float) -> None:
-    """Predict the state now; states younger than ``doubt`` seconds are not trusted."""
+def predict_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: int, doubt: int) -> None:
+    """Predict the state now [ns]; states younger than ``doubt`` [ns] are not trusted."""
     for i in range(moments.n):
         blind.unknown[i] = gate.carried[i]
     if blind.counts[IS_BLIND] == 0:
@@ -124,15 +123,15 @@ def predict_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: f
     elif now - moments.at[moments.counts[HEAD]] < LONGEST_BLIND:
         for i in range(moments.n):
             blind.prediction.tau[i] = gate.tau[i] - blind.unknown[i]
-        go_on(blind, now - blind.times[0])
+        go_on(blind, seconds(now - blind.counts[PREDICTED]))
     else:
         for i in range(moments.n):
             blind.prediction.v[i] = 0.0
-    blind.times[0] = now
+    blind.counts[PREDICTED] = now
 
 
 @procedure
-def begin_prediction(blind: BlindMemory, moments: Moments, now: float, doubt: float) -> None:
+def begin_prediction(blind: BlindMemory, moments: Moments, now: int, doubt: int) -> None:
     """Predict the state now from the newest one that is trusted."""
     k = moment_before(moments, now - doubt)
     for i in range(moments.n):
@@ -142,7 +141,7 @@ def begin_prediction(blind: BlindMemory, moments: Moments, now: float, doubt: fl
 
 
 @procedure
-def moment_before(moments: Moments, t: float) -> int:
+def moment_before(moments: Moments, t: int) -> int:
     """Return the newest state that is not younger than this, or the oldest one."""
     k = moments.counts[HEAD]
     n_before = 0
@@ -153,7 +152,7 @@ def moment_before(moments: Moments, t: float) -> int:
 
 
 @procedure
-def follow_moments(blind: BlindMemory, moments: Moments, k: int, begin: float, now: float) -> None:
+def follow_moments(blind: BlindMemory, moments: Moments, k: int, begin: int, now: int) -> None:
     """Predict how the arm has moved from a time on, under the torque since the state ``k``."""
     is_last = False
     while not is_last:
@@ -162,13 +161,13 @@ def follow_moments(blind: BlindMemory, moments: Moments, k: int, begin: float, n
         end = now if is_last else moments.at[following]
         for i in range(moments.n):
             blind.prediction.tau[i] = moments.tau[k * moments.n + i] - blind.unknown[i]
-        go_on(blind, end - begin)
+        go_on(blind, seconds(end - begin))
         begin = end
         k = following
 
 
 @procedure
-def end_prediction(blind: BlindMemory, moments: Moments, gate: GateMemory, now: float) -> None:
+def end_prediction(blind: BlindMemory, moments: Moments, gate: GateMemory, now: int) -> None:
     """A state is measured again: unless only a few were missing, the arm is held where it comes to rest from now on."""
     if blind.counts[IS_BLIND] == 1:
         blind.counts[IS_BLIND] = 0
@@ -177,12 +176,18 @@ def end_prediction(blind: BlindMemory, moments: Moments, gate: GateMemory, now: 
 
 
 @procedure
-def predict_late_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: float, lateness: float) -> None:
-    """Bring the state in ``prediction``, which is late by so many seconds, up to date; an arm at rest stays there."""
+def predict_late_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: int, lateness: int) -> None:
+    """Bring the state in ``prediction``, which is late by so many ns, up to date; an arm at rest stays there."""
     for i in range(moments.n):
         blind.unknown[i] = torque_beside_weight(gate, i)
     begin = now - lateness
     follow_moments(blind, moments, moment_before(moments, begin), begin, now)
+
+
+@procedure
+def seconds(duration: int) -> float:
+    """Return a time between two moments [s], from nanoseconds: so that all clocks round alike."""
+    return duration / NANOSECONDS
 
 
 @procedure
@@ -201,7 +206,7 @@ class _Noted(NamedTuple):
     """Record of the procedure that notes a state."""
 
     moments: Moments
-    t: Floats
+    t: Ints
     q: Floats
     v: Floats
     tau: Floats
@@ -245,12 +250,12 @@ class BlindBrake:
     ) -> None:
         self._model, self._gate = model, gate
         self.moments = new_moments(model.nv) if moments is None else moments
-        self._noted = _Noted(self.moments, np.zeros(1), *np.zeros((3, model.nv)))
+        self._noted = _Noted(self.moments, np.zeros(1, dtype=np.int64), *np.zeros((3, model.nv)))
         self._note = _compiled_note()(self._noted)
         prediction = new_prediction(model.nv)
         predict = compiled_prediction()(prediction)
-        counts, times, unknown = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(model.nv)
-        self._memory = BlindMemory(self._terms, predict, counts, times, prediction, unknown, longest_step)
+        counts, unknown = np.zeros(2, dtype=np.int64), np.zeros(model.nv)
+        self._memory = BlindMemory(self._terms, predict, counts, prediction, unknown, longest_step)
         self.g = self.tau = np.zeros(model.nv)
 
     def _terms(self) -> float:
@@ -264,13 +269,13 @@ class BlindBrake:
         """Whether the arm is braked on a predicted state."""
         return bool(self._memory.counts[IS_BLIND])
 
-    def note(self, t: float, q: Array, v: Array, tau: Array) -> None:
+    def note(self, t: int, q: Array, v: Array, tau: Array) -> None:
         """Take note of a state that was believed.
 
         Parameters
         ----------
-        t : float
-            When it came, by a steady clock [s].
+        t : int
+            When it came, by a steady clock [ns].
         q, v : ndarray, shape (nv,)
             The state [rad or m; rad/s or m/s].
         tau : ndarray, shape (nv,)
@@ -280,39 +285,39 @@ class BlindBrake:
         noted.t[0], noted.q[:], noted.v[:], noted.tau[:] = t, q, v, tau
         self._note()
 
-    def end(self, now: float) -> None:
-        """A state is measured again at this time of the steady clock [s]."""
+    def end(self, now: int) -> None:
+        """A state is measured again at this time of the steady clock [ns]."""
         if self.is_blind:
             end_prediction(self._memory, self.moments, self._gate.memory, now)
 
-    def up_to_date(self, q: Array, v: Array, now: float, lateness: float) -> tuple[Array, Array]:
+    def up_to_date(self, q: Array, v: Array, now: int, lateness: float) -> tuple[Array, Array]:
         """Return a late state as it is now, by the model; at least one state was noted.
 
         Parameters
         ----------
         q, v : ndarray, shape (nv,)
             The state [rad or m; rad/s or m/s].
-        now : float
-            Time of the steady clock [s].
+        now : int
+            Time of the steady clock [ns].
         lateness : float
             Its delay [s].
         """
         predicted = self._memory.prediction
         predicted.q[:], predicted.v[:] = q, v
-        predict_late_state(self._memory, self.moments, self._gate.memory, now, lateness)
+        predict_late_state(self._memory, self.moments, self._gate.memory, now, round(lateness * NANOSECONDS))
         return predicted.q.copy(), predicted.v.copy()
 
-    def tick(self, now: float, dt: float, doubt: float = 0.0) -> GateOutput:
+    def tick(self, now: int, dt: float, doubt: int = 0) -> GateOutput:
         """Return the torque of a gate that brakes; at least one state was noted.
 
         Parameters
         ----------
-        now : float
-            Time of the steady clock [s].
+        now : int
+            Time of the steady clock [ns].
         dt : float
             Time since the last torque [s].
-        doubt : float
-            Age of the states that are not trusted any more [s].
+        doubt : int
+            Age of the states that are not trusted any more [ns].
         """
         state = self._memory.prediction
         predict_state(self._memory, self.moments, self._gate.memory, now, doubt)

@@ -166,8 +166,7 @@ class ControllerProcess:
         if isinstance(reading, Repeated):
             return self._repeat(reading)
         if reading.age and self._last is not None:
-            now = info["received_timestamp"] / NANOSECONDS
-            q, v = self.blind.up_to_date(reading.q, reading.v, now, reading.age)
+            q, v = self.blind.up_to_date(reading.q, reading.v, info["received_timestamp"], reading.age)
             reading = reading._replace(q=q, v=v)
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
@@ -210,11 +209,11 @@ class ControllerProcess:
         is_last = self._missed + 1 >= self.loop.gate.parameters.max_missed
         return is_last and self._last is not None and not self._is_waited_for
 
-    def _blind_command(self, stamp_ns: int, doubt: float = 0.0) -> Command:
-        """Brake on a predicted state; states younger than ``doubt`` seconds are not trusted."""
+    def _blind_command(self, stamp_ns: int, doubt: int = 0) -> Command:
+        """Brake on a predicted state; states younger than ``doubt`` [ns] are not trusted."""
         now_ns = self._clock_ns()
         dt, self._answered_ns = (now_ns - self._answered_ns) / NANOSECONDS, now_ns
-        output = self.blind.tick(now_ns / NANOSECONDS, dt, doubt)
+        output = self.blind.tick(now_ns, dt, doubt)
         return Command(stamp_ns, output.tau, braked_frame(self.loop.gate.reason))
 
     def _answer(self, result: TickResult, now_ns: int, *, is_noted: bool = True) -> Command:
@@ -222,9 +221,9 @@ class ControllerProcess:
         state, gate = result.measurement, result.gate
         if not self._is_waited_for:
             self._answered_ns = now_ns
-            self.blind.end(now_ns / NANOSECONDS)
+            self.blind.end(now_ns)
             if is_noted:
-                self.blind.note(now_ns / NANOSECONDS, state.q, state.v, gate.tau)
+                self.blind.note(now_ns, state.q, state.v, gate.tau)
         self._missed, self._last = 0, result
         frame_id = braked_frame(gate.reason) if gate.state is GateState.BRAKING else ""
         self._command = Command(state.stamp_ns, gate.tau, frame_id)

@@ -167,7 +167,7 @@ class GateProcess:
         if self.gate.is_braked:  # no command is waited for
             self.gate.lateness = reading.age
             if reading.age:
-                q, v = self._blind.up_to_date(reading.q, reading.v, self._seen_at, reading.age)
+                q, v = self._blind.up_to_date(reading.q, reading.v, _ns(self._seen_at), reading.age)
                 self._open = self._last = reading = reading._replace(q=q, v=v)
             answers = [self._tick(reading)]
         elif before is not None and not self._lock_step:
@@ -239,7 +239,7 @@ class GateProcess:
     def _see(self, state: Measurement) -> None:
         self._seen_at = self._clock()
         self._period = state.dt or self._period
-        self._blind.end(self._seen_at)
+        self._blind.end(_ns(self._seen_at))
 
     def _tick(self, state: Measurement) -> GateAnswer:
         """Answer a state: with the offered command, or without one."""
@@ -252,7 +252,7 @@ class GateProcess:
         output = self.gate.tick(terms, dt)
         self._g = terms.g
         self._open, self._answer, self._ticked_at = None, output, now
-        self._blind.note(self._seen_at, state.q, state.v, output.tau)
+        self._blind.note(_ns(self._seen_at), state.q, state.v, output.tau)
         return GateAnswer(output, state.stamp_ns, self._g)
 
     def _repeated(self) -> Answers:
@@ -263,13 +263,18 @@ class GateProcess:
             return [self._tick(self._last._replace(dt=0.0))]
         return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]
 
-    def _brake_blindly(self, reason: str, doubt: float = 0.0) -> Answers:
-        """Brake on the predicted state; states younger than ``doubt`` seconds are not trusted."""
+    def _brake_blindly(self, reason: str, doubt: int = 0) -> Answers:
+        """Brake on the predicted state; states younger than ``doubt`` [ns] are not trusted."""
         assert self._last is not None
         self.gate.brake(reason)
         now, self._open = self._clock(), None
         if self._answer is None:
-            self._blind.note(self._seen_at, self._last.q, self._last.v, self._model.gravity(self._last.q))
-        self._answer = self._blind.tick(now, now - self._ticked_at if self._answer else 0.0, doubt)
+            self._blind.note(_ns(self._seen_at), self._last.q, self._last.v, self._model.gravity(self._last.q))
+        self._answer = self._blind.tick(_ns(now), now - self._ticked_at if self._answer else 0.0, doubt)
         self._ticked_at, self._g = now, self._blind.g
         return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]
+
+
+def _ns(t: float) -> int:
+    """Return a time in nanoseconds."""
+    return round(t * NANOSECONDS)

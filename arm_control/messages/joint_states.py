@@ -55,15 +55,15 @@ class Refused(NamedTuple):
         Whether it is of another publisher.
     is_stale : bool
         Whether it is only too old: a brake can use it.
-    doubt : float
-        Age of the states before that are not trusted any more [s].
+    doubt : int
+        Age of the states before that are not trusted any more [ns].
     """
 
     error: InputError
     is_fault: bool = False
     is_foreign: bool = False
     is_stale: bool = False
-    doubt: float = 0.0
+    doubt: int = 0
 
 
 Reading = Measurement | Repeated | Refused
@@ -167,7 +167,7 @@ class JointStateReader:
                 interval, self._judged_ns = (stamp_ns - self._judged_ns) / NANOSECONDS, stamp_ns
                 result, reason = self._bounds.judge(q, v_raw, dt, interval)
                 if result not in (BELIEVED, RETURNED):
-                    return Refused(InputError(reason), is_fault=True, doubt=0.0 if is_wrong_alone(result) else DOUBT)
+                    return Refused(InputError(reason), is_fault=True, doubt=0 if is_wrong_alone(result) else DOUBT)
                 fault = f"the state has jumped ({reason})" if result == RETURNED else fault
                 self._owner, self._heard_ns = gid, info["received_timestamp"]
                 if is_restart or self._heard_ns - stamp_ns < self._least_delay_ns:

@@ -134,7 +134,7 @@ class NativeTurns:
         return until_ns if tau_dist is None else min(until_ns, loop.disturbance.until_ns)
 
     def is_ordinary(self, result: TickResult) -> bool:
-        """Whether the next states may be answered without Python: the gate passes commands, and periods are known.
+        """Whether the next states may be answered without Python: the law's torque passes, and periods are known.
 
         Parameters
         ----------
@@ -143,6 +143,7 @@ class NativeTurns:
         """
         loop = self._loop
         is_fine = result.gate.is_passing and result.refused is None and result.law.refused is None
+        is_fine = is_fine and not loop.is_carrying
         return is_fine and loop.gate.period > 0.0 and loop.gaps.period > 0.0 and result.measurement.dt > 0.0
 
     def hand_over(self, last: TickResult, states: StateMemory, received_ns: int) -> None:

@@ -47,7 +47,7 @@ from arm_control.simulation.scenario import Scenario
 
 pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
 
-ROBOTS = ("planar3", "ur5")
+ROBOTS = ("planar3", "ur5", "panda")
 """Joints that turn on and on; joints with limits."""
 TICKS = 500
 """Ticks of a run."""

@@ -23,8 +23,8 @@ TABLE = """<robot name="table"><link name="base"/><link name="x"><inertial><mass
 def predicted(model: RobotModel, q: np.ndarray, v: np.ndarray, tau: np.ndarray, duration: float) -> PredictedState:
     """The state after a time with a torque, as a gate that has no more states predicts it."""
     blind = BlindBrake(model, EffortGate(model, GateParameters()), longest_step=1.0)
-    blind.note(0.0, q, v, tau)
-    blind.tick(duration, 0.0)
+    blind.note(0, q, v, tau)
+    blind.tick(round(1e9 * duration), 0.0)
     return blind._memory.prediction
 
 

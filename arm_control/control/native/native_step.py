@@ -15,7 +15,6 @@ from arm_control.control.native.native_state import (
     COUNT,
     DT,
     GATE_PERIOD,
-    SECOND,
     STAMP_NS,
     AnsweredMemory,
     NextState,
@@ -147,7 +146,7 @@ def finish_step(step: ControlStep, received_ns: int) -> None:
     step.memory.times[GATE_PERIOD] = kernel.dt[0]
     for i in range(step.memory.n):
         step.tau_0[i] = kernel.tau_1[i]
-    note_moment(step.moments, received_ns / SECOND, kernel.q, kernel.v, step.tau_0)
+    note_moment(step.moments, received_ns, kernel.q, kernel.v, step.tau_0)
     result[RESULT_STAMP_NS] = step.memory.whole[STAMP_NS]
     result[RESULT_COUNT] = step.memory.whole[COUNT]
     result[RESULT_KERNEL] = kernel.kind

@@ -24,6 +24,7 @@ from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
+from arm_control.messages.gate_process import OUT_OF_ORDER
 from arm_control.messages.joint_state_bytes import FIELDS, JointStateFields, JointStateWriter
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
