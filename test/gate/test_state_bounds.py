@@ -12,7 +12,9 @@ from arm_control.gate.state_bounds import (
     BELIEVED,
     DOUBTED,
     NOT_FINITE,
+    OUTSIDE,
     RETURNED,
+    TOO_FAST,
     VIOLATION,
     StateBounds,
     describe_outside,
@@ -324,8 +326,10 @@ class Judge:
         if not self.is_in_doubt:
             violation, state = self.compare(self.believed, q, v, dt)
             if not violation:
-                self.believed = state
+                self.believed = state if dt <= 0.1 else state._replace(e=np.zeros(3))
                 return BELIEVED
+            if violation in (OUTSIDE, TOO_FAST):
+                return violation
             self.is_in_doubt, self.chain = True, []
             self.follow(q, v, interval)
             return violation

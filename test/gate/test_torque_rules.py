@@ -93,8 +93,8 @@ def test_late_states_lower_the_damping():
         (2.0, 0.1999, 1, 0.0, 0.0, True),  # below a tenth of the peak
         (2.0, 0.2, 1, 0.0, 0.0, False),
         (2.0, 0.1999, 0, 0.0, 0.0, False),
-        (2.0, 1.0, 1, 0.125, 0.0, True),  # 4 / d behind the braking torque
-        (2.0, 1.0, 1, 0.1249, 0.0, False),
+        (2.0, 1.0, 1, 0.09375, 0.0, True),  # 3 / d behind the braking torque
+        (2.0, 1.0, 1, 0.0937, 0.0, False),
         (2.0, 1.0, 0, 0.125, 0.0, False),
         (2.0, 1.0, 0, 0.0, 0.3, True),  # at the latest
         (2.0, 1.0, 0, 0.0, 0.2999, False),
@@ -272,7 +272,7 @@ class Gate:
         speed = np.abs(v).max()
         self.since, self.since_reached = self.since + dt, self.since_reached + dt * self.is_reached
         self.peak, self.last = max(self.peak, speed), (q, M)
-        is_stopped = speed < max(0.01, self.peak / 10.0) or self.since_reached >= 4.0 / d
+        is_stopped = speed < max(0.01, self.peak / 10.0) or self.since_reached >= 3.0 / d
         if self.peak < 0.01 or self.since >= 0.3 or (self.is_reached and is_stopped):
             self.q_hold = q if self.q_hold is None else self.q_hold  # (2)
         self.spring = np.zeros(N) if self.q_hold is None else d * d / 4.0 * (self.q_hold - q)
