@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import platform
 import shutil
 import tempfile
 from functools import cache
@@ -17,13 +18,18 @@ from arm_control.export.c_folder import write_folder
 from arm_control.export.exported_controller import exported_controller
 from arm_control.faults.arrangements import Arrangement, Surroundings
 from arm_control.faults.chain_setup import STEP, Setup
-from arm_control.faults.exported_library import CPU, CController, library_of
+from arm_control.faults.exported_library import CC, CPU, CController, library_of
 from arm_control.gate.torque_rules import BRAKING
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
 from arm_control.motion.references import Reference
 from arm_control.simulation.scenario import Scenario
+
+
+def can_compile() -> bool:
+    """Whether this machine has a C compiler, and the processor that the library is for."""
+    return CC is not None and platform.machine() in {"x86_64", "AMD64"}
 
 
 @cache

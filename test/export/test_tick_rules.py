@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from exported_library import CC, CPU, SANITIZERS, CController, Walk, compile_c, library_of, row_of, run
+from exported_library import SANITIZERS, Walk, run
 
 from arm_control.compiler.c_values import number
 from arm_control.control import loop
@@ -34,6 +34,7 @@ from arm_control.export.c_check import PythonController
 from arm_control.export.c_folder import write_folder
 from arm_control.export.exported_controller import ExportedController, exported_controller
 from arm_control.export.tick_rules import LONGEST_BLIND_STEP
+from arm_control.faults.exported_library import CC, CPU, CController, compile_c, library_of, row_of
 from arm_control.gate import blind_brake, gaps, state_bounds, state_prediction, torque_rules
 from arm_control.gate.effort_gate import GateState
 from arm_control.gate.joint_limits import JointLimits

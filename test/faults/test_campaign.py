@@ -18,7 +18,7 @@ from arm_control.faults.campaign import Case, all_cases, fall_of, plants_of, run
 from arm_control.faults.catalogue import BRAKES, EVERYWHERE, Fault, all_faults
 from arm_control.faults.chain import ARRANGEMENTS, Chain
 from arm_control.faults.chain_setup import PLANTS
-from arm_control.faults.exported_library import CC
+from arm_control.faults.exported_arrangement import can_compile
 from arm_control.faults.fault_table import page, summary
 from arm_control.faults.interferences import lost
 from arm_control.faults.schedules import Part, Schedule, draw, run_schedules, shortened, tried
@@ -37,7 +37,9 @@ SOME = [case for case in some_cases([FAULTS[name] for name in TELLING]) if case.
 
 def arrangement(name: str) -> object:
     """An arrangement as a parameter; an exported controller needs a compiler."""
-    return pytest.param(name, marks=pytest.mark.skipif(name == "exported" and CC is None, reason="no C compiler"))
+    return pytest.param(
+        name, marks=pytest.mark.skipif(name == "exported" and not can_compile(), reason="no C compiler")
+    )
 
 
 def text_of(case: Case) -> str:

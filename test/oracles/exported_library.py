@@ -1,117 +1,20 @@
-"""Exported controllers as libraries that Python calls."""
+"""What the tests of exported controllers share."""
 
 from __future__ import annotations
 
-import ctypes
-import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.motion.references import Reference
 
-CC = shutil.which("cc") or shutil.which("gcc")
-CPU = "x86-64-v3"
-WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic")
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-UNWRITTEN = 777.0
-"""What is in the array for the torque before the first tick."""
 
 
 def run(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a program to its end."""
     return subprocess.run(words, check=False, cwd=cwd, capture_output=True, text=True)
-
-
-def compile_c(folder: Path, name: str, *arguments: str | Path) -> Path:
-    """Compile sources of a folder; return the program."""
-    assert CC is not None
-    done = run(CC, *WARNINGS, *arguments, "-lm", "-o", name, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return folder / name
-
-
-def library_of(folder: Path, name: str) -> ctypes.CDLL:
-    """Compile and load the controller of this name that was exported to a folder."""
-    (folder / "size.c").write_text(
-        f'#include "{name}.h"\nint size(void);\nint size(void) {{ return sizeof({name}_controller); }}\n'
-    )
-    sources = ["size.c", f"{name}.c", f"{name}_{CPU}.o"]
-    return ctypes.CDLL(str(compile_c(folder, f"{name}.so", "-O2", "-shared", "-fPIC", *sources)))
-
-
-class Status(ctypes.Structure):
-    """The status of a tick."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_int)
-        for name in (
-            *("mode", "cause", "has_torque", "state_refused", "refused", "saturated", "rate_limited", "limited"),
-            "singular",
-        )
-    )
-
-
-class CController:
-    """The exported controller, called from Python.
-
-    Parameters
-    ----------
-    library : CDLL
-        See :func:`library_of`.
-    name : str
-        The controller's name.
-    n : int
-        Number of joints.
-    """
-
-    def __init__(self, library: ctypes.CDLL, name: str, n: int) -> None:
-        self._library, self._name, self._tau = library, name, np.full(n, UNWRITTEN)
-        self._memory = ctypes.create_string_buffer(library.size())
-        self._function("tick").restype = Status
-        for function in ("init", "set_reference", "begin_with", "describe"):
-            self._function(function).restype = ctypes.c_char_p
-        assert self.call("init", None) is None
-
-    def another(self) -> CController:
-        """Another controller of the same library."""
-        return CController(self._library, self._name, len(self._tau))
-
-    def _function(self, name: str) -> Any:
-        return getattr(self._library, f"{self._name}_{name}")
-
-    def call(self, name: str, *arguments: object) -> Any:
-        """Call a function with the controller."""
-        return self._function(name)(self._memory, *arguments)
-
-    def state(self) -> tuple[int, int]:
-        """Mode and cause."""
-        cause = ctypes.c_int(-1)
-        mode = self.call("state", ctypes.byref(cause))
-        assert isinstance(mode, int)
-        return mode, cause.value
-
-    def set_reference(self, reference: Reference) -> bytes | None:
-        """Set a reference; return what is wrong with it."""
-        refusal: bytes | None = self.call("set_reference", row_of(reference).ctypes.data_as(ctypes.c_void_p))
-        return refusal
-
-    def tick(self, q: Array, v: Array, dt: float) -> tuple[Array, Status]:
-        """Answer a state."""
-        addresses = [x.ctypes.data_as(ctypes.c_void_p) for x in (q, v)]
-        tick: Callable[..., Status] = self._function("tick")
-        status = tick(self._memory, *addresses, ctypes.c_double(dt), self._tau.ctypes.data_as(ctypes.c_void_p))
-        return self._tau.copy(), status
-
-
-def row_of(reference: Reference) -> Array:
-    """A reference as the numbers of its structure, shape (24,)."""
-    X = reference.X_WT
-    return np.concatenate([X.R.ravel(), X.p, reference.V_des, reference.A_des])
 
 
 class Walk:

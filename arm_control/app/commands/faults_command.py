@@ -37,6 +37,7 @@ def _faults(options: argparse.Namespace) -> int:
     from arm_control.core.progress import progress_bar
     from arm_control.faults.campaign import all_cases, plants_of, run_cases, some_cases
     from arm_control.faults.catalogue import all_faults
+    from arm_control.faults.exported_arrangement import can_compile
     from arm_control.faults.fault_table import page, row_text, summary
     from arm_control.faults.schedules import run_schedules, shortened
 
@@ -45,12 +46,15 @@ def _faults(options: argparse.Namespace) -> int:
         raise ArmControlError(f"no fault has '{options.name}' in its name")
     for file in filter(None, (options.page, options.json)):
         require_writable_folder(Path(file).parent)  # before a run of minutes
+    arrangements = options.arrangement or ARRANGEMENTS
+    if "exported" in arrangements and not can_compile():
+        print("exported: skipped, it needs a C compiler and an x86-64 processor")
+        arrangements = [name for name in arrangements if name != "exported"]
     takes_all = options.full or options.controller
     cases = [
         case
         for case in (all_cases if takes_all else some_cases)(faults)
-        if case.arrangement in (options.arrangement or ARRANGEMENTS)
-        and case.controller in (options.controller or [case.controller])
+        if case.arrangement in arrangements and case.controller in (options.controller or [case.controller])
     ]
     rows = []
     outcomes = run_cases(cases)

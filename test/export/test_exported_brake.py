@@ -1,0 +1,48 @@
+"""An exported controller and an arm in MuJoCo: a brake holds a payload that nobody has told."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel, urdf_path
+from arm_control.faults.exported_arrangement import can_compile, compiled
+from arm_control.faults.exported_library import CController
+from arm_control.gate.torque_rules import BRAKING
+from arm_control.maths.poses import Array, Pose
+from arm_control.motion.references import Reference
+
+pytestmark = [
+    pytest.mark.skipif(not can_compile(), reason="there is no C compiler"),
+    pytest.mark.skipif(find_spec("mujoco") is None, reason="mujoco is not installed"),
+]
+
+DT = 1e-3
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+
+
+def brake_with(payload: float) -> tuple[Array, float]:
+    """Brake an arm in motion; return heights of the hand since [m], and the speed at the end."""
+    from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+    model, c = RobotModel.from_urdf(urdf_path("ur5")), CController(*compiled("ur5"), 6)
+    simulator = MujocoSimulator(RobotModel.from_urdf(urdf_path("ur5"), payload_mass=payload), HOME)
+    X, heights = model.pose(HOME), list[float]()
+    c.set_reference(Reference(Pose(X.R, X.p + [-0.1, 0.3, -0.1])))
+    for k in range(6800):
+        if k == 800:
+            c.call("brake")
+        if k >= 800:
+            heights.append(model.pose(simulator.q).p[2])
+        simulator.step(c.tick(simulator.q.copy(), simulator.v.copy(), DT)[0])
+    assert c.state()[0] == BRAKING
+    return np.array(heights), float(np.abs(simulator.v).max())
+
+
+@pytest.mark.parametrize("payload", [0.0, 0.5, 1.0])
+def test_a_brake_holds_an_unknown_payload(payload: float):
+    heights, speed = brake_with(payload)
+    assert heights[0] - heights[-1] <= 0.02
+    assert speed < 1e-3
