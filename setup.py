@@ -6,23 +6,7 @@ from setuptools import find_packages, setup
 
 NAME = "arm_control"
 HERE = Path(__file__).resolve().parent  # of the file that a link of colcon leads to
-NODES = (
-    "attractor",
-    "coppeliasim_bridge",
-    "dynamics",
-    "gate",
-    "ilqr",
-    "joint",
-    "obstacle_avoidance",
-    "osc",
-    "planner",
-    "primitive",
-    "proximity",
-    "simulator",
-    "targets",
-    "viewer",
-    "visuals",
-)
+NODES = sorted({path.stem for folder in ("nodes", "controllers") for path in (HERE / NAME / folder).glob("[a-z]*.py")})
 ROS = [
     "rclpy",
     "rmw-fastrtps-cpp",
@@ -52,6 +36,16 @@ def share(*folders: str) -> list[tuple[str, list[str]]]:
     ]
 
 
+def executables() -> list[str]:
+    """One file for each node, named after it, for the package's folder of executables."""
+    folder, text = HERE / "build" / "executables", (HERE / "scripts" / "node").read_bytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    for node in NODES:
+        (folder / node).write_bytes(text)
+        (folder / node).chmod(0o755)
+    return [f"build/executables/{node}" for node in NODES]
+
+
 setup(
     name=NAME,
     version="0.2.0",
@@ -67,7 +61,7 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
-        (f"lib/{NAME}", [f"scripts/{node}" for node in NODES]),  # where `ros2 run` and launch files look
+        (f"lib/{NAME}", executables()),  # where `ros2 run` and launch files look
         *share("config", "coppeliasim", "export", "launch", "rviz", "urdf"),
     ],
     install_requires=[

@@ -32,7 +32,7 @@ from measure import Contender
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTorque
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 
 
 def error_ratio(model: RobotModel, periods: int = 10) -> float:

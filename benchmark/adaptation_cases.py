@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controllers import Controller, Measurement, OscController
-from arm_control.control.joint_controller import JointController
+from arm_control.control.controller import Controller, Measurement
 from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import JointLoopParameters, OscLoopParameters
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers.joint import JointController, JointLoopParameters
+from arm_control.controllers.osc import OscController, OscLoopParameters
 from arm_control.maths.poses import Array
 from arm_control.motion.goals import JointGoal, PoseGoal
 from arm_control.motion.jogging import JogLimits

@@ -20,9 +20,10 @@ from arm_control import CompiledOsc, OscParameters, Reference, RobotModel, urdf_
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.avoiding_step import AvoidingStep
 from arm_control.control.compiled_step import StepOutput
-from arm_control.control.controllers import Measurement, OscController
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.controllers.osc import OscController
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose, rotation_from_vector

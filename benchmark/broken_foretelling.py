@@ -25,8 +25,9 @@ import mujoco
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import LoopParameters, control_loop
+from arm_control.control.controller import Measurement
+from arm_control.control.loop_parameters import LoopParameters
+from arm_control.controllers import control_loop
 from arm_control.core.progress import progress_bar
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle

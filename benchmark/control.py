@@ -22,10 +22,10 @@ from careful_osc import careful_osc
 
 from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
 from arm_control.control.compiled_step import StepOutput, step_limits
-from arm_control.control.controllers import Measurement, OscController
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.controllers.osc import OscController, OscLoopParameters
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.poses import rotation_from_vector
 from arm_control.model import Terms

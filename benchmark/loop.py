@@ -39,11 +39,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from arm_control import RobotModel, urdf_path
+from arm_control.controllers.osc import OscNodeParameters
 from arm_control.core.time import NANOSECONDS
 from arm_control.messages.datagrams import HEAD
 from arm_control.messages.datagrams import STATE as STATE_MARK
 from arm_control.messages.joint_state_bytes import JointStateWriter
-from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.support.qos import LATCHED, STATE
 
 HERE = Path(__file__).parent

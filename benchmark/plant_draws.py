@@ -20,11 +20,12 @@ import numpy as np
 import plants
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import OscLoopParameters, control_loop
+from arm_control.control.controller import Measurement
 from arm_control.control.osc.proposal import propose_rate_limit
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array

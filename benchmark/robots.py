@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import OscLoopParameters, control_loop
+from arm_control.control.controller import Measurement
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, Pose, rotation_vector

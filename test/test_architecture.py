@@ -22,7 +22,19 @@ MODULES = {
 
 ORDER = (
     *("exceptions", "core", "maths", "compiler", "neural", "model", "kinematics", "gate", "motion", "planning"),
-    *("control", "identification", "simulation", "export", "messages", "faults", "report", "viewer", "nodes", "app"),
+    *(
+        "control",
+        "controllers",
+        "identification",
+        "simulation",
+        "export",
+        "messages",
+        "faults",
+        "report",
+        "viewer",
+        "nodes",
+        "app",
+    ),
 )
 """A folder imports from itself and from those before it."""
 

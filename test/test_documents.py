@@ -16,7 +16,7 @@ from arm_control.core.cache import Cache
 from arm_control.model import recursions
 from arm_control.model.quantities import quantity_law, reference
 from arm_control.motion.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
-from arm_control.nodes.support.node_classes import NODE_CLASSES, parameter_class
+from arm_control.nodes.support.node_classes import NODES, parameter_class
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,7 +31,7 @@ def load(path: Path):
 def parameter_tables() -> str:
     """docs/parameters.md, from the dataclasses."""
     lines = ["# Parameters", "", "Made from the code. Live ones may be changed while the node runs."]
-    classes = {node: parameter_class(node) for node in NODE_CLASSES}
+    classes = {node: parameter_class(node) for node in NODES}
     for node, kind in classes.items():
         base = next((other for other, others in classes.items() if others in kind.__mro__[1:]), "")
         lines += ["", f"## {node}", *(["", f"Those of `{base}`, and:"] if base else [])]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.app.run_options import RunOptions
-from arm_control.control.names import OSC_CONTROLLERS
 from arm_control.control.osc.tuning import OscTuning, resolve_parameters
 from arm_control.control.stall_watch import FAULT
 from arm_control.exceptions import MissingExtra
@@ -146,7 +145,7 @@ def print_summary(
         return int(is_early)
     targets = targets or hand_targets(model.base)
     osc = None
-    if scenario.controller in OSC_CONTROLLERS:
+    if scenario.reaches_poses:
         osc = resolve_parameters(OscTuning, options.controller_parameters(OscTuning, scenario), model).law
     gate = GateParameters.from_mapping(options.controller_parameters(GateParameters, scenario))
     report = make_report(recording, model, targets, osc, gate)

@@ -170,9 +170,10 @@ class ScenarioProcesses:
         for node, renamed in goal_remappings(self.scenario.nodes).items():
             ros_arguments += [word for topic, name in renamed for word in ("-r", f"{node}:{topic}:={name}")]
         names = list(self.scenario.nodes)
-        commands = {"+".join(names): ["compose", *names]} if self.single else {name: [name] for name in names}
-        commands |= self.extra
-        for label, (module, *arguments) in commands.items():
+        groups = [names] if self.single else [[name] for name in names]
+        for group in groups:
+            self.running["+".join(group)] = start_module("arm_control.nodes", [*group, *ros_arguments], output)
+        for label, (module, *arguments) in self.extra.items():
             self.running[label] = start_module(f"arm_control.nodes.{module}", [*arguments, *ros_arguments], output)
         self._lines = PrintedLines(output)
         return self
@@ -325,7 +326,7 @@ def viewer_process(
         output = Path(folder) / "output.txt"
         parameters.write_text(parameter_text({"viewer": {**arm, "control": control}, "visuals": arm}))
         arguments = ["viewer", "visuals", "--ros-args", "--params-file", str(parameters)]
-        process = start_module("arm_control.nodes.compose", arguments + _namespace_arguments(namespace), output)
+        process = start_module("arm_control.nodes", arguments + _namespace_arguments(namespace), output)
         lines = PrintedLines(output)
         try:
             yield ViewerProcess(process, lines.new)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.names import OSC_CONTROLLERS
 from arm_control.core.files import file_parameters, require_writable_folder
 from arm_control.core.parameters import Parameters
 from arm_control.exceptions import ArmControlError, InputError
@@ -126,7 +125,7 @@ class RunOptions:
         target_list = scenario.targets()
         if target_list and self.duration:
             scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
-        if self.is_interactive and scenario.controller in OSC_CONTROLLERS and not scenario.world.movers:
+        if self.is_interactive and scenario.reaches_poses and not scenario.world.movers:
             scenario.nodes[scenario.controller].setdefault("avoid_obstacles", True)
         return scenario
 

@@ -9,7 +9,8 @@ import itertools
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from arm_control.control.names import CONTROLLERS, GATES_BEHIND
+from arm_control.controllers import CONTROLLERS
+from arm_control.gate.gates_behind import GATES_BEHIND
 
 Remapping = tuple[str, str]
 """A topic, and its new name."""

@@ -22,17 +22,9 @@ import numpy as np
 
 from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTorque
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
-from arm_control.control.controllers import (
-    Controller,
-    LawOutput,
-    Measurement,
-    OscController,
-)
+from arm_control.control.controller import Controller, LawOutput, Measurement
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
-from arm_control.control.primitive_controllers import (
-    PosePrimitiveController,
-)
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.gate.effort_gate import BRAKING, PASSING, EffortGate, GateOutput, GateParameters
@@ -208,7 +200,7 @@ class ControlLoop:
         self.observer: DisturbanceObserver | None = None
         self.adaptation: AdaptiveTorque | None = None
         if adaptation is not None and adaptation.adaptive_torque:
-            if isinstance(controller, OscController) and controller.force is not None:
+            if controller.has_contact:
                 raise ParameterError(WITH_CONTACT)
             self.adaptation = AdaptiveTorque(model, adaptation, learns_at_rest=not observer.disturbance_observer)
         if observer.disturbance_observer or self.adaptation is not None:
@@ -219,8 +211,7 @@ class ControlLoop:
         self._joint_names = model.joint_names
         self._is_resuming = self._is_held = False
         self._carried: Array | None = None
-        self._limited = self._with_limits(controller)
-        self._guided = controller if isinstance(controller, PosePrimitiveController) else None
+        self._limits_with_law = self._computes_limits(controller)
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
         self.gates_behind: GatesBehind | None = None
 
@@ -240,18 +231,14 @@ class ControlLoop:
             self.gate.brake(gap)
         is_resting = (self.gate.state is not PASSING or self._is_held) and self._rest(measurement)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
-        if self._guided is not None:
-            self._guided.obstacles = obstacles
         dt = measurement.dt or FIRST_DT
-        limits = None if self._limited is None or self._carried is not None else self.gate.next_limits(dt)
-        if self._limited is None or limits is None:
-            law = self.controller.tick(measurement, tau_dist)
-        else:
-            law = self._limited.tick(measurement, tau_dist, limits, obstacles)
-            if law.passed is not None:
-                self.gate.take(law.passed, limits[1])
-                tau = law.tau if law.avoidance is None else law.avoidance.tau_total
-                return tuple.__new__(TickResult, (measurement, law, law.avoidance, tau, law.passed, None, None, None))
+        may_limit = self._limits_with_law and self._carried is None
+        limits = self.gate.next_limits(dt) if may_limit else None
+        law = self.controller.tick(measurement, tau_dist, limits, obstacles)
+        if law.passed is not None and limits is not None:
+            self.gate.take(law.passed, limits[1])
+            tau = law.tau if law.avoidance is None else law.avoidance.tau_total
+            return tuple.__new__(TickResult, (measurement, law, law.avoidance, tau, law.passed, None, None, None))
         if is_resting and self._may_resume():
             is_resting = self._resume()
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles, law.tau)
@@ -347,12 +334,11 @@ class ControlLoop:
         if self.adaptation is not None:
             self.adaptation.reset()
 
-    def _with_limits(self, controller: Controller) -> OscController | None:
-        """The controller, where it computes the limits of this gate, and all that comes before them."""
-        if not isinstance(controller, OscController) or controller.limits is None:
-            return None
-        is_alone = self.avoidance is controller.avoidance and self.observer is None and controller.force is None
-        return controller if is_alone and controller.limits.are_those_of(self.gate.limits) else None
+    def _computes_limits(self, controller: Controller) -> bool:
+        """Whether a controller computes the limits of this gate, and all that comes before them."""
+        limits = controller.limits
+        is_alone = self.avoidance is controller.avoidance and self.observer is None and not controller.has_contact
+        return limits is not None and is_alone and limits.are_those_of(self.gate.limits)
 
     def _compensation(
         self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement

@@ -1,32 +1,17 @@
-"""Parameters of the control loop of each controller, and the loop that simulation and replay make of them."""
+"""Parameters of control loops, and of the nodes that run one.
+
+Those of a controller's loop count in simulation and replay, too; the others say how its node fits into a robot.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from arm_control.control.adaptive_torque import AdaptationParameters
-from arm_control.control.avoidance.avoidance_law import Avoidance
-from arm_control.control.compiled_step import step_limits
-from arm_control.control.controllers import Controller, OscController
 from arm_control.control.disturbance_observer import ObserverParameters
-from arm_control.control.ilqr_controller import IlqrController
-from arm_control.control.joint_controller import JointController, JointControlParameters
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.control.primitive_controllers import (
-    PrimitiveControlParameters,
-    load_primitive,
-    primitive_controller,
-)
-from arm_control.core.parameters import Parameters, group
+from arm_control.core.parameters import Parameters, group, parameter
 from arm_control.gate.effort_gate import GateParameters
-from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
-from arm_control.motion.attractor_follower import AttractorFollower
-from arm_control.neural.attractor_axes import AttractorParameters
-from arm_control.planning.reach import ReachPlanner
-from arm_control.planning.receding import RecedingParameters
-from arm_control.planning.worker import InlinePlanner
 
 
 @dataclass(frozen=True)
@@ -40,85 +25,43 @@ class LoopParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class OscLoopParameters(LoopParameters):
-    """Operational space control behind a gate."""
+class ArmNodeParameters(Parameters):
+    """Parameters of every node."""
 
-    control: OscTuning = group(OscTuning)
-
-
-@dataclass(frozen=True)
-class AttractorLoopParameters(OscLoopParameters):
-    """Operational space control behind a gate, its reference from a point attractor."""
-
-    attractor: AttractorParameters = group(AttractorParameters, "attractor.")
+    arm: ArmParameters = group(ArmParameters)
+    robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
+    frame_prefix: str = parameter("", "prefix of the frames in messages, as that of robot_state_publisher")
+    lock_step: bool = parameter(False, "each state waits for its command: nothing is stale, no clock matters")
 
 
 @dataclass(frozen=True)
-class JointLoopParameters(LoopParameters):
-    """Joint space control behind a gate."""
+class DriverStopParameters(Parameters):
+    """Where a driver says that it has stopped."""
 
-    control: JointControlParameters = group(JointControlParameters)
-
-
-@dataclass(frozen=True)
-class IlqrLoopParameters(LoopParameters):
-    """Planned reaches behind a gate."""
-
-    control: RecedingParameters = group(RecedingParameters)
-
-
-@dataclass(frozen=True)
-class PrimitiveLoopParameters(LoopParameters):
-    """A movement primitive behind a gate."""
-
-    control: PrimitiveControlParameters = group(PrimitiveControlParameters)
-
-
-def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_commands: bool = True) -> ControlLoop:
-    """Return the loop that simulation and replay run.
-
-    Plans are made in this process, and waited for.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : LoopParameters
-        Their class says which controller.
-    waits_for_commands : bool
-        Whether gaps mean nothing: each state waits for its command, or the gaps of a recording may be its recorder's.
-    """
-    avoidance = None
-    controller: Controller
-    if isinstance(parameters, OscLoopParameters):
-        limits = step_limits(model, parameters.gate, parameters)
-        if parameters.control.avoid_obstacles:
-            avoidance = Avoidance(model, parameters.control.avoidance)
-        controller = OscController(model, parameters.control, _attractor(model, parameters), limits, avoidance)
-    elif isinstance(parameters, IlqrLoopParameters):
-        planner = InlinePlanner(ReachPlanner(model, parameters.control))
-        controller = IlqrController(model, parameters.control, planner, waits=True)
-    elif isinstance(parameters, JointLoopParameters):
-        controller = JointController(model, parameters.control)
-    elif isinstance(parameters, PrimitiveLoopParameters):
-        controller = primitive_controller(model, parameters.control, load_primitive(parameters.control.primitive.file))
-        if parameters.control.osc.avoid_obstacles:
-            avoidance = Avoidance(model, parameters.control.osc.avoidance)
-    else:
-        raise TypeError(f"{type(parameters).__name__} are parameters of no control loop")
-    return ControlLoop(
-        model,
-        controller,
-        parameters.gate,
-        avoidance,
-        observer=parameters.observer,
-        adaptation=parameters.adaptation,
-        waits_for_commands=waits_for_commands,
+    driver_stop_topic: str = parameter(
+        "", "topic (std_msgs/Bool) with true while the driver has stopped the arm: the gate brakes; empty: none"
     )
 
 
-def _attractor(model: RobotModel, parameters: OscLoopParameters) -> AttractorFollower | None:
-    """What makes references of goals; None where a goal is the reference."""
-    if not isinstance(parameters, AttractorLoopParameters):
-        return None
-    return AttractorFollower(model, parameters.attractor, parameters.control.rate)
+@dataclass(frozen=True)
+class RealTimeParameters(Parameters):
+    """Scheduling of a node with a control loop."""
+
+    real_time_priority: int = parameter(
+        0, "SCHED_FIFO priority of the process, on Linux and with rights; 0: the usual scheduler", lower=0, upper=99
+    )
+
+
+@dataclass(frozen=True)
+class ControllerNodeParameters(LoopParameters, ArmNodeParameters):
+    """Parameters of every node with a controller."""
+
+    driver: DriverStopParameters = group(DriverStopParameters)
+    gates_behind: tuple[str, ...] = parameter(
+        (), "nodes with a gate between controller and motors, such as gate and simulator: their brakes hold it, too"
+    )
+    real_time: RealTimeParameters = group(RealTimeParameters)
+    telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
+    publish_effort_array: bool = parameter(
+        True, "also publish effort_controller/commands, for ros2_control's effort controllers"
+    )

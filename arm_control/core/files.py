@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -52,6 +53,13 @@ def file_names(folder: str, suffix: str) -> tuple[str, ...]:
         End of the names, such as ``.yaml``.
     """
     return tuple(sorted(path.name.removesuffix(suffix) for path in share_path(*folder.split("/")).glob(f"*{suffix}")))
+
+
+@cache
+def module_names(folder: str) -> tuple[str, ...]:
+    """Return the names of the modules in a folder of the package, such as ``controllers``, sorted."""
+    package = Path(__file__).resolve().parents[1]
+    return tuple(sorted(path.stem for path in (package / folder).glob("[a-z]*.py")))
 
 
 def robot_names() -> tuple[str, ...]:

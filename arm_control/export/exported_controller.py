@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.compiled_step import between_law_and_gate
-from arm_control.control.loop_parameters import OscLoopParameters
-from arm_control.control.names import OSC
 from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.controllers.osc import ROW, OscLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.export.c_text import identifier
 from arm_control.gate.effort_gate import GateParameters
@@ -18,7 +17,7 @@ from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.own_arm import start_posture
 from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.scenario_control import arm_and_parameters, node_of
+from arm_control.simulation.scenario_control import arm_and_parameters
 
 FILES = ("check", "main")
 """Names of other files beside a controller's own."""
@@ -74,7 +73,7 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
     """
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:
-        raise ParameterError(f"{scenario.name}: {node_of(parameters)} cannot be exported, only {OSC}")
+        raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only {ROW.name}")
     if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
     if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
@@ -92,6 +91,6 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
         raise ParameterError(f"'{name}' is the name of another file that is exported: choose another one")
     if not law.posture:
         law = law.replace(posture=tuple(start.tolist()))
-    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{OSC}")
+    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{ROW.name}")
     period = 1.0 / parameters.control.rate
     return ExportedController(name, model, law, parameters.gate, start, period, driver_adds_gravity)

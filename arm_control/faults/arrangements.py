@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import control_loop
+from arm_control.controllers import control_loop
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.faults.chain_setup import Setup, joint_state

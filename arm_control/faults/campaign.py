@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop_parameters import (
-    IlqrLoopParameters,
-    JointLoopParameters,
-    LoopParameters,
-    OscLoopParameters,
-)
+from arm_control.control.loop_parameters import LoopParameters
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers.ilqr import IlqrLoopParameters
+from arm_control.controllers.joint import JointLoopParameters
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.core.files import urdf_path
 from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, LIMITED, WITH_LOOKS, Fault
 from arm_control.faults.chain import Chain

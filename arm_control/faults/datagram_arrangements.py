@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.controllers import OscController
 from arm_control.control.native.datagram_loop import ADDRESS_SIZE, Network
 from arm_control.control.native.native_state import SystemClock
+from arm_control.controllers.osc import OscController
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError
 from arm_control.faults.arrangements import Arrangement, Surroundings, control_loop_of

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.controllers import OscController
 from arm_control.control.native.native_loop import REASON_SIZE, TAKE_FAILED, Middleware
 from arm_control.control.native.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
+from arm_control.controllers.osc import OscController
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.faults.arrangements import ControllerAlone, Surroundings

@@ -13,6 +13,8 @@ from arm_control.maths.poses import Array
 
 PASSING, BRAKING, HOLDING = "passing", "braking", "holding"
 """States of a gate: it passes commands; it brakes, until it is enabled; it holds the arm until the first command."""
+GATES_BEHIND = ("gate", "simulator", "coppeliasim_bridge")
+"""Nodes with a gate between a controller and the motors, in the order in which torque passes them."""
 SILENCE = 1.0
 """Time without a report after which a gate that was heard holds the controller [s]."""
 

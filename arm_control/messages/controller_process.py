@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError

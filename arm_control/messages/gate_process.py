@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate.blind_brake import BlindBrake

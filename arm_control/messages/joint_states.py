@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate.blind_brake import DOUBT

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.obstacles import Obstacle

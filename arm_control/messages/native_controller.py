@@ -23,7 +23,6 @@ from arm_control.compiler.compiled_procedure import (
     replace_record,
 )
 from arm_control.compiler.kernels import Kernel
-from arm_control.control.controllers import OscController
 from arm_control.control.loop import TickResult
 from arm_control.control.native.mailbox import MailboxReader, MailboxWriter
 from arm_control.control.native.native_loop import (
@@ -40,6 +39,7 @@ from arm_control.control.native.native_loop import (
 from arm_control.control.native.native_records import Integers, new_loop, unknown_source
 from arm_control.control.native.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS
 from arm_control.control.native.native_step import CLOSING, OPEN, RESULT_COUNT, RESULT_STAMP_NS
+from arm_control.controllers.osc import OscController
 from arm_control.core.time import NANOSECONDS
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateLayout, JointStateWriter, effort_array_head

@@ -21,7 +21,6 @@ import numpy as np
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.controllers import OscController
 from arm_control.control.loop import TickResult
 from arm_control.control.native.datagram_loop import (
     ADDRESS_SIZE,
@@ -43,6 +42,7 @@ from arm_control.control.native.datagram_loop import (
 )
 from arm_control.control.native.native_state import COUNT, SystemClock
 from arm_control.control.native.native_step import CLOSING, OPEN
+from arm_control.controllers.osc import OscController
 from arm_control.messages.datagram_socket import Sender
 from arm_control.messages.datagrams import ANSWER, HEAD, STATE, DatagramProcess
 from arm_control.messages.native_turns import NativeTurns

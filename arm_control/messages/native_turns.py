@@ -15,7 +15,7 @@ import numpy as np
 
 from arm_control.compiler.kernels import Kernel, split
 from arm_control.control.compiled_step import step_kernels
-from arm_control.control.controllers import LawOutput, OscController
+from arm_control.control.controller import LawOutput
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.native.native_records import Integers, Kernels, new_step, read_result
 from arm_control.control.native.native_state import (
@@ -28,6 +28,7 @@ from arm_control.control.native.native_state import (
 )
 from arm_control.control.native.native_step import ControlStep
 from arm_control.control.osc.osc_controller import OscOutput
+from arm_control.controllers.osc import OscController
 from arm_control.gate.blind_brake import Moments
 from arm_control.gate.effort_gate import GateOutput, GateState
 from arm_control.gate.state_bounds import StateMemory, copy_memory, new_memory

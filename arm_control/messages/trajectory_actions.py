@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.controllers import Measurement
-from arm_control.control.joint_controller import JointController
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import TickResult
+from arm_control.controllers.joint import JointController
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array

@@ -8,7 +8,6 @@ subscribes to it, the spikes of a few of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -16,13 +15,11 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
 from arm_control.control.loop import TickResult
-from arm_control.core.parameters import group
-from arm_control.exceptions import ParameterError
+from arm_control.controllers.attractor import ROW, AttractorNodeParameters
 from arm_control.motion.attractor_follower import AttractorFollower
 from arm_control.motion.pose_follower import PoseFollower
-from arm_control.neural.attractor_axes import AttractorParameters
 from arm_control.neural.spike_record import SpikeRecord
-from arm_control.nodes.osc import NATIVE, NATIVE_ALONE, OscNode, OscNodeParameters
+from arm_control.nodes.osc import OscNode
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import STATE
@@ -32,25 +29,14 @@ BINS = 50
 """Bins of time in a message about spikes."""
 
 
-@dataclass(frozen=True)
-class AttractorNodeParameters(OscNodeParameters):
-    """Parameters of the node ``attractor``."""
-
-    attractor: AttractorParameters = group(AttractorParameters, "attractor.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.loop == NATIVE:
-            raise ParameterError(f"{NATIVE_ALONE} an attractor in front of it")
-
-
 class AttractorNode(OscNode):
     """Operational space control of references that a point attractor makes, as a node."""
 
-    name = "attractor"
-    parameter_class = AttractorNodeParameters
     parameters: AttractorNodeParameters
-    _shown: tuple[Publisher, Publisher] | None = None
+
+    def __init__(self) -> None:
+        self._shown: tuple[Publisher, Publisher] | None = None
+        super().__init__(ROW)
 
     def reference_source(self, goals: PoseFollower) -> AttractorFollower:
         """Return the attractor, which moves towards the goals."""

@@ -6,98 +6,77 @@ lock step each state that asks for a plan waits for it. When that process dies, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import PoseArray
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.ilqr_controller import IlqrController
+from arm_control.control.controller_row import MadeController
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.core.parameters import group
+from arm_control.controllers.ilqr import ROW, IlqrController, IlqrNodeParameters
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.nodes.support.arm_node import ArmNode, run
+from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.diagnostics import WARN, Diagnostics, Durations
+from arm_control.nodes.support.diagnostics import WARN, Durations
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.torque_pipeline import (
-    ControllerNodeParameters,
-    Health,
-    PipelineHooks,
-    Telemetry,
-    TorquePipeline,
-)
+from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks, Telemetry
 from arm_control.planning.reach import Plan
-from arm_control.planning.receding import RecedingParameters
 from arm_control.planning.worker import Answer, PlannerProcess, Request, reach_planner
 
-TORQUE_TERMS = ("feedforward", "feedback")
-FIGURES = ("plan_cost", "plan_iterations", "plan_ms", "tube_error", "position_error", "orientation_error")
 POSES = 11
 """Poses of a plan that are published."""
 PLAN_PERIOD_NS = NANOSECONDS // 5
 """Least time between two plans that are published [ns]."""
 
 
-@dataclass(frozen=True)
-class IlqrNodeParameters(ControllerNodeParameters):
-    """Parameters of the node ``ilqr``."""
-
-    control: RecedingParameters = group(RecedingParameters)
-
-
-class IlqrNode(ArmNode[IlqrNodeParameters]):
+class IlqrNode(ControllerNode[IlqrNodeParameters]):
     """Plans and follows reaches; the laws are in ``arm_control.planning``."""
 
     def __init__(self) -> None:
-        self._planner: PlannerProcess[Request, Answer] | None = (
-            None  # first: a node whose parameters are refused is destroyed, too
-        )
-        super().__init__("ilqr", IlqrNodeParameters)
+        self._planner: PlannerProcess[Request, Answer] | None = None
         self._goals: PoseGoals | None = None
         self._last_answer = 0
         self._published: Plan | None = None
         self._published_ns = 0
         self._planning = Durations()
         self._failed = 0
-        self._pipeline = TorquePipeline(self, TORQUE_TERMS, FIGURES, lambda: len(self._goals or ()))
+        super().__init__(ROW)
+
+    def prepare(self) -> None:
+        """Publish plans."""
         self._path = self.create_publisher(PoseArray, "planned_path", STATE)
         self._markers = self.create_publisher(MarkerArray, "plan_markers", STATE)
-        self._diagnostics = Diagnostics(self)
-        self.find_model()
 
-    def on_model(self, first: bool) -> None:
-        """Start a planner for this robot, wait until it has compiled, and run the loop."""
+    def n_goals(self) -> int:
+        """Return the number of goals known so far."""
+        return len(self._goals or ())
+
+    def subscribe(self) -> None:
+        """Subscribe to target poses."""
+        now_ns = lambda: self.pipeline.now_ns  # noqa: E731
+        self._goals = PoseGoals(self, now_ns, self.pipeline.publish_goal_count, motions=False)
+
+    def make(self) -> MadeController:
+        """Start a planner for this robot, wait until it has compiled, and return planned reaches."""
         p = self.parameters
+        assert self._goals is not None
         self.end_planner()
         self._planner = PlannerProcess(self.model, partial(reach_planner, p.control))
         self._last_answer = 0
         self.get_logger().info(f"the planner is process {self._planner.pid}")
-        if self._goals is None:
-            now_ns = lambda: self._pipeline.now_ns  # noqa: E731
-            self._goals = PoseGoals(self, now_ns, self._pipeline.publish_goal_count, motions=False)
         self._goals.on_model()
         self._controller = IlqrController(
             self.model, p.control, self._planner, waits=p.lock_step, follower=self._goals.follower
         )
-        loop = ControlLoop(
-            self.model,
-            self._controller,
-            p.gate,
-            observer=p.observer,
-            adaptation=p.adaptation,
-            waits_for_commands=p.lock_step,
-        )
-        self._pipeline.start(loop, PipelineHooks(after=self._count_plan, telemetry=self._plan_messages))
+        return MadeController(self._controller)
 
-    def on_parameters(self) -> None:
-        """Take another tube and rate; they act from the next state on."""
-        if self.ready:
-            self._controller.configure(self.parameters.control)
-            self._pipeline.configure()
+    def hooks(self, loop: ControlLoop) -> PipelineHooks:
+        """Return what the node adds to a new loop: figures of the planner, and plans."""
+        return PipelineHooks(after=self._count_plan, telemetry=self._plan_messages)
 
     def end_planner(self) -> None:
         """End the planner's process, if there is one."""
@@ -111,7 +90,7 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
 
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
-        level, sentence, figures = self._pipeline.health()
+        level, sentence, figures = self.pipeline.health()
         figures |= {
             "plans": self._planning.count - self._failed,
             "plans failed": self._failed,

@@ -2,94 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from geometry_msgs.msg import PoseStamped
-from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
 
-from arm_control.control.joint_controller import JointController, JointControlParameters
+from arm_control.control.controller_row import MadeController
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.core.parameters import group
+from arm_control.controllers.joint import ROW, JointController, JointNodeParameters
 from arm_control.core.time import NANOSECONDS
-from arm_control.messages.fields import goal_of
 from arm_control.motion.goals import GoalQueue, JointGoal, Target
 from arm_control.motion.joint_follower import REACHED, Outcome
-from arm_control.nodes.support.arm_node import ArmNode, run
-from arm_control.nodes.support.diagnostics import WARN, Diagnostics
-from arm_control.nodes.support.goal_subscription import GoalSubscription, subscribe_to_jogs
+from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.controller_node import ControllerNode
+from arm_control.nodes.support.diagnostics import WARN
 from arm_control.nodes.support.qos import LATCHED
-from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, PipelineHooks, TorquePipeline
+from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks
 from arm_control.nodes.support.trajectory_action import TrajectoryAction
 
-TORQUE_TERMS = ("feedback", "feedforward", "bias")
-TOPICS = {"joint_trajectory": JointTrajectory, "target_joint": JointState, "target_pose": PoseStamped}
-JOG = "target_velocity"
 
-
-@dataclass(frozen=True)
-class JointNodeParameters(ControllerNodeParameters):
-    """Parameters of the node ``joint``."""
-
-    control: JointControlParameters = group(JointControlParameters)
-
-
-class JointNode(ArmNode[JointNodeParameters]):
+class JointNode(ControllerNode[JointNodeParameters]):
     """Joint space control as a node; the laws are in ``arm_control.control.joint_space``."""
 
     def __init__(self) -> None:
-        super().__init__("joint", JointNodeParameters)
         self._goals: GoalQueue[JointGoal | Target] = GoalQueue()
         self._outcome = ""
         self._followed: JointGoal | None = None
+        super().__init__(ROW)
+
+    def prepare(self) -> None:
+        """Serve the action and publish outcomes."""
         self._action = TrajectoryAction(self)
         self._outcomes = self.create_publisher(DiagnosticStatus, "~/outcome", LATCHED)
-        self._pipeline = TorquePipeline(self, TORQUE_TERMS, ("joint_error",), lambda: len(self._goals))
-        self._diagnostics = Diagnostics(self)
-        self.find_model()
 
-    def on_model(self, first: bool) -> None:
-        """Make the controller for this robot, and run it."""
-        p = self.parameters
+    def n_goals(self) -> int:
+        """Return the number of goals known so far."""
+        return len(self._goals)
+
+    def make(self) -> MadeController:
+        """Return joint space control of this robot, towards the goals that have come so far."""
         self._action.abort("another robot is taken")
-        self._controller = self._action.controller = JointController(self.model, p.control, self._goals)
+        self._controller = self._action.controller = JointController(self.model, self.parameters.control, self._goals)
         self._controller.prepare_poses()
-        if first:
-            GoalSubscription(self, TOPICS, self._add_goal, self._pipeline.publish_goal_count)
-            subscribe_to_jogs(self, JointState, JOG, self._add_jog)
-        loop = ControlLoop(
-            self.model,
-            self._controller,
-            p.gate,
-            observer=p.observer,
-            adaptation=p.adaptation,
-            waits_for_commands=p.lock_step,
-        )
-        self._pipeline.start(loop, PipelineHooks(after=self._after))
+        return MadeController(self._controller)
 
-    def on_parameters(self) -> None:
-        """Take live changes; they act from the next state on, and the gate smooths the step."""
-        if self.ready:
-            self._controller.configure(self.parameters.control)
-            self._pipeline.configure()
+    def hooks(self, loop: ControlLoop) -> PipelineHooks:
+        """Return what the node adds to a new loop: outcomes of trajectories."""
+        return PipelineHooks(after=self._after)
 
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
-        level, sentence, figures = self._pipeline.health()
+        level, sentence, figures = self.pipeline.health()
         if self.ready:
             outcome = self._controller.follower.outcome
             figures["trajectory"] = str(outcome)
             if outcome.failed and level != WARN:
                 level, sentence = WARN, str(outcome)
         return level, sentence, figures
-
-    def _add_goal(self, topic: str, message: Any) -> None:
-        self._controller.add(goal_of(topic, message, self.model, self._pipeline.now_ns))
-
-    def _add_jog(self, message: JointState) -> None:
-        self._add_goal(JOG, message)
 
     def _after(self, result: TickResult) -> None:
         """Tell how a trajectory goes: clients of the action, the topic and the log."""

@@ -17,7 +17,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
+from arm_control.control.loop_parameters import ArmNodeParameters, RealTimeParameters
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
@@ -28,13 +29,12 @@ from arm_control.messages.joint_state_bytes import JointStateFields, JointStateW
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.real_time import RealTimeParameters
 
 SILENCE = 1.0
 """Time without a command after which another robot may be taken [s]."""

@@ -7,111 +7,63 @@ It may avoid ``obstacles``, takes torque that something known exerts from ``dist
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sensor_msgs.msg import JointState
 
-from arm_control.control.avoidance.avoidance_law import Avoidance
-from arm_control.control.compiled_step import between_law_and_gate, step_limits
-from arm_control.control.controllers import OscController
+from arm_control.control.controller_row import ControllerRow, MadeController
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.osc.osc_controller import TERMS
-from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
-from arm_control.core.parameters import group, parameter
-from arm_control.exceptions import InputError, ParameterError
-from arm_control.model import RobotModel
+from arm_control.controllers.osc import NATIVE, ROW, OscController, OscNodeParameters, make_osc
+from arm_control.exceptions import InputError
 from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
-from arm_control.nodes.support.arm_node import ArmNode, run
-from arm_control.nodes.support.diagnostics import Diagnostics
+from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.goal_subscription import PoseGoals
-from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.torque_pipeline import (
-    ControllerNodeParameters,
-    Health,
-    PipelineHooks,
-    Telemetry,
-    TorquePipeline,
-)
+from arm_control.nodes.support.torque_pipeline import PipelineHooks, Telemetry, TorquePipeline
 from arm_control.nodes.support.wrench_topics import WrenchTopics
 
-NATIVE = "native"
-"""Name of the loop that answers without Python."""
-NATIVE_ALONE = "loop: native serves operational space control alone, not"
-FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
-
-@dataclass(frozen=True)
-class OscNodeParameters(ControllerNodeParameters):
-    """Parameters of the node ``osc``."""
-
-    control: OscTuning = group(OscTuning)
-    loop: str = parameter(
-        "python",
-        "what answers ordinary states: Python, or a compiled loop that needs nothing of it",
-        choices=("python", NATIVE),
-    )
-    disturbance_timeout: float = parameter(
-        0.1, "a disturbance that is older, by the states' stamps, has ended", unit="s", lower=0.0, live=True
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.loop == NATIVE and (parts := between_law_and_gate(self)):
-            raise ParameterError(f"{NATIVE_ALONE} {', '.join(parts)}")
-
-
-class OscNode(ArmNode[OscNodeParameters]):
+class OscNode(ControllerNode[OscNodeParameters]):
     """Operational space control as a node; the law is in ``arm_control.control.osc.osc_law``."""
 
-    name = "osc"
-    parameter_class: type[OscNodeParameters] = OscNodeParameters
-
-    def __init__(self) -> None:
-        super().__init__(self.name, self.parameter_class)
+    def __init__(self, row: ControllerRow[Any] = ROW) -> None:
         self._goals: PoseGoals | None = None
-        self._obstacles: CountedObstacles | None = None
         self._wrenches: WrenchTopics | None = None
-        self._pipeline = TorquePipeline(self, (*TERMS, "avoidance"), FIGURES, lambda: len(self._goals or ()))
-        self._diagnostics = Diagnostics(self)
-        self.find_model()
+        super().__init__(row)
 
-    def resolve_parameters(self, overrides: dict[str, Any], model: RobotModel | None) -> OscNodeParameters:
-        """Return all parameters; gains that nobody has set are proposed for the arm."""
-        return resolve_parameters(self.parameter_class, overrides, model)
+    def n_goals(self) -> int:
+        """Return the number of goals known so far."""
+        return len(self._goals or ())
 
-    def on_model(self, first: bool) -> None:
-        """Compile the law for this robot, and run it."""
-        p = self.parameters
-        if proposals := describe_proposals(p.control, self.overrides):
-            self.get_logger().info(f"proposed for this arm: {proposals}")
-        follower = self.reference_source(self._follow_goals().follower)
-        limits = step_limits(self.model, p.gate, p)
-        self._avoidance = self._avoid_obstacles()
-        self._controller = OscController(self.model, p.control, follower, limits, self._avoidance)
-        loop = ControlLoop(
-            self.model,
-            self._controller,
-            p.gate,
-            self._avoidance,
-            observer=p.observer,
-            adaptation=p.adaptation,
-            waits_for_commands=p.lock_step,
-        )
-        loop.disturbance.timeout = p.disturbance_timeout
-        hooks = PipelineHooks(native=self._controller if p.loop == NATIVE else None)
-        if self._obstacles is not None:
-            hooks = hooks._replace(obstacles=self._obstacles.at)
-        if p.control.contact.is_active or loop.observer is not None:
-            self._wrenches = self._wrenches or WrenchTopics(self, self._pipeline)
-            hooks = hooks._replace(after=self._wrenches.publish)
-        self._pipeline.start(loop, hooks._replace(telemetry=self.telemetry()))
+    def subscribe(self) -> None:
+        """Subscribe to goals and disturbances."""
+        now_ns, count = lambda: self.pipeline.now_ns, self.pipeline.publish_goal_count
+        self._goals = PoseGoals(self, now_ns, count, jogs=True, press=self._press)
+        self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
+
+    def make(self) -> MadeController:
+        """Return operational space control of this robot, towards the goals that have come so far."""
+        assert self._goals is not None
+        self.log_proposals(self.parameters.control)
+        self._goals.on_model()
+        return make_osc(self.model, self.parameters, self.reference_source(self._goals.follower))
 
     def reference_source(self, goals: PoseFollower) -> ReferenceSource:
         """Return what makes references of goals: here they are followed as they are."""
         return goals
+
+    def hooks(self, loop: ControlLoop) -> PipelineHooks:
+        """Return what the node adds to a new loop: the native loop, wrenches and telemetry."""
+        p, controller = self.parameters, loop.controller
+        loop.disturbance.timeout = p.disturbance_timeout
+        assert isinstance(controller, OscController)
+        if controller.has_contact or loop.observer is not None:
+            self._wrenches = self._wrenches or WrenchTopics(self, self.pipeline)
+        after = None if self._wrenches is None else self._wrenches.publish
+        native = controller if p.loop == NATIVE else None
+        return PipelineHooks(after=after, telemetry=self.telemetry(), native=native)
 
     def telemetry(self) -> Callable[[TickResult], Telemetry] | None:
         """Return what makes more messages beside the torque; here there are none."""
@@ -119,56 +71,29 @@ class OscNode(ArmNode[OscNodeParameters]):
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""
-        if self._pipeline.loop is None:
-            return
-        self._controller.configure(self.parameters.control)
-        self._pipeline.configure()
-        self._pipeline.loop.disturbance.timeout = self.parameters.disturbance_timeout
-        if self._avoidance is not None:
-            self._avoidance.parameters = self.parameters.control.avoidance
+        super().on_parameters()
+        if self.pipeline.loop is not None:
+            self.pipeline.loop.disturbance.timeout = self.parameters.disturbance_timeout
 
     def destroy_node(self) -> None:
         """End the native loop, if there is one, and the node."""
-        pipeline: TorquePipeline | None = getattr(self, "_pipeline", None)  # none where parameters were refused
+        pipeline: TorquePipeline | None = getattr(self, "pipeline", None)  # none where parameters were refused
         if pipeline is not None:
             pipeline.end()
         super().destroy_node()
 
-    def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
-        return self._pipeline.health()
-
-    def _follow_goals(self) -> PoseGoals:
-        """Subscribe to goals and disturbances, the first time."""
-        if self._goals is None:
-            now_ns, count = lambda: self._pipeline.now_ns, self._pipeline.publish_goal_count
-            self._goals = PoseGoals(self, now_ns, count, jogs=True, press=self._press)
-            self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
-        self._goals.on_model()
-        return self._goals
-
     def _press(self, goal: WrenchGoal) -> None:
-        self._controller.add(goal)
-
-    def _avoid_obstacles(self) -> Avoidance | None:
-        """Subscribe to obstacles, the first time; return what avoids them."""
-        if not self.parameters.control.avoid_obstacles:
-            return None
-        if self._obstacles is None:
-            self._obstacles = CountedObstacles(self)
-        self._obstacles.on_model()
-        avoidance = Avoidance(self.model, self.parameters.control.avoidance)
-        warn_about_capsules(self, avoidance)
-        return avoidance
+        assert self.pipeline.loop is not None
+        self.pipeline.loop.controller.add(goal)
 
     def _on_disturbance(self, message: JointState, _: dict[str, Any]) -> None:
-        assert self._pipeline.loop is not None
+        assert self.pipeline.loop is not None
         try:
             tau_dist = self.model.in_joint_order(message.name, message.effort, "effort")
         except InputError as error:
             self.rejections.add("disturbance", error)
         else:
-            self._pipeline.loop.disturbance.set(self._pipeline.now_ns, tau_dist)
+            self.pipeline.loop.disturbance.set(self.pipeline.now_ns, tau_dist)
 
 
 def main() -> None:

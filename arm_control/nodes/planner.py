@@ -20,7 +20,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.messages.fields import goal_of
@@ -29,7 +30,7 @@ from arm_control.messages.motion_process import MotionProcess, PlannerGoal
 from arm_control.messages.motion_steps import ExecutionParameters, Phase, Status
 from arm_control.messages.plan_markers import plan_markers, scene_markers
 from arm_control.motion.goals import GoalQueue, JointGoal, Target
-from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Durations
 from arm_control.nodes.support.goal_subscription import GoalSubscription

@@ -15,13 +15,14 @@ from std_msgs.msg import Bool, Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.control.avoidance.contact_monitor import ContactMonitor
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.messages.proximity_process import ProximityParameters, ProximityProcess, Verdict
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription

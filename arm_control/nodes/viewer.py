@@ -19,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.control.reachability import REACHED, STOPPED, Approach
 from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
@@ -27,7 +28,7 @@ from arm_control.kinematics.inverse import IkResult, InverseKinematics
 from arm_control.maths.poses import Array, Pose
 from arm_control.messages.fields import link_of, nanoseconds
 from arm_control.model.urdf.description import find_description, read_description
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.page_command_runner import PageCommandRunner

@@ -32,12 +32,13 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.control.avoidance.near_pairs import Proximity
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription

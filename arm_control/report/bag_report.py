@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop_parameters import OscLoopParameters
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag, JointSeries, joint_series, require_states

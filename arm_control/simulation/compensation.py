@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arm_control.control.names import CONTROLLERS
+from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ParameterError
 from arm_control.simulation.plant_properties import properties_of
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from arm_control.control.adaptive_torque import compensated_share
 from arm_control.control.avoidance.near_pairs import Proximity, clearance
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import JointLoopParameters, control_loop
 from arm_control.control.osc.task import pose_errors, rotate_to
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.control.stall_watch import StallWatch
+from arm_control.controllers import control_loop
+from arm_control.controllers.joint import JointLoopParameters
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import ParameterError, SimulationDiverged
 from arm_control.kinematics.served_rows import pose_rank

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.names import OSC
 from arm_control.control.osc.osc_controller import movable_rows
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose, propose_rate_limit
 from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.controllers import DEFAULT_CONTROLLER
 from arm_control.maths.poses import Array, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
@@ -137,7 +137,7 @@ def bare_scenario(robot: str) -> Scenario:
     robot : str
         A robot's name, or a URDF or xacro file and its arguments.
     """
-    return Scenario(Path(robot.split(maxsplit=1)[0]).stem, "", robot, {OSC: {}, "simulator": {}})
+    return Scenario(Path(robot.split(maxsplit=1)[0]).stem, "", robot, {DEFAULT_CONTROLLER: {}, "simulator": {}})
 
 
 def start_posture(model: RobotModel) -> Array:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.controllers import Controller
+from arm_control.control.controller import Controller
 from arm_control.core.files import read_yaml, yaml_path
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS

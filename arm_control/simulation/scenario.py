@@ -19,9 +19,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.names import CONTROLLERS, OSC_CONTROLLERS
 from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
-from arm_control.core.files import as_mapping, file_names, read_yaml, yaml_path
+from arm_control.controllers import CONTROLLERS
+from arm_control.controllers.osc import OscLoopParameters
+from arm_control.core.files import as_mapping, file_names, module_names, read_yaml, yaml_path
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmParameters
@@ -34,19 +35,7 @@ from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
 from arm_control.simulation.scenario_world import world_of
 from arm_control.simulation.world import World
 
-NODES = (
-    "simulator",
-    "dynamics",
-    *CONTROLLERS,
-    "planner",
-    "obstacle_avoidance",
-    "gate",
-    "proximity",
-    "targets",
-    "visuals",
-    "coppeliasim_bridge",
-    "viewer",
-)
+NODES = tuple(sorted({*module_names("controllers"), *module_names("nodes")}))
 """The package's executables; each is also the name of its node."""
 KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "checks", "range_sensors", "plan")
 """Entries of a file."""
@@ -296,6 +285,11 @@ class Scenario:
         """Name of the node that controls the arm; empty without one."""
         return next((node for node in CONTROLLERS if node in self.nodes), "")
 
+    @property
+    def reaches_poses(self) -> bool:
+        """Whether its controller brings the end effector to poses, by operational space control."""
+        return bool(self.controller) and issubclass(CONTROLLERS[self.controller].parameters, OscLoopParameters)
+
     def targets(self) -> TargetList | None:
         """Return the scenario's list of targets, or None."""
         name = self.nodes.get("targets", {}).get("file")
@@ -319,14 +313,9 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     simulator = nodes.get("simulator", {})
     bridge = {key: value for key, value in simulator.items() if not _is_of_simulator(key)} | {"lock_step": True}
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
-    for node in {*OSC_CONTROLLERS} & others.keys():
+    for node in {*CONTROLLERS} & others.keys():
         kept = {key: value for key, value in others[node].items() if key not in PROPOSED}
-        others[node] = {**kept, "rate": BRIDGE_RATE}
-    if "primitive" in others:
-        kept = {key: value for key, value in others["primitive"].items() if key not in PROPOSED}
-        others["primitive"] = {**kept, "rate": BRIDGE_RATE, "joint.period": 1.0 / BRIDGE_RATE}
-    if "joint" in others:
-        others["joint"]["period"] = 1.0 / BRIDGE_RATE
+        others[node] = {**kept, **CONTROLLERS[node].at_rate(BRIDGE_RATE)}
     return {"coppeliasim_bridge": bridge, **others}
 
 

@@ -19,12 +19,10 @@ import pytest
 import yaml
 
 import arm_control
-from arm_control.control.names import CONTROLLERS
+from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
-from arm_control.nodes.support.node_classes import NODE_CLASSES
-from arm_control.nodes.support.service_clients import CONTROLLERS as GAINS
+from arm_control.nodes.support.node_classes import NODES as EXECUTABLES
 from arm_control.simulation.scenario import NODES, Scenario, scenario_names
-from arm_control.simulation.scenario_control import LOOPS
 
 REPO = Path(__file__).parents[2]
 GENERIC = REPO / "launch" / "scenario.launch.py"
@@ -124,23 +122,26 @@ def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
     assert manager["Global Options"]["Fixed Frame"] == "world"
 
 
-def test_every_controller_has_a_loop_a_node_and_gains():
-    assert tuple(LOOPS) == tuple(GAINS) == CONTROLLERS
-    assert {*CONTROLLERS} <= {*NODE_CLASSES}
+def test_every_controller_is_a_row_in_its_own_file():
+    for name, row in CONTROLLERS.items():
+        assert row.name == name
+        assert issubclass(row.node_parameters, row.parameters)
+    assert {"osc", "joint", "ilqr", "primitive", "attractor"} <= {*CONTROLLERS} <= {*EXECUTABLES}
 
 
 # -- setup.py and package.xml ---------------------------------------------------------------------
 
 
 def test_the_executables_are_the_nodes_that_scenarios_may_name():
-    assert sorted(assigned("NODES")) == sorted(NODES) == sorted(NODE_CLASSES)
-    scripts = [path for path in (REPO / "scripts").iterdir() if path.is_symlink()]
-    assert sorted(path.name for path in scripts) == sorted(NODES)
-    assert all(path.resolve().name == "node" and os.access(path, os.X_OK) for path in scripts)
+    files = [path for folder in ("nodes", "controllers") for path in (REPO / "arm_control" / folder).glob("[a-z]*.py")]
+    found = {path.stem for path in files}
+    assert "NODES = sorted({path.stem for folder" in SETUP
+    assert {"osc", "gate", "simulator"} < found == {*NODES} == {*EXECUTABLES}
 
 
-def test_an_executable_of_ros_runs_the_node_of_its_name():
-    command = [sys.executable, REPO / "scripts" / "targets", "--ros-args", "-p", "nonsense:=1"]
+def test_an_executable_of_ros_runs_the_node_of_its_name(tmp_path: Path):
+    (tmp_path / "targets").symlink_to(REPO / "scripts" / "node")
+    command = [sys.executable, tmp_path / "targets", "--ros-args", "-p", "nonsense:=1"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, "arm_control: node targets: unknown nonsense" in ended.stderr) == (2, True)
 

@@ -20,10 +20,13 @@ from arm_control.control.adaptive_torque import (
     step_law,
     tuning_curves,
 )
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import JointLoopParameters, LoopParameters, OscLoopParameters, control_loop
+from arm_control.control.loop_parameters import LoopParameters
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop
+from arm_control.controllers.joint import JointLoopParameters
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.gate.effort_gate import GateState
 from arm_control.maths.poses import Array

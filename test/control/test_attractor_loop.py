@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import AttractorLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop, row_of
+from arm_control.controllers.attractor import AttractorLoopParameters
 from arm_control.gate.effort_gate import GateState
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
-from arm_control.simulation.scenario_control import node_of
 
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 PERIOD = 1_000_000
@@ -22,7 +22,7 @@ PERIOD = 1_000_000
 @pytest.fixture
 def loop(ur5: RobotModel) -> ControlLoop:
     parameters = resolve_parameters(AttractorLoopParameters, {"attractor.radius": 0.2}, ur5)
-    assert node_of(parameters) == "attractor"
+    assert row_of(parameters).name == "attractor"
     assert parameters.control.law.kp_linear == 200.0, "gains are proposed for the arm"
     return control_loop(ur5, parameters)
 

@@ -7,15 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.disturbance_observer import (
     FORGETTING_TIME,
     DisturbanceObserver,
     ObserverParameters,
 )
 from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import JointLoopParameters, OscLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop
+from arm_control.controllers.joint import JointLoopParameters
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, Target

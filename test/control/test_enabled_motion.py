@@ -7,18 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import (
-    AttractorLoopParameters,
-    IlqrLoopParameters,
-    JointLoopParameters,
-    LoopParameters,
-    OscLoopParameters,
-    PrimitiveLoopParameters,
-    control_loop,
-)
+from arm_control.control.loop_parameters import LoopParameters
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop
+from arm_control.controllers.attractor import AttractorLoopParameters
+from arm_control.controllers.ilqr import IlqrLoopParameters
+from arm_control.controllers.joint import JointLoopParameters
+from arm_control.controllers.osc import OscLoopParameters
+from arm_control.controllers.primitive import PrimitiveLoopParameters
 from arm_control.exceptions import InputError
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.gate.gates_behind import GateReport, GatesBehind

@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.controllers import Measurement, OscController
-from arm_control.control.ilqr_controller import IlqrController
-from arm_control.control.joint_controller import JointController
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import (
-    AttractorLoopParameters,
-    IlqrLoopParameters,
-    JointLoopParameters,
-    OscLoopParameters,
-    PrimitiveLoopParameters,
-    control_loop,
-)
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop
+from arm_control.controllers.attractor import AttractorLoopParameters
+from arm_control.controllers.ilqr import IlqrController, IlqrLoopParameters
+from arm_control.controllers.joint import JointController, JointLoopParameters
+from arm_control.controllers.osc import OscController, OscLoopParameters
+from arm_control.controllers.primitive import PrimitiveLoopParameters
 from arm_control.maths.poses import Array, Pose
 from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseMotion, Target, TwistJog, WrenchGoal
 from arm_control.motion.pose_trajectory import PosePoints

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controllers import Measurement
-from arm_control.control.joint_controller import JointController, JointControlParameters
+from arm_control.control.controller import Measurement
+from arm_control.controllers.joint import JointController, JointControlParameters
 from arm_control.exceptions import InputError
 from arm_control.motion.goals import JointGoal, PoseMotion, Target
 from arm_control.motion.pose_trajectory import PosePoints

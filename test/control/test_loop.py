@@ -10,11 +10,12 @@ import pytest
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.compiled_step import step_limits
-from arm_control.control.controllers import LawOutput, Measurement, OscController
+from arm_control.control.controller import LawOutput, Measurement
 from arm_control.control.loop import ControlLoop, KnownDisturbance, TickResult
-from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.controllers import control_loop
+from arm_control.controllers.osc import OscController, OscLoopParameters
 from arm_control.gate.effort_gate import GateParameters, GateState
 from arm_control.gate.joint_limits import JointLimits
 from arm_control.maths.obstacles import Obstacle
@@ -29,6 +30,9 @@ PERIOD = 1_000_000
 
 class HoldingLaw:
     """Carries the weight; records how it is called."""
+
+    limits = avoidance = None
+    has_contact = False
 
     def __init__(self, model: RobotModel) -> None:
         self.model, self.fault = model, ""
@@ -47,7 +51,7 @@ class HoldingLaw:
     def hold(self, stamp_ns: int, q: Array) -> None:
         self.holds.append(stamp_ns)
 
-    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
+    def tick(self, measurement: Measurement, tau_dist: Array | None, *_: Any) -> LawOutput:
         self.disturbances.append(tau_dist)
         t = self.model.evaluate(measurement.q, measurement.v)
         return LawOutput(t, t.g + self.extra, lambda: {"task": self.extra, "bias": t.g}, t.X_WE, dict, self.fault)

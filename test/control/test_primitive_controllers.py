@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import PrimitiveLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.control.primitive_controllers import JointPrimitiveController, PosePrimitiveController
+from arm_control.controllers import control_loop
+from arm_control.controllers.primitive import JointPrimitiveController, PosePrimitiveController, PrimitiveLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose

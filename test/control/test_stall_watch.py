@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import OscLoopParameters, control_loop
+from arm_control.control.controller import Measurement
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.control.stall_watch import FAULT, StallWatch
+from arm_control.controllers import control_loop
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.core.files import urdf_path
 from arm_control.gate.effort_gate import GateOutput, GateState
 from arm_control.maths.poses import Pose

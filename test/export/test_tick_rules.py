@@ -25,9 +25,9 @@ from exported_library import SANITIZERS, Walk, run
 
 from arm_control.compiler.c_values import number
 from arm_control.control import loop
-from arm_control.control.controllers import OscController
 from arm_control.control.loop import FIRST_DT, ControlLoop
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.controllers.osc import OscController
 from arm_control.core.time import NANOSECONDS
 from arm_control.export import tick_rules
 from arm_control.export.c_check import PythonController

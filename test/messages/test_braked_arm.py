@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.gate.effort_gate import GateParameters, GateState
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain

@@ -17,7 +17,8 @@ import pytest
 
 from arm_control.app.commands.serve_command import Changes, answer_newest
 from arm_control.control.loop import TickResult
-from arm_control.control.loop_parameters import JointLoopParameters, control_loop
+from arm_control.controllers import control_loop
+from arm_control.controllers.joint import JointLoopParameters
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array
 from arm_control.messages.datagram_key import DatagramKey

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import OscLoopParameters, control_loop
+from arm_control.control.controller import Measurement
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers import control_loop
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.exceptions import InputError
 from arm_control.messages.joint_states import (
     TIME_WENT_BACK,

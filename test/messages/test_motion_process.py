@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Sphere

@@ -15,11 +15,11 @@ import pytest
 from native_rig import FakeMiddleware, MeddledWords
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controllers import OscController
 from arm_control.control.loop import ControlLoop
 from arm_control.control.native.native_loop import NOT_TAKEN, read_orders
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.controllers.osc import OscController
 from arm_control.exceptions import InputError
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array

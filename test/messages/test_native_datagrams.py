@@ -18,8 +18,6 @@ import pytest
 from arm_control import Pose, RobotModel
 from arm_control.app.commands.serve_command import Changes, answer_newest, answer_states, answer_waiting
 from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.controllers import OscController
-from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.native.datagram_loop import (
     ENOUGH,
     MOST_WAITING,
@@ -36,6 +34,8 @@ from arm_control.control.native.native_state import (
     SystemClock,
 )
 from arm_control.control.native.native_step import CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT
+from arm_control.controllers import control_loop
+from arm_control.controllers.osc import OscController, OscLoopParameters
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array
 from arm_control.messages.datagram_socket import SILENCE

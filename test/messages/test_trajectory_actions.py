@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.control.controllers import Measurement
-from arm_control.control.joint_controller import JointController, JointControlParameters
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop
+from arm_control.controllers.joint import JointController, JointControlParameters
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.messages import trajectory_actions as actions
 from arm_control.messages.trajectory_actions import ActionResult, GoalRefused, action_goal_of, result_of

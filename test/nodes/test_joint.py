@@ -14,9 +14,9 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.controllers import Measurement
-from arm_control.control.joint_controller import JointController, JointControlParameters
+from arm_control.control.controller import Measurement
 from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.controllers.joint import JointController, JointControlParameters
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.messages.fields import waypoints_from_message
 from arm_control.motion.goals import JointGoal, JointJog

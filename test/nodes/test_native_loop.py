@@ -24,17 +24,16 @@ from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
 from arm_control.compiler.compiled_procedure import Callback
-from arm_control.control.controllers import OscController
 from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import OscTuning, resolve_parameters
+from arm_control.controllers.attractor import AttractorNodeParameters
+from arm_control.controllers.osc import OscController, OscNodeParameters
 from arm_control.exceptions import ParameterError
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER
-from arm_control.nodes.attractor import AttractorNodeParameters
-from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.support import rcl_functions
 from arm_control.nodes.support.native_thread import NativeThread
 from arm_control.nodes.support.polling import poll

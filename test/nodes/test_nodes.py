@@ -302,7 +302,8 @@ def test_a_signal_while_a_node_is_made_leaves_no_traceback(rig):
 SIGNAL_WHILE_COMPILED = """
 import os, signal, sys, rclpy
 from arm_control import urdf_path
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode, run
 
 class Node(ArmNode):
     def __init__(self):
@@ -328,7 +329,8 @@ def test_a_signal_interrupts_a_node_that_compiles_its_first_law(rig, number):
 REFUSED = """
 import sys, weakref, rclpy
 from arm_control.exceptions import ParameterError
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode, run
 
 class Node(ArmNode):
     def __init__(self):

@@ -14,10 +14,10 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.controllers import OscController
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.tuning import OscTuning, resolve_parameters
+from arm_control.controllers.osc import OscController
 from arm_control.exceptions import InputError
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.poses import Pose, rotation_from_vector

@@ -15,8 +15,9 @@ from rclpy.qos import DurabilityPolicy
 from rig import Rig
 
 from arm_control import urdf_path
+from arm_control.controllers import CONTROLLERS
 from arm_control.messages.gate_watch import JOINTS, SINCE, STAMP, SUCCESS_RATE, TORQUE
-from arm_control.nodes.support.node_classes import NODE_CLASSES, node_class
+from arm_control.nodes.support.node_classes import NODES, node_factory
 
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
 EVERYWHERE = ("parameter_events", "rosout", "describe_parameters", "get_parameter", "list_parameters", "set_parameter",
@@ -192,18 +193,20 @@ def lines(found: dict[tuple[str, str, str], list[tuple[str, bool]]]) -> Iterator
 
 def section(name: str, domain: int) -> str:
     """What the page says of a node."""
-    kind, found = node_class(name), {}
+    make, found = node_factory(name), {}
     for arguments in ARGUMENTS.get(name, ("",)):
         rclpy.init(args=["--ros-args", *arguments.split()], domain_id=domain)
         try:
-            node = kind()
+            node = make()
             node.take_model(urdf_path("ur5").read_text())
             for line, last, latched in groups(node):
                 found.setdefault(line, []).append((last, latched))
             node.destroy_node()
         finally:
             rclpy.try_shutdown()
-    (first, *_) = inspect.getdoc(inspect.getmodule(kind)).splitlines()
+    (first, *_) = inspect.getdoc(
+        inspect.getmodule(make if inspect.isclass(make) else CONTROLLERS[name].make)
+    ).splitlines()
     does = first.partition(": ")[2]
     head = f"## {name}\n\n{does[0].upper()}{does[1:]}\n\n| direction | name | type | what |\n|---|---|---|---|\n"
     return head + "\n".join(dict.fromkeys(lines(found))) + "\n"
@@ -216,7 +219,7 @@ def on_the_page(name: str) -> list[str]:
     return found.rstrip("\n").splitlines()
 
 
-@pytest.mark.parametrize("name", NODE_CLASSES)
+@pytest.mark.parametrize("name", NODES)
 def test_the_page_says_what_a_node_has(name: str, rig: Rig):
     """To write the page anew: python -c "from test_topics_page import *; write_topics_page()" in test/nodes/."""
     assert section(name, rig.domain).splitlines() == on_the_page(name)
@@ -225,9 +228,9 @@ def test_the_page_says_what_a_node_has(name: str, rig: Rig):
 def test_the_page_has_every_node_and_no_other():
     text = PAGE.read_text()
     assert text.endswith(GATE_VALUES)
-    assert re.findall(r"^## (.*)$", text.removesuffix(GATE_VALUES), re.MULTILINE) == list(NODE_CLASSES)
+    assert re.findall(r"^## (.*)$", text.removesuffix(GATE_VALUES), re.MULTILINE) == list(NODES)
 
 
 def write_topics_page() -> None:
     """Write docs/topics.md."""
-    PAGE.write_text(HEAD + "\n".join(section(name, 101) for name in NODE_CLASSES) + GATE_VALUES)
+    PAGE.write_text(HEAD + "\n".join(section(name, 101) for name in NODES) + GATE_VALUES)

@@ -19,7 +19,7 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import rotation_from_rpy
 from arm_control.maths.shapes import Sphere

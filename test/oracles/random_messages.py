@@ -18,10 +18,10 @@ from exported_library import Walk
 from native_rig import FakeMiddleware
 
 from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.controllers import OscController
 from arm_control.control.loop import ControlLoop
 from arm_control.control.native.native_state import SystemClock
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.controllers.osc import OscController
 from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate.effort_gate import GateParameters

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import OscLoopParameters, control_loop
+from arm_control.control.controller import Measurement
 from arm_control.control.osc.task import rotate_to
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.control.osc.wrench_estimate import SensorReading
+from arm_control.controllers import control_loop
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.exceptions import ModelError, ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.control.names import CONTROLLERS
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import PROPOSED
+from arm_control.controllers import CONTROLLERS
 from arm_control.core.files import read_yaml, urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.gate.effort_gate import GateParameters

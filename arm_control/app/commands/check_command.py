@@ -26,7 +26,7 @@ from arm_control.app.commands.robot_options import (
     as_options,
     chosen_robot,
 )
-from arm_control.control.names import CONTROLLERS
+from arm_control.controllers import CONTROLLERS
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, FrameNotFound, ModelError, UrdfError
 from arm_control.model.arm import describe
@@ -106,7 +106,7 @@ def _print_proposal(robot: str, options: argparse.Namespace) -> None:
 
 def _choices(options: argparse.Namespace) -> dict[str, Any]:
     """Return what parameter file and options say about the arm; the options take precedence."""
-    values = arm_values_in(options.params_file, CONTROLLERS)
+    values = arm_values_in(options.params_file, tuple(CONTROLLERS))
     for name in ("effort_limits", "velocity_limits"):
         values[name] = [*values.get(name, []), *getattr(options, name)]
     choices = ArmParameters.from_mapping(values, where=options.params_file or "check").choices()

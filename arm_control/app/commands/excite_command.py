@@ -13,7 +13,7 @@ from arm_control.app.commands.robot_options import (
     arm_of,
     chosen_robot,
 )
-from arm_control.control.names import CONTROLLERS
+from arm_control.controllers import CONTROLLERS
 from arm_control.core.files import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
 from arm_control.identification.excitation import Excitation, ExcitationParameters
@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ArmControlError(f"{path} exists already: choose another name, or --force to overwrite it")
     require_writable_folder(path.parent)
     robot = chosen_robot(options)
-    values = {**arm_values_in(options.params_file, CONTROLLERS), **arm_of(options)}
+    values = {**arm_values_in(options.params_file, tuple(CONTROLLERS)), **arm_of(options)}
     model = ArmParameters.from_mapping(values, where=options.params_file or "excite").model(read_description(robot))
     chosen = {name: getattr(options, name) for name in ExcitationParameters.types()}
     motion = excite(

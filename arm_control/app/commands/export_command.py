@@ -19,7 +19,7 @@ from arm_control.app.commands.robot_options import (
     driver_adds_gravity,
 )
 from arm_control.compiler.processors import PROCESSORS
-from arm_control.control.names import OSC
+from arm_control.controllers import DEFAULT_CONTROLLER
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, InputError
 
@@ -39,7 +39,11 @@ def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     export = commands.add_parser("export", description=_export.__doc__)
     add_robot_option(export)
-    export.add_argument("--controller", default=OSC, help=f"what to export; default, and all there is: {OSC}")
+    export.add_argument(
+        "--controller",
+        default=DEFAULT_CONTROLLER,
+        help=f"what to export; default, and all there is: {DEFAULT_CONTROLLER}",
+    )
     export.add_argument(
         "--out", required=True, metavar="DIR", help="folder to write; files of an earlier export are replaced"
     )
@@ -68,8 +72,8 @@ def _export(options: argparse.Namespace) -> int:
     from arm_control.export.c_folder import write_folder
     from arm_control.export.exported_controller import exported_controller
 
-    if options.controller != OSC:
-        raise InputError(f"controller '{options.controller}' cannot be exported, only {OSC}")
+    if options.controller != DEFAULT_CONTROLLER:
+        raise InputError(f"controller '{options.controller}' cannot be exported, only {DEFAULT_CONTROLLER}")
     scenario = _scenario(options)
     is_weightless = driver_adds_gravity(options, scenario.nodes)
     controller = exported_controller(scenario, options.name, driver_adds_gravity=is_weightless)

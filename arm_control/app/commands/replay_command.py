@@ -15,7 +15,7 @@ from arm_control.app.commands.bag_options import (
     print_unread,
     replay_options,
 )
-from arm_control.control.names import CONTROLLERS
+from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
@@ -98,17 +98,17 @@ def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
 
 
 def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
+    from arm_control.controllers import row_of
     from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
     from arm_control.messages.bags.replay_setup import controller_of
     from arm_control.messages.bags.writer import refuse_existing
-    from arm_control.simulation.scenario_control import node_of
 
     if options.output:
         refuse_existing(options.output)
     model, parameters = controller_of(bag, replay_options(options))
     recorded = recorded_commands(bag, model)
     replayed = replayed_commands(bag, model, parameters)
-    print(f"{len(replayed.stamps)} states answered by the controller {node_of(parameters)}")
+    print(f"{len(replayed.stamps)} states answered by the controller {row_of(parameters).name}")
     if options.output:
         _write_commands(options.output, model, replayed)
     if not len(recorded.stamps):

@@ -92,7 +92,8 @@ def _serve(options: argparse.Namespace) -> int:
 
     Their bytes: docs/real_robot.md, or the module arm_control.messages.datagrams.
     """
-    from arm_control.nodes.support.real_time import RealTimeParameters, take_real_time_priority
+    from arm_control.control.loop_parameters import RealTimeParameters
+    from arm_control.nodes.support.real_time import take_real_time_priority
 
     if options.states < 0:
         raise InputError(f"--states {options.states}: a number of answers, or 0 for no end")
@@ -266,7 +267,8 @@ class Served(NamedTuple):
 
 def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     """The controller of the options."""
-    from arm_control.control.loop_parameters import OscLoopParameters, control_loop
+    from arm_control.controllers import control_loop
+    from arm_control.controllers.osc import OscLoopParameters
     from arm_control.messages.datagrams import DatagramProcess
     from arm_control.motion.goals import Target
     from arm_control.simulation.scenario_control import arm_and_parameters
@@ -293,8 +295,7 @@ def _native(
 ) -> NativeDatagrams | None:
     """What answers ordinary states without Python, if that is chosen and possible; a line says so."""
     from arm_control.control.compiled_step import between_law_and_gate
-    from arm_control.control.controllers import OscController
-    from arm_control.control.loop_parameters import OscLoopParameters
+    from arm_control.controllers.osc import OscController, OscLoopParameters
     from arm_control.messages.native_datagrams import NativeDatagrams, network_of, why_not_native
     from arm_control.messages.native_turns import step_kernels_of
 

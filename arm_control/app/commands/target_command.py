@@ -35,8 +35,8 @@ def add_command(commands: Any) -> None:
 
 def _target(options: argparse.Namespace) -> int:
     """Send a target, wait, and say what came of it. Exit status: 0 reached, 1 not reached or out of reach."""
-    from arm_control.control.names import CONTROLLERS
     from arm_control.control.reachability import REACHED, reachability
+    from arm_control.controllers import CONTROLLERS
     from arm_control.nodes.tools.arm_client import ArmClient
     from arm_control.nodes.tools.command_line_node import CommandLineNode
 

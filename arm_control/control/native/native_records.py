@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.kernels import Kernel, OwnWork, split
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
 from arm_control.control.native.mailbox import NOTHING, Mailbox
 from arm_control.control.native.native_loop import N_HEAD, Middleware, NativeLoop, Turn
 from arm_control.control.native.native_state import AnsweredMemory, NextState, StateSource, SystemClock

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import LoopParameters, control_loop
+from arm_control.control.controller import Measurement
+from arm_control.control.loop_parameters import LoopParameters
+from arm_control.controllers import control_loop
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag

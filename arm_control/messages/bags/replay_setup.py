@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.control.loop_parameters import LoopParameters
-from arm_control.control.names import CONTROLLERS
+from arm_control.controllers import CONTROLLERS
 from arm_control.core.files import file_parameters, robot_names
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import Bag
@@ -159,9 +159,9 @@ def arm_of(bag: Bag, options: ReplayOptions, names: Sequence[str]) -> RobotModel
     description = description_in(bag, options.urdf)
     if not description:
         raise BagError(f"{bag.path} has no robot_description of {', '.join(names)}: --robot FILE is needed")
-    return ArmParameters.from_mapping({**arm_values_in(options.params_file, CONTROLLERS), **options.changes}).model(
-        description
-    )
+    return ArmParameters.from_mapping(
+        {**arm_values_in(options.params_file, tuple(CONTROLLERS)), **options.changes}
+    ).model(description)
 
 
 def _recorded_parameters(bag: Bag, text: str) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,8 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 
-from arm_control.control.controllers import Measurement
+from arm_control.control.controller import Measurement
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.messages.trajectory_actions import (
     INVALID_GOAL,
     SUCCESSFUL,
@@ -23,7 +24,7 @@ from arm_control.messages.trajectory_actions import (
     fill_feedback,
 )
 from arm_control.motion.references import JointReference
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.conversions import ros
 
 try:

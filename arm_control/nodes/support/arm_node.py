@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import rclpy
@@ -21,13 +20,13 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from arm_control.core.parameters import Parameters, Spec, group, parameter, refuse_unknown
+from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.core.parameters import Spec, refuse_unknown
 from arm_control.core.parent_process import PARENT, die_with_parent
 from arm_control.exceptions import ArmControlError
 from arm_control.gate.effort_gate import EffortGate
 from arm_control.messages.publisher_lock import Rejections
 from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
 from arm_control.nodes.support.environment import check_environment, describe_reach, security_explained
 from arm_control.nodes.support.polling import ControlPath, SpinLoop
 from arm_control.nodes.support.process_end import ProcessEnd
@@ -38,16 +37,6 @@ IN_USE = "another robot is taken only while the arm is braked and at rest"
 """Why a node that moves an arm keeps its model."""
 ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """How parameters begin that every node has by itself."""
-
-
-@dataclass(frozen=True)
-class ArmNodeParameters(Parameters):
-    """Parameters of every node."""
-
-    arm: ArmParameters = group(ArmParameters)
-    robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
-    frame_prefix: str = parameter("", "prefix of the frames in messages, as that of robot_state_publisher")
-    lock_step: bool = parameter(False, "each state waits for its command: nothing is stale, no clock matters")
 
 
 P_co = TypeVar("P_co", bound=ArmNodeParameters, covariant=True)

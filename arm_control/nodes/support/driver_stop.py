@@ -6,27 +6,17 @@ Torque that the driver does not apply must not be commanded on as if it did.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from std_msgs.msg import Bool
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.control.loop_parameters import ArmNodeParameters, DriverStopParameters
 from arm_control.gate.effort_gate import EffortGate
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import LATCHED, STATE
 
 REASON = "the driver has stopped"
 """Why a gate brakes."""
-
-
-@dataclass(frozen=True)
-class DriverStopParameters(Parameters):
-    """Where a driver says that it has stopped."""
-
-    driver_stop_topic: str = parameter(
-        "", "topic (std_msgs/Bool) with true while the driver has stopped the arm: the gate brakes; empty: none"
-    )
 
 
 class DriverStop:

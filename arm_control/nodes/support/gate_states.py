@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.exceptions import InputError
 from arm_control.gate.effort_gate import EffortGate
 from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GatesBehind
 from arm_control.maths.poses import Array
 from arm_control.messages.gate_watch import gate_values, read_gate_report
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import LATCHED
 
 HEARTBEAT = 0.1

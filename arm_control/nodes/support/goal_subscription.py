@@ -10,12 +10,13 @@ from typing import Any
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.exceptions import ArmControlError
 from arm_control.messages.fields import WRENCH_GOAL, pose_goal_of, twist_jog_of, wrench_goal_of
 from arm_control.messages.publisher_lock import publisher_of
 from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.pose_follower import PoseFollower
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS, LATEST
 
 
@@ -75,7 +76,7 @@ class GoalSubscription:
 
 
 def subscribe_to_jogs(
-    node: ArmNode[ArmNodeParameters], message_type: Any, topic: str, add: Callable[[Any], None]
+    node: ArmNode[ArmNodeParameters], message_type: Any, topic: str, add: Callable[[str, Any], None]
 ) -> None:
     """Subscribe to velocities, of which only the newest counts.
 
@@ -88,17 +89,30 @@ def subscribe_to_jogs(
     topic : str
         The topic.
     add : callable
-        Called with each message; adds the velocity.
+        Called with topic and message; adds the velocity.
     """
 
-    def take(message: Any, _: dict[str, Any]) -> None:
+    def take(message: Any, info: dict[str, Any]) -> None:
         message.header.frame_id = node.link(message.header.frame_id)
-        try:
-            add(message)
-        except ArmControlError as error:
-            node.rejections.add(topic, error)
+        _count_refused(node, topic, add, message, info)
 
     node.control_path.subscribe(message_type, topic, take, LATEST)
+
+
+def subscribe_to_modulations(
+    node: ArmNode[ArmNodeParameters], message_type: Any, topic: str, add: Callable[[str, Any], None]
+) -> None:
+    """Subscribe to values without a stamp; the arguments are those of :func:`subscribe_to_jogs`."""
+    node.control_path.subscribe(message_type, topic, partial(_count_refused, node, topic, add), EVENTS)
+
+
+def _count_refused(
+    node: ArmNode[ArmNodeParameters], topic: str, add: Callable[[str, Any], None], message: Any, _: dict[str, Any]
+) -> None:
+    try:
+        add(topic, message)
+    except ArmControlError as error:
+        node.rejections.add(topic, error)
 
 
 class PoseGoals:
@@ -161,5 +175,5 @@ class PoseGoals:
         else:
             self.follower.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))
 
-    def _add_jog(self, message: TwistStamped) -> None:
+    def _add_jog(self, _: str, message: TwistStamped) -> None:
         self.follower.add(twist_jog_of(message, self._node.model, self._now_ns()))

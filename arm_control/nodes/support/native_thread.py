@@ -14,9 +14,10 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
 from arm_control.compiler.kernels import Kernel
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.control.native.native_loop import NOT_TAKEN, REASON_SIZE, Middleware
 from arm_control.messages.native_controller import NativeController, compile_end_of_turn, compile_loop
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import ControlPath
 from arm_control.nodes.support.qos import LATEST, STATE
 from arm_control.nodes.support.rcl_functions import (

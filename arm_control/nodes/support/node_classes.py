@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.core.files import file_parameters
+from arm_control.controllers import CONTROLLERS
+from arm_control.core.files import file_parameters, module_names
 from arm_control.core.parameters import Parameters
-from arm_control.nodes.support.arm_node import ROS_OWN, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ROS_OWN, ArmNode
+from arm_control.nodes.support.controller_node import controller_node
 
-NODE_CLASSES: Mapping[str, tuple[str, str]] = {
-    "attractor": ("AttractorNode", "AttractorNodeParameters"),
-    "coppeliasim_bridge": ("CoppeliasimBridgeNode", "CoppeliasimBridgeParameters"),
-    "dynamics": ("DynamicsNode", "DynamicsParameters"),
-    "gate": ("GateNode", "GateNodeParameters"),
-    "ilqr": ("IlqrNode", "IlqrNodeParameters"),
-    "joint": ("JointNode", "JointNodeParameters"),
-    "obstacle_avoidance": ("ObstacleAvoidanceNode", "AvoidanceNodeParameters"),
-    "osc": ("OscNode", "OscNodeParameters"),
-    "planner": ("PlannerNode", "PlannerNodeParameters"),
-    "primitive": ("PrimitiveNode", "PrimitiveNodeParameters"),
-    "proximity": ("ProximityNode", "ProximityNodeParameters"),
-    "simulator": ("SimulatorNode", "SimulatorParameters"),
-    "targets": ("TargetsNode", "TargetsParameters"),
-    "viewer": ("ViewerNode", "ViewerParameters"),
-    "visuals": ("VisualsNode", "VisualsParameters"),
-}
-"""Names of the two classes of each node, in its module below ``arm_control.nodes``."""
+NodeFactory = Callable[[], ArmNode[ArmNodeParameters]]
+NODES = tuple(sorted({*CONTROLLERS, *module_names("nodes")}))
+"""Names of all nodes: the modules below ``arm_control.nodes``, and the controllers."""
 
 
-def node_class(node: str) -> type[ArmNode[ArmNodeParameters]]:
-    """Return the class of a node."""
-    kind: type[ArmNode[ArmNodeParameters]] = getattr(_module(node), NODE_CLASSES[node][0])
-    return kind
+def node_factory(node: str) -> NodeFactory:
+    """Return what makes a node: its class, or for a controller without one the common class."""
+    if node not in module_names("nodes"):
+        return partial(controller_node, node)
+    return _class_in(node, ArmNode)
 
 
 def parameter_class(node: str) -> type[Parameters]:
     """Return the class of a node's parameters."""
-    kind: type[Parameters] = getattr(_module(node), NODE_CLASSES[node][1])
+    if node in CONTROLLERS:
+        return CONTROLLERS[node].node_parameters
+    return _class_in(node, ArmNodeParameters)
+
+
+def _class_in(node: str, base: type[Any]) -> type[Any]:
+    """The only subclass that the module of a node defines."""
+    module = import_module(f"arm_control.nodes.{node}")
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__]
+    (kind,) = (kind for kind in kinds if issubclass(kind, base))
     return kind
-
-
-def _module(node: str) -> Any:
-    return import_module(f"arm_control.nodes.{node}")
 
 
 def check_node_parameters(nodes: Mapping[str, Mapping[str, Any]], params_file: str) -> None:
@@ -63,7 +58,7 @@ def check_node_parameters(nodes: Mapping[str, Mapping[str, Any]], params_file: s
         When a parameter is unknown, of a wrong type, or out of bounds.
     """
     for node, values in nodes.items():
-        if node not in NODE_CLASSES:
+        if node not in NODES:
             continue
         kind = parameter_class(node)
         given = {**values, **file_parameters(params_file, node)}

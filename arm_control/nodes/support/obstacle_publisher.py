@@ -12,9 +12,10 @@ from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.publisher_lock import publisher_of
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_subscription import subscribe_to_markers
 from arm_control.nodes.support.qos import EVENTS, STATE

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.plan_markers import record_of
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.qos import LATCHED
 

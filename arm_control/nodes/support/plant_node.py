@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
@@ -29,7 +30,7 @@ from arm_control.messages.joint_state_bytes import FIELDS, JointStateFields, Joi
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
 from arm_control.model.urdf.description import read_description
-from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.clock_publisher import ClockPublisher
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
 from arm_control.nodes.support.gate_states import GateStatePublisher

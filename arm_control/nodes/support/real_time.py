@@ -7,9 +7,8 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core.parameters import Parameters
 from arm_control.exceptions import ParameterError
 
 NAME = "real_time_priority"
@@ -19,15 +18,6 @@ WAKING_TIME = "/dev/cpu_dma_latency"
 """File to which a process writes how long a processor may take to wake up [us], int32; it counts while it is open."""
 CURRENT, FUTURE, ON_FAULT = 1, 2, 4
 """Flags of ``mlockall``: what is mapped, what will be, and each page only once it has been touched."""
-
-
-@dataclass(frozen=True)
-class RealTimeParameters(Parameters):
-    """Scheduling of a node with a control loop."""
-
-    real_time_priority: int = parameter(
-        0, "SCHED_FIFO priority of the process, on Linux and with rights; 0: the usual scheduler", lower=0, upper=99
-    )
 
 
 def highest_priority(nodes: Iterable[Parameters]) -> int:

@@ -12,8 +12,9 @@ from typing import Protocol
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Range
 
+from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.maths.poses import Array
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import LATCHED
 from arm_control.simulation.range_sensor import RangeSensor

@@ -16,25 +16,13 @@ from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
-from arm_control.control.names import GATES_BEHIND
-from arm_control.core.parameters import Parameters, Spec
-from arm_control.nodes.attractor import AttractorNodeParameters
-from arm_control.nodes.ilqr import IlqrNodeParameters
-from arm_control.nodes.joint import JointNodeParameters
-from arm_control.nodes.osc import OscNodeParameters
-from arm_control.nodes.primitive import PrimitiveNodeParameters
+from arm_control.control.loop_parameters import ControllerNodeParameters
+from arm_control.controllers import CONTROLLERS
+from arm_control.core.parameters import Spec
+from arm_control.gate.gates_behind import GATES_BEHIND
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.qos import REPEAT_TIME
-from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters
 
-CONTROLLERS: dict[str, type[Parameters]] = {
-    "osc": OscNodeParameters,
-    "joint": JointNodeParameters,
-    "ilqr": IlqrNodeParameters,
-    "primitive": PrimitiveNodeParameters,
-    "attractor": AttractorNodeParameters,
-}
-"""Nodes with gains, and the class of their parameters."""
 SIMULATORS = ("simulator", "coppeliasim_bridge")
 GATES = (*reversed(GATES_BEHIND), *CONTROLLERS)
 """Nodes with a gate, which brake and can be enabled again; in the order in which they are enabled, controllers last."""
@@ -81,8 +69,10 @@ class ServiceClients:
 
     def spec(self, gain: str) -> Spec | None:
         """Return unit, bounds and text of a gain; None for an unknown one."""
-        parameters = CONTROLLERS.get(self.controller)
-        return parameters.spec(gain) if parameters is not None and gain in parameters.types() else None
+        if self.controller not in CONTROLLERS:
+            return None
+        parameters = CONTROLLERS[self.controller].node_parameters
+        return parameters.spec(gain) if gain in parameters.types() else None
 
     # -- discovery ---------------------------------------------------------------------------------
 
@@ -123,7 +113,7 @@ class ServiceClients:
             request = GetParameters.Request(names=names)
             self._call(GetParameters, f"{node}/get_parameters", request, on_values, silent=True)
 
-        parameters = CONTROLLERS[node]
+        parameters = CONTROLLERS[node].node_parameters
         names = [
             name
             for name in parameters.types()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +12,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
 from arm_control.compiler.kernels import Kernel
-from arm_control.control.adaptive_torque import AdaptationParameters, compensated_share
-from arm_control.control.controllers import Measurement, OscController
-from arm_control.control.disturbance_observer import ObserverParameters
+from arm_control.control.adaptive_torque import compensated_share
+from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.loop_parameters import ControllerNodeParameters
 from arm_control.control.stall_watch import FAULT, StallWatch
-from arm_control.core.parameters import group, parameter
+from arm_control.controllers.osc import OscController
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.gate.effort_gate import EffortGate
 from arm_control.gate.gates_behind import GatesBehind
 from arm_control.gate.state_bounds import describe_outside
 from arm_control.maths.obstacles import Obstacle
@@ -29,14 +28,13 @@ from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
 from arm_control.messages.native_controller import NativeController
 from arm_control.messages.native_turns import step_kernels_of
-from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
-from arm_control.nodes.support.driver_stop import DriverStop, DriverStopParameters
+from arm_control.nodes.support.driver_stop import DriverStop
 from arm_control.nodes.support.gate_states import listen_to_gates
 from arm_control.nodes.support.native_thread import NativeThread
 from arm_control.nodes.support.qos import LATCHED, STATE
-from arm_control.nodes.support.real_time import RealTimeParameters
 
 REPORT_PERIOD = 0.02
 """Time between two looks at what the native loop has done [s]."""
@@ -44,24 +42,6 @@ Telemetry = list[tuple[Publisher, Any]]
 """Messages beside the torque, each with its publisher."""
 Health = tuple[bytes, str, dict[str, object]]
 """Level, sentence and figures for ``/diagnostics``."""
-
-
-@dataclass(frozen=True)
-class ControllerNodeParameters(ArmNodeParameters):
-    """Parameters of every node with a controller."""
-
-    observer: ObserverParameters = group(ObserverParameters)
-    adaptation: AdaptationParameters = group(AdaptationParameters)
-    gate: GateParameters = group(GateParameters)
-    driver: DriverStopParameters = group(DriverStopParameters)
-    gates_behind: tuple[str, ...] = parameter(
-        (), "nodes with a gate between controller and motors, such as gate and simulator: their brakes hold it, too"
-    )
-    real_time: RealTimeParameters = group(RealTimeParameters)
-    telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
-    publish_effort_array: bool = parameter(
-        True, "also publish effort_controller/commands, for ros2_control's effort controllers"
-    )
 
 
 class PipelineHooks(NamedTuple):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from arm_control.control.joint_controller import JointController
 from arm_control.control.loop import TickResult
+from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.controllers.joint import JointController
 from arm_control.messages.trajectory_actions import (
     INVALID_GOAL,
     SUCCESSFUL,
@@ -16,7 +17,7 @@ from arm_control.messages.trajectory_actions import (
 )
 from arm_control.motion.goals import JointGoal
 from arm_control.nodes.support.action_goals import FEEDBACK_EVERY, ActionGoals, Running
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode
 
 NAME = "~/follow_joint_trajectory"
 

@@ -13,8 +13,8 @@ from rclpy.parameter import parameter_value_to_python
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 
-from arm_control.control.names import CONTROLLERS
 from arm_control.control.reachability import ON_THE_WAY, Approach
+from arm_control.controllers import CONTROLLERS
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose

@@ -9,8 +9,8 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters
 from std_srvs.srv import SetBool
 
-from arm_control.control.names import GATES_BEHIND
 from arm_control.exceptions import InputError
+from arm_control.gate.gates_behind import GATES_BEHIND
 from arm_control.messages.gate_watch import GateWatch
 from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode
 from arm_control.nodes.tools.gate_listener import LOOKING_PERIOD, OTHERS, Look, listen

@@ -11,7 +11,7 @@ import yaml
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.control.loop_parameters import OscLoopParameters
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.core.files import file_parameters
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.proposal import capability, propose
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.poses import Pose

@@ -6,10 +6,10 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app.run_options import RunOptions
-from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.tuning import PROPOSED, OscTuning, describe_proposals, resolve_parameters
+from arm_control.controllers.osc import OscLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.control.loop_parameters import control_loop
+from arm_control.controllers import control_loop
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Pose
 from arm_control.messages.bags.message_definitions import plain

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from arm_control.app import cli
-from arm_control.control.controllers import Measurement
-from arm_control.control.loop_parameters import control_loop
+from arm_control.control.controller import Measurement
+from arm_control.controllers import control_loop
 from arm_control.maths.poses import rotation_vector
 from arm_control.messages.bags.bag import Bag
 from arm_control.messages.bags.message_definitions import known_types

@@ -11,17 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from arm_control.controllers.osc import OscNodeParameters
 from arm_control.exceptions import ParameterError
 from arm_control.nodes.dynamics import DynamicsParameters
-from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.support import real_time
 from arm_control.nodes.support.real_time import highest_priority, take_real_time_priority
 
 IN_A_PROCESS = """
 import os, threading
-from arm_control.nodes.support.real_time import (
-    RealTimeParameters, join_control_path, stay_below, take_real_time_priority
-)
+from arm_control.control.loop_parameters import RealTimeParameters
+from arm_control.nodes.support.real_time import join_control_path, stay_below, take_real_time_priority
 
 def policies():
     threads = map(int, os.listdir("/proc/self/task"))

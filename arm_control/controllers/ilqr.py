@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from arm_control.control.controllers import LawOutput, Measurement, pose_figures, pose_goal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arm_control.control.controller import LawOutput, Measurement, pose_figures, pose_goal
+from arm_control.control.controller_row import ControllerRow, MadeController
+from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
 from arm_control.control.osc.task import pose_error
+from arm_control.core.parameters import group
 from arm_control.exceptions import InputError
+from arm_control.gate.joint_limits import NextLimits
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.goals import Goal, TwistJog
 from arm_control.motion.pose_follower import PoseFollower
+from arm_control.planning.reach import ReachPlanner
 from arm_control.planning.receding import PlanFollower, RecedingParameters
-from arm_control.planning.worker import PlannerClient
+from arm_control.planning.worker import InlinePlanner, PlannerClient
 
 PLANNER_DIED = "the planner has died"
+
+
+@dataclass(frozen=True)
+class IlqrLoopParameters(LoopParameters):
+    """Planned reaches behind a gate."""
+
+    control: RecedingParameters = group(RecedingParameters)
+
+
+@dataclass(frozen=True)
+class IlqrNodeParameters(IlqrLoopParameters, ControllerNodeParameters):
+    """Parameters of the node ``ilqr``."""
 
 
 class IlqrController:
@@ -39,6 +60,8 @@ class IlqrController:
 
     scales_with_inertia = True
     has_schedule = True
+    has_contact = False
+    limits = avoidance = None
 
     def __init__(
         self,
@@ -59,28 +82,34 @@ class IlqrController:
         self.plans.parameters = parameters
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         if isinstance(goal, TwistJog):
             raise InputError("planned reaches follow targets, not velocities")
         self._follower.add(pose_goal(goal))
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self._follower.restart(q)
         self.plans.hold(q)
 
     @property
     def is_holding(self) -> bool:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         return self._follower.is_holding
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`; later plans for these goals are dropped."""
+        """See :class:`~arm_control.control.controller.Controller`; later plans for these goals are dropped."""
         self._follower.hold(stamp_ns, q)
         self.plans.hold(q)
 
-    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+    def tick(
+        self,
+        measurement: Measurement,
+        tau_dist: Array | None,
+        limits: NextLimits | None = None,
+        obstacles: Sequence[Obstacle] = (),
+    ) -> LawOutput:
+        """See :class:`~arm_control.control.controller.Controller`."""
         stamp_ns = measurement.stamp_ns
         terms = self._model.evaluate(measurement.q, measurement.v)
         X_WT = self._follower.reference(stamp_ns, measurement.q).X_WT
@@ -98,3 +127,19 @@ class IlqrController:
         if (newest := self.plans.last_answer) is not None:
             figures["plan_ms"] = 1e3 * newest.seconds
         return figures
+
+
+def make_ilqr(model: RobotModel, parameters: IlqrLoopParameters) -> MadeController:
+    """Return planned reaches whose plans are made in this process; the arguments are those of a row's ``make``."""
+    planner = InlinePlanner(ReachPlanner(model, parameters.control))
+    return MadeController(IlqrController(model, parameters.control, planner, waits=True))
+
+
+ROW = ControllerRow(
+    name="ilqr",
+    parameters=IlqrLoopParameters,
+    node_parameters=IlqrNodeParameters,
+    make=make_ilqr,
+    torque_terms=("feedforward", "feedback"),
+    figures=("plan_cost", "plan_iterations", "plan_ms", "tube_error", "position_error", "orientation_error"),
+)

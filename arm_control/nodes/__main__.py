@@ -1,4 +1,4 @@
-"""Several nodes in one process, with one single-threaded executor: ``compose NODE... [--ros-args ...]``."""
+"""Nodes by name, in one process with one executor: ``python -m arm_control.nodes NODE... [--ros-args ...]``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.nodes.support.arm_node import run
-from arm_control.nodes.support.node_classes import NODE_CLASSES, node_class
+from arm_control.nodes.support.node_classes import NODES, node_factory
 
 
 def main() -> None:
@@ -16,10 +16,10 @@ def main() -> None:
     program, *arguments = sys.argv
     names = list(itertools.takewhile(lambda argument: not argument.startswith("-"), arguments))
     try:
-        refuse_unknown(dict.fromkeys(names), NODE_CLASSES, "compose")
+        refuse_unknown(dict.fromkeys(names), NODES, "arm_control.nodes")
     except ParameterError as error:
         sys.exit(f"arm_control: {error}")
-    run(*map(node_class, names), arguments=[program, *arguments[len(names) :]])
+    run(*map(node_factory, names), arguments=[program, *arguments[len(names) :]])
 
 
 if __name__ == "__main__":

@@ -12,11 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.controllers import LawOutput, Measurement, OscController
+from arm_control.control.avoidance.avoidance_law import Avoidance
+from arm_control.control.controller import LawOutput, Measurement
+from arm_control.control.controller_row import ControllerRow, MadeController
 from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.controllers import joint, osc
+from arm_control.controllers.osc import OscController
 from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ParameterError
+from arm_control.gate.joint_limits import NextLimits
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
@@ -36,6 +42,18 @@ class PrimitiveControlParameters(Parameters):
     primitive: PrimitiveParameters = group(PrimitiveParameters)
     osc: OscTuning = group(OscTuning)
     joint: JointParameters = group(JointParameters, "joint.")
+
+
+@dataclass(frozen=True)
+class PrimitiveLoopParameters(LoopParameters):
+    """A movement primitive behind a gate."""
+
+    control: PrimitiveControlParameters = group(PrimitiveControlParameters)
+
+
+@dataclass(frozen=True)
+class PrimitiveNodeParameters(PrimitiveLoopParameters, ControllerNodeParameters):
+    """Parameters of the node ``primitive``."""
 
 
 class JointPrimitiveController:
@@ -62,6 +80,8 @@ class JointPrimitiveController:
     """
 
     has_schedule = True
+    has_contact = False
+    limits = avoidance = None
 
     def __init__(self, model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive) -> None:
         if parameters.primitive.obstacle_gain:
@@ -86,24 +106,30 @@ class JointPrimitiveController:
         self._space.joints_of_pose.prepare()
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.add(goal)
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.restart(q)
 
     @property
     def is_holding(self) -> bool:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         return self.follower.is_holding
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.hold(stamp_ns, q)
 
-    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+    def tick(
+        self,
+        measurement: Measurement,
+        tau_dist: Array | None,
+        limits: NextLimits | None = None,
+        obstacles: Sequence[Obstacle] = (),
+    ) -> LawOutput:
+        """See :class:`~arm_control.control.controller.Controller`."""
         reference = self.follower.reference(measurement.stamp_ns, measurement.q)
         terms = self._model.evaluate(measurement.q, measurement.v)
         output = self._law.tick(terms, reference)
@@ -136,8 +162,6 @@ class PosePrimitiveController:
     ----------
     follower : PrimitiveFollower
         The primitive on its way.
-    obstacles : sequence of Obstacle
-        What bends its path, from the next tick on.
 
     Raises
     ------
@@ -147,6 +171,8 @@ class PosePrimitiveController:
 
     scales_with_inertia = True
     has_schedule = False
+    has_contact = False
+    limits = avoidance = None
 
     def __init__(self, model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive) -> None:
         check_frame(primitive, model)
@@ -155,41 +181,46 @@ class PosePrimitiveController:
         self._bends = parameters.primitive.obstacle_gain > 0.0
         self.follower = _PoseSource(primitive, parameters.primitive, PoseSpace(model))
         self._osc = OscController(model, parameters.osc, self.follower)
-        self.obstacles: Sequence[Obstacle] = ()
 
     def configure(self, parameters: PrimitiveControlParameters) -> None:
         """Take other gains; they act from the next tick on."""
         self._osc.configure(parameters.osc)
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.add(goal)
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self._osc.restart(q)
 
     @property
     def is_holding(self) -> bool:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         return self._osc.is_holding
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self._osc.hold(stamp_ns, q)
 
-    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+    def tick(
+        self,
+        measurement: Measurement,
+        tau_dist: Array | None,
+        limits: NextLimits | None = None,
+        obstacles: Sequence[Obstacle] = (),
+    ) -> LawOutput:
+        """See :class:`~arm_control.control.controller.Controller`."""
         if self._bends:
-            self._see_nearest()
+            self._see_nearest(obstacles)
         output = self._osc.tick(measurement, tau_dist)
         phase = self.follower.phase
         return output._replace(figures=lambda: {**output.figures(), "phase": phase})
 
-    def _see_nearest(self) -> None:
+    def _see_nearest(self, obstacles: Sequence[Obstacle]) -> None:
         """Let the spheres around the nearest obstacles bend the path."""
-        centres = np.array([obstacle.X_WO.p for obstacle in self.obstacles]).reshape(-1, 3)
-        extents = np.array([obstacle.shape.extent for obstacle in self.obstacles])
+        centres = np.array([obstacle.X_WO.p for obstacle in obstacles]).reshape(-1, 3)
+        extents = np.array([obstacle.shape.extent for obstacle in obstacles])
         distances = np.linalg.norm(centres - self.follower.now.X_WT.p, axis=1) - extents
         nearest = np.argsort(distances, kind="stable")[:MOST_OBSTACLES]
         self.follower.see(centres[nearest], extents[nearest])
@@ -239,3 +270,23 @@ def primitive_controller(
     """
     controller = JointPrimitiveController if primitive.names else PosePrimitiveController
     return controller(model, parameters, primitive)
+
+
+def make_primitive(model: RobotModel, parameters: PrimitiveLoopParameters) -> MadeController:
+    """Return the controller of the primitive in a file; the arguments are those of a row's ``make``."""
+    control = parameters.control
+    controller = primitive_controller(model, control, load_primitive(control.primitive.file))
+    return MadeController(controller, Avoidance(model, control.osc.avoidance) if control.osc.avoid_obstacles else None)
+
+
+ROW = ControllerRow(
+    name="primitive",
+    parameters=PrimitiveLoopParameters,
+    node_parameters=PrimitiveNodeParameters,
+    make=make_primitive,
+    torque_terms=tuple(dict.fromkeys((*osc.ROW.torque_terms, *joint.ROW.torque_terms))),
+    figures=(*osc.FIGURES, *joint.ROW.figures, "phase"),
+    goals=("target_pose", "target_joint", "primitive/amplitude", "primitive/period"),
+    sees_obstacles=lambda p: p.control.osc.avoid_obstacles or p.control.primitive.obstacle_gain > 0.0,
+    at_rate=lambda rate: {"rate": rate, "joint.period": 1.0 / rate},
+)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.controllers import LawOutput, Measurement
+from arm_control.control.controller import LawOutput, Measurement
+from arm_control.control.controller_row import ControllerRow, MadeController
 from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
 from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.gate.joint_limits import NextLimits
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog, Target
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.joints_of_pose import JointsOfPose
+
+TERMS = ("feedback", "feedforward", "bias")
+"""Terms of the torque."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,18 @@ class JointControlParameters(Parameters):
 
     law: JointParameters = group(JointParameters)
     following: FollowingParameters = group(FollowingParameters)
+
+
+@dataclass(frozen=True)
+class JointLoopParameters(LoopParameters):
+    """Joint space control behind a gate."""
+
+    control: JointControlParameters = group(JointControlParameters)
+
+
+@dataclass(frozen=True)
+class JointNodeParameters(JointLoopParameters, ControllerNodeParameters):
+    """Parameters of the node ``joint``."""
 
 
 class JointController:
@@ -51,10 +71,12 @@ class JointController:
     followed : JointGoal or None
         The goal that it follows, or has followed to its end; None when a brake or a velocity has ended it.
     is_holding : bool
-        See :class:`~arm_control.control.controllers.Controller`.
+        See :class:`~arm_control.control.controller.Controller`.
     """
 
     has_schedule = True
+    has_contact = False
+    limits = avoidance = None
 
     def __init__(
         self,
@@ -85,7 +107,7 @@ class JointController:
         self.follower.parameters = parameters.following
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         if isinstance(goal, JointJog):
             self._jogs.add(goal)
         elif isinstance(goal, JointGoal | Target):
@@ -98,7 +120,7 @@ class JointController:
         self._joints_of_pose.prepare()
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self.goal = self._due = None
         if self._has_run:  # velocities and goals of actions of before mean nothing any more
             self._jogs = GoalQueue(capacity=1000)
@@ -109,15 +131,21 @@ class JointController:
         self.is_holding = False
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+        """See :class:`~arm_control.control.controller.Controller`."""
         self._goals.end(stamp_ns)
         self._jogs.end(stamp_ns)
         self.goal = self._due = None
         self._hold(q)
         self.is_holding = True
 
-    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
-        """See :class:`~arm_control.control.controllers.Controller`."""
+    def tick(
+        self,
+        measurement: Measurement,
+        tau_dist: Array | None,
+        limits: NextLimits | None = None,
+        obstacles: Sequence[Obstacle] = (),
+    ) -> LawOutput:
+        """See :class:`~arm_control.control.controller.Controller`."""
         refused = self._start_due_goal(measurement)
         self._follow_due_jog(measurement.stamp_ns)
         reference = self.follower.tick(measurement.stamp_ns, measurement.q)
@@ -181,3 +209,15 @@ class JointController:
     def _follow_jog(self, jog: JointJog, stamp_ns: int) -> None:
         self.follower.jog(jog, stamp_ns)
         self.followed, self.is_holding = None, False
+
+
+ROW = ControllerRow(
+    name="joint",
+    parameters=JointLoopParameters,
+    node_parameters=JointNodeParameters,
+    make=lambda model, parameters: MadeController(JointController(model, parameters.control)),
+    torque_terms=TERMS,
+    figures=("joint_error",),
+    goals=("joint_trajectory", "target_joint", "target_pose", "target_velocity"),
+    at_rate=lambda rate: {"period": 1.0 / rate},
+)

@@ -1,0 +1,200 @@
+"""What a controller is: a follower of goals and a law, from a measured state to the law's torque.
+
+Each is at rest when it is made, and holds the arm where :meth:`Controller.restart` finds it until a goal acts. A brake
+ends every goal: behind :meth:`Controller.hold` the arm is held where it is until a new one acts. The controllers are in
+:mod:`arm_control.controllers`; what stands between their torque and an actuator is in :mod:`arm_control.control.loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.osc.force_follower import HandWrench
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.gate.effort_gate import GateOutput
+from arm_control.gate.joint_limits import JointLimits, NextLimits
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose
+from arm_control.model import Terms
+from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, PoseGoal, WrenchGoal
+
+
+class Measurement(NamedTuple):
+    """A measured state in the model's joint order.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Time of the measurement [ns].
+    q, v : ndarray, shape (nv,)
+        Joint positions [rad or m] and velocities [rad/s or m/s].
+    dt : float
+        Time since the measurement before [s]; 0 for the first one.
+    is_restart : bool
+        Whether a run begins: the first measurement, or time has started over.
+    fault : str
+        Why the gate must brake in this state; empty when it need not.
+    age : float
+        Delay of the measurement, known for a braked arm only [s].
+    stays : bool
+        Whether time has started over, and the arm is where it was.
+    """
+
+    stamp_ns: int
+    q: Array
+    v: Array
+    dt: float
+    is_restart: bool = False
+    fault: str = ""
+    age: float = 0.0
+    stays: bool = False
+
+
+class LawOutput(NamedTuple):
+    """Torque of a law in one state.
+
+    Attributes
+    ----------
+    terms : Terms
+        Model terms of the measured state.
+    tau : ndarray, shape (nv,)
+        Torque [N m or N].
+    split : callable
+        Returns the terms of the torque, each of shape (nv,), by name; computed only when it is called.
+    X_WT : Pose
+        Desired pose of the end effector.
+    figures : callable
+        Returns the law's own figures by name; computed only when they are published.
+    fault : str
+        Why the gate must brake; empty when it need not.
+    refused : ArmControlError or None
+        Why a goal that became due is passed over.
+    hand : HandWrench or None
+        How the hand yields to forces from outside; None where a law without contact holds it.
+    friction : ndarray, shape (nv,), or None
+        Part of the torque that overcomes known friction, and accelerates nothing [N m or N].
+    passed : GateOutput or None
+        What of the torque passes the gate, where that was computed with it.
+    avoidance : AvoidanceOutput or None
+        What avoidance makes of the torque, where that was computed with it.
+    """
+
+    terms: Terms
+    tau: Array
+    split: Callable[[], dict[str, Array]]
+    X_WT: Pose
+    figures: Callable[[], dict[str, float]]
+    fault: str = ""
+    refused: ArmControlError | None = None
+    hand: HandWrench | None = None
+    friction: Array | None = None
+    passed: GateOutput | None = None
+    avoidance: AvoidanceOutput | None = None
+
+
+class Controller(Protocol):
+    """From goals and measurements to torque.
+
+    Attributes
+    ----------
+    scales_with_inertia : bool
+        Whether the law asks for accelerations, so that its torque grows with the inertia of the model.
+    has_schedule : bool
+        Whether its motion has times to keep, so that it must not accelerate less than it asks for.
+    has_contact : bool
+        Whether the hand yields or presses, so that torque which the model lacks may be wanted.
+    is_holding : bool
+        Whether no goal has acted since :meth:`hold`; False before the first one, and after :meth:`restart`.
+    limits : JointLimits or None
+        Limits of a gate that can be computed with the law; None: the gate computes them by itself.
+    avoidance : Avoidance or None
+        Avoidance that can be computed between the two.
+    """
+
+    @property
+    def scales_with_inertia(self) -> bool: ...  # noqa: D102
+
+    @property
+    def has_schedule(self) -> bool: ...  # noqa: D102
+
+    @property
+    def has_contact(self) -> bool: ...  # noqa: D102
+
+    @property
+    def is_holding(self) -> bool: ...  # noqa: D102
+
+    @property
+    def limits(self) -> JointLimits | None: ...  # noqa: D102
+
+    @property
+    def avoidance(self) -> Avoidance | None: ...  # noqa: D102
+
+    def configure(self, parameters: Any) -> None:
+        """Take other parameters of this controller; they act from the next tick on."""
+
+    def add(self, goal: Goal) -> None:
+        """Add a goal, which acts from its stamp on.
+
+        Raises
+        ------
+        InputError
+            When this controller cannot follow such a goal.
+        """
+
+    def restart(self, q: Array) -> None:
+        """Hold the arm at q, shape (nv,) [rad or m]: time has started over, and past goals act again."""
+
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """End all goals up to a state, and hold the arm where it is until a new one acts: the gate brakes.
+
+        It is called in each state of a brake, before :meth:`tick`. Goals with a later stamp act when they are due. A
+        stream of velocities or wrenches that only goes on moves nothing: they count again when none has come for longer
+        than their time-out.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        q : ndarray, shape (nv,)
+            Measured positions [rad or m].
+        """
+
+    def tick(
+        self,
+        measurement: Measurement,
+        tau_dist: Array | None,
+        limits: NextLimits | None = None,
+        obstacles: Sequence[Obstacle] = (),
+    ) -> LawOutput:
+        """Return the torque of the law.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            The measured state.
+        tau_dist : ndarray, shape (nv,), or None
+            Known torque that something else exerts [N m or N].
+        limits : NextLimits, optional
+            With them the output may say what passes the gate; only for a controller with :attr:`limits`.
+        obstacles : sequence of Obstacle
+            The obstacles in this state.
+        """
+
+
+def pose_figures(error: Array) -> dict[str, float]:
+    """Return the figures of a pose error, shape (6,) [m, rad]."""
+    return {
+        "position_error": float(np.linalg.norm(error[:3])),
+        "orientation_error": float(np.linalg.norm(error[3:])),
+    }
+
+
+def pose_goal(goal: Goal) -> PoseGoal:
+    """Return a goal of the end effector, or raise an InputError."""
+    if isinstance(goal, JointGoal | JointJog | WrenchGoal | Modulation):
+        raise InputError("this controller follows poses, not joints, wrenches or primitives")
+    return goal
