@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from arm_control.control.avoidance.avoidance_law import Avoidance
@@ -48,7 +48,9 @@ class ControllerRow(Generic[P]):
     figures : tuple of str
         Figures of the law.
     goals : tuple of str
-        Topics with goals, for the node that is common to all controllers.
+        Topics with goals.
+    numbers : dict of str to str
+        Quantities that topics ``<controller>/<quantity>`` set, and what each is.
     sees_obstacles : callable
         Whether it needs the obstacles around, with parameters of its loop.
     at_rate : callable
@@ -62,8 +64,14 @@ class ControllerRow(Generic[P]):
     torque_terms: tuple[str, ...]
     figures: tuple[str, ...]
     goals: tuple[str, ...] = ()
+    numbers: Mapping[str, str] = field(default_factory=dict)
     sees_obstacles: Callable[[P], bool] = _no_obstacles
     at_rate: Callable[[float], Mapping[str, float]] = _any_rate
+
+    @property
+    def number_topics(self) -> tuple[str, ...]:
+        """Topics with numbers."""
+        return tuple(f"{self.name}/{quantity}" for quantity in self.numbers)
 
     @property
     def proposes_gains(self) -> bool:

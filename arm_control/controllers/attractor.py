@@ -43,6 +43,7 @@ ROW = ControllerRow(
     make=make_attractor,
     torque_terms=osc.ROW.torque_terms,
     figures=osc.ROW.figures,
+    goals=osc.ROW.goals,
     sees_obstacles=osc.ROW.sees_obstacles,
     at_rate=osc.ROW.at_rate,
 )

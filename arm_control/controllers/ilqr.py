@@ -142,4 +142,5 @@ ROW = ControllerRow(
     make=make_ilqr,
     torque_terms=("feedforward", "feedback"),
     figures=("plan_cost", "plan_iterations", "plan_ms", "tube_error", "position_error", "orientation_error"),
+    goals=("target_pose",),
 )

@@ -251,6 +251,7 @@ ROW = ControllerRow(
     make=make_osc,
     torque_terms=(*TERMS, "avoidance"),
     figures=FIGURES,
+    goals=("target_pose", "pose_trajectory", "target_twist", "target_wrench"),
     sees_obstacles=lambda p: p.control.avoid_obstacles,
     at_rate=lambda rate: {"rate": rate},
 )

@@ -286,7 +286,11 @@ ROW = ControllerRow(
     make=make_primitive,
     torque_terms=tuple(dict.fromkeys((*osc.ROW.torque_terms, *joint.ROW.torque_terms))),
     figures=(*osc.FIGURES, *joint.ROW.figures, "phase"),
-    goals=("target_pose", "target_joint", "primitive/amplitude", "primitive/period"),
+    goals=("target_pose", "target_joint"),
+    numbers={
+        "amplitude": "factor of the shape of a primitive, from now on",
+        "period": "duration of a primitive, or period of its rhythm, from now on [s]",
+    },
     sees_obstacles=lambda p: p.control.osc.avoid_obstacles or p.control.primitive.obstacle_gain > 0.0,
     at_rate=lambda rate: {"rate": rate, "joint.period": 1.0 / rate},
 )

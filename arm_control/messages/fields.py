@@ -36,9 +36,6 @@ HORIZON_NS = 24 * 3600 * NANOSECONDS
 POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint", "target_velocity")
 WRENCH_GOAL = "target_wrench"
-MODULATIONS = ("primitive/amplitude", "primitive/period")
-GOAL_TOPICS = (*POSE_GOALS, "target_twist", *JOINT_GOALS, WRENCH_GOAL, *MODULATIONS)
-"""Topics with goals."""
 STALE_NS = NANOSECONDS
 """Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
 SENSOR_SKEW = 1.0
@@ -180,7 +177,7 @@ def pose_points_from_message(message: Any, tip: str) -> PosePoints:
 
 
 def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
-    """Return the goal of a message on one of :data:`GOAL_TOPICS`.
+    """Return the goal of a message on a topic with goals; one with a number is named ``<controller>/<quantity>``.
 
     Parameters
     ----------
@@ -200,7 +197,7 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     """
     if topic == WRENCH_GOAL:
         return wrench_goal_of(message, model, now_ns)
-    if topic in MODULATIONS:
+    if "/" in topic:
         return modulation_of(topic, message, now_ns)
     if topic in JOINT_GOALS:
         return joint_goal_of(topic, message, model, now_ns)
@@ -250,12 +247,12 @@ def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
 
 
 def modulation_of(topic: str, message: Any, now_ns: int) -> Modulation:
-    """Return the amplitude or the period that a ``Float64`` sets for a movement primitive, from now on.
+    """Return the number that a ``Float64`` sets for a controller, from now on.
 
     Parameters
     ----------
     topic : str
-        One of :data:`MODULATIONS`.
+        ``<controller>/<quantity>``, such as ``primitive/period``.
     message : std_msgs/Float64
         The message.
     now_ns : int
@@ -267,9 +264,9 @@ def modulation_of(topic: str, message: Any, now_ns: int) -> Modulation:
         When the number is not finite, or a period is not positive.
     """
     quantity, value = topic.rpartition("/")[2], float(message.data)
-    is_allowed = abs(value) < FARTHEST and (quantity == "amplitude" or value > 0.0)
-    if not is_allowed:
-        positive = "" if quantity == "amplitude" else "positive "
+    is_positive = quantity == "period"
+    if not abs(value) < FARTHEST or (is_positive and value <= 0.0):
+        positive = "positive " if is_positive else ""
         raise InputError(f"{quantity} {value}: a {positive}number below {FARTHEST:g} is needed")
     return Modulation(now_ns, quantity, value, now_ns > 0)
 

@@ -174,16 +174,16 @@ class WrenchGoal(NamedTuple):
 
 
 class Modulation(NamedTuple):
-    """Another amplitude or period of a movement primitive.
+    """A number of a controller, such as the period of a movement primitive.
 
     Attributes
     ----------
     stamp_ns : int
         It acts from this stamp on [ns].
     quantity : str
-        ``amplitude`` or ``period``.
+        What it is, such as ``amplitude`` or ``period``.
     value : float
-        The amplitude, as a factor, or the period [s].
+        The number, in SI units.
     is_immediate : bool
         Whether later ones are removed when it is added.
     """

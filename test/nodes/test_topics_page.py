@@ -40,8 +40,6 @@ MEANING = {
     "pose_trajectory": "how the end effector is to move: one transform per point, of the tip",
     "joint_trajectory": "how the joints are to move",
     "obstacles": "what is around: sphere, box, cylinder, cone, capsule; what RViz shows is what is avoided",
-    "primitive/amplitude": "factor of the shape of a primitive, from now on",
-    "primitive/period": "duration of a primitive, or period of its rhythm, from now on [s]",
     "disturbance": "known torque on the joints, cancelled for `disturbance_timeout`",
     "target_wrench": "what the hand exerts along `force_axes`, until `force_timeout`; `frame_id` any link, empty: the"
     " base",
@@ -95,6 +93,8 @@ MEANING = {
     "~/step": "one step of a paused simulation",
     "~/reset": "to the initial position, at time 0",
 }
+for row in CONTROLLERS.values():
+    MEANING |= dict(zip(row.number_topics, row.numbers.values(), strict=True))
 GROUPS = {
     "torque_terms": "<term>",
     "controller_state": "<figure>",
@@ -105,8 +105,6 @@ GROUPS = {
 """Topics that share a line, by how they begin."""
 BEHIND = "-p gates_behind:=[gate] -p driver_stop_topic:=driver/is_stopped"
 ARGUMENTS = {
-    "joint": (BEHIND,),
-    "ilqr": (BEHIND,),
     "gate": ("-p driver_stop_topic:=driver/is_stopped",),
     "attractor": (f"{BEHIND} -p avoid_obstacles:=true -p disturbance_observer:=true",),
     "osc": (f"{BEHIND} -p avoid_obstacles:=true -p disturbance_observer:=true",),
@@ -194,7 +192,7 @@ def lines(found: dict[tuple[str, str, str], list[tuple[str, bool]]]) -> Iterator
 def section(name: str, domain: int) -> str:
     """What the page says of a node."""
     make, found = node_factory(name), {}
-    for arguments in ARGUMENTS.get(name, ("",)):
+    for arguments in ARGUMENTS.get(name, (BEHIND if name in CONTROLLERS else "",)):
         rclpy.init(args=["--ros-args", *arguments.split()], domain_id=domain)
         try:
             node = make()

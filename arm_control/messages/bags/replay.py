@@ -20,11 +20,11 @@ import numpy as np
 
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import LoopParameters
-from arm_control.controllers import control_loop
+from arm_control.controllers import CONTROLLERS, control_loop
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag
-from arm_control.messages.fields import GOAL_TOPICS, goal_of, nanoseconds, sensor_reading_of
+from arm_control.messages.fields import goal_of, nanoseconds, sensor_reading_of
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model import RobotModel
@@ -190,8 +190,9 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LoopParameters) -
     """
     answered, _ = _recorded(bag, model)
     stamp_counts = _StampCounts()
+    goals = dict.fromkeys(topic for row in CONTROLLERS.values() for topic in (*row.goals, *row.number_topics))
     player = _Player(bag, model, parameters)
-    for topic, log_ns, message in bag.contents("joint_states", "obstacles", SENSOR, *GOAL_TOPICS):
+    for topic, log_ns, message in bag.contents("joint_states", "obstacles", SENSOR, *goals):
         if topic == "joint_states":
             stamp_ns = nanoseconds(message.header.stamp)
             stamp_counts.add(stamp_ns)

@@ -13,6 +13,7 @@ import numpy as np
 
 from arm_control.control.loop import TickResult
 from arm_control.control.osc.wrench_estimate import SensorReading
+from arm_control.controllers import row_of
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
@@ -71,7 +72,7 @@ class SimulatedBag:
         self, path: str | Path, simulation: Simulation, scenario: Scenario, variant: str = "", storage: str = "mcap"
     ) -> None:
         self._model = simulation.model
-        self._names = simulation.model.joint_names
+        self._names, self._controller = simulation.model.joint_names, row_of(simulation.parameters).name
         self._effort: Array | None = None
         self._count = 0
         self._schedule = ObstacleSchedule(simulation.world) if simulation.world.movers else None
@@ -177,7 +178,7 @@ class SimulatedBag:
             topic, type_name = "target_wrench", WRENCH_STAMPED
             message = plain.wrench_stamped(goal.wrench, goal.frame, goal.stamp_ns)
         elif isinstance(goal, Modulation):
-            topic, type_name = f"primitive/{goal.quantity}", FLOAT64
+            topic, type_name = f"{self._controller}/{goal.quantity}", FLOAT64
             message = plain.float64(goal.value)
         elif isinstance(goal.destination, Waypoints):
             topic, type_name = "joint_trajectory", JOINT_TRAJECTORY

@@ -14,7 +14,7 @@ from arm_control.control.loop import ControlLoop
 from arm_control.control.loop_parameters import ControllerNodeParameters
 from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
 from arm_control.controllers import CONTROLLERS, new_loop
-from arm_control.messages.fields import MODULATIONS, goal_of
+from arm_control.messages.fields import goal_of
 from arm_control.model import RobotModel
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import Diagnostics
@@ -119,14 +119,13 @@ class ControllerNode(ArmNode[C_co]):
 
     def subscribe(self) -> None:
         """Subscribe to the goals of the row; the robot is known."""
-        goals = {topic: kind for topic, kind in GOALS.items() if topic in self.row.goals}
+        goals = {topic: GOALS[topic] for topic in self.row.goals if topic in GOALS}
         GoalSubscription(self, goals, self.add_goal, self.pipeline.publish_goal_count)
-        for topic, kind in JOGS.items():
-            if topic in self.row.goals:
-                subscribe_to_jogs(self, kind, topic, self.add_goal)
-        for topic in MODULATIONS:
-            if topic in self.row.goals:
-                subscribe_to_modulations(self, Float64, topic, self.add_goal)
+        for topic in self.row.goals:
+            if topic in JOGS:
+                subscribe_to_jogs(self, JOGS[topic], topic, self.add_goal)
+        for topic in self.row.number_topics:
+            subscribe_to_modulations(self, Float64, topic, self.add_goal)
 
     def add_goal(self, topic: str, message: Any) -> None:
         """Give a goal to the controller.
