@@ -22,11 +22,11 @@ from arm_control.compiler.c_values import (
     PRODUCT,
     SUM,
     UNARY,
-    Value,
+    CValue,
     constant,
 )
 from arm_control.compiler.llvm_values import NotSupported, Type, fields_of, type_named
-from arm_control.compiler.machine_operations import Operation
+from arm_control.compiler.machine_operations import MachineOperation
 from arm_control.compiler.procedure import Procedure
 
 _ARITHMETIC = {
@@ -80,7 +80,7 @@ class Program(Protocol):
         """Name in C of a procedure that is called with tables of so many columns."""
 
 
-class ExpressionWriter:
+class CExpressionWriter:
     """Writes the expressions of one procedure.
 
     Parameters
@@ -92,13 +92,13 @@ class ExpressionWriter:
 
     Attributes
     ----------
-    names : dict of str to Value
+    names : dict of str to CValue
         Names of the procedure, as far as its text has been written.
     """
 
     def __init__(self, procedure: Procedure[..., Any], program: Program) -> None:
         self._procedure, self._program = procedure, program
-        self.names: dict[str, Value] = {}
+        self.names: dict[str, CValue] = {}
 
     def type_of(self, annotation: ast.expr | None) -> Type:
         """Return the type that an annotation names."""
@@ -122,14 +122,14 @@ class ExpressionWriter:
         if not self._program.effects.are_in_order(self._procedure, values):
             raise self.refuse(node, "one part changes what another one may read; use a name for it")
 
-    def condition(self, node: ast.expr) -> Value:
+    def condition(self, node: ast.expr) -> CValue:
         """Return an expression that is true or false."""
         value = self.write(node)
         if value.type != "bool":
             raise self.refuse(node)
         return value
 
-    def write(self, node: ast.expr) -> Value:  # noqa: PLR0911 - a table
+    def write(self, node: ast.expr) -> CValue:  # noqa: PLR0911 - a table
         """Return the value of an expression."""
         match node:
             case ast.Constant(value=value):
@@ -146,7 +146,7 @@ class ExpressionWriter:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._negative(node, self.write(operand))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Value("bool", f"!{self.condition(operand).within(UNARY)}", UNARY)
+                return CValue("bool", f"!{self.condition(operand).within(UNARY)}", UNARY)
             case ast.Compare():
                 return self._chain(node)
             case ast.BoolOp(op=operator, values=values):
@@ -158,10 +158,10 @@ class ExpressionWriter:
             case _:
                 raise self.refuse(node)
 
-    def _raise(self, node: ast.AST) -> Value:
+    def _raise(self, node: ast.AST) -> CValue:
         raise self.refuse(node)
 
-    def _named(self, node: ast.expr, name: str) -> Value:
+    def _named(self, node: ast.expr, name: str) -> CValue:
         if name in self.names:
             return self.names[name]
         try:
@@ -170,9 +170,9 @@ class ExpressionWriter:
             value = None
         if value is None:
             raise self.refuse(node)
-        return Value(value.type, self._program.name_of(self._procedure, name), largest=value.largest)
+        return CValue(value.type, self._program.name_of(self._procedure, name), largest=value.largest)
 
-    def _field(self, node: ast.AST, record: Value, field: str) -> Value:
+    def _field(self, node: ast.AST, record: CValue, field: str) -> CValue:
         if isinstance(record.type, str):
             raise self.refuse(node)
         of_type = fields_of(record.type)[field]
@@ -180,9 +180,9 @@ class ExpressionWriter:
         columns = self._program.structures.columns(record.type, field) if of_type == "Rows" else 0
         is_struct = not isinstance(of_type, str)
         text = f"{record.within(UNARY + 1)}{dot}{member_name(field)}"
-        return Value(of_type, text, columns=columns, is_struct=is_struct)
+        return CValue(of_type, text, columns=columns, is_struct=is_struct)
 
-    def entry(self, node: ast.Subscript) -> Value:
+    def entry(self, node: ast.Subscript) -> CValue:
         """Return an entry of an array; a row of a table is an array."""
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         self.check_order(node, indices)
@@ -192,17 +192,17 @@ class ExpressionWriter:
             raise self.refuse(node)
         text = base.within(UNARY + 1) + "".join(f"[{number.text}]" for number in numbers)
         if base.type == "Rows":
-            return Value("Floats" if len(numbers) == 1 else "float", text)
-        return Value("int" if base.type == "Ints" else "float", text)
+            return CValue("Floats" if len(numbers) == 1 else "float", text)
+        return CValue("int" if base.type == "Ints" else "float", text)
 
-    def arithmetic(self, operator: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
+    def arithmetic(self, operator: ast.operator, a: CValue, b: CValue, node: ast.AST) -> CValue:
         """Return the value of an operation.
 
         Parameters
         ----------
         operator : ast.operator
             The operation.
-        a, b : Value
+        a, b : CValue
             Its operands.
         node : ast.AST
             All of it.
@@ -215,19 +215,19 @@ class ExpressionWriter:
             if isinstance(operator, (ast.FloorDiv, ast.Mod)):
                 raise self.refuse(node)
             a, b = self.converted(node, a, "float"), self.converted(node, b, "float")
-            return Value("float", f"{a.within(level)} {sign} {b.within(level + 1)}", level)
+            return CValue("float", f"{a.within(level)} {sign} {b.within(level + 1)}", level)
         largest = _largest(operator, a.largest, b.largest)
         if largest is not None and largest > INT_MAX:
-            a, largest = Value("int", f"(int64_t){a.within(UNARY)}", UNARY), None
-        return Value("int", f"{a.within(level)} {sign} {b.within(level + 1)}", level, largest=largest)
+            a, largest = CValue("int", f"(int64_t){a.within(UNARY)}", UNARY), None
+        return CValue("int", f"{a.within(level)} {sign} {b.within(level + 1)}", level, largest=largest)
 
-    def _negative(self, node: ast.AST, a: Value) -> Value:
+    def _negative(self, node: ast.AST, a: CValue) -> CValue:
         if a.type not in ("int", "float"):
             raise self.refuse(node)
         text = f"-{a.within(UNARY)}" if not a.text.startswith("-") else f"-({a.text})"
-        return Value(a.type, text, UNARY, largest=a.largest)
+        return CValue(a.type, text, UNARY, largest=a.largest)
 
-    def _chain(self, node: ast.Compare) -> Value:
+    def _chain(self, node: ast.Compare) -> CValue:
         """``a < b < c``: the expressions in the middle stand there twice."""
         parts = [node.left, *node.comparators]
         self.check_order(node, parts)
@@ -237,37 +237,37 @@ class ExpressionWriter:
         links = [self._comparison(node, *link) for link in zip(node.ops, values, values[1:], strict=False)]
         if len(links) == 1:
             return links[0]
-        return Value("bool", " && ".join(link.within(AND + 1) for link in links), AND)
+        return CValue("bool", " && ".join(link.within(AND + 1) for link in links), AND)
 
-    def _comparison(self, node: ast.AST, operator: ast.cmpop, a: Value, b: Value) -> Value:
+    def _comparison(self, node: ast.AST, operator: ast.cmpop, a: CValue, b: CValue) -> CValue:
         if type(operator) not in _COMPARISONS:
             raise self.refuse(node)
         sign, level = _COMPARISONS[type(operator)]
         if not a.type == b.type == "int":
             a, b = self.converted(node, a, "float"), self.converted(node, b, "float")
-        return Value("bool", f"{a.within(ORDER + 1)} {sign} {b.within(ORDER + 1)}", level)
+        return CValue("bool", f"{a.within(ORDER + 1)} {sign} {b.within(ORDER + 1)}", level)
 
-    def _junction(self, is_and: bool, nodes: Sequence[ast.expr]) -> Value:
+    def _junction(self, is_and: bool, nodes: Sequence[ast.expr]) -> CValue:
         sign, level = (" && ", AND) if is_and else (" || ", OR)
-        return Value("bool", sign.join(self.condition(node).within(AND + 1) for node in nodes), level)
+        return CValue("bool", sign.join(self.condition(node).within(AND + 1) for node in nodes), level)
 
-    def _choice(self, node: ast.AST, test: Value, a: Value, b: Value) -> Value:
+    def _choice(self, node: ast.AST, test: CValue, a: CValue, b: CValue) -> CValue:
         of_type = a.type if a.type == b.type else "float"
         a, b = self.converted(node, a, of_type), self.converted(node, b, of_type)
         if a.columns != b.columns:
             raise self.refuse(node)
         largest = None if a.largest is None or b.largest is None else max(a.largest, b.largest)
-        yes, no = (Value(of_type, value.pointer, value.level).within(CHOICE + 1) for value in (a, b))
-        return Value(of_type, f"{test.within(AND + 1)} ? {yes} : {no}", CHOICE, a.columns, largest)
+        yes, no = (CValue(of_type, value.pointer, value.level).within(CHOICE + 1) for value in (a, b))
+        return CValue(of_type, f"{test.within(AND + 1)} ? {yes} : {no}", CHOICE, a.columns, largest)
 
-    def converted(self, node: ast.AST, value: Value, of_type: Type) -> Value:
+    def converted(self, node: ast.AST, value: CValue, of_type: Type) -> CValue:
         """Return a value as one of another type: a whole number may become a float.
 
         Parameters
         ----------
         node : ast.AST
             What needs it.
-        value : Value
+        value : CValue
             The value.
         of_type : str or type
             The type.
@@ -280,7 +280,7 @@ class ExpressionWriter:
 
     # Calls
 
-    def _call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> CValue:
         if node.keywords:
             raise self.refuse(node)
         self.check_order(node, node.args)
@@ -296,44 +296,44 @@ class ExpressionWriter:
             case _:
                 raise self.refuse(node)
 
-    def _call_extreme(self, node: ast.AST, name: str, values: Sequence[Value]) -> Value:
+    def _call_extreme(self, node: ast.AST, name: str, values: Sequence[CValue]) -> CValue:
         of_type = values[0].type if values[0].type == values[1].type else "float"
         if of_type not in ("int", "float"):
             raise self.refuse(node)
         a, b = (self.converted(node, value, of_type).text for value in values)
         function = self._program.helper(f"{name}_{'int64' if of_type == 'int' else 'double'}")
-        return Value(of_type, f"{function}({a}, {b})")
+        return CValue(of_type, f"{function}({a}, {b})")
 
-    def _call_number(self, node: ast.AST, name: str, x: Value) -> Value:
+    def _call_number(self, node: ast.AST, name: str, x: CValue) -> CValue:
         if name == "int":
             if x.type != "float":
                 raise self.refuse(node)
-            return Value("int", f"(int64_t){x.within(UNARY)}", UNARY)
+            return CValue("int", f"(int64_t){x.within(UNARY)}", UNARY)
         x = self.converted(node, x, "float")
         if name == "float":
             return x
-        return Value("float", f"{'sqrt' if name == 'sqrt' else 'fabs'}({x.text})")
+        return CValue("float", f"{'sqrt' if name == 'sqrt' else 'fabs'}({x.text})")
 
-    def _call_field(self, node: ast.Call, record: Value, field: str) -> Value:
+    def _call_field(self, node: ast.Call, record: CValue, field: str) -> CValue:
         """Call a function that is a field of a record."""
         if isinstance(record.type, str) or fields_of(record.type).get(field) != "RunsKernel" or node.args:
             raise self.refuse(node)
         if f"{record.type.__name__}.{field}" not in self._program.hooks:
             raise self.refuse(node, f"hooks name no function for {record.type.__name__}.{field}")
-        return Value("float", f"{self._program.hook(record.type, field)}({record.pointer})")
+        return CValue("float", f"{self._program.hook(record.type, field)}({record.pointer})")
 
-    def _call_named(self, node: ast.Call, name: str, values: Sequence[Value]) -> Value:
+    def _call_named(self, node: ast.Call, name: str, values: Sequence[CValue]) -> CValue:
         try:
             called = self._procedure.look_up(name)
         except KeyError:
             raise self.refuse(node) from None
-        if isinstance(called, Operation):
+        if isinstance(called, MachineOperation):
             return self._call_operation(node, called, values)
         if isinstance(called, Procedure):
             return self._call_procedure(node, called, values)
         raise self.refuse(node, f"{name} is no procedure")
 
-    def _call_operation(self, node: ast.Call, called: Operation[..., Any], values: Sequence[Value]) -> Value:
+    def _call_operation(self, node: ast.Call, called: MachineOperation[..., Any], values: Sequence[CValue]) -> CValue:
         if called.__name__ not in _OPERATIONS:
             raise self.refuse(node, f"C has no operation {called.__name__}")
         of_type, text = _OPERATIONS[called.__name__]
@@ -341,18 +341,18 @@ class ExpressionWriter:
         self._check_number(node, values, types)
         words = [self.converted(node, value, to) for value, to in zip(values, types, strict=True)]
         operands = [word.within(UNARY) if called.__name__ == "same_bits" else word.text for word in words]
-        return Value(of_type, text.format(*operands), UNARY if text.startswith("(int64_t)") else UNARY + 1)
+        return CValue(of_type, text.format(*operands), UNARY if text.startswith("(int64_t)") else UNARY + 1)
 
-    def _check_number(self, node: ast.Call, values: Sequence[Value], types: Sequence[Type]) -> None:
+    def _check_number(self, node: ast.Call, values: Sequence[CValue], types: Sequence[Type]) -> None:
         if len(values) != len(types):
             raise self.refuse(node, f"{len(values)} arguments, {len(types)} allowed")
 
-    def _call_procedure(self, node: ast.Call, called: Procedure[..., Any], values: Sequence[Value]) -> Value:
+    def _call_procedure(self, node: ast.Call, called: Procedure[..., Any], values: Sequence[CValue]) -> CValue:
         types = [type_of(called, argument.annotation) for argument in called.tree.args.args]
         self._check_number(node, values, types)
         arguments = [self.converted(node, value, to) for value, to in zip(values, types, strict=True)]
         function = self._program.call(called, [argument.columns for argument in arguments])
-        return Value(type_of(called, called.tree.returns), f"{function}({', '.join(x.pointer for x in arguments)})")
+        return CValue(type_of(called, called.tree.returns), f"{function}({', '.join(x.pointer for x in arguments)})")
 
 
 def _largest(operator: ast.operator, a: int | None, b: int | None) -> int | None:

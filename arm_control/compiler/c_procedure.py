@@ -21,7 +21,7 @@ from arm_control.compiler.c_effects import Effects, Place, all_procedures
 from arm_control.compiler.c_expressions import HELPERS
 from arm_control.compiler.c_records import NUMBERS, Structures
 from arm_control.compiler.c_statements import FunctionWriter
-from arm_control.compiler.c_values import Value, c_name, constant, unused
+from arm_control.compiler.c_values import CValue, c_name, constant, unused
 from arm_control.compiler.c_variables import Variables
 from arm_control.compiler.llvm_values import NotSupported
 from arm_control.compiler.procedure import Procedure
@@ -104,7 +104,7 @@ class _Program:
         self.structures = Structures(records, self.name_of_record)
         self._columns: dict[str, tuple[int, ...]] = {}
         self._helpers: dict[str, str] = {}
-        self._constants: dict[str, Value] = {}
+        self._constants: dict[str, CValue] = {}
         self._hook_heads: dict[str, str] = {}
         self._heads: list[str] = []
         self._functions: list[str] = []
@@ -178,7 +178,7 @@ class _Program:
             taken.add(words[name])
         return words
 
-    def declaration(self, value: Value, name: str, place: Place) -> str:
+    def declaration(self, value: CValue, name: str, place: Place) -> str:
         """See the protocol."""
         const = "" if place in self.effects.written else "const "
         if not isinstance(value.type, str):
@@ -213,7 +213,7 @@ def _names_of(procedures: Sequence[Procedure[..., Any]]) -> dict[str, str]:
     return names
 
 
-def _constants_of(procedure: Procedure[..., Any]) -> Iterator[tuple[str, Value]]:
+def _constants_of(procedure: Procedure[..., Any]) -> Iterator[tuple[str, CValue]]:
     local = Variables(procedure.tree).names
     for statement in procedure.tree.body:
         for node in ast.walk(statement):
@@ -223,5 +223,5 @@ def _constants_of(procedure: Procedure[..., Any]) -> Iterator[tuple[str, Value]]
                     yield node.id, value
 
 
-def _key_of_constant(name: str, value: Value) -> str:
+def _key_of_constant(name: str, value: CValue) -> str:
     return f"{name} = {value.type} {value.text}"

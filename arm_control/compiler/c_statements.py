@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from arm_control.compiler import c_expressions
 from arm_control.compiler.c_effects import Place
-from arm_control.compiler.c_expressions import ExpressionWriter
+from arm_control.compiler.c_expressions import CExpressionWriter
 from arm_control.compiler.c_layout import Comments, doc_comment, is_single, shifted, wrapped
-from arm_control.compiler.c_values import SUM, UNARY, Value, unused
+from arm_control.compiler.c_values import SUM, UNARY, CValue, unused
 from arm_control.compiler.c_variables import Variables
 from arm_control.compiler.procedure import Procedure
 
@@ -31,12 +31,12 @@ class Program(c_expressions.Program, Protocol):
     def variable_names(self, names: Iterable[str]) -> dict[str, str]:
         """Names in C of the variables of a procedure: different ones, and none of a constant or a function."""
 
-    def declaration(self, value: Value, name: str, place: Place) -> str:
+    def declaration(self, value: CValue, name: str, place: Place) -> str:
         """Declaration of a variable, a parameter or a function, which is the place of the result.
 
         Parameters
         ----------
-        value : Value
+        value : CValue
             Something of its type.
         name : str
             Its name in C.
@@ -58,18 +58,18 @@ class FunctionWriter:
 
     def __init__(self, procedure: Procedure[..., Any], program: Program, columns: Sequence[int]) -> None:
         self._procedure, self._program = procedure, program
-        self._expressions = ExpressionWriter(procedure, program)
+        self._expressions = CExpressionWriter(procedure, program)
         self._variables = Variables(procedure.tree)
         self._words = program.variable_names(self._variables.names)
         self._taken = set(self._words.values())
         self._comments = Comments(procedure.source, procedure.tree.body[0].lineno)
-        self._result = Value(self._expressions.type_of(procedure.tree.returns), "")
+        self._result = CValue(self._expressions.type_of(procedure.tree.returns), "")
         self._late: dict[str, str] = {}
         self.tables: list[Place] = []
         parameters = []
         for argument, n in zip(procedure.tree.args.args, columns, strict=True):
             of_type = self._expressions.type_of(argument.annotation)
-            parameters.append(self._declare(argument.arg, Value(of_type, "", columns=n)))
+            parameters.append(self._declare(argument.arg, CValue(of_type, "", columns=n)))
         declaration = program.declaration(self._result, program.name_of_procedure(procedure), (procedure.key, ""))
         self.head = f"static {declaration}({', '.join(parameters) or 'void'})"
 
@@ -82,11 +82,11 @@ class FunctionWriter:
         texts = [*doc_comment(self._procedure.__doc__), self.head, "{", *(line for line in body if line.strip()), "}"]
         return "\n".join(piece for line in texts for piece in wrapped(line))
 
-    def _declare(self, name: str, value: Value) -> str:
+    def _declare(self, name: str, value: CValue) -> str:
         """Let a name have the type of a value; returns its declaration."""
         if value.type == "Rows":
             self.tables.append((self._procedure.key, name))
-        self._expressions.names[name] = Value(value.type, self._words[name], columns=value.columns)
+        self._expressions.names[name] = CValue(value.type, self._words[name], columns=value.columns)
         return self._program.declaration(value, self._words[name], (self._procedure.key, name))
 
     # Statements
@@ -133,7 +133,7 @@ class FunctionWriter:
             case _:
                 raise self._expressions.refuse(node)
 
-    def _assign(self, node: ast.stmt, name: str, value: Value) -> str:
+    def _assign(self, node: ast.stmt, name: str, value: CValue) -> str:
         """Assign to a name; the first value decides its type."""
         known = self._expressions.names.get(name)
         if value.type == "None" or (known and known.columns != value.columns):
@@ -153,7 +153,7 @@ class FunctionWriter:
         place = self._place(target)
         return f"{place.text} = {self._expressions.converted(node, self._expressions.write(value), place.type).text};"
 
-    def _place(self, target: ast.expr) -> Value:
+    def _place(self, target: ast.expr) -> CValue:
         """What is assigned to: a number."""
         place = self._expressions.write(target)
         if not isinstance(target, (ast.Name, ast.Subscript)) or place.type not in ("int", "float"):
@@ -211,11 +211,11 @@ class FunctionWriter:
         copies: list[str] = []
         counter = self._words[name]
         if name in self._variables.counters:
-            self._expressions.names[name] = Value("int", counter)
+            self._expressions.names[name] = CValue("int", counter)
         else:
             counter = self._new_name(f"{counter}_now")
             if name in self._variables.read:
-                copies = [self._assign(node, name, Value("int", counter))]
+                copies = [self._assign(node, name, CValue("int", counter))]
         head = f"for (int64_t {counter} = {first}; {counter} < {end}; {counter}++)"
         return [*before, *self._loop(node, head, [*copies, *self._block(node.body)])]
 

@@ -23,7 +23,7 @@ isnormal signbit"""
 _TAKEN = frozenset(_KEYWORDS.split() + _FUNCTIONS.split())
 
 
-class Value(NamedTuple):
+class CValue(NamedTuple):
     """An expression.
 
     Attributes
@@ -59,11 +59,11 @@ class Value(NamedTuple):
         return f"&{self.text}" if self.is_struct else self.text
 
     @property
-    def as_float(self) -> Value:
+    def as_float(self) -> CValue:
         """A whole number as a float."""
         if self.text.lstrip("-").isdigit():
-            return Value("float", number(float(self.text)), self.level)
-        return Value("float", f"(double){self.within(UNARY)}", UNARY)
+            return CValue("float", number(float(self.text)), self.level)
+        return CValue("float", f"(double){self.within(UNARY)}", UNARY)
 
 
 def number(value: float) -> str:
@@ -94,14 +94,14 @@ def whole_number(value: int) -> str:
     return f"{sign}{abs(value)}" if abs(value) <= INT_MAX else f"{sign}INT64_C({abs(value)})"
 
 
-def constant(value: object) -> Value | None:
+def constant(value: object) -> CValue | None:
     """Return the value of a number; None for anything else."""
     if isinstance(value, bool):
-        return Value("bool", "true" if value else "false")
+        return CValue("bool", "true" if value else "false")
     level = UNARY if str(value).startswith("-") else ATOM
     if isinstance(value, int):
-        return Value("int", whole_number(value), level, largest=abs(value) if abs(value) <= INT_MAX else None)
-    return Value("float", number(value), level) if isinstance(value, float) else None
+        return CValue("int", whole_number(value), level, largest=abs(value) if abs(value) <= INT_MAX else None)
+    return CValue("float", number(value), level) if isinstance(value, float) else None
 
 
 def c_name(name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 
-class Step(NamedTuple):
+class StatementPlace(NamedTuple):
     """A statement on the way from the function to a name: its block, its place there, whether the block is a loop's."""
 
     block: Sequence[ast.stmt]
@@ -20,7 +20,7 @@ class Step(NamedTuple):
     is_loop: bool
 
 
-Way: TypeAlias = tuple[Step, ...]
+Way: TypeAlias = tuple[StatementPlace, ...]
 
 
 class Variables:
@@ -69,7 +69,7 @@ class Variables:
 def _ways(body: Sequence[ast.stmt], way: Way, is_loop: bool) -> Iterator[Way]:
     """Ways to all statements."""
     for place, node in enumerate(body):
-        here = (*way, Step(body, place, is_loop))
+        here = (*way, StatementPlace(body, place, is_loop))
         yield here
         for inner in (getattr(node, "body", []), getattr(node, "orelse", [])):
             yield from _ways(inner, here, isinstance(node, (ast.For, ast.While)))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from arm_control.compiler.llvm_values import (
+    LlvmValue,
     NotSupported,
     Type,
-    Value,
     fields_of,
     number,
     parts_of,
@@ -18,7 +18,7 @@ from arm_control.compiler.llvm_values import (
     type_named,
 )
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.machine_operations import Operation
+from arm_control.compiler.machine_operations import MachineOperation
 from arm_control.compiler.procedure import Procedure
 
 _ARITHMETIC = {
@@ -61,7 +61,7 @@ class ExpressionWriter:
         self._procedure = procedure
         self.code, self.head = Writer(1), Writer(1)
         self.head.start(1_000_000)
-        self._names: dict[str, Value] = {}
+        self._names: dict[str, LlvmValue] = {}
         self.called: list[Procedure[..., Any]] = []
 
     def type_of(self, annotation: ast.expr | None) -> Type:
@@ -72,19 +72,19 @@ class ExpressionWriter:
         """Return the error that a part of the text cannot be compiled."""
         return NotSupported(f"{self._procedure.key}: cannot be compiled: {ast.unparse(node)}")
 
-    def assign(self, name: str, value: Value) -> None:
+    def assign(self, name: str, value: LlvmValue) -> None:
         """Put a value into a name; the first one decides its type.
 
         Parameters
         ----------
         name : str
             The name.
-        value : Value
+        value : LlvmValue
             The value.
         """
         if name not in self._names:
             places = tuple(self.new_place(part) for part in parts_of(value.type))
-            self._names[name] = Value(value.type, places)
+            self._names[name] = LlvmValue(value.type, places)
         of_type, places = self._names[name]
         parts = self.converted(value, of_type).parts
         for part, entry, place in zip(parts_of(of_type), parts, places, strict=True):
@@ -101,7 +101,7 @@ class ExpressionWriter:
             raise self.refuse(node)
         return value.parts[0]
 
-    def write(self, node: ast.expr) -> Value:  # noqa: PLR0911 - a table
+    def write(self, node: ast.expr) -> LlvmValue:  # noqa: PLR0911 - a table
         """Write an expression, and return its value."""
         match node:
             case ast.Constant(value=value):
@@ -117,7 +117,7 @@ class ExpressionWriter:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._negative(self.write(operand))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Value("bool", (self.code.op(f"xor i1 {self.condition(operand)}, true"),))
+                return LlvmValue("bool", (self.code.op(f"xor i1 {self.condition(operand)}, true"),))
             case ast.Compare(left=left, ops=operators, comparators=others):
                 return self._chain(operators, [self.write(part) for part in (left, *others)])
             case ast.BoolOp(op=operator, values=values):
@@ -129,14 +129,14 @@ class ExpressionWriter:
             case _:
                 raise self.refuse(node)
 
-    def _named(self, name: str) -> Value:
+    def _named(self, name: str) -> LlvmValue:
         if name not in self._names:
             return number(self._procedure.look_up(name))
         of_type, places = self._names[name]
         parts = (self.code.op(f"load {p}, ptr {x}") for p, x in zip(parts_of(of_type), places, strict=True))
-        return Value(of_type, tuple(parts))
+        return LlvmValue(of_type, tuple(parts))
 
-    def _field(self, record: Value, field: str) -> Value:
+    def _field(self, record: LlvmValue, field: str) -> LlvmValue:
         """A field of a record: its slots, which never change."""
         if isinstance(record.type, str):
             raise NotSupported(f"{self._procedure.key}: field {field} of {record.type}")
@@ -145,13 +145,13 @@ class ExpressionWriter:
         for i, part in enumerate(parts_of(of_type)):
             address = self.code.op(f"getelementptr i64, ptr {record.parts[0]}, i64 {slot + i}")
             parts.append(self.code.op(f"load {part}, ptr {address}, align 8, !invariant.load !9"))
-        return Value(of_type, tuple(parts))
+        return LlvmValue(of_type, tuple(parts))
 
-    def _subscript(self, node: ast.Subscript) -> Value:
+    def _subscript(self, node: ast.Subscript) -> LlvmValue:
         address, of_type = self.entry(node)
         if of_type == "Floats":
-            return Value(of_type, (address,))
-        return Value(of_type, (self.code.op(f"load {parts_of(of_type)[0]}, ptr {address}, align 8"),))
+            return LlvmValue(of_type, (address,))
+        return LlvmValue(of_type, (self.code.op(f"load {parts_of(of_type)[0]}, ptr {address}, align 8"),))
 
     def entry(self, node: ast.Subscript) -> tuple[str, Type]:
         """Address and type of an entry of an array; a row of a table is an array."""
@@ -170,36 +170,36 @@ class ExpressionWriter:
             raise self.refuse(node)
         return self.code.op(f"getelementptr {element}, ptr {base.parts[0]}, i64 {place}"), of_type
 
-    def _arithmetic(self, operator: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
+    def _arithmetic(self, operator: ast.operator, a: LlvmValue, b: LlvmValue, node: ast.AST) -> LlvmValue:
         is_whole = a.type == b.type == "int" and not isinstance(operator, ast.Div)
         name = _ARITHMETIC.get(type(operator), ("", ""))[0 if is_whole else 1]
         if not name:
             raise self.refuse(node)
         of_type: Type = "int" if is_whole else "float"
         x, y = self.converted(a, of_type).parts[0], self.converted(b, of_type).parts[0]
-        return Value(of_type, (self.code.op(f"{name} {parts_of(of_type)[0]} {x}, {y}"),))
+        return LlvmValue(of_type, (self.code.op(f"{name} {parts_of(of_type)[0]} {x}, {y}"),))
 
-    def _negative(self, a: Value) -> Value:
+    def _negative(self, a: LlvmValue) -> LlvmValue:
         text = f"sub i64 0, {a.parts[0]}" if a.type == "int" else f"fneg double {a.parts[0]}"
-        return Value(a.type, (self.code.op(text),))
+        return LlvmValue(a.type, (self.code.op(text),))
 
-    def _chain(self, operators: Sequence[ast.cmpop], values: Sequence[Value]) -> Value:
+    def _chain(self, operators: Sequence[ast.cmpop], values: Sequence[LlvmValue]) -> LlvmValue:
         """``a < b < c``; all values are computed."""
         flags = [self._comparison(*link) for link in zip(operators, values, values[1:], strict=False)]
         both = flags[0]
         for flag in flags[1:]:
-            both = Value("bool", (self.code.op(f"and i1 {both.parts[0]}, {flag.parts[0]}"),))
+            both = LlvmValue("bool", (self.code.op(f"and i1 {both.parts[0]}, {flag.parts[0]}"),))
         return both
 
-    def _comparison(self, operator: ast.cmpop, a: Value, b: Value) -> Value:
+    def _comparison(self, operator: ast.cmpop, a: LlvmValue, b: LlvmValue) -> LlvmValue:
         is_whole = a.type == b.type == "int"
         name = _COMPARISONS[type(operator)][0 if is_whole else 1]
         of_type: Type = "int" if is_whole else "float"
         x, y = self.converted(a, of_type).parts[0], self.converted(b, of_type).parts[0]
         text = f"icmp {name} i64 {x}, {y}" if is_whole else f"fcmp {name} double {x}, {y}"
-        return Value("bool", (self.code.op(text),))
+        return LlvmValue("bool", (self.code.op(text),))
 
-    def _junction(self, is_and: bool, values: Sequence[ast.expr]) -> Value:
+    def _junction(self, is_and: bool, values: Sequence[ast.expr]) -> LlvmValue:
         """``and`` or ``or``: the first value that decides is the last one computed."""
         code, place = self.code, self.new_place("i1")
         end = code.label("decided")
@@ -211,24 +211,24 @@ class ExpressionWriter:
             code.begin(following)
         code.line(f"br label %{end}")
         code.begin(end)
-        return Value("bool", (code.op(f"load i1, ptr {place}"),))
+        return LlvmValue("bool", (code.op(f"load i1, ptr {place}"),))
 
-    def _choice(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> Value:
+    def _choice(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> LlvmValue:
         """``a if b else c``, of numbers; both are computed."""
         flag, a, b = self.condition(test), self.write(yes), self.write(no)
         of_type = a.type if a.type == b.type else "float"
         return self._select(flag, self.converted(a, of_type), self.converted(b, of_type))
 
-    def _select(self, flag: str, a: Value, b: Value) -> Value:
+    def _select(self, flag: str, a: LlvmValue, b: LlvmValue) -> LlvmValue:
         part = parts_of(a.type)[0]
-        return Value(a.type, (self.code.op(f"select i1 {flag}, {part} {a.parts[0]}, {part} {b.parts[0]}"),))
+        return LlvmValue(a.type, (self.code.op(f"select i1 {flag}, {part} {a.parts[0]}, {part} {b.parts[0]}"),))
 
-    def converted(self, value: Value, of_type: Type) -> Value:
+    def converted(self, value: LlvmValue, of_type: Type) -> LlvmValue:
         """Return a value as one of another type: a whole number may become a float.
 
         Parameters
         ----------
-        value : Value
+        value : LlvmValue
             The value.
         of_type : str or type
             The type.
@@ -237,11 +237,11 @@ class ExpressionWriter:
             return value
         if (value.type, of_type) != ("int", "float"):
             raise NotSupported(f"{self._procedure.key}: a value of type {value.type} where {of_type} is needed")
-        return Value("float", (self.code.op(f"sitofp i64 {value.parts[0]} to double"),))
+        return LlvmValue("float", (self.code.op(f"sitofp i64 {value.parts[0]} to double"),))
 
     # Calls
 
-    def _call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> LlvmValue:
         values = [self.write(argument) for argument in node.args]
         match node.func:
             case ast.Name(id="min" | "max" as name):
@@ -252,11 +252,11 @@ class ExpressionWriter:
             case ast.Name(id="sqrt" | "abs" as name):
                 x = self.converted(values[0], "float").parts[0]
                 function = "sqrt" if name == "sqrt" else "fabs"
-                return Value("float", (self.code.op(f"call double @llvm.{function}.f64(double {x})"),))
+                return LlvmValue("float", (self.code.op(f"call double @llvm.{function}.f64(double {x})"),))
             case ast.Name(id="float"):
                 return self.converted(values[0], "float")
             case ast.Name(id="int"):
-                return Value("int", (self.code.op(f"fptosi double {values[0].parts[0]} to i64"),))
+                return LlvmValue("int", (self.code.op(f"fptosi double {values[0].parts[0]} to i64"),))
             case ast.Attribute():
                 return self._call_field(self.write(node.func), values)
             case ast.Name(id=name):
@@ -264,17 +264,17 @@ class ExpressionWriter:
             case _:
                 raise self.refuse(node)
 
-    def _call_field(self, function: Value, values: Sequence[Value]) -> Value:
+    def _call_field(self, function: LlvmValue, values: Sequence[LlvmValue]) -> LlvmValue:
         """Call a function that is a field of a record."""
         if function.type == "CFunction":
             numbers = ", ".join(f"i64 {self.converted(value, 'int').parts[0]}" for value in values)
             result = self.code.op(f"call i32 {function.parts[0]}({numbers})")
-            return Value("int", (self.code.op(f"sext i32 {result} to i64"),))
+            return LlvmValue("int", (self.code.op(f"sext i32 {result} to i64"),))
         if function.type == "RunsKernel":
-            return Value("float", (self.code.op(f"call double {function.parts[0]}(ptr {function.parts[1]})"),))
+            return LlvmValue("float", (self.code.op(f"call double {function.parts[0]}(ptr {function.parts[1]})"),))
         return self._run_loop(function, values)
 
-    def _run_loop(self, loop: Value, values: Sequence[Value]) -> Value:
+    def _run_loop(self, loop: LlvmValue, values: Sequence[LlvmValue]) -> LlvmValue:
         """Call a loop: the number of cases, and the limit of a repeated law, are the first entries of its table."""
         code, (function, table) = self.code, loop.parts
         if len(values) != {"RunsColumns": 1, "RunsCases": 2}[str(loop.type)]:
@@ -282,17 +282,17 @@ class ExpressionWriter:
         for k, value in enumerate(values):
             place = code.op(f"getelementptr i64, ptr {table}, i64 {k}")
             code.line(f"store i64 {value.parts[0]}, ptr {place}, align 8")
-        return Value("float", (code.op(f"call double {function}(ptr {table})"),))
+        return LlvmValue("float", (code.op(f"call double {function}(ptr {table})"),))
 
-    def _call_named(self, name: str, values: Sequence[Value]) -> Value:
+    def _call_named(self, name: str, values: Sequence[LlvmValue]) -> LlvmValue:
         called = self._procedure.look_up(name)
-        if isinstance(called, Operation):
+        if isinstance(called, MachineOperation):
             return self._call_operation(called, values)
         if isinstance(called, Procedure):
             return self._call_procedure(called, values)
         raise NotSupported(f"{self._procedure.key}: {name} is no procedure")
 
-    def _call_operation(self, called: Operation[..., Any], values: Sequence[Value]) -> Value:
+    def _call_operation(self, called: MachineOperation[..., Any], values: Sequence[LlvmValue]) -> LlvmValue:
         """Write the lines of an operation; its types have one part each."""
         *types, result = called.function.__annotations__.items()
         words = {
@@ -305,9 +305,9 @@ class ExpressionWriter:
                 self.code.line(text)
             else:
                 words[f"line_{k}"] = self.code.op(text)
-        return Value(result[1], (words[f"line_{last}"],) if result[1] != "None" else ())
+        return LlvmValue(result[1], (words[f"line_{last}"],) if result[1] != "None" else ())
 
-    def _call_procedure(self, called: Procedure[..., Any], values: Sequence[Value]) -> Value:
+    def _call_procedure(self, called: Procedure[..., Any], values: Sequence[LlvmValue]) -> LlvmValue:
         self.called.append(called)
         types = [type_named(ast.unparse(a.annotation), called.look_up) for a in called.tree.args.args]  # type: ignore[arg-type]
         arguments = [
@@ -320,5 +320,5 @@ class ExpressionWriter:
         text = f'call {result_type(result)} @"{called.key}"({", ".join(arguments)})'
         if result == "None":
             self.code.line(text)
-            return Value(result, ())
-        return Value(result, (self.code.op(text),))
+            return LlvmValue(result, ())
+        return LlvmValue(result, (self.code.op(text),))

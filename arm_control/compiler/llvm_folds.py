@@ -22,7 +22,7 @@ from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import FoldedProgram, FoldProgram, Program
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """A table: its address and the number of its rows, as they are named in the code."""
 
     base: str
@@ -41,12 +41,12 @@ class FoldWriter:
     program : FoldedProgram
     inputs : Entries
         Entries of all inputs but the tables.
-    tables : mapping of str to Rows
+    tables : mapping of str to TableRows
         The tables by name.
     """
 
     def __init__(
-        self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, Rows]
+        self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, TableRows]
     ) -> None:
         self._code, self._program, self._inputs, self._tables = code, program, inputs, tables
         self._n_inputs = sum(program.before.inputs.values())

@@ -18,7 +18,7 @@ import numpy as np
 
 from arm_control.compiler.law import Loop
 from arm_control.compiler.llvm_code import Entries, body, declarations, functions, store_rows
-from arm_control.compiler.llvm_folds import FoldWriter, Rows
+from arm_control.compiler.llvm_folds import FoldWriter, TableRows
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import FoldedProgram, Program
 
@@ -48,7 +48,7 @@ def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loo
     memory: _Memory = (_Columns if loop.layout == "columns" else _Rows)(head, code, program, loop, places)
     active = _skip_idle_lanes(code, memory.load(loop.where, 0)) if loop.where else ""
     if isinstance(program, FoldedProgram):
-        tables = {key: Rows(*places[key]) for key in program.tables}
+        tables = {key: TableRows(*places[key]) for key in program.tables}
         results = FoldWriter(head, code, program, memory.inputs(), tables).write()
     else:
         results = body(code, memory.ordered(program), memory.inputs())

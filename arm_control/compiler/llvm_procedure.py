@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from arm_control.compiler.llvm_expressions import ExpressionWriter
-from arm_control.compiler.llvm_values import Type, Value, parts_of, result_type
+from arm_control.compiler.llvm_values import LlvmValue, Type, parts_of, result_type
 from arm_control.compiler.machine_operations import DECLARATIONS
 from arm_control.compiler.procedure import Procedure
 
@@ -62,7 +62,7 @@ class _FunctionWriter:
             of_type = self._expressions.type_of(argument.annotation)
             names = tuple(f"%{argument.arg}.{i}" for i in range(len(parts_of(of_type))))
             parameters += [f"{part} {name}" for part, name in zip(parts_of(of_type), names, strict=True)]
-            self._expressions.assign(argument.arg, Value(of_type, names))
+            self._expressions.assign(argument.arg, LlvmValue(of_type, names))
         self._result = self._expressions.type_of(definition.returns)
         self._block(definition.body)
         self._code.line("ret void" if self._result == "None" else "unreachable")
@@ -141,7 +141,7 @@ class _FunctionWriter:
         code.line(f"br label %{test}")
         code.begin(after)
 
-    def _for(self, name: str, bounds: Sequence[Value], node: ast.For) -> None:
+    def _for(self, name: str, bounds: Sequence[LlvmValue], node: ast.For) -> None:
         """A loop over a range; the name is a copy of its counter."""
         if len(bounds) not in (1, 2) or any(bound.type != "int" for bound in bounds):
             raise self._expressions.refuse(node.iter)
@@ -151,7 +151,7 @@ class _FunctionWriter:
 
         def condition() -> str:
             now = code.op(f"load i64, ptr {counter}")
-            self._expressions.assign(name, Value("int", (now,)))
+            self._expressions.assign(name, LlvmValue("int", (now,)))
             return code.op(f"icmp slt i64 {now}, {bounds[-1].parts[0]}")
 
         def step() -> None:
@@ -160,7 +160,7 @@ class _FunctionWriter:
 
         self._loop(condition, node.body, step)
 
-    def _store(self, target: ast.expr, value: Value) -> None:
+    def _store(self, target: ast.expr, value: LlvmValue) -> None:
         match target:
             case ast.Name(id=name):
                 self._expressions.assign(name, value)

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from arm_control.compiler.llvm_code import body, declarations, functions
-from arm_control.compiler.llvm_folds import FoldWriter, Rows
+from arm_control.compiler.llvm_folds import FoldWriter, TableRows
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.compiler.repeat import Repeat
@@ -243,7 +243,7 @@ def _repetition(
     own = program.inputs.keys() - set(repeat.law.tables)
     inputs = _InLanes(code, [place for name, place in places.items() if name in own])
     if isinstance(program, FoldedProgram):
-        tables = {name: Rows(places[name].base, places[name].row) for name in program.tables}
+        tables = {name: TableRows(places[name].base, places[name].row) for name in program.tables}
         results = iter(FoldWriter(head, code, program, inputs, tables).write())
     else:
         results = iter(body(code, program, inputs))

@@ -31,7 +31,7 @@ PARTS: dict[Type, tuple[str, ...]] = {
 """What a value of each type is made of; a record is an address."""
 
 
-class Value(NamedTuple):
+class LlvmValue(NamedTuple):
     """A value: its type, and the names of its parts."""
 
     type: Type
@@ -86,12 +86,12 @@ def result_type(of_type: Type) -> str:
     return parts[0] if parts else "void"
 
 
-def number(value: object) -> Value:
+def number(value: object) -> LlvmValue:
     """The value of a number; a NotSupported for anything else."""
     if isinstance(value, bool):
-        return Value("bool", ("true" if value else "false",))
+        return LlvmValue("bool", ("true" if value else "false",))
     if isinstance(value, int):
-        return Value("int", (str(value),))
+        return LlvmValue("int", (str(value),))
     if isinstance(value, float):
-        return Value("float", (constant(value),))
+        return LlvmValue("float", (constant(value),))
     raise NotSupported(f"{value!r:.80} is no number")

@@ -22,7 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Operation(Generic[P, R]):
+class MachineOperation(Generic[P, R]):
     """An operation that procedures call like a function.
 
     Parameters
@@ -43,11 +43,11 @@ class Operation(Generic[P, R]):
         return self.function(*args, **kwargs)
 
 
-def operation(*lines: str) -> Callable[[Callable[P, R]], Operation[P, R]]:
+def operation(*lines: str) -> Callable[[Callable[P, R]], MachineOperation[P, R]]:
     """Decorate the text of an operation with its lines of intermediate code."""
 
-    def decorate(function: Callable[P, R]) -> Operation[P, R]:
-        return Operation(function, lines)
+    def decorate(function: Callable[P, R]) -> MachineOperation[P, R]:
+        return MachineOperation(function, lines)
 
     return decorate
 

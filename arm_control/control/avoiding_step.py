@@ -41,7 +41,7 @@ CALL = "step"
 """Name of the built-in function."""
 
 
-class Step(NamedTuple):
+class AvoidingRecord(NamedTuple):
     """All that a step works with.
 
     Attributes
@@ -101,7 +101,7 @@ class Step(NamedTuple):
 
 
 @procedure
-def step_around(t: Step) -> float:
+def step_around(t: AvoidingRecord) -> float:
     """One step: inputs to outputs; returns 0 where they count."""
     n = t.n
     if compute_law(t) != 0.0:
@@ -129,7 +129,7 @@ def step_around(t: Step) -> float:
 
 
 @procedure
-def compute_law(t: Step) -> float:
+def compute_law(t: AvoidingRecord) -> float:
     """The law, by the kernel that answered last or by the other one; returns 0 where every input is finite."""
     result = 0.0
     if t.is_fading[0] == 0:
@@ -216,7 +216,7 @@ class AvoidingStep:
 @cache
 def _compiled(
     inputs: tuple[tuple[str, int], ...], law_outputs: tuple[tuple[str, tuple[int, ...]], ...]
-) -> Callable[[Step], BoundProcedure[Step]]:
+) -> Callable[[AvoidingRecord], BoundProcedure[AvoidingRecord]]:
     """The step with its built-in call, for inputs and outputs of the law of these sizes and shapes."""
     n = dict(inputs)["q"]
     q, v, tau_0, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_0", "tau_dist"))
@@ -234,7 +234,7 @@ def _compiled(
     return compile_call(step_around, RecordCall(form, dict(inputs), outputs))
 
 
-def _record(model: RobotModel, law: Sequence[Kernel], parts: AvoidanceParts, limits: JointLimits) -> Step:
+def _record(model: RobotModel, law: Sequence[Kernel], parts: AvoidanceParts, limits: JointLimits) -> AvoidingRecord:
     """Memory of a step: all inputs, then all outputs, the law's work space among them."""
     n = model.nv
     n_before, n_terms, n_inputs = n + 2, 3 * n + n * n, sum(x.size for x in law[0].inputs.values())
@@ -246,7 +246,7 @@ def _record(model: RobotModel, law: Sequence[Kernel], parts: AvoidanceParts, lim
     x, y = regular.inputs, regular.outputs
     limit = own_work(model.compile_law(limits_law(limits.is_unlimited), limit_samples(n)))
     limit.inputs["numbers"][:] = limits.numbers
-    return Step(
+    return AvoidingRecord(
         memory[: n_before + n_inputs], memory[n_before + n_inputs :],
         regular, fading, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["g"], y["tau"],
         y["regularity"].reshape(1) if "regularity" in y else np.ones(1), np.zeros(1, np.int64),

@@ -44,7 +44,7 @@ class JacobianTransposeParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class Step:
+class TransposeStep:
     """One step.
 
     Attributes
@@ -84,7 +84,7 @@ class Stepping:
     distance: float
 
 
-def step(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: JacobianTransposeParameters) -> Step:
+def step(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: JacobianTransposeParameters) -> TransposeStep:
     """One step, equations (1) to (3); joints stay within their limits.
 
     Parameters
@@ -116,7 +116,7 @@ def step(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: Jacobi
     gain = min(p.alpha * p.kp, p.stability / max(lambda_max, 1e-12))  # (3)
     dq = gain * J_p.T @ dx  # (2)
     dq *= min(1.0, p.largest_step / max(float(np.abs(dq).max()), 1e-12))
-    return Step(np.clip(q + dq, model.q_min, model.q_max), float(np.linalg.norm(dx)), gain < p.alpha * p.kp)
+    return TransposeStep(np.clip(q + dq, model.q_min, model.q_max), float(np.linalg.norm(dx)), gain < p.alpha * p.kp)
 
 
 def solve(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: JacobianTransposeParameters) -> Stepping:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the names alone are needed by the help of the command line,
 FOLDER = "controllers"
 
 
-class _Rows(Mapping[str, "ControllerRow[Any]"]):
+class _LazyRows(Mapping[str, "ControllerRow[Any]"]):
     """The rows by name; a module is imported when its row is asked for."""
 
     def __getitem__(self, name: str) -> ControllerRow[Any]:
@@ -33,5 +33,5 @@ class _Rows(Mapping[str, "ControllerRow[Any]"]):
         return len(module_names(FOLDER))
 
 
-CONTROLLERS: Mapping[str, ControllerRow[Any]] = _Rows()
+CONTROLLERS: Mapping[str, ControllerRow[Any]] = _LazyRows()
 """The row of each controller, by its name."""

@@ -26,7 +26,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from arm_control.core.private_files import PART, SUPPORTED, Refused, open_directory, read_file, remove_file, write_file
+from arm_control.core.private_files import (
+    PART,
+    SUPPORTED,
+    UnsafeFile,
+    open_directory,
+    read_file,
+    remove_file,
+    write_file,
+)
 from arm_control.exceptions import ParameterError
 
 LOG = logging.getLogger("arm_control.core.cache")
@@ -201,7 +209,7 @@ class Cache:
                 directory = open_directory(self.directory, create)
         except OSError as error:
             self._warn(error.strerror)
-        except Refused as reason:
+        except UnsafeFile as reason:
             self._refused = True  # one warning, not one for every entry
             self._warn(reason)
         try:
@@ -220,7 +228,7 @@ class Cache:
             return None
         except OSError as error:
             self._warn(error.strerror, name)
-        except Refused as reason:
+        except UnsafeFile as reason:
             self._warn(reason, name)
             remove_file(directory, name)
         return None
@@ -270,14 +278,14 @@ def _pack(key: str, title: str, data: bytes) -> bytes:
 def _unpack(name: str, content: bytes) -> tuple[str, bytes]:
     """Title and data of an entry, after all checks of its content."""
     if len(content) < _HEADER_SIZE or not content.startswith(_MAGIC):
-        raise Refused("it is not an entry of this version of the cache")
+        raise UnsafeFile("it is not an entry of this version of the cache")
     lengths = _LENGTHS.unpack_from(content, _DIGEST.stop)
     if len(content) != _HEADER_SIZE + sum(lengths):
-        raise Refused(f"it has {len(content)} bytes; its header states {_HEADER_SIZE + sum(lengths)}")
+        raise UnsafeFile(f"it has {len(content)} bytes; its header states {_HEADER_SIZE + sum(lengths)}")
     if sha256(memoryview(content)[_DIGEST.stop :]).digest() != content[_DIGEST]:
-        raise Refused("it is damaged: its digest is wrong")
+        raise UnsafeFile("it is damaged: its digest is wrong")
     title = _HEADER_SIZE + lengths[0]
     data = title + lengths[1]
     if _name(content[_HEADER_SIZE:title]) != name:
-        raise Refused("it has the data of another key")
+        raise UnsafeFile("it has the data of another key")
     return content[title:data].decode(errors="replace"), content[data:]

@@ -20,7 +20,7 @@ PART = ".part"
 """Suffix of files that are being written, or whose process was killed."""
 
 
-class Refused(Exception):
+class UnsafeFile(Exception):
     """A directory or a file that must not be used; the message states the reason."""
 
 
@@ -51,7 +51,7 @@ def open_directory(path: Path, create: bool = False) -> int:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise Refused("it is a symbolic link, or not a directory") from error
+            raise UnsafeFile("it is a symbolic link, or not a directory") from error
         raise
     try:
         _check_private(os.fstat(directory))
@@ -87,7 +87,7 @@ def read_file(directory: int, name: str, max_bytes: int) -> bytes:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Refused("it is a symbolic link") from error
+            raise UnsafeFile("it is a symbolic link") from error
         raise
     try:
         return _content(file, max_bytes)
@@ -116,7 +116,7 @@ def read_secret(path: Path, max_bytes: int) -> bytes:
     try:
         mode = stat.S_IMODE(os.fstat(file).st_mode)
         if mode & 0o077:
-            raise Refused(f"other users may read it: its mode is {mode:04o}; allowed: 0600 or less")
+            raise UnsafeFile(f"other users may read it: its mode is {mode:04o}; allowed: 0600 or less")
         return _content(file, max_bytes)
     finally:
         os.close(file)
@@ -198,18 +198,18 @@ def _content(file: int, max_bytes: int) -> bytes:
 
 def _check_private(status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
-        raise Refused(f"it belongs to user {status.st_uid}; allowed: {os.geteuid()}, the user of this process")
+        raise UnsafeFile(f"it belongs to user {status.st_uid}; allowed: {os.geteuid()}, the user of this process")
     if status.st_mode & 0o022:
-        raise Refused(
+        raise UnsafeFile(
             f"other users may write to it: its mode is {stat.S_IMODE(status.st_mode):04o}; allowed: 0755 or less"
         )
 
 
 def _check_file(status: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise Refused("it is not a regular file")
+        raise UnsafeFile("it is not a regular file")
     if status.st_nlink > 1:  # 0: another process has just replaced the file
-        raise Refused(f"it has {status.st_nlink} hard links; allowed: 1")
+        raise UnsafeFile(f"it has {status.st_nlink} hard links; allowed: 1")
     if status.st_size > max_bytes:
-        raise Refused(f"it has {status.st_size} bytes; allowed: {max_bytes}")
+        raise UnsafeFile(f"it has {status.st_size} bytes; allowed: {max_bytes}")
     _check_private(status)

@@ -84,7 +84,7 @@ class Excitation:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class _Series:
     """A series (1): centre (n,) and amplitudes A, B (n_harmonics, n)."""
 
     c: Array
@@ -122,29 +122,29 @@ class _Candidates:
         self._middle, self._reach = 0.5 * (low + high), 0.5 * parameters.range_share * (high - low)
         self._basis: Array | None = None
 
-    def draw(self) -> _Shape:
+    def draw(self) -> _Series:
         """Return a random motion."""
         n, k = self._model.nv, np.arange(1, self._p.n_harmonics + 1)[:, None]
         A, B = self._rng.normal(size=(2, len(k), n)) / k
         if self._p.posture:
-            return self._within(_Shape(np.array(self._p.posture), A, B))
+            return self._within(_Series(np.array(self._p.posture), A, B))
         room = np.maximum(self._reach - self._p.swing, 0.0)
-        return self._within(_Shape(self._middle + room * self._rng.uniform(-1.0, 1.0, n), A, B))
+        return self._within(_Series(self._middle + room * self._rng.uniform(-1.0, 1.0, n), A, B))
 
-    def changed(self, shape: _Shape, size: float) -> _Shape:
+    def changed(self, shape: _Series, size: float) -> _Series:
         """Return a motion near another one; the size is relative to its amplitudes."""
         spread = size * max(float(np.abs(shape.A).max()), float(np.abs(shape.B).max())) / len(shape.A)
         A, B = self._rng.normal(scale=spread, size=(2, *shape.A.shape))
         c = shape.c if self._p.posture else shape.c + self._rng.normal(scale=0.2 * size, size=shape.c.shape)
-        return self._within(_Shape(c, shape.A + A, shape.B + B))
+        return self._within(_Series(c, shape.A + A, shape.B + B))
 
-    def _within(self, shape: _Shape) -> _Shape:
+    def _within(self, shape: _Series) -> _Series:
         """The motion with (2), stretched to its limits."""
         k = np.arange(1.0, len(shape.A) + 1)[:, None]
         A = shape.A - k * (k * shape.A).sum(axis=0) / (k**2).sum()
         B = shape.B - k**2 * (k**2 * shape.B).sum(axis=0) / (k**4).sum()
         c = np.clip(shape.c, self._middle - 0.95 * self._reach, self._middle + 0.95 * self._reach)
-        q, v, a = _Shape(0.0 * c, A, B).motion(self._t, self._p.period)
+        q, v, a = _Series(0.0 * c, A, B).motion(self._t, self._p.period)
         room = np.minimum(self._reach - np.abs(c - self._middle), self._p.swing)
         uses = [
             np.abs(q).max(axis=0) / room,
@@ -152,23 +152,23 @@ class _Candidates:
             np.abs(a).max(axis=0) / self._p.acceleration,
         ]
         stretch = 1.0 / np.maximum(np.max(uses, axis=0), 1e-9)
-        return _Shape(c, A * stretch, B * stretch)
+        return _Series(c, A * stretch, B * stretch)
 
-    def shrunk(self, shape: _Shape) -> _Shape | None:
+    def shrunk(self, shape: _Series) -> _Series | None:
         """Return the motion around the same centre, as small as it must be to be allowed; None where it never is."""
         for share in SHRUNK ** np.arange(N_SHRUNK):
-            smaller = _Shape(shape.c, share * shape.A, share * shape.B)
+            smaller = _Series(shape.c, share * shape.A, share * shape.B)
             if self._is_allowed(smaller):
                 return smaller
         return None
 
-    def _is_allowed(self, shape: _Shape) -> bool:
+    def _is_allowed(self, shape: _Series) -> bool:
         q, v, a = shape.motion(self._t, self._p.period)
         tau = self._torque(q, v, a, np.zeros((SAMPLES, 6)))["tau"]
         is_weak = bool((np.abs(tau) <= self._p.torque_share * self._model.tau_max).all())
         return is_weak and all(map(self._is_free, q))
 
-    def condition(self, shape: _Shape) -> float:
+    def condition(self, shape: _Series) -> float:
         """Equation (3)."""
         Y = self._regressor(*shape.motion(self._t, self._p.period))
         if self._basis is None:
@@ -236,7 +236,7 @@ def excite(
     return _sampled(model, parameters, best, lowest)
 
 
-def _sampled(model: RobotModel, p: ExcitationParameters, shape: _Shape, condition: float) -> Excitation:
+def _sampled(model: RobotModel, p: ExcitationParameters, shape: _Series, condition: float) -> Excitation:
     t = p.period * np.arange(SAMPLES * p.periods + 1) / SAMPLES
     q, v, a = shape.motion(t, p.period)
     v[[0, -1]], a[[0, -1]] = 0.0, 0.0  # equation (2), without rounding

@@ -32,7 +32,7 @@ import numpy as np
 from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import recursions as rec
-from arm_control.model.spatial_vectors import Inertia, Motion
+from arm_control.model.spatial_vectors import Inertia, SpatialMotion
 from arm_control.model.tree import Frame, Tree
 
 N_PARAMETERS = 10
@@ -170,7 +170,7 @@ def own_frame(i: int) -> Frame:
     return Frame(i, Pose.identity())
 
 
-def _cross_with_axis(v: Array, w: Array, S: Motion) -> Array:
+def _cross_with_axis(v: Array, w: Array, S: SpatialMotion) -> Array:
     """``V x S``, shape (N, 6)."""
     s_v, s_w = S.v.astype(float), S.w.astype(float)
     return np.hstack([np.cross(w, s_v) + np.cross(v, s_w), np.cross(w, s_w)])

@@ -100,7 +100,7 @@ class BranchSearch:
         self._search, model = search, search.model
         link = model.tree.tip if search.task.frame is None else model.tree.frames[search.task.frame]
         geometry = geometry_of(model.tree, link.body) if len(search.task.rows) == 6 else None
-        self._candidates = None if geometry is None else _Candidates(search)
+        self._candidates = None if geometry is None else _Starts(search)
         if geometry is not None:
             postures = np.random.default_rng(0).uniform(-2.0, 2.0, (3, 6))  # not singular
             targets, homes = ([_pose_numbers(model.pose(q)) for q in qs] for qs in (postures, np.zeros((3, 6))))
@@ -127,7 +127,7 @@ class BranchSearch:
         if self._tool is not self._search.model.tool:
             self._tool = self._search.model.tool
             self._home[:] = _pose_numbers(self._search.model.pose(np.zeros(6), self._search.task.frame))
-            self._candidates = _Candidates(self._search)
+            self._candidates = _Starts(self._search)
         self._target[:] = target
         self._solve()
         q, error, more, repetitions = self._candidates.complete(self._q, target, reference)
@@ -157,7 +157,7 @@ class BranchSearch:
         return Branches(q[chosen], tuple(str(k + 1) for k in range(len(chosen))), error[chosen])
 
 
-class _Candidates:
+class _Starts:
     """Eight starts in the lanes, for one pose."""
 
     def __init__(self, search: Search) -> None:

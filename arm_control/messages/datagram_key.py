@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from arm_control.core.private_files import Refused, read_secret
+from arm_control.core.private_files import UnsafeFile, read_secret
 from arm_control.exceptions import InputError
 
 KEY_SIZE, TAG_SIZE, ORDER_SIZE = 32, 16, 16
@@ -77,7 +77,7 @@ def read_key(path: str) -> DatagramKey:
     """
     try:
         key = read_secret(Path(path), KEY_SIZE)
-    except (Refused, OSError) as error:
+    except (UnsafeFile, OSError) as error:
         raise InputError(f"--key-file {path}: {error}") from error
     if len(key) != KEY_SIZE:
         raise InputError(f"--key-file {path}: it has {len(key)} bytes; a key has {KEY_SIZE}")

@@ -32,7 +32,7 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.maths.scalars import Scalar
 from arm_control.maths.vectors import cross, skew
 from arm_control.model.recursions import REST, axis, numeric
-from arm_control.model.spatial_vectors import Force, Inertia, Motion
+from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion
 from arm_control.model.tree import Tree
 
 
@@ -53,7 +53,7 @@ class _CoriolisInertia:
     D: Array
 
     @classmethod
-    def of(cls, inertia: Inertia, V: Motion) -> _CoriolisInertia:
+    def of(cls, inertia: Inertia, V: SpatialMotion) -> _CoriolisInertia:
         trace = inertia.J[0, 0] + inertia.J[1, 1] + inertia.J[2, 2]
         D = skew(V.w) @ (inertia.J - 0.5 * trace * np.eye(3)) - skew(inertia.h) @ skew(V.v)
         return cls((inertia * V).f, D)
@@ -61,7 +61,7 @@ class _CoriolisInertia:
     def __add__(self, other: _CoriolisInertia) -> _CoriolisInertia:
         return _CoriolisInertia(self.f + other.f, self.D + other.D)
 
-    def __mul__(self, motion: Motion) -> Force:
+    def __mul__(self, motion: SpatialMotion) -> Force:
         return Force(cross(motion.w, self.f), self.D @ motion.w)
 
 
@@ -106,15 +106,15 @@ def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> Torqu
     return TorqueDerivatives(*map(numeric, (tau + tree.armature * a, tau_q, tau_v, M)))
 
 
-def _motions(tree: Tree, S: list[Motion], v: Array, a: Array) -> tuple[list[Motion], ...]:
+def _motions(tree: Tree, S: list[SpatialMotion], v: Array, a: Array) -> tuple[list[SpatialMotion], ...]:
     """``V``, ``A``, and ``Sd``, ``Sdd`` of equation (2), of every body."""
-    V: list[Motion] = []
-    A: list[Motion] = []
-    Sd: list[Motion] = []
-    Sdd: list[Motion] = []
+    V: list[SpatialMotion] = []
+    A: list[SpatialMotion] = []
+    Sd: list[SpatialMotion] = []
+    Sdd: list[SpatialMotion] = []
     for body, S_i in zip(tree.bodies, S, strict=True):
         V_p = REST if body.parent < 0 else V[body.parent]
-        A_p = Motion(-tree.gravity, np.zeros(3)) if body.parent < 0 else A[body.parent]
+        A_p = SpatialMotion(-tree.gravity, np.zeros(3)) if body.parent < 0 else A[body.parent]
         Sd.append(V_p.cross(S_i))
         Sdd.append(A_p.cross(S_i) + V_p.cross(Sd[-1]))
         V.append(V_p + S_i * v[body.coordinate])
@@ -125,13 +125,13 @@ def _motions(tree: Tree, S: list[Motion], v: Array, a: Array) -> tuple[list[Moti
 class _Row:
     """``S_i . 2 B_i`` and ``S_i . I_i``, computed once for all bodies they multiply."""
 
-    def __init__(self, S: Motion, B: _CoriolisInertia, momentum: Force) -> None:
+    def __init__(self, S: SpatialMotion, B: _CoriolisInertia, momentum: Force) -> None:
         self._B, self._momentum = 2.0 * (cross(B.f, S.v) + S.w @ B.D), momentum
 
-    def twice_B(self, motion: Motion) -> Scalar:
+    def twice_B(self, motion: SpatialMotion) -> Scalar:
         return self._B @ motion.w
 
-    def I(self, motion: Motion) -> Scalar:
+    def I(self, motion: SpatialMotion) -> Scalar:
         return motion.dot(self._momentum)
 
 

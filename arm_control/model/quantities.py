@@ -23,7 +23,7 @@ from arm_control.model.derivatives import (
     acceleration_derivatives,
     torque_derivatives,
 )
-from arm_control.model.spatial_vectors import Force, Inertia, Motion
+from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion
 from arm_control.model.tree import Tree
 
 TOOL = 22
@@ -89,12 +89,12 @@ class State:
         return rec.world_poses(self.tree, self.X)
 
     @cached_property
-    def V(self) -> list[Motion]:
+    def V(self) -> list[SpatialMotion]:
         """Velocity of every body, in its own frame."""
         return rec.velocities(self.tree, self.X, self._in["v"])
 
     @cached_property
-    def A_rest(self) -> list[Motion]:
+    def A_rest(self) -> list[SpatialMotion]:
         """Acceleration of every body when no joint accelerates; free fall taken off."""
         return rec.accelerations(self.tree, self.X, self.V, self._in["v"], np.zeros(self.tree.n))
 

@@ -32,18 +32,18 @@ from arm_control.maths.linalg import congruent
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.scalars import Scalar
 from arm_control.maths.vectors import cross
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, motion_matrix
+from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion, motion_matrix
 from arm_control.model.tree import Body, Frame, Tree
 
-REST = Motion(np.zeros(3), np.zeros(3))
+REST = SpatialMotion(np.zeros(3), np.zeros(3))
 """The motion of the world."""
 ZAXIS = np.array([0.0, 0.0, 1.0])
 
 
-def axis(body: Body) -> Motion:
+def axis(body: Body) -> SpatialMotion:
     """``S_i`` per speed of the coordinate that moves the joint: a unit motion along z, times ``ratio``."""
     z = ZAXIS * body.ratio
-    return Motion(z, np.zeros(3)) if body.is_prismatic else Motion(np.zeros(3), z)
+    return SpatialMotion(z, np.zeros(3)) if body.is_prismatic else SpatialMotion(np.zeros(3), z)
 
 
 def along_axis(body: Body, force: Force) -> Scalar:
@@ -81,26 +81,28 @@ def relative_pose(tree: Tree, X: list[Pose], a: Frame, b: Frame) -> Pose:
     return X_CA.inverse() @ X_CB
 
 
-def velocities(tree: Tree, X: list[Pose], v: Array) -> list[Motion]:
+def velocities(tree: Tree, X: list[Pose], v: Array) -> list[SpatialMotion]:
     """``V_i``, equation (1)."""
-    V: list[Motion] = []
+    V: list[SpatialMotion] = []
     for body, X_i in zip(tree.bodies, X, strict=True):
         V_p = REST if body.parent < 0 else V[body.parent]
         V.append(V_p.in_child(X_i) + axis(body) * v[body.coordinate])
     return V
 
 
-def accelerations(tree: Tree, X: list[Pose], V: list[Motion], v: Array, a: Array) -> list[Motion]:
+def accelerations(tree: Tree, X: list[Pose], V: list[SpatialMotion], v: Array, a: Array) -> list[SpatialMotion]:
     """``A_i``, equation (2): spatial accelerations less that of free fall."""
-    A: list[Motion] = []
+    A: list[SpatialMotion] = []
     for body, X_i, V_i in zip(tree.bodies, X, V, strict=True):
-        A_p = Motion(-tree.gravity, np.zeros(3)) if body.parent < 0 else A[body.parent]
+        A_p = SpatialMotion(-tree.gravity, np.zeros(3)) if body.parent < 0 else A[body.parent]
         S, i = axis(body), body.coordinate
         A.append(A_p.in_child(X_i) + S * a[i] + V_i.cross(S * v[i]))
     return A
 
 
-def inverse_dynamics(tree: Tree, X: list[Pose], V: list[Motion], A: list[Motion], F_E: Force | None = None) -> Array:
+def inverse_dynamics(
+    tree: Tree, X: list[Pose], V: list[SpatialMotion], A: list[SpatialMotion], F_E: Force | None = None
+) -> Array:
     """Joint torque for accelerations of the bodies, equations (3) and (4), shape (n,).
 
     ``F_E`` is the force that the end effector exerts on its surroundings, in E's frame at its origin.
@@ -149,7 +151,7 @@ def gravity_torque(tree: Tree, Ic: list[Inertia], X_W: list[Pose]) -> Array:
     """``g``: joint torque against gravity, ``S_i . Ic_i (-g)``, shape (n,)."""
     torque = np.array([0.0] * tree.n, dtype=object)
     for body, Ic_i, X_i in zip(tree.bodies, Ic, X_W, strict=True):
-        support = Ic_i * Motion(X_i.R.T @ -tree.gravity, np.zeros(3))
+        support = Ic_i * SpatialMotion(X_i.R.T @ -tree.gravity, np.zeros(3))
         torque[body.coordinate] += along_axis(body, support)
     return numeric(torque)
 
@@ -174,24 +176,26 @@ def jacobian(tree: Tree, X_W: list[Pose], body: int, p: Array) -> Array:
     return numeric(J)
 
 
-def frame_velocity(frame: Frame, X_W: list[Pose], V: list[Motion]) -> Motion:
+def frame_velocity(frame: Frame, X_W: list[Pose], V: list[SpatialMotion]) -> SpatialMotion:
     """Twist of a link at its origin, world axes."""
     if frame.body < 0:
         return REST
     R, V_F = frame_pose(frame, X_W).R, V[frame.body].in_child(frame.X_BF)
-    return Motion(R @ V_F.v, R @ V_F.w)
+    return SpatialMotion(R @ V_F.v, R @ V_F.w)
 
 
-def frame_acceleration(tree: Tree, frame: Frame, X_W: list[Pose], V: list[Motion], A: list[Motion]) -> Motion:
+def frame_acceleration(
+    tree: Tree, frame: Frame, X_W: list[Pose], V: list[SpatialMotion], A: list[SpatialMotion]
+) -> SpatialMotion:
     """Derivative of :func:`frame_velocity`: ``J a + Jdot v``."""
     if frame.body < 0:
         return REST
     R = frame_pose(frame, X_W).R
     V_F, A_F = V[frame.body].in_child(frame.X_BF), A[frame.body].in_child(frame.X_BF)
-    return Motion(R @ (A_F.v + cross(V_F.w, V_F.v)) + tree.gravity, R @ A_F.w)
+    return SpatialMotion(R @ (A_F.v + cross(V_F.w, V_F.v)) + tree.gravity, R @ A_F.w)
 
 
-def forward_dynamics(tree: Tree, X: list[Pose], V: list[Motion], v: Array, tau: Array) -> Array:
+def forward_dynamics(tree: Tree, X: list[Pose], V: list[SpatialMotion], v: Array, tau: Array) -> Array:
     """Joint acceleration from torque by the articulated-body algorithm, shape (n,).
 
     IA_i, pA_i: inertia and bias force of body i together with the bodies it carries, whose joints are free.
@@ -227,7 +231,7 @@ def forward_dynamics(tree: Tree, X: list[Pose], V: list[Motion], v: Array, tau: 
     return numeric(a)
 
 
-def kinetic_energy(tree: Tree, V: list[Motion], v: Array) -> Scalar:
+def kinetic_energy(tree: Tree, V: list[SpatialMotion], v: Array) -> Scalar:
     """Kinetic energy, armature included [J]."""
     moving = sum(V_i.dot(body.inertia * V_i) for body, V_i in zip(tree.bodies, V, strict=True))
     return 0.5 * (moving + sum(tree.armature * v * v))

@@ -30,21 +30,21 @@ from arm_control.maths.vectors import cross, skew
 
 
 @dataclass(frozen=True)
-class Motion:
+class SpatialMotion:
     """A velocity or an acceleration: ``v`` linear, ``w`` angular, each of shape (3,)."""
 
     v: Array
     w: Array
 
-    def __add__(self, other: Motion) -> Motion:
-        return Motion(self.v + other.v, self.w + other.w)
+    def __add__(self, other: SpatialMotion) -> SpatialMotion:
+        return SpatialMotion(self.v + other.v, self.w + other.w)
 
-    def __mul__(self, scale: Scalar) -> Motion:
-        return Motion(self.v * scale, self.w * scale)
+    def __mul__(self, scale: Scalar) -> SpatialMotion:
+        return SpatialMotion(self.v * scale, self.w * scale)
 
-    def cross(self, other: Motion) -> Motion:
+    def cross(self, other: SpatialMotion) -> SpatialMotion:
         """``V x U``, equation (2)."""
-        return Motion(cross(self.w, other.v) + cross(self.v, other.w), cross(self.w, other.w))
+        return SpatialMotion(cross(self.w, other.v) + cross(self.v, other.w), cross(self.w, other.w))
 
     def cross_force(self, force: Force) -> Force:
         """``V x* F``, equation (2)."""
@@ -54,14 +54,14 @@ class Motion:
         """Power of a force on this motion [W]."""
         return self.v @ force.f + self.w @ force.n
 
-    def in_parent(self, X_AB: Pose) -> Motion:
+    def in_parent(self, X_AB: Pose) -> SpatialMotion:
         """``V_A`` of this ``V_B``, equation (1)."""
         w = X_AB.R @ self.w
-        return Motion(X_AB.R @ self.v - cross(w, X_AB.p), w)
+        return SpatialMotion(X_AB.R @ self.v - cross(w, X_AB.p), w)
 
-    def in_child(self, X_AB: Pose) -> Motion:
+    def in_child(self, X_AB: Pose) -> SpatialMotion:
         """``V_B`` of this ``V_A``: the inverse of :meth:`in_parent`."""
-        return Motion(X_AB.R.T @ (self.v + cross(self.w, X_AB.p)), X_AB.R.T @ self.w)
+        return SpatialMotion(X_AB.R.T @ (self.v + cross(self.w, X_AB.p)), X_AB.R.T @ self.w)
 
     def vector(self) -> Array:
         """Linear then angular, shape (6,)."""
@@ -107,7 +107,7 @@ class Inertia:
     def __add__(self, other: Inertia) -> Inertia:
         return Inertia(self.m + other.m, self.h + other.h, self.J + other.J)
 
-    def __mul__(self, motion: Motion) -> Force:
+    def __mul__(self, motion: SpatialMotion) -> Force:
         """``I V``, equation (3): the momentum of a velocity, the force of an acceleration."""
         v, w = motion.v, motion.w
         return Force(self.m * v + cross(w, self.h), self.J @ w + cross(self.h, v))
@@ -128,5 +128,5 @@ class Inertia:
 
 
 def motion_matrix(X_AB: Pose) -> Array:
-    """The matrix of :meth:`Motion.in_parent`, shape (6, 6)."""
+    """The matrix of :meth:`SpatialMotion.in_parent`, shape (6, 6)."""
     return np.block([[X_AB.R, skew(X_AB.p) @ X_AB.R], [np.zeros((3, 3)), X_AB.R]])

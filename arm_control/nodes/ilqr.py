@@ -24,7 +24,7 @@ from arm_control.nodes.support.diagnostics import WARN, Durations
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks, Telemetry
-from arm_control.planning.reach import Plan
+from arm_control.planning.reach import ReachPlan
 from arm_control.planning.worker import Answer, PlannerProcess, Request, reach_planner
 
 POSES = 11
@@ -40,7 +40,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         self._planner: PlannerProcess[Request, Answer] | None = None
         self._goals: PoseGoals | None = None
         self._last_answer = 0
-        self._published: Plan | None = None
+        self._published: ReachPlan | None = None
         self._published_ns = 0
         self._planning = Durations()
         self._failed = 0

@@ -89,7 +89,7 @@ class PlanTorque(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ReachPlan:
     """A motion over N steps, and the gains that keep the arm on it.
 
     Attributes
@@ -233,7 +233,7 @@ class ReachPlanner:
             IlqrParameters(max_iterations=parameters.max_iterations),
         )
 
-    def plan(self, stamp_ns: int, x0: npt.ArrayLike, X_WT: Pose, warm: Plan | None = None) -> Plan:
+    def plan(self, stamp_ns: int, x0: npt.ArrayLike, X_WT: Pose, warm: ReachPlan | None = None) -> ReachPlan:
         """Plan a reach.
 
         Parameters
@@ -244,7 +244,7 @@ class ReachPlanner:
             Positions and velocities of the first state.
         X_WT : Pose
             Pose to reach, in the world.
-        warm : Plan, optional
+        warm : ReachPlan, optional
             An earlier plan, the rest of which the solver starts from.
 
         Raises
@@ -266,7 +266,7 @@ class ReachPlanner:
             raise InputError(f"no plan was found: {result.reason}")
         return self._plan(stamp_ns, result, distance > self.parameters.far)
 
-    def _solved(self, stamp_ns: int, x0: Array, warm: Plan | None) -> IlqrResult:
+    def _solved(self, stamp_ns: int, x0: Array, warm: ReachPlan | None) -> IlqrResult:
         if self._lqr is not None:
             return self._linear(self._lqr, x0)
         if warm is not None:
@@ -297,11 +297,11 @@ class ReachPlanner:
         K = np.hstack([-KP * M, -KV * M])
         return np.tile(self.model.gravity(x0[:n]), (N, 1)), (np.tile(xs, (N + 1, 1)), np.tile(K, (N, 1, 1)))
 
-    def _plan(self, stamp_ns: int, result: IlqrResult, is_partial: bool) -> Plan:
+    def _plan(self, stamp_ns: int, result: IlqrResult, is_partial: bool) -> ReachPlan:
         is_continuous = np.isinf(self.model.q_max)
         solved = result.xs, result.us, result.K
         outcome = result.cost, result.iterations, result.reason
-        return Plan(stamp_ns, self.parameters.step, *solved, self.limit, is_continuous, *outcome, is_partial)
+        return ReachPlan(stamp_ns, self.parameters.step, *solved, self.limit, is_continuous, *outcome, is_partial)
 
     def _costs_of(self, q0: Array, X_WT: Pose) -> Costs:
         """Equation (1)."""
@@ -326,7 +326,7 @@ class ReachPlanner:
         return Costs(*terms)
 
 
-def _shifted(plan: Plan, shift: int) -> tuple[Array, tuple[Array, Array]]:
+def _shifted(plan: ReachPlan, shift: int) -> tuple[Array, tuple[Array, Array]]:
     """The rest of a plan after some steps: controls, and states and gains; the last ones are repeated."""
 
     def later(rows: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from arm_control.core.parameters import parameter
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.planning.reach import Plan, PlanTorque, ReachParameters, hold
+from arm_control.planning.reach import PlanTorque, ReachParameters, ReachPlan, hold
 from arm_control.planning.worker import Answer, PlannerClient, Request
 
 RETRY = 0.1
@@ -52,7 +52,7 @@ class PlanFollower:
 
     Attributes
     ----------
-    plan : Plan or None
+    plan : ReachPlan or None
         The present plan; None: the arm holds its position.
     last_answer : Answer or None
         The last answer.
@@ -72,7 +72,7 @@ class PlanFollower:
 
     def hold(self, q: Array) -> None:
         """Drop every plan, also the requested one, and hold the arm at q, shape (nv,) [rad or m]."""
-        self.plan: Plan | None = None
+        self.plan: ReachPlan | None = None
         self.failure = ""
         self._q_hold = q.copy()
         self._first_valid = self._number + 1

@@ -65,7 +65,7 @@ class ControlBounds(NamedTuple):
     held: Array
 
 
-class Step(NamedTuple):
+class KnotStep(NamedTuple):
     """Result at a knot.
 
     Attributes
@@ -169,7 +169,7 @@ def expand_semi_implicit(cost: Cost, G_x: Array, G_u: Array, dt: Scalar, V_x: Ar
 
 def step(
     Q: Expansion, lambda_: Scalar, bounds: ControlBounds | None = None, regularized: Expansion | None = None
-) -> Step:
+) -> KnotStep:
     """Equations (3) and (4) at one knot.
 
     On floats the box problem of (3) is solved to the end; over other scalars PASSES sets of held controls are tried.
@@ -197,7 +197,7 @@ def step(
     else:
         R = Q.Q_ux + 0.5 * (Q.Q_uu @ K)
         V_xx = Q.Q_xx + symmetric_product(R, K, K, R)  # (c)
-    return Step(k, K, V_x, V_xx, k @ Q.Q_u, 0.5 * (k @ Q_k), held, status)
+    return KnotStep(k, K, V_x, V_xx, k @ Q.Q_u, 0.5 * (k @ Q_k), held, status)
 
 
 def _controls(Q_uu: Array, Q_u: Array, bounds: ControlBounds | None) -> tuple[Array, Cholesky, Array, Scalar]:

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.planning.reach import Plan, ReachParameters, ReachPlanner
+from arm_control.planning.reach import ReachParameters, ReachPlan, ReachPlanner
 
 RequestT = TypeVar("RequestT")
 AnswerT = TypeVar("AnswerT")
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
     """A plan, or the message of a failure; and the time of the solve [s]."""
 
     number: int
-    plan: Plan | None
+    plan: ReachPlan | None
     failure: str
     seconds: float
 
@@ -75,7 +75,7 @@ class InlinePlanner:
 
     def __init__(self, planner: ReachPlanner) -> None:
         self._planner = planner
-        self._last: Plan | None = None
+        self._last: ReachPlan | None = None
         self._answer: Answer | None = None
 
     def request(self, request: Request) -> None:

@@ -130,7 +130,7 @@ def timing(bag: Bag, series: JointSeries) -> Timing:
 
 
 @dataclass(frozen=True)
-class Task:
+class HandMotion:
     """Motion of the end effector.
 
     Attributes
@@ -159,7 +159,7 @@ class Task:
     goal_times: Array
 
 
-def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
+def task(bag: Bag, series: JointSeries, model: RobotModel) -> HandMotion:
     """Compute the motion of the end effector, its goals and its distance to obstacles.
 
     Parameters
@@ -187,7 +187,7 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
         error = np.full_like(error, np.nan)
         p_des = np.full_like(p_des, np.nan)
     position_error, orientation_error = linear_angular_norms(error)
-    return Task(
+    return HandMotion(
         series.t[samples],
         np.array([X.p for X in poses]),
         p_des,

@@ -31,7 +31,7 @@ Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Dynamics:
+class RequiredTorque:
     """Torque of a motion.
 
     Attributes
@@ -53,7 +53,7 @@ class Dynamics:
     a: Array
 
 
-def inverse_dynamics(series: JointSeries, model: RobotModel) -> Dynamics:
+def inverse_dynamics(series: JointSeries, model: RobotModel) -> RequiredTorque:
     """Compute (1) to (3) for every recorded state.
 
     Parameters
@@ -79,7 +79,7 @@ def inverse_dynamics(series: JointSeries, model: RobotModel) -> Dynamics:
     tau = np.array([model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
     tau += model.coulomb * np.sign(v) + model.viscous * v
     gravity = np.array([model.gravity(row) for row in q])
-    return Dynamics(t, tau, gravity, series.of(model, "effort"), a)
+    return RequiredTorque(t, tau, gravity, series.of(model, "effort"), a)
 
 
 def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
@@ -124,12 +124,12 @@ def _lines(t: Array, x: Array, low: Indices, high: Indices, at: Array) -> tuple[
     return (s_x - slope * s_t) / count + slope * at, slope
 
 
-def summary(dynamics: Dynamics, model: RobotModel) -> list[tuple[str, ...]]:
+def summary(dynamics: RequiredTorque, model: RobotModel) -> list[tuple[str, ...]]:
     """Return a table, its head first, with a row per joint: sizes of effort and torque, and their correlation.
 
     Parameters
     ----------
-    dynamics : Dynamics
+    dynamics : RequiredTorque
         Torque and effort.
     model : RobotModel
         Names of the joints.

@@ -17,7 +17,7 @@ from arm_control.motion.joint_trajectory import JointTrajectory, powers
 from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import goals_of_pose
-from arm_control.planning.rrt.plans import Outcome, Plan, no_path
+from arm_control.planning.rrt.plans import Plan, SearchOutcome, no_path
 from arm_control.planning.rrt.shortcuts import shorten
 from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
@@ -77,7 +77,7 @@ class Smooth:
 
 
 @dataclass(frozen=True)
-class TaskMotion:
+class TaskRun:
     """A motion along a task path.
 
     Attributes
@@ -176,7 +176,7 @@ class ScenePlanner:
 
     def _plan_task(self, planner: TaskPlanner, seed: int) -> PlanRun:
         plan = planner.plan(seed)
-        path = None if plan.trajectory is None else TaskMotion(plan.trajectory, plan.times, plan.s)
+        path = None if plan.trajectory is None else TaskRun(plan.trajectory, plan.times, plan.s)
         effort = plan.effort
         words = plan.outcome.value, plan.reason
         return PlanRun(seed, *words, effort.seconds, effort.rounds, effort.vertices, path, None, plan.tree)
@@ -203,7 +203,7 @@ class ScenePlanner:
         rows = None if scene.has_orientation else " ".join(ROWS[row] for row in served if row < 3)
         goals = goals_of_pose(InverseKinematics(scene.model, rows), scene.start, scene.pose, planner.parameters.seed)
         if goals.reason:
-            return no_path(Outcome.UNREACHABLE, goals.reason, scene.model.nq)
+            return no_path(SearchOutcome.UNREACHABLE, goals.reason, scene.model.nq)
         return planner.plan(scene.start, goals.qs)
 
     def _in_time(self, plan: Plan, travel: Travel, seed: int) -> TimedPath:

@@ -38,7 +38,7 @@ ROD = 0.025
 """Radius of the rod of a link without shapes [m]; the ball at its joint has 1.4 times the radius."""
 
 
-class Part(NamedTuple):
+class MeshPart(NamedTuple):
     """Triangles of a link in one colour.
 
     Attributes
@@ -56,7 +56,7 @@ class Part(NamedTuple):
     rgba: tuple[float, ...]
 
 
-def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[Part], list[str]]:
+def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[MeshPart], list[str]]:
     """Return the triangles of an arm.
 
     Parameters
@@ -68,7 +68,7 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[Part]
 
     Returns
     -------
-    parts : list of Part
+    parts : list of MeshPart
         One for each link and colour.
     notes : list of str
         A sentence for each mesh that is not drawn, and a warning when the page will be slow.
@@ -79,7 +79,7 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[Part]
     for link in robot.links:
         for visual in link.visuals or ():
             try:
-                parts.append(Part(link.name, _visual_mesh(visual, roots), _colour(visual, colours)))
+                parts.append(MeshPart(link.name, _visual_mesh(visual, roots), _colour(visual, colours)))
             except UrdfError as error:
                 notes.append(str(error))
     links_with_parts = {part.link for part in parts}
@@ -189,20 +189,20 @@ def _colour(visual: Any, colours: dict[str, Any]) -> tuple[float, ...]:
     return METAL if colour is None else tuple(float(min(max(x, 0.0), 1.0)) for x in colour.rgba)
 
 
-def _replacement_parts(model: RobotModel, links: set[str]) -> list[Part]:
+def _replacement_parts(model: RobotModel, links: set[str]) -> list[MeshPart]:
     """Return capsules, or rods, for links without visual shapes."""
     capsules, _ = link_capsules(model.urdf)
-    parts = [Part(c.link, _capsule_between(c.a, c.b, c.radius), METAL) for c in capsules if c.link in links]
+    parts = [MeshPart(c.link, _capsule_between(c.a, c.b, c.radius), METAL) for c in capsules if c.link in links]
     without_capsules = links - {part.link for part in parts}
     return parts + [part for link in model.frames if link in without_capsules for part in _rods(model, link)]
 
 
-def _rods(model: RobotModel, link: str) -> list[Part]:
+def _rods(model: RobotModel, link: str) -> list[MeshPart]:
     children = model.urdf.robot.child_map.get(link, [])
     origins = [model.urdf.robot.joint_map[joint].origin for joint, _ in children]
     ends = [np.zeros(3) if origin is None else np.array(origin.xyz or [0, 0, 0], dtype=float) for origin in origins]
-    rods = [Part(link, _capsule_between(np.zeros(3), end, ROD), METAL) for end in ends if np.linalg.norm(end) > ROD]
-    balls = [Part(link, mesh_of(Sphere(1.4 * ROD)), JOINT)] if link != model.base else []
+    rods = [MeshPart(link, _capsule_between(np.zeros(3), end, ROD), METAL) for end in ends if np.linalg.norm(end) > ROD]
+    balls = [MeshPart(link, mesh_of(Sphere(1.4 * ROD)), JOINT)] if link != model.base else []
     return rods + balls
 
 
@@ -213,9 +213,9 @@ def _capsule_between(a: Array, b: Array, radius: float) -> Mesh:
     return mesh_of(Capsule(radius, length) if length else Sphere(radius)).moved(X.R, X.p)
 
 
-def _merged(parts: Sequence[Part]) -> list[Part]:
+def _merged(parts: Sequence[MeshPart]) -> list[MeshPart]:
     """Merge the parts of each link and colour: fewer objects to move."""
     by_key: dict[tuple[str, tuple[float, ...]], list[Mesh]] = {}
     for part in parts:
         by_key.setdefault((part.link, part.rgba), []).append(part.mesh)
-    return [Part(link, joined(meshes), rgba) for (link, rgba), meshes in by_key.items()]
+    return [MeshPart(link, joined(meshes), rgba) for (link, rgba), meshes in by_key.items()]

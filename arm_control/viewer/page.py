@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arm_control.model import RobotModel
-from arm_control.viewer.arm_shapes import Part
+from arm_control.viewer.arm_shapes import MeshPart
 from arm_control.viewer.guard import Guard
 from arm_control.viewer.page_commands import PageCommandQueue
 from arm_control.viewer.panel import Panel
@@ -66,14 +66,14 @@ class Page:
         """Whether a browser shows the page."""
         return bool(self.server.get_clients())
 
-    def set_arm(self, model: RobotModel, parts: list[Part]) -> None:
+    def set_arm(self, model: RobotModel, parts: list[MeshPart]) -> None:
         """Show another arm.
 
         Parameters
         ----------
         model : RobotModel
             The arm.
-        parts : list of Part
+        parts : list of MeshPart
             Triangles of its links.
         """
         self.scene.set_arm(model, parts)

@@ -14,7 +14,7 @@ import numpy as np
 
 from arm_control.model import RobotModel
 from arm_control.planning.plan_record import PlanRecord
-from arm_control.viewer.arm_shapes import Part
+from arm_control.viewer.arm_shapes import MeshPart
 from arm_control.viewer.solids import mesh_of
 from arm_control.viewer.space import move
 
@@ -50,7 +50,7 @@ class PlanView:
         self._add_tab, self._allow = add_tab, allow
         self._record: PlanRecord | None = None
         self._model: RobotModel | None = None
-        self._parts: Sequence[Part] = ()
+        self._parts: Sequence[MeshPart] = ()
         self._root: Any = None
         self._time: Any = None
         self._links: dict[str, Any] = {}
@@ -58,14 +58,14 @@ class PlanView:
         self._tree: list[Any] = []
         self._since, self._shown = 0.0, -1.0
 
-    def set_arm(self, model: RobotModel, parts: Sequence[Part]) -> None:
+    def set_arm(self, model: RobotModel, parts: Sequence[MeshPart]) -> None:
         """Take the arm of the next plans; the present plan goes.
 
         Parameters
         ----------
         model : RobotModel
             The arm.
-        parts : sequence of Part
+        parts : sequence of MeshPart
             Triangles of its links.
         """
         self.show(None)

@@ -16,7 +16,7 @@ import numpy as np
 
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.model import RobotModel
-from arm_control.viewer.arm_shapes import Part
+from arm_control.viewer.arm_shapes import MeshPart
 from arm_control.viewer.drawings import Drawing, ShownObstacle
 from arm_control.viewer.page_commands import PageCommandQueue
 from arm_control.viewer.solids import joined, mesh_of
@@ -86,14 +86,14 @@ class Scene:
 
     # -- the arm -----------------------------------------------------------------------------------
 
-    def set_arm(self, model: RobotModel, parts: list[Part]) -> None:
+    def set_arm(self, model: RobotModel, parts: list[MeshPart]) -> None:
         """Show another arm.
 
         Parameters
         ----------
         model : RobotModel
             The arm.
-        parts : list of Part
+        parts : list of MeshPart
             Triangles of its links.
         """
         for handle in self._links.values():
@@ -272,7 +272,7 @@ class Scene:
         return self._draw.add_mesh_simple(name, points, faces, color=colour, opacity=opacity, side="double", **place)
 
 
-def camera_of(model: RobotModel, parts: list[Part]) -> tuple[Array, Array]:
+def camera_of(model: RobotModel, parts: list[MeshPart]) -> tuple[Array, Array]:
     """Return a position of the camera and its look-at point, shape (3,) each [m].
 
     The camera sees the arm in its first pose, and raised: it is as far from the middle of the box around these points
@@ -282,7 +282,7 @@ def camera_of(model: RobotModel, parts: list[Part]) -> tuple[Array, Array]:
     ----------
     model : RobotModel
         The arm.
-    parts : list of Part
+    parts : list of MeshPart
         Triangles of its links.
     """
     q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)

@@ -8,7 +8,7 @@ import pytest
 from arm_control.maths.linalg import congruent, mirrored
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.maths.vectors import cross, skew
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, motion_matrix
+from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion, motion_matrix
 
 SEEDS = range(5)
 
@@ -17,8 +17,8 @@ def close(a: object, b: object) -> None:
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-14)
 
 
-def motion(rng: np.random.Generator) -> Motion:
-    return Motion(*rng.uniform(-1, 1, (2, 3)))
+def motion(rng: np.random.Generator) -> SpatialMotion:
+    return SpatialMotion(*rng.uniform(-1, 1, (2, 3)))
 
 
 def force(rng: np.random.Generator) -> Force:

@@ -12,7 +12,7 @@ from arm_control import Pose, RobotModel, urdf_path
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import rotation_from_vector, rotation_vector
 from arm_control.planning.arm_dynamics import ArmDynamics
-from arm_control.planning.reach import KP, KV, Plan, ReachParameters, ReachPlanner, hold
+from arm_control.planning.reach import KP, KV, ReachParameters, ReachPlan, ReachPlanner, hold
 
 START = np.concatenate([UR5_HOME, np.zeros(6)])
 
@@ -27,7 +27,7 @@ def goal(model: RobotModel, *way: float) -> Pose:
     return Pose(rotation_from_vector([0.3, -0.2, 0.4]) @ X.R, X.p + way)
 
 
-def left(model: RobotModel, plan: Plan, X_WT: Pose) -> tuple[float, float]:
+def left(model: RobotModel, plan: ReachPlan, X_WT: Pose) -> tuple[float, float]:
     """Distance and angle at the end of a plan."""
     X = model.pose(plan.xs[-1, : model.nv])
     return float(np.linalg.norm(X_WT.p - X.p)), float(np.linalg.norm(rotation_vector(X_WT.R @ X.R.T)))
@@ -176,7 +176,7 @@ def test_out_of_reach_it_stretches_towards_the_target_and_stays_there(planner: R
     assert np.abs(plans[-1].xs[:, 6:]).max() < 0.1
 
 
-def receding(planner: ReachPlanner, x: np.ndarray, X_WT: Pose, n: int) -> list[Plan]:
+def receding(planner: ReachPlanner, x: np.ndarray, X_WT: Pose, n: int) -> list[ReachPlan]:
     """Plans that begin 0.4 s after each other, each in the state that the one before wanted by then."""
     plans = [planner.plan(0, x, X_WT)]
     for k in range(1, n):

@@ -33,7 +33,7 @@ from arm_control.compiler.compiled_procedure import BoundProcedure, RecordCall, 
 from arm_control.compiler.kernels import Kernel, LoopKernel, own_work
 from arm_control.compiler.procedure import Floats, Rows, RunsColumns, RunsKernel, procedure
 from arm_control.control.avoidance.pair_procedures import find_pairs, whole_blocks
-from arm_control.control.avoidance.pair_records import Search
+from arm_control.control.avoidance.pair_records import CloseSearch
 from arm_control.control.avoidance.pair_search import NORMAL, POINT, RHO, PairSearch
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
@@ -80,7 +80,7 @@ class Tick(NamedTuple):
         q, v, h and M of the arm's terms; torque of the task.
     outputs : ndarray, shape (3 n + 2,)
         Torque of avoidance, torque in the place of the task's, torque of all, share of the task, distance.
-    search : Search
+    search : CloseSearch
     factor, shorten, takeover : RunsKernel
         Laws of one case, and their inputs and outputs:
     M, sum, tau, M_takeover, v_takeover, h_takeover, escape, tau_takeover : ndarray
@@ -100,7 +100,7 @@ class Tick(NamedTuple):
 
     inputs: Floats
     outputs: Floats
-    search: Search
+    search: CloseSearch
     factor: RunsKernel
     M: Floats
     repulsion: RunsColumns

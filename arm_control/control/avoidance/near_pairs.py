@@ -24,12 +24,12 @@ import numpy as np
 
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.control.avoidance.pair_procedures import find_pairs
-from arm_control.control.avoidance.pair_records import Search
+from arm_control.control.avoidance.pair_records import CloseSearch
 from arm_control.control.avoidance.pair_search import (
     NORMAL,
     POINT,
     RHO,
-    ArmShape,
+    PaddedCapsules,
     PairSearch,
     SearchLaws,
     arm_shape,
@@ -123,7 +123,7 @@ class Proximity:
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in pairs.tolist()]
         self.link_pairs = tuple(dict.fromkeys(links))
         self._search = self.new_search()
-        self._bound: Search | None = None
+        self._bound: CloseSearch | None = None
         self._find: Callable[[], float]
 
     def new_search(self) -> PairSearch:
@@ -190,7 +190,7 @@ class Proximity:
 
 
 @cache
-def _finder() -> Binds[Search]:
+def _finder() -> Binds[CloseSearch]:
     """The search, compiled."""
     return compile_procedure(find_pairs)
 
@@ -228,7 +228,7 @@ def _pairs_of_capsules(links: Sequence[str], link_pairs: Collection[tuple[str, s
     return np.array(pairs, dtype=int).reshape(-1, 2)
 
 
-def _not_close_by_design(model: RobotModel, laws: SearchLaws, shape: ArmShape, pairs: Array) -> Array:
+def _not_close_by_design(model: RobotModel, laws: SearchLaws, shape: PaddedCapsules, pairs: Array) -> Array:
     """Pairs of capsules that are not close by design, shape (n,)."""
     search = PairSearch(laws, shape, pairs)
     links, arm = search.record.links, search.record.arm

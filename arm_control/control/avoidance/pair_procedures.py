@@ -16,7 +16,7 @@ obstacles alone: a sum over them is the same to the last bit, however many candi
 from __future__ import annotations
 
 from arm_control.compiler.procedure import Rows, procedure
-from arm_control.control.avoidance.pair_records import N_DISTANCE, N_SHAPE, N_TWIST, TWIST_AT, PairColumns, Search
+from arm_control.control.avoidance.pair_records import N_DISTANCE, N_SHAPE, N_TWIST, TWIST_AT, CloseSearch, PairColumns
 
 BLOCK = 8
 """Columns are computed in multiples of this."""
@@ -33,7 +33,7 @@ def whole_blocks(n: int) -> int:
 
 
 @procedure
-def find_pairs(s: Search) -> float:
+def find_pairs(s: CloseSearch) -> float:
     """Find the near pairs in the arm's state; return their number."""
     s.near.size[0] = 0
     s.arm.place()
@@ -44,7 +44,7 @@ def find_pairs(s: Search) -> float:
 
 
 @procedure
-def find_near_obstacles(s: Search) -> None:
+def find_near_obstacles(s: CloseSearch) -> None:
     """Collect candidates, and measure them type by type."""
     n = s.obstacles.size[0]
     m = s.arm.n_moving
@@ -75,7 +75,7 @@ def find_near_obstacles(s: Search) -> None:
 
 
 @procedure
-def measure_candidates(s: Search, kind: int, n: int) -> None:
+def measure_candidates(s: CloseSearch, kind: int, n: int) -> None:
     """Measure n candidates, all of one type, and keep those that are near and count."""
     if n == 0:
         return
@@ -107,7 +107,7 @@ def measure_candidates(s: Search, kind: int, n: int) -> None:
 
 
 @procedure
-def write_columns(s: Search, n: int) -> None:
+def write_columns(s: CloseSearch, n: int) -> None:
     """Write the numbers of n candidates to their columns."""
     for j in range(n):
         capsule = s.candidates.capsule[j]
@@ -120,7 +120,7 @@ def write_columns(s: Search, n: int) -> None:
 
 
 @procedure
-def search_nearest(s: Search, kind: int, n: int) -> None:
+def search_nearest(s: CloseSearch, kind: int, n: int) -> None:
     """Search the nearest point of those of n candidates that may be near, where it is between the ends."""
     n_searched = 0
     for j in range(n):
@@ -151,7 +151,7 @@ def copy_pair(columns: PairColumns, j: int, others: PairColumns, k: int) -> None
 
 
 @procedure
-def is_best(s: Search, j: int, begin: int, n: int) -> bool:
+def is_best(s: CloseSearch, j: int, begin: int, n: int) -> bool:
     """Whether no other capsule of the link is nearer to the obstacle, whose candidates begin there."""
     capsule = s.candidates.capsule[j]
     key = s.candidates.pairs.distance[0, j] + s.arm.bias[capsule]
@@ -165,7 +165,7 @@ def is_best(s: Search, j: int, begin: int, n: int) -> bool:
 
 
 @procedure
-def find_near_links(s: Search) -> None:
+def find_near_links(s: CloseSearch) -> None:
     """Measure all pairs of links, and keep those that are near and count."""
     n = measure_links(s)
     if n == 0:
@@ -189,7 +189,7 @@ def find_near_links(s: Search) -> None:
 
 
 @procedure
-def measure_links(s: Search) -> int:
+def measure_links(s: CloseSearch) -> int:
     """Measure the pairs of which one capsule is near the ball around the other one, and return their number."""
     if s.links.n == 0:
         return 0
@@ -213,7 +213,7 @@ def measure_links(s: Search) -> int:
 
 
 @procedure
-def add_near(s: Search, distance: Rows, j: int, capsule: int, other: int, sign: int, place: int) -> None:
+def add_near(s: CloseSearch, distance: Rows, j: int, capsule: int, other: int, sign: int, place: int) -> None:
     """Write column j of the distances to the near pairs, with a row of the signs."""
     n = s.near.size[0]
     s.near.size[0] = n + 1

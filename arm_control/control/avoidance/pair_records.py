@@ -14,7 +14,7 @@ N_DISTANCE, N_TWIST, N_SHAPE, TWIST_AT = 7, 6, 15, 16
 """Numbers of a distance (rho, n, p), of a twist, of an obstacle's pose and sizes; place of the twist behind them."""
 
 
-class Arm(NamedTuple):
+class ArmCapsules(NamedTuple):
     """Capsules of an arm.
 
     Attributes
@@ -94,7 +94,7 @@ class PairColumns(NamedTuple):
     distance: Rows
 
 
-class Candidates(NamedTuple):
+class PairCandidates(NamedTuple):
     """Pairs of a capsule and an obstacle that may be near.
 
     Attributes
@@ -214,7 +214,7 @@ class NearPairs(NamedTuple):
     capacity: int
 
 
-class Search(NamedTuple):
+class CloseSearch(NamedTuple):
     """An arm, and what it may be near.
 
     Attributes
@@ -232,8 +232,8 @@ class Search(NamedTuple):
     signs: Rows
     n_bodies: int
     n_capsules: int
-    arm: Arm
+    arm: ArmCapsules
     obstacles: ObstacleRows
-    candidates: Candidates
+    candidates: PairCandidates
     links: LinkPairs
     near: NearPairs

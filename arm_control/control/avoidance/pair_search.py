@@ -28,12 +28,12 @@ from arm_control.control.avoidance.pair_records import (
     N_DISTANCE,
     N_SHAPE,
     N_TWIST,
-    Arm,
-    Candidates,
+    ArmCapsules,
+    CloseSearch,
     LinkPairs,
     NearPairs,
+    PairCandidates,
     PairColumns,
-    Search,
 )
 from arm_control.maths.obstacles import TYPES, Obstacle
 from arm_control.maths.poses import Array
@@ -52,7 +52,7 @@ RHO, NORMAL, POINT = slice(0, 1), slice(1, 4), slice(4, 7)
 """Rows of a distance."""
 
 
-class ArmShape(NamedTuple):
+class PaddedCapsules(NamedTuple):
     """Capsules of an arm, the last of which stands for none; C with that one.
 
     Attributes
@@ -86,7 +86,7 @@ class SearchLaws(NamedTuple):
     searches: dict[str, LoopKernel]
 
 
-def arm_shape(model: RobotModel, capsules: Sequence[LinkCapsule]) -> ArmShape:
+def arm_shape(model: RobotModel, capsules: Sequence[LinkCapsule]) -> PaddedCapsules:
     """Capsules as arrays.
 
     Parameters
@@ -105,7 +105,7 @@ def arm_shape(model: RobotModel, capsules: Sequence[LinkCapsule]) -> ArmShape:
     body = [tree.frames[capsule.link].body for capsule in capsules]
     radius = [capsule.radius for capsule in capsules]
     half_length = [0.5 * float(np.linalg.norm(capsule.b - capsule.a)) for capsule in capsules]
-    return ArmShape(
+    return PaddedCapsules(
         np.array([*link, -1]), np.array([*body, -1]), np.array([*radius, 0.0]), np.array([*half_length, 0.0]), carries
     )
 
@@ -154,14 +154,14 @@ class PairSearch:
     Parameters
     ----------
     laws : SearchLaws
-    shape : ArmShape
+    shape : PaddedCapsules
         Both of the arm.
     capsule_pairs : ndarray of int, shape (L, 2)
         Pairs of capsules of two links.
 
     Attributes
     ----------
-    record : Search
+    record : CloseSearch
         The memory; another object when it has grown.
     q : ndarray, shape (nv,)
         Joint positions, to be written before a search [rad or m].
@@ -171,7 +171,7 @@ class PairSearch:
         Distances that count as near: of obstacles, of links [m]; 0 for the second leaves links out.
     """
 
-    def __init__(self, laws: SearchLaws, shape: ArmShape, capsule_pairs: Array) -> None:
+    def __init__(self, laws: SearchLaws, shape: PaddedCapsules, capsule_pairs: Array) -> None:
         self._laws, self._shape = laws, shape
         self._arm = own_work(laws.arm)
         self.q, self.axes, self.reach = self._arm.inputs["q"], self._arm.outputs["axes"], np.zeros(2)
@@ -183,7 +183,7 @@ class PairSearch:
         i, j = capsule_pairs.T
         signs = np.concatenate([of_capsules, shape.carries[shape.body[i]] - shape.carries[shape.body[j]]])
         near = near_pairs(NEAR, signs.shape[1])
-        self.record = Search(
+        self.record = CloseSearch(
             self.reach, signs, signs.shape[1], len(shape.link), arm, self._table.rows, self._candidates(), links, near
         )
 
@@ -206,21 +206,21 @@ class PairSearch:
         self.record = self.record._replace(near=near_pairs(2 * needed, self.record.n_bodies))
         return True
 
-    def _arm_record(self) -> Arm:
+    def _arm_record(self) -> ArmCapsules:
         shape, arm = self._shape, self._arm
         moving, link = np.zeros(len(shape.link), np.int64), shape.link.astype(np.int64)
         moving[: len(shape.moving)] = shape.moving
         bias = TIE * _ranks(np.where(shape.body >= 0, link, -1))
-        return Arm(arm, self.q, arm.outputs["ends"], shape.radius, moving, len(shape.moving), link, bias)
+        return ArmCapsules(arm, self.q, arm.outputs["ends"], shape.radius, moving, len(shape.moving), link, bias)
 
-    def _candidates(self) -> Candidates:
+    def _candidates(self) -> PairCandidates:
         capacity = max(CANDIDATES, whole_blocks(len(self._shape.moving)))
         pairs, searched, between = _columns(capacity), _columns(capacity), np.zeros((1, capacity))
         measured, found = {**_inputs(pairs), "between": between}, _inputs(searched)
         ball, box, turned, segment = (self._laws.distances[of_type].bind(measured) for of_type in TYPES)
         of_box, of_turned = (self._laws.searches[of_type].bind(found) for of_type in SEARCHED)
         column, capsule, obstacle, place = np.zeros((4, capacity), np.int64)
-        return Candidates(
+        return PairCandidates(
             ball, box, turned, segment, of_box, of_turned,
             pairs, between, searched, column, capsule, obstacle, place, capacity,
         )  # fmt: skip

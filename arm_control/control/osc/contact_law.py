@@ -44,7 +44,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.contact_parameters import Contact
+from arm_control.control.osc.contact_parameters import ContactNumbers
 from arm_control.control.osc.null_space import Level, dynamically_consistent_inverse
 from arm_control.control.osc.osc_law import ANGULAR, LINEAR, LawStructure, Torque, limit, shortening
 from arm_control.control.osc.osc_parameters import Gains
@@ -68,7 +68,7 @@ def torque(
     gains: Gains,
     limits: JointBounds,
     structure: LawStructure,
-    contact: Contact,
+    contact: ContactNumbers,
 ) -> Torque:
     """Joint torque for one state, equations (1) to (7).
 
@@ -86,7 +86,7 @@ def torque(
         Limits of the joints.
     structure : LawStructure
         Tasks, their frame, the force axes, and whether the hand is a spring.
-    contact : Contact
+    contact : ContactNumbers
         Stiffness, damping and wrench.
     """
     e, V, V_des, A_des, J, Jdot_v = task_motion(terms, reference, structure.frame, structure.rows)
@@ -162,14 +162,14 @@ def task_inertias(levels: Sequence[Level], M: Array, gains: Gains, inertia: Task
     )
 
 
-def damping(Lambda: Blocks, contact: Contact) -> Blocks:
+def damping(Lambda: Blocks, contact: ContactNumbers) -> Blocks:
     """``D`` of equation (1), or the chosen one [N s/m, N s, N m s/rad].
 
     Parameters
     ----------
     Lambda : Blocks
         Inertia of the tasks.
-    contact : Contact
+    contact : ContactNumbers
         Stiffness, chosen damping and damping ratio.
     """
     blocks = []

@@ -75,7 +75,7 @@ class ContactParameters(Parameters):
         return rows_of([" ".join(self.force_axes)])[0] if self.force_axes else ()
 
     def numbers(self, damping_ratio: float) -> Array:
-        """Numbers of the law, shape (21,), from which :meth:`Contact.of` reads them; none where it is not active."""
+        """Numbers of the law, shape (21,), as :meth:`ContactNumbers.of` reads them; none where it is not active."""
         if not self.is_active:
             return np.zeros(0)
         stiffness = per_axis("hand_stiffness", self.hand_stiffness)
@@ -84,7 +84,7 @@ class ContactParameters(Parameters):
         return np.array([*stiffness, *damping, is_chosen, damping_ratio, *np.zeros(FORCE_NUMBERS)])
 
 
-class Contact(NamedTuple):
+class ContactNumbers(NamedTuple):
     """The contact's numbers, of any scalars: they may change while the law runs.
 
     Attributes
@@ -109,7 +109,7 @@ class Contact(NamedTuple):
     F: Array
 
     @classmethod
-    def of(cls, numbers: Array) -> Contact:
+    def of(cls, numbers: Array) -> ContactNumbers:
         """Return the contact in an array of :meth:`ContactParameters.numbers`."""
         return cls(numbers[:6], numbers[6:12], numbers[12], numbers[13], numbers[14], numbers[15:])
 

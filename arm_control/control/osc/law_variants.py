@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arm_control.control.osc.null_space import Level
-from arm_control.control.osc.osc_law import Law, LawStructure, Torque, torque
+from arm_control.control.osc.osc_law import LawStructure, TaskLaw, Torque, torque
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
 from arm_control.control.osc.task_inertia import Mobility, TaskInertia, fading_inertia, plain_inertia
@@ -112,5 +112,5 @@ INERTIAS: dict[str, TaskInertia] = {
     "none": plain_inertia,
 }
 """By ``singularity``."""
-LAWS: dict[str, Law] = {"consistent": torque, "pseudo_inverse": pseudo_inverse_torque}
+LAWS: dict[str, TaskLaw] = {"consistent": torque, "pseudo_inverse": pseudo_inverse_torque}
 """By ``null_space``."""

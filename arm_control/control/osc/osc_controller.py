@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.osc import contact_law
-from arm_control.control.osc.contact_parameters import FORCE_NUMBERS, Contact, ContactParameters
+from arm_control.control.osc.contact_parameters import FORCE_NUMBERS, ContactNumbers, ContactParameters
 from arm_control.control.osc.law_variants import INERTIAS, LAWS, SPEED_LIMITS
 from arm_control.control.osc.osc_law import LawStructure, Torque
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
@@ -157,7 +157,7 @@ class OperationalSpaceController:
         gains = self.gains(numbers)
         if not structure.has_contact:
             return self.law(terms, reference, tau_dist, gains, self.limits, structure)
-        contact = Contact.of(numbers[self._n_gains :])
+        contact = ContactNumbers.of(numbers[self._n_gains :])
         return contact_law.torque(terms, reference, tau_dist, gains, self.limits, structure, contact)
 
     def posture_torque(self, terms: Terms) -> Array:

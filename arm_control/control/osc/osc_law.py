@@ -129,7 +129,7 @@ class Torque(NamedTuple):
     J_sharp: TaskInverse
 
 
-class Law(Protocol):
+class TaskLaw(Protocol):
     """A law with the arguments of :func:`torque`."""
 
     __name__: str

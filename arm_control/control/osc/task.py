@@ -36,7 +36,7 @@ Tasks = tuple[tuple[int, ...], ...]
 """Rows of each task, the most important task first."""
 
 
-class TaskMotion(NamedTuple):
+class TaskRowMotion(NamedTuple):
     """Motion of the hand and of its target along the rows of a task: error, velocities and accelerations.
 
     Attributes
@@ -111,7 +111,7 @@ def rotate_to(R_WF: Array | None, x: Array) -> Array:
     return x if R_WF is None else np.concatenate([R_WF.T @ x[:3], R_WF.T @ x[3:]])
 
 
-def task_motion(terms: Terms, reference: Reference, frame: str, rows: Sequence[int]) -> TaskMotion:
+def task_motion(terms: Terms, reference: Reference, frame: str, rows: Sequence[int]) -> TaskRowMotion:
     """Motion of the hand and of its target along the rows of a task.
 
     Parameters
@@ -129,13 +129,13 @@ def task_motion(terms: Terms, reference: Reference, frame: str, rows: Sequence[i
     R_WF = task_rotation(frame, X_WE, X_WT)
     V, V_des, A_des = (rotate_to(R_WF, x) for x in (terms.V_WE, reference.V_des, reference.A_des))
     J, Jdot_v = rotate_to(R_WF, terms.J), rotate_to(R_WF, terms.Jdot_v)
-    whole = TaskMotion(pose_error(X_WE, X_WT, rows, R_WF), V, V_des, A_des, J, Jdot_v)
+    whole = TaskRowMotion(pose_error(X_WE, X_WT, rows, R_WF), V, V_des, A_des, J, Jdot_v)
     axes = [row - 3 for row in rows if row >= 3]
     if len(axes) in (0, 3):
         return whole
     rates = terms.V_WE[3:], reference.V_des[3:], reference.A_des[3:]
     turns = partial_turns(X_WE.R, X_WT.R, rates, axes, in_world=R_WF is None)
-    return TaskMotion(
+    return TaskRowMotion(
         whole.e,
         np.concatenate([V[:3], turns.E @ terms.V_WE[3:]]),
         np.concatenate([V_des[:3], turns.V_des]),

@@ -29,13 +29,21 @@ from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.core.exclusive import exclusive
 from arm_control.core.progress import progress_bar
 from arm_control.maths.poses import Array
-from arm_control.planning.rrt.joint_space import JointSpace
-from arm_control.planning.rrt.plans import Effort, Outcome, Plan, free_path, goals_in_contact, no_path, start_in_contact
+from arm_control.planning.rrt.joint_space import SearchSpace
+from arm_control.planning.rrt.plans import (
+    Effort,
+    Plan,
+    SearchOutcome,
+    free_path,
+    goals_in_contact,
+    no_path,
+    start_in_contact,
+)
 from arm_control.planning.rrt.random_states import RandomStates
 from arm_control.planning.rrt.rounds import FOUND, GOALS_IN_CONTACT, GOES_ON, START_IN_CONTACT, search
 from arm_control.planning.rrt.search_memory import SearchMemory
 from arm_control.planning.rrt.search_parameters import STANDARD, SearchParameters
-from arm_control.planning.rrt.trees import Search
+from arm_control.planning.rrt.trees import TreeSearch
 from arm_control.planning.validity.validity import Validity
 
 __all__ = ["RrtConnect", "SearchParameters"]
@@ -45,7 +53,7 @@ FEWEST_ROUNDS, MOST_ROUNDS = 4, 64
 
 
 @cache
-def _search() -> Binds[Search]:
+def _search() -> Binds[TreeSearch]:
     """The compiled search."""
     return compile_procedure(search)
 
@@ -71,7 +79,7 @@ class RrtConnect:
 
     def __init__(self, validity: Validity, parameters: SearchParameters = STANDARD) -> None:
         self.validity, self.parameters = validity, parameters
-        self._space = JointSpace.of(validity)
+        self._space = SearchSpace.of(validity)
         with self.lock:
             self._memory = SearchMemory(validity, self._space, parameters, _search())
         self._states, self._rounds = RandomStates(self._space, parameters.seed), rounds_of_calls(parameters.rounds)
@@ -152,7 +160,9 @@ class RrtConnect:
             return start_in_contact(self.validity, start)
         if result == GOALS_IN_CONTACT:
             return goals_in_contact(self.validity, goals)
-        return no_path(Outcome.LIMIT, f"no path was found in {effort.rounds} rounds of samples", len(start), effort)
+        return no_path(
+            SearchOutcome.LIMIT, f"no path was found in {effort.rounds} rounds of samples", len(start), effort
+        )
 
 
 def rounds_of_calls(n: int) -> list[int]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from arm_control.kinematics.inverse import InverseKinematics
 from arm_control.maths.poses import Array, Pose
 from arm_control.planning.rrt.connect import RrtConnect
-from arm_control.planning.rrt.plans import Outcome, Plan, no_path
+from arm_control.planning.rrt.plans import Plan, SearchOutcome, no_path
 
 STARTS = 32
 """Random starts from which postures of an arm with more joints than rows are searched."""
@@ -89,5 +89,5 @@ def plan_to_pose(
     """
     goals = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
     if goals.reason:
-        return no_path(Outcome.UNREACHABLE, goals.reason, goals.qs.shape[1])
+        return no_path(SearchOutcome.UNREACHABLE, goals.reason, goals.qs.shape[1])
     return planner.plan(start, goals.qs, title)

@@ -17,7 +17,7 @@ SLACK = 1e-6
 
 
 @dataclass(frozen=True)
-class JointSpace:
+class SearchSpace:
     """The joint positions that are searched.
 
     Attributes
@@ -39,7 +39,7 @@ class JointSpace:
     has_limits: bool
 
     @classmethod
-    def of(cls, validity: Validity) -> JointSpace:
+    def of(cls, validity: Validity) -> SearchSpace:
         """Return the joint space of an arm.
 
         Parameters

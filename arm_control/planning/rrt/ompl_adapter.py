@@ -16,7 +16,7 @@ import numpy as np
 
 from arm_control.exceptions import MissingExtra
 from arm_control.maths.poses import Array
-from arm_control.planning.rrt.joint_space import JointSpace
+from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.validity.validity import Validity
 
 
@@ -46,7 +46,7 @@ def ompl_space(validity: Validity, t: float = 0.0) -> Any:
         from ompl import base  # noqa: PLC0415  an extra
     except ImportError as error:
         raise MissingExtra("ompl", "ompl") from error
-    limits = JointSpace.of(validity)
+    limits = SearchSpace.of(validity)
     n = limits.model.nq
 
     class StateChecker(base.StateValidityChecker):

@@ -20,7 +20,7 @@ NEARLY = 1.0 - 1e-9
 """Largest share of a segment that is not free."""
 
 
-class Outcome(Enum):
+class SearchOutcome(Enum):
     """What a search came to."""
 
     FOUND = "found"
@@ -55,7 +55,7 @@ class Plan:
 
     Attributes
     ----------
-    outcome : Outcome
+    outcome : SearchOutcome
     reason : str
         Why there is no path, in one sentence; empty where there is one.
     path : ndarray, shape (m, n)
@@ -68,7 +68,7 @@ class Plan:
         What the search took.
     """
 
-    outcome: Outcome
+    outcome: SearchOutcome
     reason: str
     path: Array
     times: Array
@@ -78,7 +78,7 @@ class Plan:
     @property
     def is_found(self) -> bool:
         """Whether there is a path."""
-        return self.outcome is Outcome.FOUND
+        return self.outcome is SearchOutcome.FOUND
 
     @property
     def length(self) -> float:
@@ -103,15 +103,17 @@ def free_path(path: Array, times: Array, effort: Effort) -> Plan:
     effort : Effort
         What the search took.
     """
-    return Plan(Outcome.FOUND, "", path, times, (), effort)
+    return Plan(SearchOutcome.FOUND, "", path, times, (), effort)
 
 
-def no_path(outcome: Outcome, reason: str, n: int, effort: Effort = Effort(), contacts: tuple[Pair, ...] = ()) -> Plan:
+def no_path(
+    outcome: SearchOutcome, reason: str, n: int, effort: Effort = Effort(), contacts: tuple[Pair, ...] = ()
+) -> Plan:
     """Return a plan without a path.
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : SearchOutcome
     reason : str
         In one sentence.
     n : int
@@ -167,7 +169,7 @@ def start_in_contact(validity: Validity, start: Array) -> Plan:
         Joint positions [rad or m].
     """
     reason, contacts = describe_contact(validity, start, 0.0, "the start")
-    return no_path(Outcome.START_IN_CONTACT, reason, len(start), Effort(), contacts)
+    return no_path(SearchOutcome.START_IN_CONTACT, reason, len(start), Effort(), contacts)
 
 
 def goals_in_contact(validity: Validity, goals: Array) -> Plan:
@@ -181,7 +183,7 @@ def goals_in_contact(validity: Validity, goals: Array) -> Plan:
     """
     name = "the goal" if len(goals) == 1 else f"the first of {len(goals)} goals, none of which is free,"
     reason, contacts = describe_contact(validity, goals[0], 0.0, name)
-    return no_path(Outcome.GOAL_IN_CONTACT, reason, goals.shape[1], Effort(), contacts)
+    return no_path(SearchOutcome.GOAL_IN_CONTACT, reason, goals.shape[1], Effort(), contacts)
 
 
 @exclusive

@@ -8,7 +8,16 @@ from __future__ import annotations
 from math import sqrt
 
 from arm_control.compiler.procedure import procedure
-from arm_control.planning.rrt.trees import N_MOTIONS, NOBODY, PATH_LENGTH, Search, Tree, add_share, cut, write_motion
+from arm_control.planning.rrt.trees import (
+    N_MOTIONS,
+    NOBODY,
+    PATH_LENGTH,
+    PathTree,
+    TreeSearch,
+    add_share,
+    cut,
+    write_motion,
+)
 from arm_control.planning.validity.motion_columns import check_motions, covered, is_contact, is_free
 
 PROOF_LOOKS = 64
@@ -24,7 +33,7 @@ KEPT = 0.99
 
 
 @procedure
-def prove(s: Search, in_first: int, in_second: int, is_proved: bool) -> bool:
+def prove(s: TreeSearch, in_first: int, in_second: int, is_proved: bool) -> bool:
     """Prove the path through two nodes and the motion between them, and write it down; or cut what is not free.
 
     ``is_proved`` says whether the motion between them has been proved.
@@ -52,7 +61,7 @@ def prove(s: Search, in_first: int, in_second: int, is_proved: bool) -> bool:
 
 
 @procedure
-def _list_motions(s: Search, node: int, side: int, m: int, most: int) -> int:
+def _list_motions(s: TreeSearch, node: int, side: int, m: int, most: int) -> int:
     """List the motions between a node and its root that are not proved; returns their number and m together."""
     tree = s.first if side == FIRST else s.second
     while tree.parent[node] != NOBODY and m < most:
@@ -65,7 +74,7 @@ def _list_motions(s: Search, node: int, side: int, m: int, most: int) -> int:
 
 
 @procedure
-def _write_motions(s: Search, m: int, pieces: int, in_first: int, in_second: int) -> None:
+def _write_motions(s: TreeSearch, m: int, pieces: int, in_first: int, in_second: int) -> None:
     """Write the motions of the list, in pieces."""
     for k in range(m):
         if s.lists.side[k] == BETWEEN:
@@ -77,7 +86,7 @@ def _write_motions(s: Search, m: int, pieces: int, in_first: int, in_second: int
 
 
 @procedure
-def _settle(s: Search, m: int, pieces: int) -> bool:
+def _settle(s: TreeSearch, m: int, pieces: int) -> bool:
     """Note what is proved, and cut what is not free; returns whether all may be free."""
     is_well = True
     for k in range(m):
@@ -94,13 +103,13 @@ def _settle(s: Search, m: int, pieces: int) -> bool:
 
 
 @procedure
-def _tree_of(s: Search, k: int) -> Tree:
+def _tree_of(s: TreeSearch, k: int) -> PathTree:
     """Tree of motion k of the list."""
     return s.first if s.lists.side[k] == FIRST else s.second
 
 
 @procedure
-def _write_pieces(s: Search, k: int, pieces: int, of_a: Tree, a: int, of_b: Tree, b: int) -> None:
+def _write_pieces(s: TreeSearch, k: int, pieces: int, of_a: PathTree, a: int, of_b: PathTree, b: int) -> None:
     """Let motion k and those behind it go from one node to another together."""
     motions = s.motions
     for i in range(pieces):
@@ -119,7 +128,7 @@ def _write_pieces(s: Search, k: int, pieces: int, of_a: Tree, a: int, of_b: Tree
 
 
 @procedure
-def _free_share(s: Search, k: int, pieces: int) -> float:
+def _free_share(s: TreeSearch, k: int, pieces: int) -> float:
     """Share of what motion k and those behind it make up that is proved free; 1: all of it."""
     for i in range(pieces):
         if not is_free(s.motions, k + i):
@@ -128,7 +137,7 @@ def _free_share(s: Search, k: int, pieces: int) -> float:
 
 
 @procedure
-def _shorten(s: Search, tree: Tree, node: int, share: float) -> None:
+def _shorten(s: TreeSearch, tree: PathTree, node: int, share: float) -> None:
     """Cut off a node, and put another one where the motion from its parent is free."""
     cut(tree, node)
     parent = tree.parent[node]
@@ -138,7 +147,7 @@ def _shorten(s: Search, tree: Tree, node: int, share: float) -> None:
 
 
 @procedure
-def motion_length(s: Search, k: int) -> float:
+def motion_length(s: TreeSearch, k: int) -> float:
     """Weighted length of motion k."""
     squares = 0.0
     for j in range(s.n):
@@ -148,7 +157,7 @@ def motion_length(s: Search, k: int) -> float:
 
 
 @procedure
-def _write_path(s: Search, in_first: int, in_second: int) -> None:
+def _write_path(s: TreeSearch, in_first: int, in_second: int) -> None:
     """Write down the path through two nodes."""
     length = 0
     node = in_first
@@ -170,7 +179,7 @@ def _write_path(s: Search, in_first: int, in_second: int) -> None:
 
 
 @procedure
-def _write_node(s: Search, row: int, tree: Tree, node: int) -> None:
+def _write_node(s: TreeSearch, row: int, tree: PathTree, node: int) -> None:
     for j in range(s.n):
         s.path[row, j] = tree.q[j, node]
     s.times[row] = tree.t[node]

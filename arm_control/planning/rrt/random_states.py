@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.planning.rrt.joint_space import JointSpace
+from arm_control.planning.rrt.joint_space import SearchSpace
 
 NEAR_WAY = 32
 """States of which the one nearest to the straight way is taken, where the length of a path is bounded."""
@@ -16,12 +16,12 @@ class RandomStates:
 
     Parameters
     ----------
-    space : JointSpace
+    space : SearchSpace
     seed : int
         Of the random numbers.
     """
 
-    def __init__(self, space: JointSpace, seed: int) -> None:
+    def __init__(self, space: SearchSpace, seed: int) -> None:
         self.seed, self._space, self._rng = seed, space, np.random.default_rng(seed)
         self._states = np.zeros((0, len(space.low)))
 

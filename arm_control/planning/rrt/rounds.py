@@ -14,8 +14,8 @@ from arm_control.planning.rrt.trees import (
     NEXT_SAMPLE,
     NOT_BEGUN,
     ROOM,
-    Search,
-    Tree,
+    PathTree,
+    TreeSearch,
     add_share,
     nearest_node,
     node_at,
@@ -28,7 +28,7 @@ GOES_ON, FOUND, START_IN_CONTACT, GOALS_IN_CONTACT = 0, 1, 2, 3
 
 
 @procedure
-def search(s: Search) -> float:
+def search(s: TreeSearch) -> float:
     """The straight motions at first, then rounds: until a path is found, samples are used or memory is full."""
     if s.counters[N_ROUNDS] == NOT_BEGUN:
         s.counters[N_ROUNDS] = 0
@@ -41,13 +41,13 @@ def search(s: Search) -> float:
 
 
 @procedure
-def _has_room(s: Search) -> bool:
+def _has_room(s: TreeSearch) -> bool:
     """Whether both trees have memory for another round."""
     return max(s.first.size[0], s.second.size[0]) + ROOM <= s.capacity
 
 
 @procedure
-def _begin(s: Search) -> float:
+def _begin(s: TreeSearch) -> float:
     """Check the roots, and try the straight motions between them."""
     result = _check_roots(s)
     if result != GOES_ON:
@@ -62,7 +62,7 @@ def _begin(s: Search) -> float:
 
 
 @procedure
-def _check_roots(s: Search) -> int:
+def _check_roots(s: TreeSearch) -> int:
     """Check the start and the goals for contact, and cut off goals that have one."""
     n_goals = s.second.size[0]
     write_motion(s, 0, s.first, 0, s.first, 0)
@@ -81,7 +81,7 @@ def _check_roots(s: Search) -> int:
 
 
 @procedure
-def _grow(s: Search) -> bool:
+def _grow(s: TreeSearch) -> bool:
     """One round; equations of :mod:`arm_control.planning.rrt.connect`."""
     n = s.n_samples
     for k in range(n):
@@ -103,7 +103,7 @@ def _grow(s: Search) -> bool:
 
 
 @procedure
-def _aim(s: Search, tree: Tree, k: int) -> None:
+def _aim(s: TreeSearch, tree: PathTree, k: int) -> None:
     """Let motion k go from the node nearest to the next sample towards it."""
     sample = s.samples[s.counters[NEXT_SAMPLE]]
     s.counters[NEXT_SAMPLE] += 1
@@ -119,7 +119,7 @@ def _aim(s: Search, tree: Tree, k: int) -> None:
 
 
 @procedure
-def _add_end(s: Search, tree: Tree, parent: int, k: int, place: int) -> bool:
+def _add_end(s: TreeSearch, tree: PathTree, parent: int, k: int, place: int) -> bool:
     """Add the end of motion k, or of its free part, and note it at a place; returns whether it is far enough."""
     share = 1.0
     if is_contact(s.motions, k):
@@ -132,7 +132,7 @@ def _add_end(s: Search, tree: Tree, parent: int, k: int, place: int) -> bool:
 
 
 @procedure
-def _link_nearest(s: Search, side: int, first: int, n_fresh: int, m: int) -> int:
+def _link_nearest(s: TreeSearch, side: int, first: int, n_fresh: int, m: int) -> int:
     """Write links from the new nodes that are nearest to the other tree; returns their number and m together."""
     lists = s.lists
     tree = s.first if side == FIRST else s.second
@@ -157,7 +157,7 @@ def _link_nearest(s: Search, side: int, first: int, n_fresh: int, m: int) -> int
 
 
 @procedure
-def _write_link(s: Search, k: int, in_first: int, in_second: int, owner: int) -> None:
+def _write_link(s: TreeSearch, k: int, in_first: int, in_second: int, owner: int) -> None:
     """Let link k, and its motion, go from one tree to the other."""
     s.lists.in_first[k] = in_first
     s.lists.in_second[k] = in_second
@@ -169,7 +169,7 @@ def _write_link(s: Search, k: int, in_first: int, in_second: int, owner: int) ->
 
 
 @procedure
-def _try_links(s: Search, m: int) -> bool:
+def _try_links(s: TreeSearch, m: int) -> bool:
     """Check links, and prove the shortest ones first; what is free of the others stays as a node."""
     if m == 0:
         return False

@@ -6,7 +6,7 @@ import numpy as np
 
 from arm_control.compiler.compiled_procedure import Binds
 from arm_control.maths.poses import Array
-from arm_control.planning.rrt.joint_space import JointSpace
+from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.rrt.proofs import MOST_AT_ONCE
 from arm_control.planning.rrt.rounds import GOES_ON
 from arm_control.planning.rrt.search_parameters import SearchParameters
@@ -19,7 +19,7 @@ from arm_control.planning.rrt.trees import (
     NOT_BEGUN,
     PATH_LENGTH,
     ROOM,
-    Search,
+    TreeSearch,
     edges_of,
     enlarged,
     new_lists,
@@ -41,14 +41,14 @@ class SearchMemory:
     Parameters
     ----------
     validity : Validity
-    space : JointSpace
+    space : SearchSpace
     parameters : SearchParameters
     bind : Binds
         Binds the procedure.
     """
 
     def __init__(
-        self, validity: Validity, space: JointSpace, parameters: SearchParameters, bind: Binds[Search]
+        self, validity: Validity, space: SearchSpace, parameters: SearchParameters, bind: Binds[TreeSearch]
     ) -> None:
         self._validity, self._bind, self._parameters = validity, bind, parameters
         self._use(_new_search(space, parameters, validity.columns(self._n_motions(1))))
@@ -96,7 +96,7 @@ class SearchMemory:
             result = int(self._run())
         return result
 
-    def _use(self, search: Search) -> None:
+    def _use(self, search: TreeSearch) -> None:
         self._search, self._run = search, self._bind(search)
 
     @property
@@ -121,9 +121,9 @@ class SearchMemory:
         return self._search.path[:m].copy(), self._search.times[:m].copy()
 
 
-def _new_search(space: JointSpace, p: SearchParameters, motions: MotionColumns) -> Search:
+def _new_search(space: SearchSpace, p: SearchParameters, motions: MotionColumns) -> TreeSearch:
     n = len(space.low)
-    return Search(
+    return TreeSearch(
         n=n,
         n_samples=p.samples,
         n_connections=p.connections,
@@ -148,7 +148,7 @@ def _new_search(space: JointSpace, p: SearchParameters, motions: MotionColumns) 
     )
 
 
-def _enlarged(s: Search) -> Search:
+def _enlarged(s: TreeSearch) -> TreeSearch:
     """The same search with twice as much memory for nodes."""
     size = 2 * s.capacity
     return s._replace(

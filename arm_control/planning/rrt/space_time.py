@@ -35,8 +35,8 @@ from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.planning.rrt.candidates import Candidates, Way, no_way
-from arm_control.planning.rrt.joint_space import JointSpace
-from arm_control.planning.rrt.plans import Effort, Outcome, Plan, describe_contact, free_path, no_path
+from arm_control.planning.rrt.joint_space import SearchSpace
+from arm_control.planning.rrt.plans import Effort, Plan, SearchOutcome, describe_contact, free_path, no_path
 from arm_control.planning.rrt.search_parameters import SearchParameters
 from arm_control.planning.rrt.search_tree import Numbers, SearchTree
 from arm_control.planning.rrt.shortcuts import shorten
@@ -108,7 +108,7 @@ class SpaceTimeRrt:
 
     def __init__(self, validity: Validity, travel: Travel, parameters: SearchParameters = TIMED) -> None:
         self.validity, self.travel, self.parameters = validity, travel, parameters
-        self._space = JointSpace.of(validity)
+        self._space = SearchSpace.of(validity)
         if np.shape(travel.v_max) != self._space.low.shape:
             raise InputError(f"v_max has shape {np.shape(travel.v_max)}; allowed: {self._space.low.shape}")
 
@@ -154,7 +154,7 @@ class SpaceTimeRrt:
         q, ends = self._space.states(start, "start")[0], self._space.states(goals, "goal")
         if not self.validity.free_states(q[None])[0]:
             reason, contacts = describe_contact(self.validity, q, 0.0, "the start")
-            return no_path(Outcome.START_IN_CONTACT, reason, len(q), Effort(), contacts)
+            return no_path(SearchOutcome.START_IN_CONTACT, reason, len(q), Effort(), contacts)
         roots = self._goals_in_time(q, ends, arrival)
         if not len(roots.path):
             return self._no_goal(q, ends, arrival)
@@ -166,7 +166,7 @@ class SpaceTimeRrt:
                 break
         effort = Effort(n_rounds, trees.n_motions, time.perf_counter() - begin)
         if not len(way.path):
-            return no_path(Outcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", len(q), effort)
+            return no_path(SearchOutcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", len(q), effort)
         return free_path(*way, effort)
 
     def improve(self, plan: Plan, searches: int = 10) -> Iterator[Plan]:
@@ -207,12 +207,12 @@ class SpaceTimeRrt:
         latest = self.travel.horizon if arrival is None else arrival
         if first > latest:
             reason = f"the goal cannot be reached: the way takes {first:.3g} s at least, {latest:.3g} s are allowed"
-            return no_path(Outcome.UNREACHABLE, reason, n)
+            return no_path(SearchOutcome.UNREACHABLE, reason, n)
         reason, contacts = describe_contact(
             self.validity, goals[0], latest, f"the goal at {latest:.3g} s", self.travel.stays
         )
         more = "" if arrival is not None else "; it is at all times tried"
-        return no_path(Outcome.GOAL_IN_CONTACT, reason + more, n, Effort(), contacts)
+        return no_path(SearchOutcome.GOAL_IN_CONTACT, reason + more, n, Effort(), contacts)
 
 
 class _TimedTrees:
@@ -221,7 +221,7 @@ class _TimedTrees:
     def __init__(
         self,
         validity: Validity,
-        space: JointSpace,
+        space: SearchSpace,
         travel: Travel,
         parameters: SearchParameters,
         start: Array,

@@ -25,7 +25,7 @@ ROOM = 1024
 """Nodes that a round may add to a tree at most."""
 
 
-class Tree(NamedTuple):
+class PathTree(NamedTuple):
     """Nodes of a tree, a column each.
 
     Attributes
@@ -51,7 +51,7 @@ class Tree(NamedTuple):
     size: Ints
 
 
-def new_tree(n: int, capacity: int) -> Tree:
+def new_tree(n: int, capacity: int) -> PathTree:
     """Return memory for a tree.
 
     Parameters
@@ -63,10 +63,10 @@ def new_tree(n: int, capacity: int) -> Tree:
     """
     times, penalties = np.zeros((2, capacity))
     parents, proved = np.zeros((2, capacity), np.int64)
-    return Tree(np.zeros((n, capacity)), times, penalties, parents, proved, np.zeros(1, np.int64))
+    return PathTree(np.zeros((n, capacity)), times, penalties, parents, proved, np.zeros(1, np.int64))
 
 
-def enlarged(tree: Tree) -> Tree:
+def enlarged(tree: PathTree) -> PathTree:
     """Return the same tree in twice as much memory."""
     n, capacity = tree.q.shape
     larger = new_tree(n, 2 * capacity)
@@ -75,12 +75,12 @@ def enlarged(tree: Tree) -> Tree:
     return larger
 
 
-def set_roots(tree: Tree, q: Array, t: Array) -> None:
+def set_roots(tree: PathTree, q: Array, t: Array) -> None:
     """Begin a tree anew.
 
     Parameters
     ----------
-    tree : Tree
+    tree : PathTree
     q : ndarray, shape (k, n)
         Joint positions of the roots [rad or m].
     t : ndarray, shape (k,)
@@ -91,7 +91,7 @@ def set_roots(tree: Tree, q: Array, t: Array) -> None:
     tree.penalty[:k], tree.parent[:k], tree.is_proved[:k], tree.size[0] = 0.0, NOBODY, 1, k
 
 
-def edges_of(tree: Tree) -> Array:
+def edges_of(tree: PathTree) -> Array:
     """Joint positions at both ends of each edge of a tree, shape (k, 2, n) [rad or m]; without what was cut off."""
     size = int(tree.size[0])
     q, parents = tree.q[:, :size].T, tree.parent[:size]
@@ -138,7 +138,7 @@ def new_lists(size: int) -> Lists:
     return Lists(origin, fresh, goal, gap, in_first, in_second, owner, is_free, length, side, target)
 
 
-class Search(NamedTuple):
+class TreeSearch(NamedTuple):
     """What a search works with.
 
     Attributes
@@ -153,7 +153,7 @@ class Search(NamedTuple):
         Longest motion towards a sample, and shortest one that makes a node [rad or m].
     weights, low, high : ndarray, shape (n,)
         Of the joints in distances, and their limits [rad or m].
-    first, second : Tree
+    first, second : PathTree
         From the start, and from the goals.
     motions : MotionColumns
     samples : ndarray, shape (count, n)
@@ -178,8 +178,8 @@ class Search(NamedTuple):
     weights: Floats
     low: Floats
     high: Floats
-    first: Tree
-    second: Tree
+    first: PathTree
+    second: PathTree
     motions: MotionColumns
     samples: Rows
     distances: Floats
@@ -192,7 +192,7 @@ class Search(NamedTuple):
 
 
 @procedure
-def nearest_node(s: Search, tree: Tree, q: Floats) -> int:
+def nearest_node(s: TreeSearch, tree: PathTree, q: Floats) -> int:
     """Number of the node nearest to joint positions."""
     size = tree.size[0]
     for i in range(size):
@@ -209,14 +209,14 @@ def nearest_node(s: Search, tree: Tree, q: Floats) -> int:
 
 
 @procedure
-def node_at(s: Search, tree: Tree, node: int, q: Floats) -> None:
+def node_at(s: TreeSearch, tree: PathTree, node: int, q: Floats) -> None:
     """Copy the joint positions of a node."""
     for j in range(s.n):
         q[j] = tree.q[j, node]
 
 
 @procedure
-def add_share(s: Search, tree: Tree, parent: int, k: int, share: float, is_proved: int) -> int:
+def add_share(s: TreeSearch, tree: PathTree, parent: int, k: int, share: float, is_proved: int) -> int:
     """Add the state at a share of motion k, whose begin is the parent; returns its number."""
     node = tree.size[0]
     motions = s.motions
@@ -232,7 +232,7 @@ def add_share(s: Search, tree: Tree, parent: int, k: int, share: float, is_prove
 
 
 @procedure
-def cut(tree: Tree, node: int) -> None:
+def cut(tree: PathTree, node: int) -> None:
     """Cut off a node and everything behind it."""
     tree.penalty[node] = INFINITY
     for i in range(node + 1, tree.size[0]):
@@ -241,7 +241,7 @@ def cut(tree: Tree, node: int) -> None:
 
 
 @procedure
-def write_motion(s: Search, k: int, of_a: Tree, a: int, of_b: Tree, b: int) -> None:
+def write_motion(s: TreeSearch, k: int, of_a: PathTree, a: int, of_b: PathTree, b: int) -> None:
     """Let motion k go from one node to another."""
     motions = s.motions
     for j in range(s.n):

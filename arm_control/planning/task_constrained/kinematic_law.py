@@ -78,7 +78,7 @@ def path_point(coefficients: Array, u: Scalar) -> TaskPoint:
     return TaskPoint(y, y_s, y_ss)
 
 
-class Task(NamedTuple):
+class ArmTask(NamedTuple):
     """The arm's side of the task at one state.
 
     Attributes
@@ -108,7 +108,7 @@ class Task(NamedTuple):
         return w - self.lead(self.J @ w)
 
 
-def task_at(arm: State, rows: Sequence[int], y_d: Array) -> Task:
+def task_at(arm: State, rows: Sequence[int], y_d: Array) -> ArmTask:
     """Equation (2), and the Jacobian.
 
     Parameters
@@ -119,15 +119,15 @@ def task_at(arm: State, rows: Sequence[int], y_d: Array) -> Task:
     y_d : array, shape (m,)
         Desired position [m].
     """
-    return Task(y_d - arm.p_WE[list(rows)], arm.J[list(rows)])
+    return ArmTask(y_d - arm.p_WE[list(rows)], arm.J[list(rows)])
 
 
-def slope(task: Task, point: TaskPoint, i: Inputs) -> Array:
+def slope(task: ArmTask, point: TaskPoint, i: Inputs) -> Array:
     """Equations (3) and (4): the derivative of q by r, shape (n,).
 
     Parameters
     ----------
-    task : Task
+    task : ArmTask
     point : TaskPoint
     i : mapping of str to array
         ``direction``, ``rate``, ``w`` (n), ``gain``, ``v_max`` (n).
@@ -182,7 +182,7 @@ def _step(tree: Tree, rows: tuple[int, ...], i: Inputs) -> dict[str, Any]:
     h, ahead = i["step"][0], i["direction"][0] * i["step"][0]
     tool = {name: i[name] for name in ("tool",) if name in i}
 
-    def place(q: Array, u: Scalar) -> tuple[Task, TaskPoint]:
+    def place(q: Array, u: Scalar) -> tuple[ArmTask, TaskPoint]:
         point = path_point(i["piece"], u)
         return task_at(State(tree, {"q": q, **tool}), rows, point.y), point
 

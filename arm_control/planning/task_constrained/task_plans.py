@@ -11,7 +11,7 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, powers
-from arm_control.planning.rrt.plans import Outcome
+from arm_control.planning.rrt.plans import SearchOutcome
 from arm_control.planning.task_constrained.task_motion import TaskMotion
 from arm_control.planning.task_constrained.task_tree import DrawnTree, TaskTree
 from arm_control.planning.validity.distances import Pair
@@ -44,7 +44,7 @@ class TaskPlan:
 
     Attributes
     ----------
-    outcome : Outcome
+    outcome : SearchOutcome
     reason : str
         Why there is no motion, in one sentence; empty where there is one.
     times : ndarray, shape (m,)
@@ -61,7 +61,7 @@ class TaskPlan:
     tree : DrawnTree
     """
 
-    outcome: Outcome
+    outcome: SearchOutcome
     reason: str
     times: Array
     q: Array
@@ -78,7 +78,7 @@ class TaskPlan:
     @property
     def is_found(self) -> bool:
         """Whether there is a motion."""
-        return self.outcome is Outcome.FOUND
+        return self.outcome is SearchOutcome.FOUND
 
     @property
     def duration(self) -> float:
@@ -126,12 +126,12 @@ def found(motion: TaskMotion, tree: TaskTree, levels: int, effort: TaskEffort) -
     begins = [np.einsum("dkp,kpn->dkn", powers(np.zeros(1)), part.pieces[:1]) for part in (joints, progress)]
     (q, qd, qdd), (s, sd, _) = (np.concatenate(both, axis=1) for both in zip(begins, ends, strict=True))
     return TaskPlan(
-        Outcome.FOUND, "", times, q, qd, qdd, s[:, 0], sd[:, 0], joints, progress, (), effort, tree.drawn(levels)
+        SearchOutcome.FOUND, "", times, q, qd, qdd, s[:, 0], sd[:, 0], joints, progress, (), effort, tree.drawn(levels)
     )
 
 
 def not_found(
-    outcome: Outcome,
+    outcome: SearchOutcome,
     reason: str,
     tree: TaskTree,
     levels: int,
@@ -142,7 +142,7 @@ def not_found(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : SearchOutcome
     reason : str
         In one sentence.
     tree : TaskTree

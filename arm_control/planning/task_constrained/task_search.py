@@ -31,7 +31,7 @@ from arm_control.core.exclusive import exclusive
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.rrt.plans import Outcome, describe_contact
+from arm_control.planning.rrt.plans import SearchOutcome, describe_contact
 from arm_control.planning.task_constrained.edges import Chains, Edges, Integers, Start
 from arm_control.planning.task_constrained.paces import FASTEST, Pace
 from arm_control.planning.task_constrained.problem import DEFAULTS, TaskConstrainedProblem, TaskParameters
@@ -138,9 +138,13 @@ class TaskPlanner:
             Title of a progress bar.
         """
         begin = time.perf_counter()
-        search = _Search(self.problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed)
+        search = _TaskSearch(
+            self.problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed
+        )
         if self._unreachable:
-            return not_found(Outcome.UNREACHABLE, self._unreachable, search.tree, self.parameters.levels, TaskEffort())
+            return not_found(
+                SearchOutcome.UNREACHABLE, self._unreachable, search.tree, self.parameters.levels, TaskEffort()
+            )
         if (failed := search.plant()) is not None:
             return failed
         motion, n_rounds = None, 0
@@ -151,11 +155,13 @@ class TaskPlanner:
         effort = TaskEffort(n_rounds, search.n_expansions, search.tree.size, time.perf_counter() - begin)
         tree, N = search.tree, self.parameters.levels
         if motion is None:
-            return not_found(Outcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", tree, N, effort)
+            return not_found(
+                SearchOutcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", tree, N, effort
+            )
         return found(motion, tree, N, effort)
 
 
-class _Search:
+class _TaskSearch:
     """One search."""
 
     def __init__(
@@ -181,11 +187,11 @@ class _Search:
         problem = self._problem
         q = self._begins() if problem.q_start is None else np.array(problem.q_start, dtype=float)[None]
         if not len(q):
-            return not_found(Outcome.LIMIT, NO_BEGIN, self.tree, self._p.levels, TaskEffort())
+            return not_found(SearchOutcome.LIMIT, NO_BEGIN, self.tree, self._p.levels, TaskEffort())
         is_free = problem.validity.free_states(q)
         if not is_free.any():
             reason, contacts = describe_contact(problem.validity, q[0], 0.0, "the start")
-            return not_found(Outcome.START_IN_CONTACT, reason, self.tree, self._p.levels, TaskEffort(), contacts)
+            return not_found(SearchOutcome.START_IN_CONTACT, reason, self.tree, self._p.levels, TaskEffort(), contacts)
         self.tree.add_roots(q[is_free])
         self.tree["cap"][:] = self._caps(q[is_free])
         self._fastest = float(self.tree["cap"].max())

@@ -8,7 +8,7 @@ import pytest
 from arm_control import urdf_path
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.contact_law import damping, task_inertias
-from arm_control.control.osc.contact_parameters import Contact, ContactParameters
+from arm_control.control.osc.contact_parameters import ContactNumbers, ContactParameters
 from arm_control.control.osc.null_space import build_hierarchy
 from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import OscParameters
@@ -100,7 +100,7 @@ def test_a_spring_never_asks_for_more_than_the_speed_limit(arm: RobotModel):
     X, t = arm.pose(HOME), arm.evaluate(HOME, np.zeros(6))
     far = law.tick(t, Reference(Pose(X.R, X.p + [3.0, 0.0, 0.0])))
     levels = build_hierarchy(t.J, t.M, law._gains, ((0, 1, 2, 3, 4, 5),), plain_inertia)
-    D = damping(task_inertias(levels, t.M, law._gains, plain_inertia), Contact.of(law.numbers[-21:]))
+    D = damping(task_inertias(levels, t.M, law._gains, plain_inertia), ContactNumbers.of(law.numbers[-21:]))
     speed = np.linalg.norm(D.solve(hand_force(arm, HOME, far.tau))[:3])
     assert 0.1 * OSC.speed_limit_linear < speed <= OSC.speed_limit_linear * (1 + 1e-9)
 
@@ -109,7 +109,7 @@ def test_a_spring_never_asks_for_more_than_the_speed_limit(arm: RobotModel):
 def test_every_mode_of_the_hand_has_the_damping_ratio(arm: RobotModel, zeta: float):
     t = arm.evaluate(HOME, np.zeros(6))
     law = OperationalSpaceController(arm, OSC, ContactParameters(impedance=True, hand_stiffness=K))
-    contact = Contact.of(ContactParameters(impedance=True, hand_stiffness=K).numbers(zeta))
+    contact = ContactNumbers.of(ContactParameters(impedance=True, hand_stiffness=K).numbers(zeta))
     levels = build_hierarchy(t.J, t.M, law._gains, ((0, 1, 2, 3, 4, 5),), plain_inertia)
     (_, Lambda), *_ = task_inertias(levels, t.M, law._gains, plain_inertia).blocks
     (_, D), *_ = damping(task_inertias(levels, t.M, law._gains, plain_inertia), contact).blocks

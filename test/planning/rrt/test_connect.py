@@ -17,8 +17,8 @@ from arm_control.maths.shapes import Box
 from arm_control.planning.rrt import connect, search_memory
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import plan_to_pose
-from arm_control.planning.rrt.joint_space import JointSpace
-from arm_control.planning.rrt.plans import Outcome, path_length
+from arm_control.planning.rrt.joint_space import SearchSpace
+from arm_control.planning.rrt.plans import SearchOutcome, path_length
 from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.search_tree import SearchTree
 from arm_control.planning.rrt.shortcuts import improve, shorten
@@ -41,7 +41,7 @@ def validity() -> Validity:
 def test_the_arm_draws_back_through_a_gap(validity: Validity):
     validity.place(wall_with_gap())
     plan = RrtConnect(validity).plan(THROUGH, OUTSIDE)
-    assert plan.outcome is Outcome.FOUND
+    assert plan.outcome is SearchOutcome.FOUND
     assert plan.reason == ""
     assert plan.effort.rounds > 0
     assert np.allclose(plan.path[[0, -1]], [THROUGH, OUTSIDE])
@@ -128,7 +128,7 @@ def shortest_way(validity: Validity) -> float:
 def test_an_arm_that_is_caged_finds_no_path_within_its_limit(validity: Validity):
     validity.place([plate(1.25, 0.15, 2.0, 0.1), plate(1.25, -0.15, 2.0, 0.1)])
     plan = RrtConnect(validity, SearchParameters(rounds=20)).plan(THROUGH, OUTSIDE)
-    assert plan.outcome is Outcome.LIMIT
+    assert plan.outcome is SearchOutcome.LIMIT
     assert plan.path.shape == (0, 2)
     assert not plan.is_found
     assert plan.reason == "no path was found in 20 rounds of samples"
@@ -148,18 +148,18 @@ def test_a_joint_that_slides_stays_within_its_limits():
     assert (plan.path >= arm.q_min).all()
     assert (plan.path <= arm.q_max).all()
     furthest = 0.5 + 0.3 + 0.1  # of the middle of the ball at the end from the axes that turn
-    assert JointSpace.of(sliding).weights == pytest.approx([1.0, 1.0, 1.0 / furthest], rel=0.01)
+    assert SearchSpace.of(sliding).weights == pytest.approx([1.0, 1.0, 1.0 / furthest], rel=0.01)
 
 
 def test_contact_at_the_ends_is_named(validity: Validity):
     validity.place([plate(1.5, 0.0, 0.2, 0.1), plate(-1.5, 0.0, 0.2, 0.1)])
     planner = RrtConnect(validity)
     plan = planner.plan(THROUGH, OUTSIDE)
-    assert plan.outcome is Outcome.START_IN_CONTACT
+    assert plan.outcome is SearchOutcome.START_IN_CONTACT
     assert plan.reason == "the start is in contact: 'lower' is 80 mm deep in obstacle 0"
     assert plan.contacts[0].distance == pytest.approx(-0.08, abs=1e-9)  # half of the plate and the radius
     plan = planner.plan(OUTSIDE, [THROUGH, [3.0, 0.4]])
-    assert plan.outcome is Outcome.GOAL_IN_CONTACT
+    assert plan.outcome is SearchOutcome.GOAL_IN_CONTACT
     assert plan.reason.startswith("the first of 2 goals, none of which is free, is in contact: 'lower' is 80 mm deep")
 
 
@@ -179,7 +179,7 @@ def test_a_pose_is_a_goal(validity: Validity):
     assert plan.is_found
     assert np.allclose(validity.shape.model.pose(plan.path[-1]).p, X.p, atol=1e-5)
     far = plan_to_pose(planner, inverse, THROUGH, Pose(np.eye(3), np.array([2.5, 0.0, 0.0])))
-    assert far.outcome is Outcome.UNREACHABLE
+    assert far.outcome is SearchOutcome.UNREACHABLE
     assert far.reason.startswith("the goal cannot be reached: ")
 
 

@@ -15,7 +15,7 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.planning.rrt.connect import SearchParameters
-from arm_control.planning.rrt.plans import Outcome, Plan
+from arm_control.planning.rrt.plans import Plan, SearchOutcome
 from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
 from arm_control.planning.validity.validity import Validity
 
@@ -88,7 +88,7 @@ def test_waiting_is_an_edge_of_its_own(validity: Validity, gate: Mover):
 def test_an_arrival_before_the_way_is_free_finds_nothing(validity: Validity, gate: Mover):
     validity.place([gate])
     plan = SpaceTimeRrt(validity, TRAVEL, SearchParameters(rounds=10)).plan(START, GOAL, arrival=1.5)
-    assert plan.outcome is Outcome.LIMIT
+    assert plan.outcome is SearchOutcome.LIMIT
     assert plan.reason == "no motion was found in 10 rounds of samples"
 
 
@@ -103,7 +103,7 @@ def test_the_goal_stays_free_as_long_as_it_must(validity: Validity):
     assert plan.times[-1] > VANISHES
     assert validity.free_motions(GOAL[None], GOAL[None], plan.times[-1], plan.times[-1] + 1.5).all()
     refused = staying.plan(START, GOAL, arrival=0.8)
-    assert refused.outcome is Outcome.GOAL_IN_CONTACT
+    assert refused.outcome is SearchOutcome.GOAL_IN_CONTACT
     assert refused.reason.startswith("the goal at 0.8 s is in contact 0.2 s later: 'lower' is ")
 
 
@@ -136,14 +136,14 @@ def test_why_there_is_no_motion(validity: Validity, gate: Mover):
     validity.place([gate.obstacle])
     planner = SpaceTimeRrt(validity, TRAVEL)
     plan = planner.plan([0.5, 0.0], GOAL)
-    assert plan.outcome is Outcome.START_IN_CONTACT
+    assert plan.outcome is SearchOutcome.START_IN_CONTACT
     assert plan.reason.startswith("the start is in contact: 'upper' is ")
     plan = planner.plan(START, [2.5, 0.0], arrival=1.0)
-    assert plan.outcome is Outcome.UNREACHABLE
+    assert plan.outcome is SearchOutcome.UNREACHABLE
     assert plan.reason == "the goal cannot be reached: the way takes 1.25 s at least, 1 s are allowed"
     validity.place([plate(1.5 * np.cos(1.0), 1.5 * np.sin(1.0), 0.2, 0.2)])
     plan = planner.plan(START, GOAL)
-    assert plan.outcome is Outcome.GOAL_IN_CONTACT
+    assert plan.outcome is SearchOutcome.GOAL_IN_CONTACT
     assert plan.reason.startswith("the goal at 5 s is in contact: 'lower' is ")
     assert list(planner.improve(plan)) == []
 

@@ -13,7 +13,7 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.planning.rrt.plans import Outcome
+from arm_control.planning.rrt.plans import SearchOutcome
 from arm_control.planning.task_constrained import task_search
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
 from arm_control.planning.task_constrained.task_path import line
@@ -195,7 +195,7 @@ def test_a_start_is_found_where_none_is_given(problem: TaskConstrainedProblem):
 def test_no_posture_at_the_begin_is_no_plan(problem: TaskConstrainedProblem, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(task_search, "N_ROOTS", 0)
     plan = plan_task(replace(problem, q_start=None))
-    assert plan.outcome is Outcome.LIMIT
+    assert plan.outcome is SearchOutcome.LIMIT
     assert "no posture at the begin of the task path" in plan.reason
 
 
@@ -204,16 +204,16 @@ def test_what_cannot_be_planned_has_a_reason(problem: TaskConstrainedProblem):
     validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, 0.2, 0.0]))])
     few = TaskParameters(rounds=4)
     stuck = plan_task(problem, few)
-    assert (stuck.outcome, stuck.reason) == (Outcome.LIMIT, "no motion was found in 4 rounds of samples")
+    assert (stuck.outcome, stuck.reason) == (SearchOutcome.LIMIT, "no motion was found in 4 rounds of samples")
     assert stuck.trajectory is None
     with pytest.raises(InputError, match="there is no motion"):
         stuck.at([0.0])
     far = plan_task(replace(problem, path=line([1.2, -0.7], [2.6, -0.7])), few)
-    assert far.outcome is Outcome.UNREACHABLE
+    assert far.outcome is SearchOutcome.UNREACHABLE
     assert "s = 0.5, x = 1.9, y = -0.7 m: out of reach" in far.reason
     validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, -0.6, 0.0]))])
     touching = plan_task(problem, few)
-    assert touching.outcome is Outcome.START_IN_CONTACT
+    assert touching.outcome is SearchOutcome.START_IN_CONTACT
     assert "the start is in contact: 'link3' is" in touching.reason
     assert "mm deep in obstacle 0" in touching.reason
 
