@@ -50,7 +50,7 @@ def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch:
         assert page.address == "", "it has ended"
     assert lines == ["viewer: http://127.0.0.1:1/?token=x", "the viewer ended (exit status 7); the run goes on"]
     ((*command, _, option, name, text),) = given
-    assert command == ["arm_control.nodes.compose", "viewer", "visuals", "--ros-args", "--params-file"]
+    assert command == ["arm_control.nodes", "viewer", "visuals", "--ros-args", "--params-file"]
     assert (option, name) == ("-r", "__ns:=/left")
     told = yaml.safe_load(text)
     assert told["/**/viewer"]["ros__parameters"] == {"tip": "tool0", "control": True}

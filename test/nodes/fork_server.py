@@ -230,6 +230,8 @@ def _settle(environment: dict[str, str], output: str, session: bool, folder: str
 def _run(module: str, arguments: list[str]) -> None:
     """Do as ``python -m`` with this module."""
     main = importlib.import_module(module)
+    if hasattr(main, "__path__"):
+        main = importlib.import_module(f"{module}.__main__")
     sys.modules["__main__"] = main  # what a spawned process of multiprocessing imports
     sys.argv = [str(main.__file__), *arguments]
     if module.endswith(".cli"):
