@@ -34,7 +34,7 @@ from arm_control.gate.blind_brake import (
     predict_state,
 )
 from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.gaps import has_gap, period_after
+from arm_control.gate.gaps import has_long_gap, period_after
 from arm_control.gate.state_bounds import (
     BELIEVED,
     NOT_FINITE,
@@ -262,7 +262,7 @@ def watch_gap(c: TickMemory, dt: float) -> None:
     """Brake where states were missing for too long before this one."""
     period = c.times[STATE_PERIOD]
     c.times[STATE_PERIOD] = period_after(period, dt)
-    if has_gap(period, dt) and dt > (c.max_missed - c.times[MISSED_STATES]) * period:
+    if has_long_gap(period, dt, c.max_missed - c.times[MISSED_STATES]):
         brake_for(c, NO_STATE)
 
 

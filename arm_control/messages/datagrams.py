@@ -131,9 +131,8 @@ class LastGate:
         """Brake where nothing has come for too long by the clock, whatever the stamps say."""
         silence, heard_ns = (now_ns - self._heard_ns) / NANOSECONDS, self._heard_ns
         self._heard_ns = now_ns
-        gaps = self._loop.gaps
-        if heard_ns and gaps.max_missed is not None and silence > gaps.max_missed * gaps.period > 0.0:
-            self._loop.gate.brake(f"no state for {silence * 1e3:.0f} ms")
+        if heard_ns and (gap := self._loop.gaps.clock_fault(silence)):
+            self._loop.gate.brake(gap)
 
     @property
     def last(self) -> TickResult | None:

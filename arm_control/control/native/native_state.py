@@ -20,7 +20,7 @@ from arm_control.compiler.machine_operations import (
     same_bits,
 )
 from arm_control.compiler.procedure import Floats, Ints, procedure
-from arm_control.gate.gaps import has_gap, period_after
+from arm_control.gate.gaps import has_gap, has_long_gap, period_after
 from arm_control.gate.state_bounds import (
     BELIEVED,
     NewState,
@@ -169,7 +169,7 @@ def check_state(memory: AnsweredMemory, following: NextState, stamp_ns: int) -> 
         return OTHER_TIME
     dt = (stamp_ns - memory.whole[STAMP_NS]) / SECOND
     period = memory.times[PERIOD]
-    if has_gap(period, dt) and dt > memory.max_missed * period:
+    if has_long_gap(period, dt, memory.max_missed):
         return MISSING_STATES
     if not is_finite(following.state, memory.n):
         return NOT_FINITE
