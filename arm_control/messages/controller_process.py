@@ -123,7 +123,7 @@ class ControllerProcess:
         """The last answer of the control loop; None before the first one."""
         return self._last
 
-    def resume(self, result: TickResult, memory: StateMemory, heard_ns: int) -> None:
+    def resume(self, result: TickResult, memory: StateMemory, heard_ns: int, least_delay_ns: int) -> None:
         """Go on behind states that have been answered elsewhere; the control loop has been told.
 
         Parameters
@@ -134,8 +134,10 @@ class ControllerProcess:
             What the bounds know of these states.
         heard_ns : int
             When the last one was received [ns].
+        least_delay_ns : int
+            Least time from a stamp until its state was received [ns].
         """
-        self.reader.resume(result.measurement, memory, heard_ns)
+        self.reader.resume(result.measurement, memory, heard_ns, least_delay_ns)
         self._answer(result, heard_ns, is_noted=False)
 
     def release(self) -> None:

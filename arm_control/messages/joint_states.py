@@ -200,7 +200,12 @@ class JointStateReader:
         """Place of each joint of the arm among the names of the last message, shape (nv,)."""
         return self._index
 
-    def resume(self, last: Measurement, memory: StateMemory, heard_ns: int) -> None:
+    @property
+    def least_delay_ns(self) -> int:
+        """Least time from a stamp until its state was received, by two clocks [ns]."""
+        return self._least_delay_ns
+
+    def resume(self, last: Measurement, memory: StateMemory, heard_ns: int, least_delay_ns: int) -> None:
         """Go on behind states that have been read elsewhere, of the same publisher and with the same names.
 
         Parameters
@@ -211,10 +216,13 @@ class JointStateReader:
             What the bounds know of them.
         heard_ns : int
             When it was received [ns].
+        least_delay_ns : int
+            What :attr:`least_delay_ns` is behind it.
         """
         assert self._bounds is not None
         copy_memory(self._bounds.memory, memory)
-        self._last, self._judged_ns, self._heard_ns = last, last.stamp_ns, heard_ns
+        self._last, self._judged_ns = last, last.stamp_ns
+        self._heard_ns, self._least_delay_ns = heard_ns, least_delay_ns
 
     def release(self) -> None:
         """Let the next publisher take over."""
