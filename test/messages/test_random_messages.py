@@ -64,8 +64,8 @@ def test_all_ways_answer_alike(robot: str, pair: str, seeds: range):
         first, second = of_first(model, gate), of_second(model, gate)
         for k, step in enumerate(steps(model, seed, N_STEPS, wire)):
             expected, verdict = first.take(step), second.take(step)
-            if pair == "both":  # the heads differ
-                expected, verdict = expected.torques(model.nv), verdict.torques(model.nv)
+            if pair == "both":  # the heads differ, and which of two reasons is found first
+                expected, verdict = expected.decision(model.nv), verdict.decision(model.nv)
             assert verdict == expected, (robot, pair, seed, k)
             seen[verdict.state] += 1
             n += 1

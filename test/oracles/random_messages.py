@@ -247,9 +247,9 @@ class Verdict(NamedTuple):
     state: str
     reason: str
 
-    def torques(self, n: int) -> Verdict:
-        """The same with the torques of ``n`` joints alone: answers of either kind end with them."""
-        return self._replace(answers=[answer[-8 * n :] for answer in self.answers])
+    def decision(self, n: int) -> Verdict:
+        """The same without a reason, and with the torques of ``n`` joints alone, with which answers of any kind end."""
+        return self._replace(answers=[answer[-8 * n :] for answer in self.answers], reason="")
 
 
 class Way:
