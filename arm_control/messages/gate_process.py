@@ -148,7 +148,7 @@ class GateProcess:
             self._refuse("joint_states", reading.error)
             if reading.is_fault and self._last is not None:
                 return self._brake_blindly(str(reading.error), reading.doubt)
-            return []
+            return self._answer_open()
         if isinstance(reading, Repeated):
             return self._repeated()
         answers = self._answer_open(is_late=not self._lock_step)
