@@ -79,6 +79,11 @@ class Step(NamedTuple):
     sender: int
     age_ns: int
 
+    @property
+    def posture(self) -> Array:
+        """A posture of the arm near the state, whose numbers may be none, shape (n,)."""
+        return np.nan_to_num(self.q, nan=0.0, posinf=0.0, neginf=0.0).clip(-10.0, 10.0)
+
 
 class Wire(NamedTuple):
     """How often something is wrong.
@@ -285,7 +290,7 @@ class Way:
         """Answer a state."""
         self.now_ns = step.now_ns
         if order := step.order:
-            self.obey(order, np.nan_to_num(step.q, nan=0.0, posinf=0.0, neginf=0.0).clip(-10.0, 10.0))
+            self.obey(order, step.posture)
         self.stamp_ns = step.stamp_ns
         self.answers.clear()
         self.show(step)
