@@ -57,7 +57,7 @@ GATES: dict[str, dict[str, Any]] = {
 """Parameters of the gates, of an arm whose joints turn on and on, and of others."""
 PROCESSORS = [CPU, pytest.param("x86-64", marks=pytest.mark.campaign)]
 """Processors that the laws are compiled for: one as this machine's, and one that cannot multiply and add at once."""
-WIRE = Wire(stamps=0.0, senders=0.0, ages=0.0)
+WIRE = Wire(stamps=0.0, senders=0.0, ages=0.0, times=0.01)
 """What happens to states: a driver without stamps sees nothing of the rest."""
 CALLS = {"brake": "brake", "enable": "enable", "goal": "set_reference"}
 """Functions of C for what is asked for."""

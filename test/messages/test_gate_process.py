@@ -429,7 +429,7 @@ def test_states_without_commands_are_noted_as_of_when_they_came(driver: Driver, 
 # -- lock step -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["its command", "an old command", "the state again", "the clock"])
+@pytest.mark.parametrize("how", ["its command", "an old command", "the state again", "another state", "the clock"])
 def test_in_lock_step_a_brake_answers_the_state_that_waits(ur5: RobotModel, how: str):
     """Whoever waits for the answer would wait for ever: no command passes any more."""
     driver = Driver(ur5, lock_step=True)
@@ -447,6 +447,8 @@ def test_in_lock_step_a_brake_answers_the_state_that_waits(ur5: RobotModel, how:
             driver.command(20.0, stamp_ns=driver.stamp_ns - MS)
         case "the state again":
             driver.state(v=v)
+        case "another state":
+            driver.state(publisher=OTHER, stamp_ns=driver.stamp_ns + MS)
         case _:
             driver.answers += driver.process.look()
     assert len(driver.answers) == n + 1

@@ -342,3 +342,12 @@ def test_the_node_decides_as_the_gate_of_a_simulator(robot: str, lock_step: bool
         largest, n_near = max(largest, beside.largest), n_near + beside.n_near
     print(f"\n{robot}, lock step {lock_step}: {n} states, {states}, largest difference {largest:.1e}, {n_near} near")
     assert set(states) == set(GateState)
+
+
+def test_a_controller_that_brakes_owns_the_topic_of_a_simulator(ur5: RobotModel):
+    simulator, tau = Simulator("ur5", ur5, GateParameters()), ur5.gravity(np.zeros(6))
+    for publisher, frame_id in ((OWN, braked_frame("a test")), (OTHER, "")):
+        info = {"source_timestamp": 0, "received_timestamp": 0, "publisher_gid": publisher}
+        simulator.arrangement.on_command(joint_state(ur5.joint_names, 0, effort=tau, frame_id=frame_id), info)
+    simulator.arrangement.drive(np.zeros(6), np.zeros(6), 1e-3)
+    assert simulator.gate.state is GateState.HOLDING
