@@ -24,10 +24,10 @@ from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.control.loop import FADED, FADING
 from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.gate.blind_brake import (
-    DOUBT,
     N_NOTED,
     BlindMemory,
     Moments,
+    doubted_time,
     end_prediction,
     new_moments,
     note_moment,
@@ -41,7 +41,6 @@ from arm_control.gate.state_bounds import (
     RETURNED,
     NewState,
     StateMemory,
-    is_wrong_alone,
     judge_state,
     new_memory,
     new_state,
@@ -73,8 +72,8 @@ NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME = 0, 1, 2, 3, 4
 ENDLESS = 1e6
 """Longer times between two states make no difference [s]."""
 
-CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, IS_DOUBTED, IS_CARRYING = 0, 1, 2, 3, 4, 5
-"""Entries of ``counts``: the controller."""
+CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, DOUBTED, IS_CARRYING = 0, 1, 2, 3, 4, 5
+"""Entries of ``counts``: the controller; ``DOUBTED`` is the age of the states that are not trusted [ns]."""
 STATE_REFUSED, COMMAND_REFUSED, LIMITED, SATURATED, RATE_LIMITED = 6, 7, 8, 9, 10
 """Entries of ``counts``: what was done in this tick."""
 NOW = 11
@@ -180,7 +179,7 @@ def answer(c: TickMemory) -> float:
     dt = take_time(c)
     c.counts[NOW] = min(c.counts[NOW] + nearest(NANOSECONDS * dt), LARGEST_STAMP)
     c.times[SINCE_STATE] += dt
-    c.counts[IS_DOUBTED] = 0
+    c.counts[DOUBTED] = 0
     if take_state(c, dt):
         answer_state(c, dt)
     else:
@@ -232,13 +231,14 @@ def take_state(c: TickMemory, dt: float) -> bool:
     """Judge the state at hand; return whether it is believed."""
     is_first = not has_answered(c)
     unwrap(c.states, c.state)
-    result = judge_state(c.states, c.state, 0.0 if is_first else c.times[SINCE_STATE], dt)
+    since = 0.0 if is_first else c.times[SINCE_STATE]
+    result = judge_state(c.states, c.state, since, dt)
     if result == NOT_FINITE:
         miss_state(c, dt)
         return False
     if result != BELIEVED:
         brake_for(c, IMPOSSIBLE_STATE)
-        c.counts[IS_DOUBTED] = 0 if is_wrong_alone(result) else 1
+        c.counts[DOUBTED] = doubted_time(c.states, result, since)
         if result != RETURNED:
             return False
     if not is_first:
@@ -394,7 +394,7 @@ def answer_without_state(c: TickMemory, dt: float) -> None:
     if c.gate.counts[MODE] != BRAKING or not has_answered(c):
         return
     believed = take_period(c, dt)
-    predict_state(c.blind, c.moments, c.gate, c.counts[NOW], DOUBT if c.counts[IS_DOUBTED] == 1 else 0)
+    predict_state(c.blind, c.moments, c.gate, c.counts[NOW], c.counts[DOUBTED])
     run_law(c, c.blind.prediction.q, c.blind.prediction.v, believed)
     hold(c, believed)
 

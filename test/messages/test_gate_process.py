@@ -583,14 +583,25 @@ def test_it_predicts_from_the_last_state_and_the_torque_since_then(driver: Drive
     assert driver.answers[-1].stamp_ns == driver.stamp_ns
 
 
-def test_a_state_that_jumps_makes_those_of_25_ms_doubtful(driver: Driver, ur5: RobotModel):
+def test_a_state_that_jumps_casts_no_doubt_on_those_before(driver: Driver, ur5: RobotModel):
     moments = swing(driver, 60)
     driver.t += 1e-3
     driver.state(HOME + 0.5, stamp_ns=driver.stamp_ns + MS)
     assert driver.last.reason.startswith("not believed: position has jumped")
-    trusted = [moment for moment in moments if moment[0] >= driver.t - 0.0251]
-    assert len(trusted) == 25
-    expected = predicted(ur5, trusted, driver.t)
+    expected = predicted(ur5, moments[-1:], driver.t)
+    np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+
+
+def test_velocities_that_disagree_are_in_doubt_since_they_began_to(driver: Driver, ur5: RobotModel):
+    """Two states are wrong, and as long before them is not trusted either."""
+    moments = swing(driver, 60)
+    driver.go_on(q=HOME + V * driver.t, v=np.full(6, -20.0))
+    moments.append((driver.t, HOME, V, driver.last.tau))
+    assert driver.last.state is GateState.PASSING
+    driver.t += 1e-3
+    driver.state(HOME + V * driver.t, np.full(6, -20.0), stamp_ns=driver.stamp_ns + MS)
+    assert driver.last.reason.startswith("not believed: positions and velocities disagree")
+    expected = predicted(ur5, moments[-3:], driver.t)
     np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
 
 
