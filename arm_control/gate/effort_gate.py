@@ -142,6 +142,8 @@ class EffortGate:
         Why it does not pass them; empty when it does.
     period : float
         Time between the last two ticks [s]: a stamp may be so far ahead; 0 before there were two.
+    longest_dt : float
+        Time since a torque that was no answer to a state [s]: the next tick counts no more; infinite: there was none.
     estimate : ndarray, shape (nv,), or None
         Torque beside the weight that a brake goes on to carry, an observer's estimate [N m or N]; None: none.
 
@@ -181,6 +183,7 @@ class EffortGate:
         self.state = HOLDING
         self.reason = self.WAITING_REASON
         self.period = 0.0
+        self.longest_dt = np.inf
 
     @property
     def is_braked(self) -> bool:
@@ -285,7 +288,7 @@ class EffortGate:
         command, self._command = self._command, None
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
-        dt = believed_time(dt, self.period)
+        dt, self.longest_dt = believed_time(min(dt, self.longest_dt), self.period), np.inf
         self.period = dt or self.period
         if self._floor is not None:
             t = self._floor.add_to(t, self._tau, dt)

@@ -170,6 +170,8 @@ class ControllerProcess:
         if reading.age and self._last is not None:
             q, v = self.blind.up_to_date(reading.q, reading.v, info["received_timestamp"], reading.age)
             reading = reading._replace(q=q, v=v)
+        if self.blind.is_blind:
+            gate.longest_dt = max(info["received_timestamp"] - self._answered_ns, 0) / NANOSECONDS
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
 
