@@ -68,7 +68,7 @@ class PythonController:
         self.tau = np.zeros(model.nv)
         self._law = CompiledOsc(model, controller.law)
         self._bounds, self._gaps = StateBounds(model), GapWatch(gate.max_missed)
-        self._blind = BlindBrake(model, self.gate, longest_blind_step(gate, controller.period))
+        self._blind = BlindBrake(model, self.gate, longest_blind_step(gate.max_missed, controller.period))
         self._hold, self._fading = Reference(Pose.identity()), np.zeros(model.nv)
         self._now_ns, self._since, self._missed, self._is_first = 0, 0.0, 0, True
         self._usual_dt, self._timeless = controller.period, 0

@@ -64,6 +64,7 @@ from arm_control.gate.torque_rules import (
     new_gate_memory,
     pass_command,
     torque_beside_weight,
+    within_effort,
 )
 from arm_control.model import RobotModel
 
@@ -214,6 +215,23 @@ def enable_gate(c: TickMemory) -> None:
 
 
 @procedure
+def take_reference(c: TickMemory) -> bool:
+    """Let the arm follow a reference; return whether it may: none acts that is set while the gate brakes."""
+    if c.gate.counts[MODE] == BRAKING:
+        return False
+    c.counts[HAS_REFERENCE] = 1
+    return True
+
+
+@procedure
+def take_torque(c: TickMemory) -> None:
+    """Go on from the torque that the gate has been given as the one of the motors."""
+    c.counts[HAS_TORQUE] = 1
+    for i in range(c.n):
+        c.gate.tau[i] = within_effort(c.gate, i, c.gate.tau[i])
+
+
+@procedure
 def take_time(c: TickMemory) -> float:
     """Return the time of a tick [s]; 0 where it is not above zero, and a period in too many such ticks, which brake."""
     if c.times[DT] > 0.0:
@@ -288,10 +306,10 @@ def run_law(c: TickMemory, q: Floats, v: Floats, dt: float) -> None:
 def begin_torque(c: TickMemory) -> None:
     """Before the first state the motors have the torque that they were said to have, or the arm's weight."""
     if c.counts[HAS_TORQUE] == 0:
-        c.counts[HAS_TORQUE] = 1
         run_law(c, c.state.q, c.state.v, 0.0)
         for i in range(c.n):
-            c.gate.tau[i] = min(max(c.law.g[i], -c.gate.tau_max[i]), c.gate.tau_max[i])
+            c.gate.tau[i] = c.law.g[i]
+        take_torque(c)
 
 
 @procedure
@@ -399,9 +417,10 @@ def answer_without_state(c: TickMemory, dt: float) -> None:
     hold(c, believed)
 
 
-def longest_blind_step(gate: GateParameters, usual_dt: float) -> float:
+@procedure
+def longest_blind_step(max_missed: int, usual_dt: float) -> float:
     """Return the longest time for which one torque counts in a prediction [s]: until missing states brake."""
-    return (gate.max_missed + SPARE_PERIODS) * usual_dt
+    return (max_missed + SPARE_PERIODS) * usual_dt
 
 
 def new_tick_memory(
@@ -431,7 +450,7 @@ def new_tick_memory(
     law = LawMemory(run, limit, q, v, tau_0, dt, is_on, np.zeros(n * n), g, h, tau, tau_1, np.zeros(3), believable)
     prediction = new_prediction(n)
     counts = np.zeros(2, dtype=np.int64)
-    longest_step = longest_blind_step(gate, usual_dt)
+    longest_step = longest_blind_step(gate.max_missed, usual_dt)
     blind = BlindMemory(terms, lambda: predict(prediction), counts, prediction, np.zeros(n), longest_step)
     return TickMemory(
         np.zeros(N_COUNTS, dtype=np.int64),

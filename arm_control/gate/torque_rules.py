@@ -248,7 +248,13 @@ def hold_torque(gate: GateMemory, dt: float) -> None:
         tau = tau if abs(tau) <= LARGEST else gate.g[i]  # a state may be finite and yet absurd
         if abs(tau) > gate.tau_max[i]:
             gate.counts[IS_SATURATED] = 1
-        gate.asked[i] = min(max(tau, -gate.tau_max[i]), gate.tau_max[i])
+        gate.asked[i] = within_effort(gate, i, tau)
+
+
+@procedure
+def within_effort(gate: GateMemory, i: int, tau: float) -> float:
+    """Return a torque of a joint, cut at its effort limit."""
+    return min(max(tau, -gate.tau_max[i]), gate.tau_max[i])
 
 
 @procedure

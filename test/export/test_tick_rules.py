@@ -149,8 +149,8 @@ class AsNodes:
         model, gate = controller.model, controller.gate
         law = OscController(model, OscTuning(law=controller.law), limits=JointLimits(model, gate, gate.rate_limit))
         self.loop = ControlLoop(model, law, gate)
-        max_age = longest_blind_step(gate, controller.period)
-        self.process = ControllerProcess(model, self.loop, max_age, lambda: self.now_ns)
+        longest_step = longest_blind_step(gate.max_missed, controller.period)
+        self.process = ControllerProcess(model, self.loop, longest_step, lambda: self.now_ns)
         self.now_ns, self.tau, self.is_over, self._model = START_NS, np.zeros(model.nv), False, model
         self._has_refused = False
 
