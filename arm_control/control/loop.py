@@ -7,9 +7,7 @@ and no clock.
 
 A brake ends all goals, and observer and adaptation forget what they have learnt. After *enable* the gate holds the arm
 until a new goal acts; then the law begins with what the gate carried, as the observer's first estimate. Without an
-observer that torque fades,
-
-    (1)  c <- c T / (T + dt),   T = 0.5 s
+observer that torque fades, equation (6) of :mod:`arm_control.gate.torque_rules`.
 """
 
 from __future__ import annotations
@@ -38,6 +36,7 @@ from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.gate.effort_gate import BRAKING, PASSING, EffortGate, GateOutput, GateParameters
 from arm_control.gate.gaps import GapWatch
 from arm_control.gate.gates_behind import GatesBehind
+from arm_control.gate.torque_rules import FADED, left_after
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -47,10 +46,6 @@ HELD = "held: "
 """How the reason begins of a brake that follows another gate."""
 FIRST_DT = 1e-3
 """Time that the first state stands for, in the rate limit [s]."""
-FADING = 0.5
-"""``T`` of (1) [s]."""
-FADED = 1e-3
-"""Carried torque that is left out [N m or N]."""
 WITH_CONTACT = "adaptive_torque would learn the force of a contact: not with impedance or force_axes"
 
 
@@ -330,13 +325,13 @@ class ControlLoop:
 
     @property
     def is_carrying(self) -> bool:
-        """Whether what a brake has carried is still part of the torque, equation (1)."""
+        """Whether what a brake has carried is still part of the torque."""
         return self._carried is not None
 
     def _fading(self, dt: float) -> Array:
-        """Torque that is carried on from a brake, equation (1)."""
+        """Torque that is carried on from a brake."""
         assert self._carried is not None
-        carried, left = self._carried, self._carried * (FADING / (FADING + dt))
+        carried, left = self._carried, self._carried * left_after(dt)
         self._carried = left if np.abs(left).max() > FADED else None
         return carried
 

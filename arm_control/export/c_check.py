@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop import FADED, FADING
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
@@ -24,6 +23,7 @@ from arm_control.gate.blind_brake import BlindBrake, doubted_time
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateState
 from arm_control.gate.gaps import GapWatch
 from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds
+from arm_control.gate.torque_rules import FADED, left_after
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference
@@ -143,7 +143,7 @@ class PythonController:
         if self.gate.is_resuming:
             self._fading = self.gate.carried
             self.gate.begin()
-        carried, self._fading = self._fading, self._fading * (FADING / (FADING + dt))
+        carried, self._fading = self._fading, self._fading * left_after(dt)
         if not (np.abs(self._fading) > FADED).any():
             self._fading = np.zeros_like(carried)
         return carried

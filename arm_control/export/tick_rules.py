@@ -21,7 +21,6 @@ import numpy as np
 
 from arm_control.compiler.machine_operations import nearest
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.control.loop import FADED, FADING
 from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.gate.blind_brake import (
     N_NOTED,
@@ -49,6 +48,7 @@ from arm_control.gate.state_bounds import (
 from arm_control.gate.state_prediction import new_prediction, predict
 from arm_control.gate.torque_rules import (
     BRAKING,
+    FADED,
     IS_RATE_LIMITED,
     IS_RESUMING,
     IS_SATURATED,
@@ -60,6 +60,7 @@ from arm_control.gate.torque_rules import (
     believed_time,
     end_brake,
     hold_torque,
+    left_after,
     miss_command,
     new_gate_memory,
     pass_command,
@@ -382,7 +383,7 @@ def fade(c: TickMemory, dt: float) -> None:
     """What a brake carried fades from the first motion on."""
     largest = 0.0
     for i in range(c.n):
-        c.fading[i] *= FADING / (FADING + dt)
+        c.fading[i] *= left_after(dt)
         largest = max(largest, abs(c.fading[i]))
     c.counts[IS_CARRYING] = 1 if largest > FADED else 0
 

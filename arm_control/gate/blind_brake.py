@@ -46,6 +46,9 @@ SHORT_BLIND = 20_000_000
 """Time without states after which an arm that was held goes on being held there [ns]."""
 LONGEST_BLIND = 1_000_000_000
 """Time after which a state is no longer predicted [ns]."""
+STATE_SILENCE = 0.02
+"""Time without a state after which the gate brakes, where ``max_age`` does not say it; so long one torque counts in a
+prediction [s]."""
 N_MOMENTS = 32
 """States that are remembered."""
 SPACING = 900_000

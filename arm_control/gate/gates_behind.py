@@ -13,7 +13,7 @@ from arm_control.maths.poses import Array
 
 PASSING, BRAKING, HOLDING = "passing", "braking", "holding"
 """States of a gate: it passes commands; it brakes, until it is enabled; it holds the arm until the first command."""
-SILENCE = 1.0
+GATE_SILENCE = 1.0
 """Time without a report after which a gate that was heard holds the controller [s]."""
 
 
@@ -120,7 +120,7 @@ class GatesBehind:
         if not (name := self._holder(silent)):
             return ""
         reasons = [self._brakes[name].reason or BRAKING] if name in self._brakes else []
-        return f"{name}: {', '.join(reasons + [f'silent for {SILENCE:g} s'] * (name in silent))}"
+        return f"{name}: {', '.join(reasons + [f'silent for {GATE_SILENCE:g} s'] * (name in silent))}"
 
     @property
     def is_braking(self) -> bool:
@@ -160,4 +160,4 @@ class GatesBehind:
         if not self._watches_silence:
             return []
         now = self._clock()
-        return [name for name, heard_at in self._heard_at.items() if now - heard_at > SILENCE]
+        return [name for name, heard_at in self._heard_at.items() if now - heard_at > GATE_SILENCE]

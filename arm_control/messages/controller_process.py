@@ -17,7 +17,7 @@ from arm_control.control.controllers import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import BlindBrake, Moments
+from arm_control.gate.blind_brake import STATE_SILENCE, BlindBrake, Moments
 from arm_control.gate.effort_gate import GateState
 from arm_control.gate.state_bounds import StateMemory
 from arm_control.gate.state_prediction import is_at_rest
@@ -26,9 +26,6 @@ from arm_control.maths.poses import Array
 from arm_control.messages.fields import braked_frame, nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
 from arm_control.model import RobotModel
-
-SILENCE = 0.02
-"""Longest time for which one torque counts in a prediction, where no ``max_age`` says it [s]."""
 
 
 class Command(NamedTuple):
@@ -109,7 +106,7 @@ class ControllerProcess:
         self._last: TickResult | None = None
         self._missed = 0
         self._answered_ns = 0
-        self._silence = max_age or SILENCE
+        self._silence = max_age or STATE_SILENCE
         self.blind = BlindBrake(model, loop.gate, self._silence, moments)
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 from arm_control.control.controllers import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import BlindBrake
+from arm_control.gate.blind_brake import STATE_SILENCE, BlindBrake
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.gate.gaps import GapWatch
 from arm_control.gate.state_prediction import is_at_rest
@@ -28,8 +28,6 @@ from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, 
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import RobotModel
 
-SILENCE = 0.02
-"""Time without a state after which the gate brakes, where ``max_age`` does not say [s]."""
 LOOKS = 8
 """Looks at the clock within that time."""
 OUT_OF_ORDER = "out of order: its stamp is not newer than that of the last command"
@@ -102,7 +100,7 @@ class GateProcess:
         self._reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
         self._lock = PublisherLock(math.inf if lock_step else PublisherLock.SILENCE, clock)
         self._gaps = GapWatch(None if lock_step else parameters.max_missed)
-        self._silence = parameters.max_age or SILENCE
+        self._silence = parameters.max_age or STATE_SILENCE
         self._open: Measurement | None = None
         self._last: Measurement | None = None
         self._seen_at = self._ticked_at = 0.0

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from exported_library import SANITIZERS, Walk, run
 
-from arm_control.control.loop import FADING
 from arm_control.export.c_check import PythonController
 from arm_control.export.c_folder import SHIFT, write_folder
 from arm_control.export.exported_controller import ExportedController, exported_controller
 from arm_control.faults.exported_library import CC, CPU, UNWRITTEN, CController, compile_c, library_of
+from arm_control.gate.torque_rules import FADING
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference

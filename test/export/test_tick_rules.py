@@ -11,7 +11,6 @@ so its runs are without the former, and end at the latter.
 
 from __future__ import annotations
 
-import ast
 import ctypes
 import re
 from collections import Counter
@@ -25,7 +24,6 @@ from exported_library import SANITIZERS, run
 from random_messages import Wire, steps
 
 from arm_control.compiler.c_values import number
-from arm_control.control import loop
 from arm_control.control.controllers import OscController
 from arm_control.control.loop import FIRST_DT, ControlLoop
 from arm_control.control.osc.tuning import OscTuning
@@ -306,41 +304,14 @@ def test_sanitizers_find_nothing(
     assert np.abs(np.array(done.stdout.split(), dtype=float) - tau).max() <= 1e-9 * np.abs(tau).max()
 
 
-RULES = (tick_rules, loop, blind_brake, gaps, state_bounds, state_prediction, torque_rules)
-"""Modules of the rules."""
-CONSTANTS = (
-    *("DEVIATION", "ACCELERATION", "MEMORY", "SPEED", "FROZEN", "SMALLEST_RANGE", "LARGEST_POSITION", "AGREEING"),
-    *("AGREEING_TIME", "GROWTH", "LONGEST_DT", "AT_REST", "SLOW", "DAMPED", "LONGEST_DAMPING", "DELAYED_DAMPING"),
-    *("RESUMING_ACCELERATION", "GAP", "SHORTER", "LONGER", "DOUBT", "LONGEST_BLIND", "N_MOMENTS", "SPACING"),
-    *("LONGEST_STEP", "SPARE_PERIODS", "ENDLESS", "FADING", "FADED"),
-)
-"""Numbers of the rules; their modules import them from each other."""
+RULES = (tick_rules, blind_brake, gaps, state_bounds, state_prediction, torque_rules)
+"""Modules whose procedures are printed."""
 IN_C = (
     *("DEVIATION", "ACCELERATION", "MEMORY", "FROZEN", "AGREEING_TIME", "GROWTH", "LONGEST_DT", "AT_REST", "SLOW"),
     *("DAMPED", "LONGEST_DAMPING", "DELAYED_DAMPING", "GAP", "SHORTER", "LONGER", "DOUBT", "LONGEST_BLIND", "SPACING"),
     *("LONGEST_STEP", "ENDLESS", "FADING", "FADED"),
 )
 """Those that are numbers in C, too; others have entered the numbers of the arm."""
-ROOT = Path(__file__).parents[2]
-
-
-def names_defined_in(path: Path) -> Iterator[str]:
-    """Names that a module defines by itself."""
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from (x.id for target in targets for x in ast.walk(target) if isinstance(x, ast.Name))
-
-
-def test_each_constant_is_written_once():
-    others = [
-        ROOT / "arm_control" / name for name in ("export/c_check.py", "export/c_pieces.py", "gate/effort_gate.py")
-    ]
-    paths = [*(Path(str(module.__file__)) for module in RULES), *others]
-    defined = Counter(name for path in paths for name in names_defined_in(path))
-    assert {name: defined[name] for name in CONSTANTS} == dict.fromkeys(CONSTANTS, 1)
-    texts = "\n".join(path.read_text() for path in sorted((ROOT / "export").rglob("*.in")))
-    assert not re.findall(rf"(?<!@)\b(?:{'|'.join(CONSTANTS)})\b", texts)
 
 
 def test_a_constant_of_the_rules_is_the_number_that_c_has(folder: Path):

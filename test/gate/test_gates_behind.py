@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, SILENCE, GateReport, GatesBehind
+from arm_control.gate.gates_behind import BRAKING, GATE_SILENCE, HOLDING, PASSING, GateReport, GatesBehind
 
 
 class Clock:
@@ -53,7 +53,7 @@ def test_the_newest_reason_of_a_brake_is_shown_and_one_without_has_the_state(clo
 def test_a_gate_that_falls_silent_holds_until_it_is_heard(state: str, clock: Clock):
     gates = GatesBehind(["gate"], clock)
     gates.hear(GateReport("gate", state))
-    clock.now += SILENCE
+    clock.now += GATE_SILENCE
     assert (gates.held_by, gates.is_braking) == ("", False)
     clock.now += 1e-3
     assert (gates.held_by, gates.is_braking) == ("gate: silent for 1 s", True)
@@ -64,7 +64,7 @@ def test_a_gate_that_falls_silent_holds_until_it_is_heard(state: str, clock: Clo
 def test_a_silence_does_not_end_a_brake_and_is_shown_with_it(clock: Clock):
     gates = GatesBehind(["gate"], clock)
     gates.hear(GateReport("gate", BRAKING, "disabled"))
-    clock.now += SILENCE + 1e-3
+    clock.now += GATE_SILENCE + 1e-3
     assert gates.held_by == "gate: disabled, silent for 1 s"
     gates.hear(GateReport("gate", HOLDING))
     assert (gates.held_by, gates.is_braking) == ("gate: disabled", False)
