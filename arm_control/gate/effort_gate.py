@@ -25,6 +25,7 @@ from arm_control.compiler.procedure import Floats, procedure
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.gate.compiled_limits import compile_limits, compile_size_check
+from arm_control.gate.gates_behind import ENABLED
 from arm_control.gate.inertia_floor import InertiaFloor
 from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits
 from arm_control.gate.success_rate import SuccessRate
@@ -51,7 +52,7 @@ from arm_control.gate.torque_rules import (
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 
-UNLIKE = "enabled; a command asks for"
+UNLIKE = f"{ENABLED}a command asks for"
 """How the reason begins of a gate that goes on holding."""
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
@@ -159,7 +160,7 @@ class EffortGate:
     """
 
     WAITING_REASON = "waiting for the first command"
-    ENABLED_REASON = "enabled; waiting for a new goal"
+    ENABLED_REASON = f"{ENABLED}waiting for a new goal"
 
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters

@@ -13,6 +13,8 @@ from arm_control.maths.poses import Array
 
 PASSING, BRAKING, HOLDING = "passing", "braking", "holding"
 """States of a gate: it passes commands; it brakes, until it is enabled; it holds the arm until the first command."""
+ENABLED = "enabled; "
+"""How the reason begins of a gate that holds the arm behind a brake."""
 GATE_SILENCE = 1.0
 """Time without a report after which a gate that was heard holds the controller [s]."""
 
@@ -60,7 +62,8 @@ class GatesBehind:
     """Which of the gates behind a controller holds it.
 
     A gate that brakes holds the controller until it passes commands again: in between it holds the arm, and waits for
-    the first one. A gate that was heard and is silent holds the controller until it is heard again.
+    the first one. So does one that passed commands and now says that it was enabled: it has braked in between. A gate
+    that was heard and is silent holds the controller until it is heard again.
 
     Parameters
     ----------
@@ -104,8 +107,11 @@ class GatesBehind:
         name = report.name
         if name not in self.names:
             return
+        before = self._reports.get(name)
         self._reports[name], self._heard_at[name] = report, self._clock()
-        if report.state == BRAKING:
+        is_ended = report.state == HOLDING and report.reason.startswith(ENABLED)
+        has_braked = is_ended and before is not None and before.is_passing
+        if report.state == BRAKING or has_braked:
             self._brakes[name] = report
         elif report.is_passing:
             self._brakes.pop(name, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from arm_control.gate.effort_gate import EffortGate
 from arm_control.gate.gates_behind import BRAKING, GATE_SILENCE, HOLDING, PASSING, GateReport, GatesBehind
 
 
@@ -150,3 +151,16 @@ def test_a_report_without_a_stamp_is_as_old_as_time(clock: Clock):
         gates.hear(report)
     assert gates.held_by == "a: braking"
     assert GateReport("a", BRAKING) == GateReport("a", BRAKING, "", 0, None, (), "")
+
+
+def test_a_brake_that_has_ended_before_it_was_heard_holds_too(clock: Clock):
+    """A new run of a simulator is none: its gate waits for the first command."""
+    gates = GatesBehind(["gate"], clock)
+    gates.hear(GateReport("gate", PASSING))
+    gates.hear(GateReport("gate", HOLDING, EffortGate.WAITING_REASON))
+    assert not gates.held_by
+    gates.hear(GateReport("gate", PASSING))
+    gates.hear(GateReport("gate", HOLDING, EffortGate.ENABLED_REASON))
+    assert (gates.held_by, gates.is_braking) == (f"gate: {EffortGate.ENABLED_REASON}", False)
+    gates.hear(GateReport("gate", PASSING))
+    assert not gates.held_by

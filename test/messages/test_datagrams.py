@@ -342,7 +342,7 @@ def test_of_several_datagrams_the_newest_state_is_answered_and_none_that_enables
     for data in (state(1, MS), ENABLE, state(2, 2 * MS), state(3, 3 * MS)):
         owner.send(data)
     answer_newest(own, driver.process)
-    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (3, 0)
+    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (3, 2), "it holds the arm"
     with pytest.raises(BlockingIOError):
         owner.recv(1000)
 
