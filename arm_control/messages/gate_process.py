@@ -188,9 +188,9 @@ class GateProcess:
             self._lock.check(info)
             if self._last is None or 0 < stamp_ns - self._last.stamp_ns <= round(period * NANOSECONDS):
                 self._early = (message, info)
-            elif stamp_ns < self._accepted_ns and not self._lock_step:  # a brake that old has been ended since
-                raise InputError(OUT_OF_ORDER)
-            elif reason := brake_reason(message):
+            elif (reason := brake_reason(message)) and stamp_ns < self._accepted_ns and not self._lock_step:
+                raise InputError(OUT_OF_ORDER)  # a brake that old has been ended since
+            elif reason:
                 self._lock.take(info)
                 self._refuse_brake(reason)
                 return self._answer_open(is_late=self._lock_step)
