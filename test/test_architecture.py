@@ -191,3 +191,80 @@ def test_test_files_suit_the_pytest_of_a_ros_installation():
     assert {name for name in names if names.count(name) > 1} == set()
     skips = re.compile(r"^(\w+ = )?pytest\.importorskip", re.MULTILINE)
     assert [path for path in paths if skips.search(path.read_text())] == []
+
+
+# -- the rules of the gate -----------------------------------------------------------------------------
+
+RULES = [module for module in MODULES if folder(module) == "gate" or module == "export.tick_rules"]
+"""Modules with rules of the gate."""
+RUN_THEM = [
+    module
+    for module in MODULES
+    if module.startswith(("control.native.", "export.", "messages.", "nodes.", "simulation.", "control.loop"))
+]
+"""Modules that run them."""
+TEMPLATE = PACKAGE.parent / "export" / "controller.c.in"
+GLUE = {
+    *("are_within", "is_within", "is_switch", "is_rotation", "fault_of_damping", "fault_of_joint", "fault_of"),
+    *("run_laws", "run_law_of", "limit_torque_of", "predicted_terms_of", "go_on_of", "init", "set_reference"),
+    *("begin_with", "enable", "brake", "state", "describe", "tick"),
+}
+"""Functions of the template: checks of parameters, calls of compiled laws, the library's own functions."""
+
+
+def own_text(node: ast.AST) -> str:
+    """A definition without its name, its docstring and its decorators."""
+    if isinstance(node, ast.FunctionDef):
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        return ast.dump(ast.Module(body, []))
+    return ast.unparse(node)
+
+
+def definitions(module: str) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and text of the functions and numbers that a module defines for all to use."""
+    for node in ast.parse(MODULES[module].read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            is_rule = any("procedure" in ast.unparse(decorator) for decorator in node.decorator_list)
+            yield "procedure" if is_rule else "function", node.name, own_text(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
+            yield "number", node.targets[0].id, own_text(node.value)
+
+
+def rules(kind: str) -> list[tuple[str, str, str]]:
+    """Module, name and text of each rule of a kind."""
+    return [(module, name, text) for module in RULES for k, name, text in definitions(module) if k == kind]
+
+
+def test_each_procedure_of_the_gate_has_one_definition():
+    """Nor does its text stand elsewhere under another name."""
+    procedures = rules("procedure")
+    names, texts = ({row[k]: row[0] for row in procedures} for k in (1, 2))
+    assert len(names) == len(texts) == len(procedures) > 40
+    for module in {*RUN_THEM, *RULES}:
+        for kind, name, text in definitions(module):
+            assert kind == "number" or texts.get(text, module) == module, f"{module}.{name}: a rule of {texts[text]}"
+
+
+def test_each_number_of_the_gate_has_one_definition():
+    numbers = {(name, text): module for module, name, text in rules("number")}
+    assert len(numbers) == len(rules("number")) > 40
+    for module in RUN_THEM:
+        for _, name, text in definitions(module):
+            assert numbers.get((name, text), module) == module, f"{module}.{name} is that of {numbers[name, text]}"
+
+
+def test_the_c_of_an_exported_controller_is_glue():
+    """Its functions are known; below the printed rules there is no bound and no number, only copies and calls."""
+    lines = TEMPLATE.read_text().splitlines()
+    assert len(lines) <= 320
+    text = re.sub(r'/\*.*?\*/|"[^"\n]*"', "", "\n".join(lines), flags=re.DOTALL)
+    assert set(re.findall(r"^[\w@ *]*?[ *](?:@PREFIX@_)?(\w+)\([^;{]*\)\n\{", text, flags=re.MULTILINE)) == GLUE
+    glue = text[text.index("@FUNCTIONS@") :].replace("for (int i = 0; i < N; i++)", "").replace("->", ".")
+    bounds = re.findall(r".*(?:[<>]|\bf(?:min|max|abs)\b).*", glue)
+    assert {line.strip() for line in bounds} == {
+        "if (c.is_near_singular || !(c.output.regularity[0] > 0.0))",
+        "if (c.is_near_singular && c.output.regularity[0] > 0.0)",
+        "c.is_near_singular = !(c.output.regularity[0] > 0.0);",
+        "return (unsigned)cause <= @UPPER@_NOT_READY ? SENTENCES[cause] : ;",
+    }
+    assert set(re.findall(r"(?<![\w.])\d[\d.]*", glue)) <= {"0", "1", "0.0", "1.0", "4", "8"}

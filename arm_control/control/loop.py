@@ -7,9 +7,7 @@ and no clock.
 
 A brake ends all goals, and observer and adaptation forget what they have learnt. After *enable* the gate holds the arm
 until a new goal acts; then the law begins with what the gate carried, as the observer's first estimate. Without an
-observer that torque fades,
-
-    (1)  c <- c T / (T + dt),   T = 0.5 s
+observer that torque fades, equation (6) of :mod:`arm_control.gate.torque_rules`.
 """
 
 from __future__ import annotations
@@ -30,6 +28,8 @@ from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.gate.effort_gate import BRAKING, PASSING, EffortGate, GateOutput, GateParameters
 from arm_control.gate.gaps import GapWatch
 from arm_control.gate.gates_behind import GatesBehind
+from arm_control.gate.state_prediction import is_at_rest
+from arm_control.gate.torque_rules import FADED, left_after
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -39,10 +39,6 @@ HELD = "held: "
 """How the reason begins of a brake that follows another gate."""
 FIRST_DT = 1e-3
 """Time that the first state stands for, in the rate limit [s]."""
-FADING = 0.5
-"""``T`` of (1) [s]."""
-FADED = 1e-3
-"""Carried torque that is left out [N m or N]."""
 WITH_CONTACT = "adaptive_torque would learn the force of a contact: not with impedance or force_axes"
 
 
@@ -209,7 +205,8 @@ class ControlLoop:
         self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
         self._joint_names = model.joint_names
-        self._is_resuming = self._is_held = False
+        self._is_resuming = self._is_held = self._was_braking = False
+        self._held_with: Array | None = None
         self._carried: Array | None = None
         self._limits_with_law = self._computes_limits(controller)
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
@@ -279,27 +276,37 @@ class ControlLoop:
 
     def _follow_gates_behind(self, behind: GatesBehind) -> None:
         """Brake with a gate behind this one, and hold with it when it is enabled."""
-        held_by = behind.held_by
-        if behind.is_braking and not self.gate.is_braked:
-            self.gate.brake(f"{HELD}{held_by}")
-        elif not behind.is_braking and self.gate.is_braked and self.gate.reason.startswith(HELD):
-            self.gate.enable()
+        held_by, gate = behind.held_by, self.gate
+        if not gate.is_braked and (behind.is_braking or (held_by and gate.state is PASSING)):
+            gate.brake(f"{HELD}{held_by}")
+        elif not behind.is_braking and gate.is_braked and gate.reason.startswith(HELD):
+            gate.enable()
         self._is_held = bool(held_by)
 
     def _rest(self, measurement: Measurement) -> bool:
         """End all goals while the arm is braked, or must not move yet; return whether the law gives no torque."""
-        gate = self.gate
-        if gate.state is BRAKING or self._is_held:
+        gate, stamp_ns = self.gate, measurement.stamp_ns
+        is_enabled = gate.is_resuming and not self._is_resuming
+        if is_enabled and not self._was_braking:  # the brake has begun and ended since the last state
+            stamp_ns -= round(measurement.dt * NANOSECONDS)
+        if gate.state is BRAKING or self._is_held or (is_enabled and not self._was_braking):
             if gate.state is BRAKING:
                 gate.lateness = measurement.age
-            self.controller.hold(measurement.stamp_ns, measurement.q)
+            self.controller.hold(stamp_ns, measurement.q)
             self._forget_estimates()
-        if gate.is_resuming and not self._is_resuming and self.gates_behind is not None:
-            tau = self.gates_behind.tau(self._joint_names)
-            if tau is not None:
-                gate.hold_with(tau)
-        self._is_resuming = gate.is_resuming
+        if is_enabled:
+            self._held_with = None
+        if self.gates_behind is not None and gate.is_resuming and is_at_rest(measurement.v):
+            self._hold_with(self.gates_behind)
+        self._is_resuming, self._was_braking = gate.is_resuming, gate.is_braked
         return self._is_held or gate.state is BRAKING or gate.is_resuming
+
+    def _hold_with(self, behind: GatesBehind) -> None:
+        """Hold an arm at rest with the torque of a gate behind this one, until that passes it."""
+        tau, before = behind.tau(self._joint_names), self._held_with
+        if tau is not None and (before is None or (self._is_held and not np.array_equal(tau, before))):
+            self.gate.hold_with(tau)
+            self._held_with = tau
 
     def _may_resume(self) -> bool:
         """Whether a new goal acts, on an arm that is held after a brake."""
@@ -317,13 +324,13 @@ class ControlLoop:
 
     @property
     def is_carrying(self) -> bool:
-        """Whether what a brake has carried is still part of the torque, equation (1)."""
+        """Whether what a brake has carried is still part of the torque."""
         return self._carried is not None
 
     def _fading(self, dt: float) -> Array:
-        """Torque that is carried on from a brake, equation (1)."""
+        """Torque that is carried on from a brake."""
         assert self._carried is not None
-        carried, left = self._carried, self._carried * (FADING / (FADING + dt))
+        carried, left = self._carried, self._carried * left_after(dt)
         self._carried = left if np.abs(left).max() > FADED else None
         return carried
 

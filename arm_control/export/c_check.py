@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop import FADED, FADING
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.export.c_text import numbers
 from arm_control.export.exported_controller import ExportedController
 from arm_control.export.tick_rules import ENDLESS, longest_blind_step
-from arm_control.gate.blind_brake import DOUBT, BlindBrake
+from arm_control.gate.blind_brake import BlindBrake, doubted_time
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateState
 from arm_control.gate.gaps import GapWatch
-from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds, is_wrong_alone
+from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds
+from arm_control.gate.torque_rules import FADED, left_after
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference
@@ -68,7 +68,7 @@ class PythonController:
         self.tau = np.zeros(model.nv)
         self._law = CompiledOsc(model, controller.law)
         self._bounds, self._gaps = StateBounds(model), GapWatch(gate.max_missed)
-        self._blind = BlindBrake(model, self.gate, longest_blind_step(gate, controller.period))
+        self._blind = BlindBrake(model, self.gate, longest_blind_step(gate.max_missed, controller.period))
         self._hold, self._fading = Reference(Pose.identity()), np.zeros(model.nv)
         self._now_ns, self._since, self._missed, self._is_first = 0, 0.0, 0, True
         self._usual_dt, self._timeless = controller.period, 0
@@ -104,11 +104,12 @@ class PythonController:
             self._do_without(dt, 0)
             return None
         q = self._bounds.unwrapped(q)
-        result, reason = self._bounds.judge(q, v, 0.0 if self._is_first else self._since, dt)
+        since = 0.0 if self._is_first else self._since
+        result, reason = self._bounds.judge(q, v, since, dt)
         if result != BELIEVED:
             self.brake(reason)
         if result not in (BELIEVED, RETURNED):
-            self._do_without(dt, 0 if is_wrong_alone(result) else DOUBT)
+            self._do_without(dt, doubted_time(self._bounds.memory, result, since))
             return None
         self._gaps.max_missed = max_missed - self._missed
         if not self._is_first and (gap := self._gaps.fault(dt)):
@@ -142,7 +143,7 @@ class PythonController:
         if self.gate.is_resuming:
             self._fading = self.gate.carried
             self.gate.begin()
-        carried, self._fading = self._fading, self._fading * (FADING / (FADING + dt))
+        carried, self._fading = self._fading, self._fading * left_after(dt)
         if not (np.abs(self._fading) > FADED).any():
             self._fading = np.zeros_like(carried)
         return carried

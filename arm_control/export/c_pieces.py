@@ -14,10 +14,27 @@ from arm_control.core.parameters import Spec
 from arm_control.export.c_text import comment, fields, numbers, text_of, wrapped
 from arm_control.export.exported_controller import ExportedController
 from arm_control.export.step_programs import ALL, LIMITS, REGULAR
-from arm_control.export.tick_rules import LawMemory, TickMemory, answer, brake_for, enable_gate, new_tick_memory
+from arm_control.export.tick_rules import (
+    ASKED,
+    IMPOSSIBLE_STATE,
+    NO_CAUSE,
+    NO_COMMAND,
+    NO_STATE,
+    NO_TIME,
+    LawMemory,
+    TickMemory,
+    answer,
+    brake_for,
+    enable_gate,
+    longest_blind_step,
+    new_tick_memory,
+    take_reference,
+    take_torque,
+)
 from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.joint_limits import JointLimits
+from arm_control.gate.joint_limits import LARGEST_STIFFNESS, JointLimits
 from arm_control.gate.state_prediction import predict
+from arm_control.gate.torque_rules import BRAKING, HOLDING, PASSING
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import tool_numbers
 
@@ -30,6 +47,37 @@ GAINS = (
 LIMIT_ROWS = ("limit_stiffness", "velocity_gain", "speed_limit", "effort_limit", "lower", "upper")
 """Numbers of the gate for each joint, in the order of :attr:`JointLimits.numbers`, behind the first two."""
 
+MODES = {
+    "HOLDING": (HOLDING, "it holds the arm until there is a reference"),
+    "PASSING": (PASSING, "the law's torque passes, within the limits"),
+    "BRAKING": (BRAKING, "it brakes and holds the arm until @PREFIX@_enable()"),
+}
+"""Modes of the gate: their numbers in the rules, and comments."""
+CAUSES = {
+    "NO_CAUSE": (NO_CAUSE, "it does not brake", ""),
+    "NO_COMMAND": (
+        *(NO_COMMAND, "the law's torque was refused in max_missed ticks"),
+        "the law's torque was refused too often",
+    ),
+    "NO_STATE": (
+        *(NO_STATE, "more than max_missed states that are not finite, or a gap of as many periods"),
+        "no state for too long",
+    ),
+    "IMPOSSIBLE_STATE": (
+        *(IMPOSSIBLE_STATE, "a state that the arm cannot be in"),
+        "a state that the arm cannot be in",
+    ),
+    "ASKED": (ASKED, "@PREFIX@_brake()", "asked to"),
+    "NO_TIME": (
+        *(NO_TIME, "a dt that is not above zero in more than max_missed ticks in a row"),
+        "no time passes between the ticks",
+    ),
+    "NOT_READY": (
+        *(NO_TIME + 1, "@PREFIX@_init() refused its parameters, or was not called"),
+        "its parameters were refused, or it was not made ready",
+    ),
+}
+"""Why a gate brakes: numbers as of the modes, comments, and sentences."""
 HOOKS = {
     "LawMemory.run": "run_law",
     "LawMemory.limit": "limit_torque",
@@ -82,23 +130,21 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         "STEP_INPUT": fields(step.inputs),
         "STEP_INPUTS": str(sum(step.inputs.values())),
         "STEP_OUTPUT": fields(_sizes(step)),
-        "LIMITS_INPUT": fields(cut.inputs),
-        "LIMITS_OUTPUT": fields(_sizes(cut)),
+        "LIMITS_RECORDS": "\n\n".join(
+            f"typedef struct {{\n{fields(sizes)}\n}} limits_{kind};"
+            for kind, sizes in (("input", cut.inputs), ("output", _sizes(cut)))
+        ),
         "COPY_STEP_INPUT": _copies("c->input", "law", step.inputs),
         "COPY_STEP_OUTPUT": _copies("law", "c->output", step.outputs),
         "COPY_LIMITS_INPUT": _copies("x", "law", cut.inputs),
         "COPY_LIMITS_OUTPUT": _copies("law", "y", cut.outputs),
-        "GAINS": _gains(controller.law, model.joint_names),
-        "LIMITS": _limits(limits),
-        "TOOL": numbers(tool_numbers(model.tree)),
-        "BRAKE_DAMPING": number(gate.brake_damping),
+        "DEFAULTS": _defaults(controller, limits),
         "MAX_MISSED": str(gate.max_missed),
         "MOST_MISSED": str(max(MOST_MISSED, gate.max_missed)),
-        "JOINT_LIMITS": str(int(gate.joint_limits)),
-        "DRIVER_ADDS_GRAVITY": str(int(controller.driver_adds_gravity)),
         "START": numbers(controller.start),
         "NAMED_GAINS": "\n".join(f'  {{"{gain}", &{name}_gains::{gain}}},' for gain in GAINS),
         **_rules(controller),
+        **{key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in _names().items()},
         **bounds,
     }
 
@@ -123,18 +169,30 @@ def _rules(controller: ExportedController) -> dict[str, str]:
     memory = new_tick_memory(controller.model, controller.gate, controller.period, nothing, nothing, nothing)
     prefix, ranges = f"{controller.name}_", memory.states.ranges
     hooks = {name: f"{prefix}{function}_of" for name, function in HOOKS.items()}
-    parts = c_parts((answer, enable_gate, brake_for, predict), {TickMemory: memory}, hooks, prefix)
+    entries = (answer, enable_gate, brake_for, take_reference, take_torque, longest_blind_step, predict)
+    parts = c_parts(entries, {TickMemory: memory}, hooks, prefix)
     return {
         "RECORDS": parts.records,
         "CONSTANTS": parts.constants,
         "PROTOTYPES": parts.prototypes,
         "FUNCTIONS": parts.functions,
-        "LONGEST_BLIND_STEP": number(memory.blind.longest_step),
-        "LOWEST": numbers(ranges.low),
-        "HIGHEST": numbers(ranges.high),
-        "FASTEST": numbers(ranges.fastest),
-        "TURN": numbers(ranges.turn),
+        "STATE_RANGES": "\n".join(
+            [
+                *(f"    .{name} = {{{numbers(x)}}}," for name, x in zip(ranges._fields, ranges[:-1], strict=False)),
+                "    .n = N,",
+            ]
+        ),
     }
+
+
+def _names() -> dict[str, str]:
+    """Names of modes and causes, and the sentences of these."""
+    rows = {"MODES": MODES, "CAUSES": {name: row[:2] for name, row in CAUSES.items()}}
+    texts = {
+        key: "\n".join(f"    @UPPER@_{name} = {k}, /* {x} */" for name, (k, x) in rows[key].items()) for key in rows
+    }
+    sentences = [f'        [@UPPER@_{name}] = "{sentence}",' for name, (_, _, sentence) in CAUSES.items()]
+    return {**texts, "SENTENCES": "\n".join(sentences)}
 
 
 def _bounds() -> dict[str, str]:
@@ -158,6 +216,7 @@ def _bounds() -> dict[str, str]:
         "LEAST_DAMPING": number(_lower(damping)),
         "LARGEST_DAMPING": number(_upper(damping)),
         "LEAST_STIFFNESS": number(_lower(GateParameters.spec("limit_stiffness"))),
+        "LARGEST_STIFFNESS": number(LARGEST_STIFFNESS),
     }
 
 
@@ -173,6 +232,20 @@ def _lower(spec: Spec) -> float:
 
 def _upper(spec: Spec) -> float:
     return np.inf if spec.upper is None else spec.upper
+
+
+def _defaults(controller: ExportedController, limits: JointLimits) -> str:
+    gate = controller.gate
+    values = {
+        "gains": f"{{\n{_gains(controller.law, controller.model.joint_names)}\n    }}",
+        "limits": f"{{\n{_limits(limits)}\n    }}",
+        "tool": f"{{{numbers(tool_numbers(controller.model.tree))}}}",
+        "brake_damping": number(gate.brake_damping),
+        "max_missed": str(gate.max_missed),
+        "joint_limits": str(int(gate.joint_limits)),
+        "driver_adds_gravity": str(int(controller.driver_adds_gravity)),
+    }
+    return "\n".join(f"    .{name} = {value}," for name, value in values.items())
 
 
 def _gains(law: OscParameters, joint_names: Iterable[str]) -> str:

@@ -21,27 +21,25 @@ import numpy as np
 
 from arm_control.compiler.machine_operations import nearest
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.control.loop import FADED, FADING
 from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.gate.blind_brake import (
-    DOUBT,
     N_NOTED,
     BlindMemory,
     Moments,
+    doubted_time,
     end_prediction,
     new_moments,
     note_moment,
     predict_state,
 )
 from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.gaps import has_gap, period_after
+from arm_control.gate.gaps import has_long_gap, period_after
 from arm_control.gate.state_bounds import (
     BELIEVED,
     NOT_FINITE,
     RETURNED,
     NewState,
     StateMemory,
-    is_wrong_alone,
     judge_state,
     new_memory,
     new_state,
@@ -50,6 +48,7 @@ from arm_control.gate.state_bounds import (
 from arm_control.gate.state_prediction import new_prediction, predict
 from arm_control.gate.torque_rules import (
     BRAKING,
+    FADED,
     IS_RATE_LIMITED,
     IS_RESUMING,
     IS_SATURATED,
@@ -61,10 +60,12 @@ from arm_control.gate.torque_rules import (
     believed_time,
     end_brake,
     hold_torque,
+    left_after,
     miss_command,
     new_gate_memory,
     pass_command,
     torque_beside_weight,
+    within_effort,
 )
 from arm_control.model import RobotModel
 
@@ -73,8 +74,8 @@ NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME = 0, 1, 2, 3, 4
 ENDLESS = 1e6
 """Longer times between two states make no difference [s]."""
 
-CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, IS_DOUBTED, IS_CARRYING = 0, 1, 2, 3, 4, 5
-"""Entries of ``counts``: the controller."""
+CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, DOUBTED, IS_CARRYING = 0, 1, 2, 3, 4, 5
+"""Entries of ``counts``: the controller; ``DOUBTED`` is the age of the states that are not trusted [ns]."""
 STATE_REFUSED, COMMAND_REFUSED, LIMITED, SATURATED, RATE_LIMITED = 6, 7, 8, 9, 10
 """Entries of ``counts``: what was done in this tick."""
 NOW = 11
@@ -180,7 +181,7 @@ def answer(c: TickMemory) -> float:
     dt = take_time(c)
     c.counts[NOW] = min(c.counts[NOW] + nearest(NANOSECONDS * dt), LARGEST_STAMP)
     c.times[SINCE_STATE] += dt
-    c.counts[IS_DOUBTED] = 0
+    c.counts[DOUBTED] = 0
     if take_state(c, dt):
         answer_state(c, dt)
     else:
@@ -215,6 +216,23 @@ def enable_gate(c: TickMemory) -> None:
 
 
 @procedure
+def take_reference(c: TickMemory) -> bool:
+    """Let the arm follow a reference; return whether it may: none acts that is set while the gate brakes."""
+    if c.gate.counts[MODE] == BRAKING:
+        return False
+    c.counts[HAS_REFERENCE] = 1
+    return True
+
+
+@procedure
+def take_torque(c: TickMemory) -> None:
+    """Go on from the torque that the gate has been given as the one of the motors."""
+    c.counts[HAS_TORQUE] = 1
+    for i in range(c.n):
+        c.gate.tau[i] = within_effort(c.gate, i, c.gate.tau[i])
+
+
+@procedure
 def take_time(c: TickMemory) -> float:
     """Return the time of a tick [s]; 0 where it is not above zero, and a period in too many such ticks, which brake."""
     if c.times[DT] > 0.0:
@@ -232,13 +250,14 @@ def take_state(c: TickMemory, dt: float) -> bool:
     """Judge the state at hand; return whether it is believed."""
     is_first = not has_answered(c)
     unwrap(c.states, c.state)
-    result = judge_state(c.states, c.state, 0.0 if is_first else c.times[SINCE_STATE], dt)
+    since = 0.0 if is_first else c.times[SINCE_STATE]
+    result = judge_state(c.states, c.state, since, dt)
     if result == NOT_FINITE:
         miss_state(c, dt)
         return False
     if result != BELIEVED:
         brake_for(c, IMPOSSIBLE_STATE)
-        c.counts[IS_DOUBTED] = 0 if is_wrong_alone(result) else 1
+        c.counts[DOUBTED] = doubted_time(c.states, result, since)
         if result != RETURNED:
             return False
     if not is_first:
@@ -262,7 +281,7 @@ def watch_gap(c: TickMemory, dt: float) -> None:
     """Brake where states were missing for too long before this one."""
     period = c.times[STATE_PERIOD]
     c.times[STATE_PERIOD] = period_after(period, dt)
-    if has_gap(period, dt) and dt > (c.max_missed - c.times[MISSED_STATES]) * period:
+    if has_long_gap(period, dt, c.max_missed - c.times[MISSED_STATES]):
         brake_for(c, NO_STATE)
 
 
@@ -288,10 +307,10 @@ def run_law(c: TickMemory, q: Floats, v: Floats, dt: float) -> None:
 def begin_torque(c: TickMemory) -> None:
     """Before the first state the motors have the torque that they were said to have, or the arm's weight."""
     if c.counts[HAS_TORQUE] == 0:
-        c.counts[HAS_TORQUE] = 1
         run_law(c, c.state.q, c.state.v, 0.0)
         for i in range(c.n):
-            c.gate.tau[i] = min(max(c.law.g[i], -c.gate.tau_max[i]), c.gate.tau_max[i])
+            c.gate.tau[i] = c.law.g[i]
+        take_torque(c)
 
 
 @procedure
@@ -364,7 +383,7 @@ def fade(c: TickMemory, dt: float) -> None:
     """What a brake carried fades from the first motion on."""
     largest = 0.0
     for i in range(c.n):
-        c.fading[i] *= FADING / (FADING + dt)
+        c.fading[i] *= left_after(dt)
         largest = max(largest, abs(c.fading[i]))
     c.counts[IS_CARRYING] = 1 if largest > FADED else 0
 
@@ -394,14 +413,15 @@ def answer_without_state(c: TickMemory, dt: float) -> None:
     if c.gate.counts[MODE] != BRAKING or not has_answered(c):
         return
     believed = take_period(c, dt)
-    predict_state(c.blind, c.moments, c.gate, c.counts[NOW], DOUBT if c.counts[IS_DOUBTED] == 1 else 0)
+    predict_state(c.blind, c.moments, c.gate, c.counts[NOW], c.counts[DOUBTED])
     run_law(c, c.blind.prediction.q, c.blind.prediction.v, believed)
     hold(c, believed)
 
 
-def longest_blind_step(gate: GateParameters, usual_dt: float) -> float:
+@procedure
+def longest_blind_step(max_missed: int, usual_dt: float) -> float:
     """Return the longest time for which one torque counts in a prediction [s]: until missing states brake."""
-    return (gate.max_missed + SPARE_PERIODS) * usual_dt
+    return (max_missed + SPARE_PERIODS) * usual_dt
 
 
 def new_tick_memory(
@@ -431,7 +451,7 @@ def new_tick_memory(
     law = LawMemory(run, limit, q, v, tau_0, dt, is_on, np.zeros(n * n), g, h, tau, tau_1, np.zeros(3), believable)
     prediction = new_prediction(n)
     counts = np.zeros(2, dtype=np.int64)
-    longest_step = longest_blind_step(gate, usual_dt)
+    longest_step = longest_blind_step(gate.max_missed, usual_dt)
     blind = BlindMemory(terms, lambda: predict(prediction), counts, prediction, np.zeros(n), longest_step)
     return TickMemory(
         np.zeros(N_COUNTS, dtype=np.int64),

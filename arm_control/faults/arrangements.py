@@ -302,6 +302,7 @@ class BehindSimulator(BeforeGate):
             if stamp_ns < self._accepted_ns:
                 raise InputError(OUT_OF_ORDER)
             if reason := brake_reason(message):
+                self._lock.take(info)
                 self._gate.offer_brake(reason)
             elif stamp_ns > self._accepted_ns:
                 self._gate.offer(message.name, message.effort, age)

@@ -39,13 +39,13 @@ def compile_c(folder: Path, name: str, *arguments: str | Path) -> Path:
     return folder / name
 
 
-def library_of(folder: Path, name: str) -> ctypes.CDLL:
-    """Compile and load the controller of this name that was exported to a folder."""
+def library_of(folder: Path, name: str, cpu: str = CPU) -> ctypes.CDLL:
+    """Compile and load the controller of this name that was exported to a folder, with the laws for a processor."""
     (folder / "size.c").write_text(
         f'#include "{name}.h"\nint size(void);\nint size(void) {{ return sizeof({name}_controller); }}\n'
     )
-    sources = ["size.c", f"{name}.c", f"{name}_{CPU}.o"]
-    return ctypes.CDLL(str(compile_c(folder, f"{name}.so", "-O2", "-shared", "-fPIC", *sources)))
+    sources = ["size.c", f"{name}.c", f"{name}_{cpu}.o"]
+    return ctypes.CDLL(str(compile_c(folder, f"{name}_{cpu}.so", "-O2", "-shared", "-fPIC", *sources)))
 
 
 class Status(ctypes.Structure):

@@ -1,8 +1,14 @@
 """Braking without states, or with late ones: on a prediction from the last ones that were believed.
 
 The model says how the arm goes on (:mod:`arm_control.gate.state_prediction`), for at most a second; from then on the
-gate carries the weight of the arm. Once a state is found to be wrong, those of the last 25 ms are not trusted: they may
-have been wrong, too. A late state is brought up to date by the model before the arm is braked with it.
+gate carries the weight of the arm. Once a state is found to be wrong, those before it may have been wrong, too. Not
+trusted are, with the names of :mod:`arm_control.gate.state_bounds`,
+
+    (1) to (3)   none: this state alone is wrong
+    (4)          those of the last 2 dt e / (e - e_0 T / (T + dt)): growing as fast as now, e has needed half of that
+    (5)          those that repeat an earlier one
+
+and where this is not known, or more, those of the last 25 ms. A late state is brought up to date by the model first.
 
 The rules are procedures (:mod:`arm_control.compiler.procedure`).
 """
@@ -15,9 +21,20 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
+from arm_control.compiler.machine_operations import nearest
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.core.time import NANOSECONDS
 from arm_control.gate.effort_gate import EffortGate, GateOutput
+from arm_control.gate.state_bounds import (
+    DEVIATED,
+    DISAGREES,
+    IS_FROZEN,
+    JOINT,
+    JUMPED,
+    MEMORY,
+    StateMemory,
+    is_wrong_alone,
+)
 from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, compiled_prediction, new_prediction
 from arm_control.gate.torque_rules import GateMemory, forget_hold, torque_beside_weight
 from arm_control.maths.poses import Array
@@ -29,6 +46,9 @@ SHORT_BLIND = 20_000_000
 """Time without states after which an arm that was held goes on being held there [ns]."""
 LONGEST_BLIND = 1_000_000_000
 """Time after which a state is no longer predicted [ns]."""
+STATE_SILENCE = 0.02
+"""Time without a state after which the gate brakes, where ``max_age`` does not say it; so long one torque counts in a
+prediction [s]."""
 N_MOMENTS = 32
 """States that are remembered."""
 SPACING = 900_000
@@ -110,6 +130,26 @@ def note_moment(moments: Moments, t: int, q: Floats, v: Floats, tau: Floats) -> 
         moments.q[head * moments.n + i] = q[i]
         moments.v[head * moments.n + i] = v[i]
         moments.tau[head * moments.n + i] = tau[i]
+
+
+@procedure
+def doubted_time(states: StateMemory, result: int, dt: float) -> int:
+    """Return the age of the states that are not trusted after a result of ``judge_state``, with its ``dt`` [ns]."""
+    if is_wrong_alone(result) or result == JUMPED:
+        return 0
+    if result == IS_FROZEN:
+        return whole_nanoseconds(states.believed.unchanged[0] + dt)
+    if result != DISAGREES:
+        return DOUBT
+    e = states.times[DEVIATED]
+    change = e - states.believed.e[states.counts[JOINT]] * MEMORY / (MEMORY + dt)
+    return whole_nanoseconds(2.0 * dt * e / change) if e * change > 0.0 else DOUBT
+
+
+@procedure
+def whole_nanoseconds(t: float) -> int:
+    """Return the age of states in doubt [ns], from seconds; it is bounded."""
+    return nearest(min(NANOSECONDS * t, DOUBT))
 
 
 @procedure

@@ -25,6 +25,7 @@ from arm_control.compiler.procedure import Floats, procedure
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.gate.compiled_limits import compile_limits, compile_size_check
+from arm_control.gate.gates_behind import ENABLED
 from arm_control.gate.inertia_floor import InertiaFloor
 from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits
 from arm_control.gate.success_rate import SuccessRate
@@ -51,7 +52,7 @@ from arm_control.gate.torque_rules import (
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 
-UNLIKE = "enabled; a command asks for"
+UNLIKE = f"{ENABLED}a command asks for"
 """How the reason begins of a gate that goes on holding."""
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
@@ -142,6 +143,8 @@ class EffortGate:
         Why it does not pass them; empty when it does.
     period : float
         Time between the last two ticks [s]: a stamp may be so far ahead; 0 before there were two.
+    longest_dt : float
+        Time since a torque that was no answer to a state [s]: the next tick counts no more; infinite: there was none.
     estimate : ndarray, shape (nv,), or None
         Torque beside the weight that a brake goes on to carry, an observer's estimate [N m or N]; None: none.
 
@@ -157,7 +160,7 @@ class EffortGate:
     """
 
     WAITING_REASON = "waiting for the first command"
-    ENABLED_REASON = "enabled; waiting for a new goal"
+    ENABLED_REASON = f"{ENABLED}waiting for a new goal"
 
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters
@@ -181,6 +184,7 @@ class EffortGate:
         self.state = HOLDING
         self.reason = self.WAITING_REASON
         self.period = 0.0
+        self.longest_dt = np.inf
 
     @property
     def is_braked(self) -> bool:
@@ -285,7 +289,7 @@ class EffortGate:
         command, self._command = self._command, None
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
-        dt = believed_time(dt, self.period)
+        dt, self.longest_dt = believed_time(min(dt, self.longest_dt), self.period), np.inf
         self.period = dt or self.period
         if self._floor is not None:
             t = self._floor.add_to(t, self._tau, dt)

@@ -25,6 +25,12 @@ def has_gap(period: float, dt: float) -> bool:
     return period > 0.0 and dt > GAP * period
 
 
+@procedure
+def has_long_gap(period: float, dt: float, n_most: float) -> bool:
+    """Whether states are missing, for more than ``n_most`` periods: the gate must brake."""
+    return has_gap(period, dt) and dt > n_most * period
+
+
 _period_after, _has_gap = period_after.function, has_gap.function  # called for each state
 
 
@@ -63,6 +69,12 @@ class GapWatch:
         if not _has_gap(period, dt):
             return ""
         self.skipped += round(dt / period) - 1
-        if self.max_missed is None or dt <= self.max_missed * period:
-            return ""
-        return f"no state for {dt * 1e3:.0f} ms"
+        return self._fault(period, dt)
+
+    def clock_fault(self, dt: float) -> str:
+        """The same by a clock, which says that nothing has come for ``dt`` seconds; nothing is noted."""
+        return self._fault(self.period, dt)
+
+    def _fault(self, period: float, dt: float) -> str:
+        is_long = self.max_missed is not None and has_long_gap.function(period, dt, self.max_missed)
+        return f"no state for {dt * 1e3:.0f} ms" if is_long else ""

@@ -15,7 +15,9 @@ PASSING, BRAKING, HOLDING = "passing", "braking", "holding"
 """States of a gate: it passes commands; it brakes, until it is enabled; it holds the arm until the first command."""
 GATES_BEHIND = ("gate", "simulator", "coppeliasim_bridge")
 """Nodes with a gate between a controller and the motors, in the order in which torque passes them."""
-SILENCE = 1.0
+ENABLED = "enabled; "
+"""How the reason begins of a gate that holds the arm behind a brake."""
+GATE_SILENCE = 1.0
 """Time without a report after which a gate that was heard holds the controller [s]."""
 
 
@@ -62,7 +64,8 @@ class GatesBehind:
     """Which of the gates behind a controller holds it.
 
     A gate that brakes holds the controller until it passes commands again: in between it holds the arm, and waits for
-    the first one. A gate that was heard and is silent holds the controller until it is heard again.
+    the first one. So does one that passed commands and now says that it was enabled: it has braked in between. A gate
+    that was heard and is silent holds the controller until it is heard again.
 
     Parameters
     ----------
@@ -106,8 +109,11 @@ class GatesBehind:
         name = report.name
         if name not in self.names:
             return
+        before = self._reports.get(name)
         self._reports[name], self._heard_at[name] = report, self._clock()
-        if report.state == BRAKING:
+        is_ended = report.state == HOLDING and report.reason.startswith(ENABLED)
+        has_braked = is_ended and before is not None and before.is_passing
+        if report.state == BRAKING or has_braked:
             self._brakes[name] = report
         elif report.is_passing:
             self._brakes.pop(name, None)
@@ -122,7 +128,7 @@ class GatesBehind:
         if not (name := self._holder(silent)):
             return ""
         reasons = [self._brakes[name].reason or BRAKING] if name in self._brakes else []
-        return f"{name}: {', '.join(reasons + [f'silent for {SILENCE:g} s'] * (name in silent))}"
+        return f"{name}: {', '.join(reasons + [f'silent for {GATE_SILENCE:g} s'] * (name in silent))}"
 
     @property
     def is_braking(self) -> bool:
@@ -162,4 +168,4 @@ class GatesBehind:
         if not self._watches_silence:
             return []
         now = self._clock()
-        return [name for name, heard_at in self._heard_at.items() if now - heard_at > SILENCE]
+        return [name for name, heard_at in self._heard_at.items() if now - heard_at > GATE_SILENCE]

@@ -57,6 +57,8 @@ SMALLEST_ROOM = 0.05
 """Share of the effort limit that counts as ``tau_left`` at least, however heavy the arm."""
 BACK = 0.1
 """Share of the speed limit at which a joint outside its soft range is led back, equation (3)."""
+LARGEST_STIFFNESS = 0.25
+"""Largest ``k_p`` in shares of ``limit_damping``: a higher one would overshoot."""
 STEPS = 2.0
 """``k_v`` is at most 1 in so many ticks: a sampled loop with a higher gain would ring."""
 LARGEST_SHARE = 1e3
@@ -283,7 +285,7 @@ class JointLimits:
     def __init__(self, model: RobotModel, parameters: LimitParameters, rate_limit: float) -> None:
         self.q_soft, k_position, k_velocity = _soft_limits(model, parameters)
         self.is_unlimited = np.isinf(self.q_soft[1])
-        k_p = np.minimum(k_position, parameters.limit_damping / 4.0)
+        k_p = np.minimum(k_position, LARGEST_STIFFNESS * parameters.limit_damping)
         rows = [k_p, k_velocity, model.v_max, model.tau_max, *np.where(self.is_unlimited, 0.0, self.q_soft)]
         self.numbers = np.concatenate([[rate_limit, parameters.limit_damping], *rows])
         self._numbers = LimitNumbers.of(self.numbers, self.is_unlimited)

@@ -40,6 +40,7 @@ import numpy as np
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure, direct_call
 from arm_control.compiler.machine_operations import nearest
 from arm_control.compiler.procedure import Floats, Ints, procedure
+from arm_control.gate.torque_rules import LARGEST
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 
@@ -61,8 +62,6 @@ TURN = 2.0 * math.pi
 """After which a continuous joint is where it was [rad]."""
 AGREEING, AGREEING_TIME = 20, 0.1
 """States that must follow from each other after one that is not believed, and the time that they must last [s]."""
-LARGEST = 1.7976931348623157e308
-"""The largest number; an infinite one is larger."""
 
 BELIEVED = 0
 """Result of :func:`judge_state` and :func:`violated_bound`; the others are the equations that are violated."""

@@ -27,6 +27,10 @@ From then on a command passes only where it is the torque that holds the arm, bu
 
     (5)  |tau_cmd - tau| <= |M| a_small,   joint by joint
 
+A controller begins its first motion with what was carried; without an observer, which takes it over, that torque fades:
+
+    (6)  c <- c T / (T + dt)
+
 A tick counts for the rate limit with a time that is believed: 0.1 s at first, then a quarter more than the tick before.
 
     q, v, q_hold     joint positions, velocities; where the arm is held    [rad, rad/s; m, m/s if prismatic]
@@ -36,6 +40,7 @@ A tick counts for the rate limit with a time that is believed: 0.1 s at first, t
     c                torque that is carried beside the weight              [N m]
     lateness, D      delay of the states; 1.5                              [s; 1]
     a_small          1                                                     [rad/s^2 or m/s^2]
+    T                0.5                                                   [s]
 
 The rules are procedures (:mod:`arm_control.compiler.procedure`): a gate in Python calls them, an exported controller
 has them in C.
@@ -67,6 +72,10 @@ DELAYED_DAMPING = 1.5
 """``D``: largest product of damping and delay that is well damped, (1)."""
 RESUMING_ACCELERATION = 1.0
 """``a_small`` [rad/s^2 or m/s^2]: with the spring of (1) that is less than 0.02 rad/s."""
+FADING = 0.5
+"""``T`` of (6) [s]."""
+FADED = 1e-3
+"""Carried torque that is left out, (6) [N m or N]."""
 LARGEST = 1.7976931348623157e308
 """The largest number; an infinite one is larger."""
 
@@ -188,6 +197,12 @@ def torque_beside_weight(gate: GateMemory, i: int) -> float:
 
 
 @procedure
+def left_after(dt: float) -> float:
+    """Return the share of a carried torque that is left after a tick, equation (6)."""
+    return FADING / (FADING + dt)
+
+
+@procedure
 def pass_command(gate: GateMemory) -> None:
     """A command passes: the arm is no longer held."""
     gate.counts[MODE] = PASSING
@@ -248,7 +263,13 @@ def hold_torque(gate: GateMemory, dt: float) -> None:
         tau = tau if abs(tau) <= LARGEST else gate.g[i]  # a state may be finite and yet absurd
         if abs(tau) > gate.tau_max[i]:
             gate.counts[IS_SATURATED] = 1
-        gate.asked[i] = min(max(tau, -gate.tau_max[i]), gate.tau_max[i])
+        gate.asked[i] = within_effort(gate, i, tau)
+
+
+@procedure
+def within_effort(gate: GateMemory, i: int, tau: float) -> float:
+    """Return a torque of a joint, cut at its effort limit."""
+    return min(max(tau, -gate.tau_max[i]), gate.tau_max[i])
 
 
 @procedure

@@ -17,7 +17,7 @@ from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import BlindBrake, Moments
+from arm_control.gate.blind_brake import STATE_SILENCE, BlindBrake, Moments
 from arm_control.gate.effort_gate import GateState
 from arm_control.gate.state_bounds import StateMemory
 from arm_control.gate.state_prediction import is_at_rest
@@ -26,9 +26,6 @@ from arm_control.maths.poses import Array
 from arm_control.messages.fields import braked_frame, nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
 from arm_control.model import RobotModel
-
-SILENCE = 0.02
-"""Longest time for which one torque counts in a prediction, where no ``max_age`` says it [s]."""
 
 
 class Command(NamedTuple):
@@ -109,7 +106,7 @@ class ControllerProcess:
         self._last: TickResult | None = None
         self._missed = 0
         self._answered_ns = 0
-        self._silence = max_age or SILENCE
+        self._silence = max_age or STATE_SILENCE
         self.blind = BlindBrake(model, loop.gate, self._silence, moments)
 
     @property
@@ -123,7 +120,7 @@ class ControllerProcess:
         """The last answer of the control loop; None before the first one."""
         return self._last
 
-    def resume(self, result: TickResult, memory: StateMemory, heard_ns: int) -> None:
+    def resume(self, result: TickResult, memory: StateMemory, heard_ns: int, least_delay_ns: int) -> None:
         """Go on behind states that have been answered elsewhere; the control loop has been told.
 
         Parameters
@@ -134,8 +131,10 @@ class ControllerProcess:
             What the bounds know of these states.
         heard_ns : int
             When the last one was received [ns].
+        least_delay_ns : int
+            Least time from a stamp until its state was received [ns].
         """
-        self.reader.resume(result.measurement, memory, heard_ns)
+        self.reader.resume(result.measurement, memory, heard_ns, least_delay_ns)
         self._answer(result, heard_ns, is_noted=False)
 
     def release(self) -> None:
@@ -168,6 +167,8 @@ class ControllerProcess:
         if reading.age and self._last is not None:
             q, v = self.blind.up_to_date(reading.q, reading.v, info["received_timestamp"], reading.age)
             reading = reading._replace(q=q, v=v)
+        if self.blind.is_blind:
+            gate.longest_dt = max(info["received_timestamp"] - self._answered_ns, 0) / NANOSECONDS
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
 

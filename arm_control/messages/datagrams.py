@@ -41,13 +41,12 @@ from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate.blind_brake import Moments, new_moments
 from arm_control.gate.effort_gate import GateState
-from arm_control.gate.state_bounds import StateBounds
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerAnswer, ControllerProcess
 from arm_control.messages.datagram_key import DatagramKey
 from arm_control.messages.datagram_socket import SILENCE, Sender
 from arm_control.messages.joint_state_bytes import Header, JointStateFields, Stamp
-from arm_control.messages.joint_states import TIME_WENT_BACK, Refused
+from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused
 from arm_control.messages.native_turns import AnsweredStates
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER
 from arm_control.model import RobotModel
@@ -131,9 +130,8 @@ class LastGate:
         """Brake where nothing has come for too long by the clock, whatever the stamps say."""
         silence, heard_ns = (now_ns - self._heard_ns) / NANOSECONDS, self._heard_ns
         self._heard_ns = now_ns
-        gaps = self._loop.gaps
-        if heard_ns and gaps.max_missed is not None and silence > gaps.max_missed * gaps.period > 0.0:
-            self._loop.gate.brake(f"no state for {silence * 1e3:.0f} ms")
+        if heard_ns and (gap := self._loop.gaps.clock_fault(silence)):
+            self._loop.gate.brake(gap)
 
     @property
     def last(self) -> TickResult | None:
@@ -141,16 +139,14 @@ class LastGate:
         return self._process.last
 
     @property
-    def bounds(self) -> StateBounds:
-        """Bounds of a state."""
-        bounds = self._process.reader.bounds
-        assert bounds is not None
-        return bounds
+    def reader(self) -> JointStateReader:
+        """The reader of states."""
+        return self._process.reader
 
     def resume(self, answered: AnsweredStates) -> None:
         """Go on behind states that have been answered without Python."""
         self._heard_ns = answered.heard_ns
-        self._process.resume(answered.result, answered.states, answered.heard_ns)
+        self._process.resume(*answered[1:])
 
     def miss(self, error: InputError, stamp_ns: int = 0) -> Torque | None:
         """Count a state that must not be used; return the torque of a gate that brakes.
@@ -248,9 +244,9 @@ class DatagramProcess:
         return self._moments
 
     @property
-    def bounds(self) -> StateBounds:
-        """Bounds of a state, with what they know of the owner's."""
-        return self._gate.bounds
+    def reader(self) -> JointStateReader:
+        """The reader of the owner's states."""
+        return self._gate.reader
 
     def resume(self, answered: AnsweredStates) -> None:
         """Go on behind states of the owner that have been answered without Python."""

@@ -18,7 +18,7 @@ import numpy as np
 from arm_control.control.controller import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import BlindBrake
+from arm_control.gate.blind_brake import STATE_SILENCE, BlindBrake
 from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.gate.gaps import GapWatch
 from arm_control.gate.state_prediction import is_at_rest
@@ -28,8 +28,6 @@ from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, 
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import RobotModel
 
-SILENCE = 0.02
-"""Time without a state after which the gate brakes, where ``max_age`` does not say [s]."""
 LOOKS = 8
 """Looks at the clock within that time."""
 OUT_OF_ORDER = "out of order: its stamp is not newer than that of the last command"
@@ -102,7 +100,7 @@ class GateProcess:
         self._reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
         self._lock = PublisherLock(math.inf if lock_step else PublisherLock.SILENCE, clock)
         self._gaps = GapWatch(None if lock_step else parameters.max_missed)
-        self._silence = parameters.max_age or SILENCE
+        self._silence = parameters.max_age or STATE_SILENCE
         self._open: Measurement | None = None
         self._last: Measurement | None = None
         self._seen_at = self._ticked_at = 0.0
@@ -148,9 +146,10 @@ class GateProcess:
             self._refuse("joint_states", reading.error)
             if reading.is_fault and self._last is not None:
                 return self._brake_blindly(str(reading.error), reading.doubt)
-            return []
+            return self._answer_open()
         if isinstance(reading, Repeated):
             return self._repeated()
+        answers = self._answer_open(is_late=not self._lock_step)
         self._see(reading)
         if reading.fault:
             self.gate.brake(reading.fault)
@@ -162,17 +161,13 @@ class GateProcess:
             self._accepted_ns = -1
         elif fault := self._gaps.fault(reading.dt):
             self.gate.brake(fault)
-        before, self._open, self._last = self._open, reading, reading
-        answers: Answers = []
-        if self.gate.is_braked:  # no command is waited for
+        if self.gate.is_braked:
             self.gate.lateness = reading.age
             if reading.age:
                 q, v = self._blind.up_to_date(reading.q, reading.v, _ns(self._seen_at), reading.age)
-                self._open = self._last = reading = reading._replace(q=q, v=v)
-            answers = [self._tick(reading)]
-        elif before is not None and not self._lock_step:
-            answers = [self._tick(before)]
-            self._open = reading
+                reading = reading._replace(q=q, v=v)
+        self._open = self._last = reading
+        answers += self._answer_open()
         early, self._early = self._early, None
         return answers if early is None else answers + self.on_effort(*early)
 
@@ -193,15 +188,15 @@ class GateProcess:
             self._lock.check(info)
             if self._last is None or 0 < stamp_ns - self._last.stamp_ns <= round(period * NANOSECONDS):
                 self._early = (message, info)
-            elif stamp_ns < self._accepted_ns and not self._lock_step:  # a brake that old has been ended since
-                raise InputError(OUT_OF_ORDER)
-            elif reason := brake_reason(message):
+            elif (reason := brake_reason(message)) and stamp_ns < self._accepted_ns and not self._lock_step:
+                raise InputError(OUT_OF_ORDER)  # a brake that old has been ended since
+            elif reason:
                 self._lock.take(info)
                 self._refuse_brake(reason)
-                return [self._tick(self._open)] if self._open is not None and self._lock_step else []
+                return self._answer_open(is_late=self._lock_step)
             elif self._open is None and stamp_ns <= self._last.stamp_ns:
                 return self._repeated()
-            elif stamp_ns <= self._accepted_ns and not self._lock_step:
+            elif stamp_ns <= self._accepted_ns:
                 raise InputError(OUT_OF_ORDER)
             else:
                 self.gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
@@ -211,7 +206,7 @@ class GateProcess:
                     return [self._tick(self._open)]
         except InputError as error:
             self._refuse("effort_in", error)
-        return []
+        return self._answer_open()
 
     def _refuse_brake(self, reason: str) -> None:
         """Brake with a controller that brakes: its torque is not accepted."""
@@ -221,12 +216,14 @@ class GateProcess:
             self._refuse("effort_in", error)
 
     def look(self) -> Answers:
-        """Look at the clock, every :attr:`looking_period`: brake when states have stopped."""
-        if self._last is None or self._lock_step:
-            return []
+        """Look at the clock, every :attr:`looking_period`: brake when states have stopped.
+
+        A gate that has been braked meanwhile answers the open state; in lock step no clock counts.
+        """
         silence = self._clock() - self._seen_at
-        if silence <= self._longest_silence() and not self.is_blind:
-            return []
+        is_silent = silence > self._longest_silence() or self.is_blind
+        if self._last is None or self._lock_step or not is_silent:
+            return self._answer_open()
         return self._brake_blindly(f"no state for {silence * 1e3:.0f} ms")
 
     # -- steps ------------------------------------------------------------------------------------
@@ -255,9 +252,17 @@ class GateProcess:
         self._blind.note(_ns(self._seen_at), state.q, state.v, output.tau)
         return GateAnswer(output, state.stamp_ns, self._g)
 
+    def _answer_open(self, *, is_late: bool = False) -> Answers:
+        """Answer the open state, if there is one, where it waits for no command: it is too late, or the gate brakes."""
+        if self._open is None or not (is_late or self.gate.is_braked):
+            return []
+        return [self._tick(self._open)]
+
     def _repeated(self) -> Answers:
         """The state is answered already: the same answer again, unless the gate has braked or was enabled since."""
-        if self._open is not None or self._last is None or self._answer is None:
+        if self._open is not None:
+            return self._answer_open()
+        if self._last is None or self._answer is None:
             return []
         if self._answer.state is not self.gate.state:
             return [self._tick(self._last._replace(dt=0.0))]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from arm_control.control.controller import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import DOUBT
+from arm_control.gate.blind_brake import doubted_time
 from arm_control.gate.state_bounds import (
     BELIEVED,
     DEVIATION,
@@ -21,7 +21,6 @@ from arm_control.gate.state_bounds import (
     StateBounds,
     StateMemory,
     copy_memory,
-    is_wrong_alone,
 )
 from arm_control.maths.poses import Array
 from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
@@ -167,7 +166,8 @@ class JointStateReader:
                 interval, self._judged_ns = (stamp_ns - self._judged_ns) / NANOSECONDS, stamp_ns
                 result, reason = self._bounds.judge(q, v_raw, dt, interval)
                 if result not in (BELIEVED, RETURNED):
-                    return Refused(InputError(reason), is_fault=True, doubt=0 if is_wrong_alone(result) else DOUBT)
+                    doubt = doubted_time(self._bounds.memory, result, dt)
+                    return Refused(InputError(reason), is_fault=True, doubt=doubt)
                 fault = f"the state has jumped ({reason})" if result == RETURNED else fault
                 self._owner, self._heard_ns = gid, info["received_timestamp"]
                 if is_restart or self._heard_ns - stamp_ns < self._least_delay_ns:
@@ -200,7 +200,12 @@ class JointStateReader:
         """Place of each joint of the arm among the names of the last message, shape (nv,)."""
         return self._index
 
-    def resume(self, last: Measurement, memory: StateMemory, heard_ns: int) -> None:
+    @property
+    def least_delay_ns(self) -> int:
+        """Least time from a stamp until its state was received, by two clocks [ns]."""
+        return self._least_delay_ns
+
+    def resume(self, last: Measurement, memory: StateMemory, heard_ns: int, least_delay_ns: int) -> None:
         """Go on behind states that have been read elsewhere, of the same publisher and with the same names.
 
         Parameters
@@ -211,10 +216,13 @@ class JointStateReader:
             What the bounds know of them.
         heard_ns : int
             When it was received [ns].
+        least_delay_ns : int
+            What :attr:`least_delay_ns` is behind it.
         """
         assert self._bounds is not None
         copy_memory(self._bounds.memory, memory)
-        self._last, self._judged_ns, self._heard_ns = last, last.stamp_ns, heard_ns
+        self._last, self._judged_ns = last, last.stamp_ns
+        self._heard_ns, self._least_delay_ns = heard_ns, least_delay_ns
 
     def release(self) -> None:
         """Let the next publisher take over."""

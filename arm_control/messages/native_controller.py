@@ -111,8 +111,7 @@ class NativeController:
         max_age: float,
     ) -> None:
         self.reasons: Counter[str] = Counter()
-        assert process.reader.bounds is not None
-        self._bounds, self._process = process.reader.bounds, process
+        self._process = process
         self._turns = NativeTurns(model, process.loop, controller, process.blind.moments, kernels)
         middleware, self._messages = _with_messages(middleware, model.joint_names)
         source = unknown_source(model.nv, max_age, middleware.clock)
@@ -140,7 +139,7 @@ class NativeController:
         """Let the process take over from the loop, which has a reason to leave a state to it."""
         self.reasons[REASONS[reason]] += 1
         if (answered := self._turns.take_over()) is not None:
-            self._process.resume(answered.result, answered.states, answered.heard_ns)
+            self._process.resume(*answered[1:])
         self._last = self._process.last
 
     def hand_over(self, data: bytes, info: dict[str, Any]) -> None:
@@ -160,7 +159,7 @@ class NativeController:
         if result is None or result is self._last or not self._turns.is_ordinary(result):
             return
         if self._learn_source(data, info["publisher_gid"]["data"]):
-            self._turns.hand_over(result, self._bounds.memory, info["received_timestamp"])
+            self._turns.hand_over(result, self._process.reader, info["received_timestamp"])
             self._is_open = True
             self._order(result.measurement.stamp_ns)
 

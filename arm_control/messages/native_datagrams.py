@@ -182,7 +182,7 @@ class NativeDatagrams:
         if until_ns is None:
             return False
         step.general.inputs[:] = step.regular.inputs
-        self._turns.hand_over(last, process.bounds.memory, process.heard_ns)
+        self._turns.hand_over(last, process.reader, process.heard_ns)
         self._loop.orders[UNTIL_NS] = until_ns
         self._loop.owner[:] = np.frombuffer(address_of_sender(process.owner), dtype=np.int64)
         return True

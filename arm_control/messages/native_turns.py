@@ -22,6 +22,7 @@ from arm_control.control.native.native_state import (
     COUNT,
     GATE_PERIOD,
     HEARD_NS,
+    LEAST_DELAY_NS,
     PERIOD,
     SKIPPED,
     STAMP_NS,
@@ -33,6 +34,7 @@ from arm_control.gate.blind_brake import Moments
 from arm_control.gate.effort_gate import GateOutput, GateState
 from arm_control.gate.state_bounds import StateMemory, copy_memory, new_memory
 from arm_control.maths.poses import Array
+from arm_control.messages.joint_states import JointStateReader
 from arm_control.model import RobotModel
 
 
@@ -49,12 +51,15 @@ class AnsweredStates(NamedTuple):
         What the bounds of a state know of them.
     heard_ns : int
         When the last one was received [ns].
+    least_delay_ns : int
+        Least time from a stamp until its state was received [ns].
     """
 
     n: int
     result: TickResult
     states: StateMemory
     heard_ns: int
+    least_delay_ns: int
 
 
 class NativeTurns:
@@ -147,22 +152,24 @@ class NativeTurns:
         is_fine = is_fine and not loop.is_carrying
         return is_fine and loop.gate.period > 0.0 and loop.gaps.period > 0.0 and result.measurement.dt > 0.0
 
-    def hand_over(self, last: TickResult, states: StateMemory, received_ns: int) -> None:
+    def hand_over(self, last: TickResult, reader: JointStateReader, received_ns: int) -> None:
         """Let the step know of the states that Python has answered.
 
         Parameters
         ----------
         last : TickResult
             What was done with the last one.
-        states : StateMemory
-            What the bounds of a state know of them.
+        reader : JointStateReader
+            What has read them.
         received_ns : int
             When the last one was received [ns].
         """
+        assert reader.bounds is not None
         memory, loop = self.step.memory, self._loop
         memory.whole[STAMP_NS], memory.whole[HEARD_NS] = last.measurement.stamp_ns, received_ns
+        memory.whole[LEAST_DELAY_NS] = reader.least_delay_ns
         memory.times[[PERIOD, GATE_PERIOD]] = loop.gaps.period, loop.gate.period
-        copy_memory(memory.states, states)
+        copy_memory(memory.states, reader.bounds.memory)
         self.step.tau_0[:] = last.gate.tau
 
     def take_over(self) -> AnsweredStates | None:
@@ -177,7 +184,7 @@ class NativeTurns:
         loop.gaps.period = float(memory.times[PERIOD])
         loop.gaps.skipped += int(memory.whole[SKIPPED])
         memory.whole[SKIPPED] = 0
-        return AnsweredStates(n, result, memory.states, int(memory.whole[HEARD_NS]))
+        return AnsweredStates(n, result, memory.states, *memory.whole[[HEARD_NS, LEAST_DELAY_NS]].tolist())
 
     def tick_result(self, words: Integers) -> TickResult:
         """Return what the step has done with a state.

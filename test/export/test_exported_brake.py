@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
+from arm_control.faults.campaign import Case, run_on
+from arm_control.faults.catalogue import all_faults
+from arm_control.faults.chain_setup import EXACT
 from arm_control.faults.exported_arrangement import can_compile, compiled
 from arm_control.faults.exported_library import CController
 from arm_control.gate.torque_rules import BRAKING
@@ -46,3 +49,19 @@ def test_a_brake_holds_an_unknown_payload(payload: float):
     heights, speed = brake_with(payload)
     assert heights[0] - heights[-1] <= 0.02
     assert speed < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "latest_brake_ms"),
+    [("states:frozen", 10), ("states:position-jumps", 0), ("states:position-nan", 20), ("states:velocity-nan", 20)],
+)
+def test_after_a_wrong_state_an_arm_rests_as_soon_as_behind_a_node(name: str, latest_brake_ms: float):
+    """Measured from the first wrong state on, of an arm at 1 rad/s; the last two on a prediction alone."""
+    fault = next(fault for fault in all_faults() if fault.name == name)
+    run = run_on(Case(fault, "exported", "ur5", "osc"), EXACT)
+    record, begin = run.record, run.setup.onset + fault.n_right * fault.period
+    assert np.abs(record.v[record.t < begin]).max() > 1.0
+    assert record.t[record.is_braked][0] <= begin + 1e-3 * latest_brake_ms + 1e-9
+    assert run.rest_ms is not None
+    assert run.rest_ms <= 260.0
+    assert np.abs(record.v[-1]).max() < 0.01

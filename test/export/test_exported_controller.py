@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from exported_library import SANITIZERS, Walk, run
 
-from arm_control.control.loop import FADING
 from arm_control.export.c_check import PythonController
 from arm_control.export.c_folder import SHIFT, write_folder
 from arm_control.export.exported_controller import ExportedController, exported_controller
 from arm_control.faults.exported_library import CC, CPU, UNWRITTEN, CController, compile_c, library_of
+from arm_control.gate.torque_rules import FADING
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference
@@ -354,9 +354,11 @@ def test_an_arm_is_held_where_it_comes_to_rest(c: CController, controller: Expor
     assert np.abs(braked_at(c, controller, q)).max() < 1e-9
     assert np.abs(braked_at(c, controller, q + 1e-3)).max() > 1e-3  # the spring
 
-    for _ in range(3):
-        c.tick(np.full(3, np.nan), np.zeros(3), 1e-3)
-    assert np.abs(braked_at(c, controller, q + 1e-3)).max() < 1e-9  # held there, after a time without states
+    for n_missing, is_held in ((19, True), (20, False)):
+        for _ in range(n_missing):
+            c.tick(np.full(3, np.nan), np.zeros(3), 1e-3)
+        spring = np.abs(braked_at(c, controller, q + 1e-3)).max()
+        assert (spring > 1e-3) == is_held, n_missing  # held anew where more than 20 ms have no state
 
 
 def test_a_frozen_state_brakes(sent: CController, controller: ExportedController):

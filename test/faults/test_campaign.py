@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from arm_control.app import cli
 from arm_control.app.commands import faults_command
 from arm_control.faults import campaign, schedules
 from arm_control.faults.campaign import Case, all_cases, fall_of, plants_of, run_case, run_on, setup_of, some_cases
-from arm_control.faults.catalogue import BRAKES, EVERYWHERE, Fault, all_faults
+from arm_control.faults.catalogue import BRAKES, EVERYWHERE, GOES_ON, HOLDS, Fault, all_faults, disable
 from arm_control.faults.chain import ARRANGEMENTS, Chain
 from arm_control.faults.chain_setup import PLANTS
 from arm_control.faults.exported_arrangement import can_compile
@@ -32,7 +32,8 @@ TELLING = (
     *("commands:30-ms-late", "commands:second-publisher", "commands:of-a-braked-controller", "controller:killed"),
     *("braked:stamp-0-in-motion", "braked:20-older-at-rest", "braked:other-masses-in-motion", "model:other"),
 )
-SOME = [case for case in some_cases([FAULTS[name] for name in TELLING]) if case.arrangement != "exported"][::2]
+SOME = [case for case in some_cases([FAULTS[name] for name in TELLING]) if case.arrangement != "exported"][::5]
+"""Each fifth one: of six arrangements they take turns."""
 
 
 def arrangement(name: str) -> object:
@@ -40,6 +41,13 @@ def arrangement(name: str) -> object:
     return pytest.param(
         name, marks=pytest.mark.skipif(name == "exported" and not can_compile(), reason="no C compiler")
     )
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two plants of four, and half a second at rest instead of three."""
+    monkeypatch.setattr(campaign, "STANDSTILL", 0.5)
+    monkeypatch.setattr(campaign, "PLANTS", {name: PLANTS[name] for name in ("exact", "real-1-kg")})
 
 
 def text_of(case: Case) -> str:
@@ -53,16 +61,16 @@ def test_names_are_unique_and_every_fault_says_what_happens():
 
 
 def test_every_fault_is_run_in_each_of_its_arrangements():
-    cases = list(some_cases(all_faults()))
-    assert [case[:2] for case in cases] == [(fault, where) for fault in all_faults() for where in fault.arrangements]
-    assert {case[1:] for case in cases} == {case[1:] for case in all_cases(all_faults())}
+    faults = list(FAULTS.values())
+    cases = list(some_cases(faults))
+    assert [case[:2] for case in cases] == [(fault, where) for fault in faults for where in fault.arrangements]
+    assert {case[1:] for case in cases} == {case[1:] for case in all_cases(faults)}
     assert plants_of(FAULTS["states:21-lost"]) == tuple(PLANTS)
 
 
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("case", SOME, ids=text_of)
-def test_the_gates_do_what_they_must(case: Case, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(campaign, "STANDSTILL", 0.5)
-    monkeypatch.setattr(campaign, "PLANTS", {name: PLANTS[name] for name in ("exact", "real-1-kg")})
+def test_the_gates_do_what_they_must(case: Case):
     for row in run_case(case):
         assert row.passed, row
 
@@ -74,10 +82,10 @@ def test_every_fault_in_every_arrangement(case: Case):
         assert row.passed, row
 
 
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("where", map(arrangement, ARRANGEMENTS))
 def test_a_brake_by_hand_stops_a_payload_that_nobody_has_told(where: str):
     rows = {row.plant: row for row in run_case(Case(FAULTS["braked:by-hand"], where, "ur5", "osc"))}
-    assert list(rows) == list(PLANTS)
     for row in rows.values():
         assert row.passed, row
         assert row.brake_ms == 0.0
@@ -87,12 +95,14 @@ def test_a_brake_by_hand_stops_a_payload_that_nobody_has_told(where: str):
     assert 1.0 < (rows["real-1-kg"].sunk_mm or 0.0) < 10.0
 
 
+@pytest.mark.usefixtures("short")
 def test_one_brake_is_the_same_with_and_without_python():
     rows = [run_case(Case(FAULTS["braked:by-hand"], where, "ur5", "osc"))[-1] for where in ("controller", "native")]
     assert rows[0].sunk_mm == rows[1].sunk_mm
     assert rows[0].rest_ms == rows[1].rest_ms
 
 
+@pytest.mark.usefixtures("short")
 def test_a_gate_that_never_brakes_fails_in_the_campaign(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(effort_gate.EffortGate, "brake", lambda self, reason: None)
     monkeypatch.setattr(effort_gate, "miss_command", lambda memory, max_missed: False)
@@ -103,12 +113,12 @@ def test_a_gate_that_never_brakes_fails_in_the_campaign(monkeypatch: pytest.Monk
 
 def failure_of(name: str, plant: str, monkeypatch: pytest.MonkeyPatch, **bounds: float) -> str:
     """Failure of a row under other bounds."""
-    monkeypatch.setattr(campaign, "STANDSTILL", 0.3)
     for bound, value in bounds.items():
         monkeypatch.setattr(campaign, bound, value)
     return next(row.failure for row in run_case(Case(FAULTS[name], "controller", "ur5", "osc")) if row.plant == plant)
 
 
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize(
     ("bounds", "plant", "failure"),
     [
@@ -122,9 +132,36 @@ def test_each_bound_can_fail(bounds: dict[str, float], plant: str, failure: str,
     assert failure in failure_of("braked:by-hand", plant, monkeypatch, **bounds)
 
 
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(
+    ("fault", "bounds", "failure"),
+    [
+        (FAULTS["commands:19-lost"], {"NEAR": 0.0}, "from the goal at the end"),
+        (replace(FAULTS["commands:21-lost"], verdict=GOES_ON), {}, "braked: no command for 20 states"),
+        (FAULTS["commands:100-newton-metres"], {"LIMITED_SPEED": 0.9}, "times the limit of speed"),
+        (FAULTS["commands:100-newton-metres"], {"LARGEST_LIMITED_SPEED": 2.0}, "times the limit of speed"),
+        (FAULTS["commands:100-newton-metres"], {"EFFORT_SHARE": 0.5}, "the torque was above its limit"),
+        (FAULTS["commands:100-newton-metres"], {"RATE_SHARE": 0.2}, "the torque changed by 1.0 N m in one step"),
+        (Fault("released", "", HOLDS, events=((0.0, disable), (0.1, Chain.enable))), {}, "the brake was released"),
+    ],
+)
+def test_each_verdict_can_fail(fault: Fault, bounds: dict[str, float], failure: str, monkeypatch: pytest.MonkeyPatch):
+    for bound, value in bounds.items():
+        monkeypatch.setattr(campaign, bound, value)
+    row = run_case(Case(fault, "gate", "ur5", "osc"))[0]
+    assert failure in row.failure
+    assert not row.passed
+
+
+def test_a_process_that_ends_is_a_failure():
+    row = run_case(Case(FAULTS["controller:killed"], "serve", "ur5", "osc"))[0]
+    assert row.failure == "ArmControlError: nothing watches a controller of datagrams"
+
+
+@pytest.mark.usefixtures("short")
 def test_an_arm_without_states_may_fall_as_far_as_computed(monkeypatch: pytest.MonkeyPatch):
-    assert failure_of("states:position-nan", "heavier", monkeypatch) == ""
-    assert "fell by" in failure_of("states:position-nan", "heavier", monkeypatch, FALL_FACTOR=0.3)
+    assert failure_of("states:position-nan", "real-1-kg", monkeypatch) == ""
+    assert "fell by" in failure_of("states:position-nan", "real-1-kg", monkeypatch, FALL_FACTOR=0.3)
 
 
 def test_the_computed_fall_is_that_of_the_weight_that_is_missing():
@@ -151,7 +188,7 @@ def test_the_same_run_twice_is_the_same_to_the_last_bit():
 
 
 def test_random_schedules_hold():
-    assert not [str(outcome) for outcome in run_schedules(range(14), n_processes=1) if outcome.failure]
+    assert not [str(outcome) for outcome in run_schedules(range(10), n_processes=1) if outcome.failure]
 
 
 @pytest.mark.campaign
@@ -190,10 +227,10 @@ def test_a_failing_schedule_is_shortened_to_what_it_needs(monkeypatch: pytest.Mo
     def fake(schedule: Schedule) -> Schedule:
         """Fails where a torque is NaN, whatever else there is."""
         is_failing = any(part.fault.name == "commands:effort-nan" for part in schedule.parts)
-        return dataclasses.replace(schedule, failure="a test" if is_failing else "")
+        return replace(schedule, failure="a test" if is_failing else "")
 
     monkeypatch.setattr(schedules, "tried", fake)
-    schedule = dataclasses.replace(draw(0), parts=tuple(Part(FAULTS[name], 0, 50) for name in names), failure="a test")
+    schedule = replace(draw(0), parts=tuple(Part(FAULTS[name], 0, 50) for name in names), failure="a test")
     assert [part.fault.name for part in shortened(schedule).parts] == ["commands:effort-nan"]
 
 
@@ -218,12 +255,13 @@ def test_the_command_prints_rows_and_writes_them(tmp_path: Path, capsys: pytest.
     assert cli.main(["faults", "no such fault"]) == 2
 
 
+@pytest.mark.usefixtures("short")
 def test_a_row_that_fails_stands_on_the_page_and_in_the_summary():
     fault = Fault("states:3-lost", "three states are lost", BRAKES, states=lambda: lost(3))
     rows = run_case(Case(fault, "gate", "ur5", "osc"))
     assert not any(row.passed for row in rows)
-    assert page(rows).count("no braking torque in time") == len(PLANTS)
-    assert summary(rows).n_failed == len(PLANTS)
-    held = dataclasses.replace(rows[0], sunk_mm=7.0, speed_after_enable=0.01)
+    assert page(rows).count("no braking torque in time") == len(rows) == 2
+    assert summary(rows).n_failed == 2
+    held = replace(rows[0], sunk_mm=7.0, speed_after_enable=0.01)
     assert summary([held])[1:] == (7.0, 0.01)
-    assert summary([dataclasses.replace(held, is_blind=True)])[1:] == (0.0, 0.01)
+    assert summary([replace(held, is_blind=True)])[1:] == (0.0, 0.01)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from arm_control.faults.campaign import HOME, Case, arm, setup_of
-from arm_control.faults.catalogue import all_faults
+from arm_control.faults.catalogue import Fault, all_faults
 from arm_control.faults.chain import Chain
 from arm_control.maths.poses import Pose
 from arm_control.motion.goals import Goal, JointGoal, PoseMotion
@@ -39,3 +40,32 @@ def test_after_lost_commands_an_enabled_chain_stands_until_a_new_goal(controller
     assert record.reason == "no command for 20 states"
     assert speeds[record.t > 5.0].max() <= 0.02
     assert not record.is_braked[-1]
+
+
+def brake_for(seconds: float) -> list[tuple[float, Callable[[Chain], None]]]:
+    """Events: a brake by hand, and *enable* so much later [s]."""
+    return [(0.0, lambda chain: chain.arrangement.brake("a test")), (seconds, Chain.enable)]
+
+
+@pytest.mark.parametrize(
+    ("arrangement", "controller"),
+    [
+        *(("controller", "osc"), ("controller", "joint"), ("native", "osc"), ("serve", "osc"), ("serve-native", "osc")),
+        *(("gate", "osc"), ("gate", "joint"), ("simulator", "osc")),
+    ],
+)
+@pytest.mark.parametrize("seconds", [0.0, 0.005])
+def test_an_arm_that_is_enabled_in_motion_stops_and_takes_the_next_goal(
+    arrangement: str, controller: str, seconds: float
+):
+    """Also where no state has come while it braked, so that nobody has seen the brake."""
+    setup = setup_of(Case(Fault("none", "nothing", "goes on"), arrangement, "ur5", controller), "real-1-kg")
+    chain = Chain(replace(setup, events=brake_for(seconds)))
+    chain.advance(2.5)
+    record = chain.record()
+    speeds = np.abs(record.v).max(axis=1)
+    assert speeds[record.t < 0.5].max() > 0.1
+    assert speeds[record.t > 1.0].max() <= 0.02
+    assert not record.is_braked[-1]
+    if arrangement in ("gate", "simulator"):  # it has come to pass the controller's torque, which holds the arm
+        assert chain.arrangement.reason == ""

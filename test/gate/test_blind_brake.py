@@ -8,8 +8,26 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.gate.blind_brake import DOUBT, LONGEST_BLIND, N_MOMENTS, SHORT_BLIND, SPACING, BlindBrake
+from arm_control.gate.blind_brake import (
+    DOUBT,
+    LONGEST_BLIND,
+    N_MOMENTS,
+    SHORT_BLIND,
+    SPACING,
+    BlindBrake,
+    doubted_time,
+)
 from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.gate.state_bounds import (
+    BELIEVED,
+    DISAGREES,
+    DOUBTED,
+    IS_FROZEN,
+    JUMPED,
+    OUTSIDE,
+    TOO_FAST,
+    StateBounds,
+)
 from arm_control.gate.state_prediction import LONGEST_STEP
 from arm_control.model import RobotModel
 
@@ -34,6 +52,72 @@ def test_states_are_kept_as_long_as_they_may_be_doubted(ur5: RobotModel, period:
         assert at[-1] == t
         assert k < 1.1 * DOUBT / period or at[0] <= t - DOUBT
         assert len(at) < 2 or np.diff(at).max() <= 2 * MS
+
+
+# -- which states are trusted once one is wrong --------------------------------------------------------
+
+
+def doubt_of(ur5: RobotModel, wrong: Any, period: float = 1e-3) -> tuple[int, int, int]:
+    """Swing all joints, and let states be wrong from 0.3 s on.
+
+    Returns the result of the bounds, the age of the first wrong state and that of the states that are not trusted [ns].
+    """
+    bounds, n_right = StateBounds(ur5), round(0.3 / period)
+    for k in range(3 * n_right):
+        t = k * period
+        q, v = np.full(6, 0.3 * np.sin(3.0 * t)), np.full(6, 0.9 * np.cos(3.0 * t))
+        if k >= n_right:
+            q, v = wrong(t - n_right * period, q, v)
+        dt = period if k else 0.0
+        result, _ = bounds.judge(q, v, dt, dt)
+        if result != BELIEVED:
+            return result, round((k - n_right) * period * 1e9), doubted_time(bounds.memory, result, dt)
+    raise AssertionError("nothing was found")
+
+
+@pytest.mark.parametrize("period", [5e-4, 1e-3, 2e-3])
+@pytest.mark.parametrize("speed", [1.5, 3.0, 5.0, 20.0])
+@pytest.mark.parametrize("is_drift", [False, True])
+def test_of_states_that_disagree_none_of_the_wrong_ones_is_trusted(
+    ur5: RobotModel, speed: float, is_drift: bool, period: float
+):
+    """Wrong velocities; positions that drift, the velocities being right."""
+
+    def wrong(t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (q + speed * (t + period), v) if is_drift else (q, v + speed)
+
+    result, age, doubt = doubt_of(ur5, wrong, period)
+    assert result == DISAGREES
+    assert age < doubt <= min(DOUBT, 2 * age + 3e9 * period)
+
+
+def test_slow_disagreement_casts_doubt_on_all_states_of_before(ur5: RobotModel):
+    result, age, doubt = doubt_of(ur5, lambda t, q, v: (q, v + 0.3))
+    assert (result, doubt) == (DISAGREES, DOUBT)
+    assert age > DOUBT
+
+
+def test_of_frozen_states_the_first_one_is_trusted(ur5: RobotModel):
+    first: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def frozen(_: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first.append((q, v))
+        return first[0]
+
+    result, age, doubt = doubt_of(ur5, frozen)
+    assert (result, doubt) == (IS_FROZEN, age)
+    assert 5_000_000 < age < DOUBT
+
+
+@pytest.mark.parametrize(("wrong", "result"), [((0.3, 0.0), JUMPED), ((1e6, 0.0), OUTSIDE), ((0.0, 1e4), TOO_FAST)])
+def test_states_before_a_jump_and_before_an_absurd_one_are_trusted(
+    ur5: RobotModel, wrong: tuple[float, float], result: int
+):
+    assert doubt_of(ur5, lambda t, q, v: (q + wrong[0], v + wrong[1])) == (result, 0, 0)
+
+
+def test_a_result_that_says_nothing_casts_doubt_on_all_states_of_before(ur5: RobotModel):
+    assert doubted_time(StateBounds(ur5).memory, DOUBTED, 1e-3) == DOUBT
 
 
 # -- the prediction, against another text --------------------------------------------------------------

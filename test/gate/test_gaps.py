@@ -81,3 +81,16 @@ def test_a_slower_stream_is_a_new_period_after_seconds_only():
     assert gaps.fault(0.06) == "no state for 60 ms"
     assert not any(gaps.fault(dt) for dt in [10e-3] * 250)
     assert not gaps.fault(0.06)
+
+
+def test_a_clock_says_the_same_and_notes_nothing():
+    """With one period at most a state that is late by less than half of one is none that is missing."""
+    gaps = GapWatch(max_missed=1)
+    assert gaps.clock_fault(9.0) == ""  # nobody knows how long a period is
+    gaps.fault(1e-3)
+    assert [gaps.clock_fault(dt) for dt in (1.4e-3, 1.5e-3, 1.6e-3)] == ["", "", "no state for 2 ms"]
+    assert (gaps.period, gaps.skipped) == (1e-3, 0)
+    gaps.max_missed = 20
+    assert [gaps.clock_fault(dt) for dt in (20e-3, 20.1e-3)] == ["", "no state for 20 ms"]
+    gaps.max_missed = None
+    assert gaps.clock_fault(9.0) == ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, SILENCE, GateReport, GatesBehind
+from arm_control.gate.effort_gate import EffortGate
+from arm_control.gate.gates_behind import BRAKING, GATE_SILENCE, HOLDING, PASSING, GateReport, GatesBehind
 
 
 class Clock:
@@ -53,7 +54,7 @@ def test_the_newest_reason_of_a_brake_is_shown_and_one_without_has_the_state(clo
 def test_a_gate_that_falls_silent_holds_until_it_is_heard(state: str, clock: Clock):
     gates = GatesBehind(["gate"], clock)
     gates.hear(GateReport("gate", state))
-    clock.now += SILENCE
+    clock.now += GATE_SILENCE
     assert (gates.held_by, gates.is_braking) == ("", False)
     clock.now += 1e-3
     assert (gates.held_by, gates.is_braking) == ("gate: silent for 1 s", True)
@@ -64,7 +65,7 @@ def test_a_gate_that_falls_silent_holds_until_it_is_heard(state: str, clock: Clo
 def test_a_silence_does_not_end_a_brake_and_is_shown_with_it(clock: Clock):
     gates = GatesBehind(["gate"], clock)
     gates.hear(GateReport("gate", BRAKING, "disabled"))
-    clock.now += SILENCE + 1e-3
+    clock.now += GATE_SILENCE + 1e-3
     assert gates.held_by == "gate: disabled, silent for 1 s"
     gates.hear(GateReport("gate", HOLDING))
     assert (gates.held_by, gates.is_braking) == ("gate: disabled", False)
@@ -150,3 +151,16 @@ def test_a_report_without_a_stamp_is_as_old_as_time(clock: Clock):
         gates.hear(report)
     assert gates.held_by == "a: braking"
     assert GateReport("a", BRAKING) == GateReport("a", BRAKING, "", 0, None, (), "")
+
+
+def test_a_brake_that_has_ended_before_it_was_heard_holds_too(clock: Clock):
+    """A new run of a simulator is none: its gate waits for the first command."""
+    gates = GatesBehind(["gate"], clock)
+    gates.hear(GateReport("gate", PASSING))
+    gates.hear(GateReport("gate", HOLDING, EffortGate.WAITING_REASON))
+    assert not gates.held_by
+    gates.hear(GateReport("gate", PASSING))
+    gates.hear(GateReport("gate", HOLDING, EffortGate.ENABLED_REASON))
+    assert (gates.held_by, gates.is_braking) == (f"gate: {EffortGate.ENABLED_REASON}", False)
+    gates.hear(GateReport("gate", PASSING))
+    assert not gates.held_by

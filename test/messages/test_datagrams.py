@@ -89,6 +89,15 @@ def test_every_state_is_answered_with_its_number_and_the_weight_of_the_arm(ur5: 
     assert not driver.refused
 
 
+@pytest.mark.parametrize(("late_ns", "is_braking"), [(MS // 2, False), (MS // 2 + 1, True)])
+def test_a_state_that_comes_late_by_half_a_period_is_not_missing(ur5: RobotModel, late_ns: int, is_braking: bool):
+    """The clock follows the rule of the stamps, also where a single missing state brakes."""
+    driver = Driver(ur5, max_missed=1)
+    driver.run(range(10))
+    driver.now_ns += late_ns
+    assert driver.run(range(10, 11))[0][1] is is_braking
+
+
 def test_a_driver_that_adds_gravity_gets_torque_without_it(ur5: RobotModel):
     whole, part = Driver(ur5, moves=True), Driver(ur5, moves=True, adds_gravity=True)
     for k in range(100):
@@ -334,7 +343,7 @@ def test_of_several_datagrams_the_newest_state_is_answered_and_none_that_enables
     for data in (state(1, MS), ENABLE, state(2, 2 * MS), state(3, 3 * MS)):
         owner.send(data)
     answer_newest(own, driver.process)
-    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (3, 0)
+    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (3, 2), "it holds the arm"
     with pytest.raises(BlockingIOError):
         owner.recv(1000)
 

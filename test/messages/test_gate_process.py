@@ -386,7 +386,87 @@ def test_in_a_new_run_the_period_of_the_states_is_unknown(driver: Driver):
     assert not driver.process.gate.is_braked
 
 
+def test_a_gate_that_brakes_for_want_of_commands_answers_the_state_at_hand_too(ur5: RobotModel):
+    driver = Driver(ur5, max_missed=2)
+    driver.go_on(5)
+    n = len(driver.answers)
+    for _ in range(3):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state(v=np.full(6, 0.1))
+    stamps, states = zip(*((x.stamp_ns // MS, x.output.state) for x in driver.answers[n:]), strict=True)
+    assert stamps == (6, 7, 8)
+    assert states == (GateState.PASSING, GateState.BRAKING, GateState.BRAKING)
+
+
+def test_a_command_that_brakes_is_answered_with_the_torque_of_the_brake(driver: Driver, ur5: RobotModel):
+    driver.go_on(30)
+    driver.command(20.0)
+    before, v = driver.last.tau, np.full(6, 0.1)
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state(v=v)
+    driver.command(frame=braked_frame("a test"))
+    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
+
+
+def test_states_without_commands_are_noted_as_of_when_they_came(driver: Driver, ur5: RobotModel):
+    """The prediction begins with them then, not when the next one came: that would be a period too late."""
+    for k in range(1, 31):
+        driver.t, driver.stamp_ns = k * 1e-3, k * MS
+        driver.state(HOME + V * driver.t, V)
+    answered, at = driver.answers[-1], 29e-3
+    assert answered.stamp_ns == 29 * MS
+    driver.t += 0.018
+    driver.answers += driver.process.look()
+    assert driver.last.reason == "no state for 18 ms"
+    expected = Predicted(ur5, HOME + V * at, V)
+    expected.go_on(answered.output.tau, driver.t - at)
+    np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+
+
 # -- lock step -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["its command", "an old command", "the state again", "another state", "the clock"])
+def test_in_lock_step_a_brake_answers_the_state_that_waits(ur5: RobotModel, how: str):
+    """Whoever waits for the answer would wait for ever: no command passes any more."""
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(5)
+    driver.command(20.0)
+    before, v = driver.last.tau, np.full(6, 0.1)
+    driver.stamp_ns += MS
+    driver.state(v=v)
+    driver.process.gate.brake("a test")
+    n = len(driver.answers)
+    match how:
+        case "its command":
+            driver.command(20.0)
+        case "an old command":
+            driver.command(20.0, stamp_ns=driver.stamp_ns - MS)
+        case "the state again":
+            driver.state(v=v)
+        case "another state":
+            driver.state(publisher=OTHER, stamp_ns=driver.stamp_ns + MS)
+        case _:
+            driver.answers += driver.process.look()
+    assert len(driver.answers) == n + 1
+    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
+
+
+def test_in_lock_step_a_command_of_before_answers_no_other_state(ur5: RobotModel):
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(5)
+    driver.stamp_ns += MS
+    driver.state()
+    n = len(driver.answers)
+    driver.command(20.0, stamp_ns=driver.stamp_ns - MS)
+    assert "out of order" in driver.refused[0]
+    assert len(driver.answers) == n
+    driver.command()
+    assert driver.last.state is GateState.PASSING
 
 
 def test_in_lock_step_nothing_is_late_and_no_clock_counts(ur5: RobotModel):
@@ -503,14 +583,25 @@ def test_it_predicts_from_the_last_state_and_the_torque_since_then(driver: Drive
     assert driver.answers[-1].stamp_ns == driver.stamp_ns
 
 
-def test_a_state_that_jumps_makes_those_of_25_ms_doubtful(driver: Driver, ur5: RobotModel):
+def test_a_state_that_jumps_casts_no_doubt_on_those_before(driver: Driver, ur5: RobotModel):
     moments = swing(driver, 60)
     driver.t += 1e-3
     driver.state(HOME + 0.5, stamp_ns=driver.stamp_ns + MS)
     assert driver.last.reason.startswith("not believed: position has jumped")
-    trusted = [moment for moment in moments if moment[0] >= driver.t - 0.0251]
-    assert len(trusted) == 25
-    expected = predicted(ur5, trusted, driver.t)
+    expected = predicted(ur5, moments[-1:], driver.t)
+    np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+
+
+def test_velocities_that_disagree_are_in_doubt_since_they_began_to(driver: Driver, ur5: RobotModel):
+    """Two states are wrong, and as long before them is not trusted either."""
+    moments = swing(driver, 60)
+    driver.go_on(q=HOME + V * driver.t, v=np.full(6, -20.0))
+    moments.append((driver.t, HOME, V, driver.last.tau))
+    assert driver.last.state is GateState.PASSING
+    driver.t += 1e-3
+    driver.state(HOME + V * driver.t, np.full(6, -20.0), stamp_ns=driver.stamp_ns + MS)
+    assert driver.last.reason.startswith("not believed: positions and velocities disagree")
+    expected = predicted(ur5, moments[-3:], driver.t)
     np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
 
 
@@ -573,6 +664,7 @@ def test_a_gate_that_braked_before_its_second_state_waits_as_long_as_any(
     driver.state()
     driver.process.gate.brake("a test")
     assert driver.process.looking_period == silence / 8
+    assert [answer.stamp_ns for answer in driver.process.look()] == [0]  # it waits for no command any more
     for share in (0.87, 1.0 - 1.0 / 8):
         driver.t = share * silence
         assert driver.process.look() == []

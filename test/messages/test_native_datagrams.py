@@ -231,7 +231,7 @@ def what_is_known(run: PythonRun) -> dict[str, Any]:
         "last gate": (known._missed, known._answered_ns, known.blind.is_blind, str(known.blind.moments)),
         "gate": (gate.state, gate.period, gate.success_rate, gate.is_braked),
         "gaps": (loop.gaps.period, loop.gaps.skipped),
-        "bounds": str(process.bounds.memory),
+        "reader": (str(process.reader.bounds.memory), process.reader.least_delay_ns),
         "last": None if last is None else (last.measurement.stamp_ns, last.measurement.dt, last.gate.tau.tolist()),
     }
 

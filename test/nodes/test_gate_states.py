@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from arm_control.nodes.support import gate_states
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
 from arm_control.nodes.support.service_clients import GATES
-from arm_control.nodes.tools.gate_enabling import in_order
+from arm_control.nodes.tools.gate_enabling import OUTLOOK, in_order
 
 MS = 1_000_000
 
@@ -185,6 +186,9 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(lock_step: bool, rig:
     rig.spin(lambda: "controller brakes" in health(diagnostics, "/simulator")[0], what="the simulator's brake")
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "disabled", what="the reason")
     assert rig.finish("enable", "-m", "arm_control.app.cli", "enable") == 0
+    before, after = rig.log("enable").split(OUTLOOK)
+    assert re.search(r"/simulator +braking +the controller brakes: disabled", before)
+    assert re.findall(r"^(/\w+): enabled; waiting for a new goal", after, re.MULTILINE) == ["/simulator", "/osc"]
     rig.spin(lambda: health(diagnostics, "/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the brake")
     rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands again")
     n = len(rig.states)

@@ -6,24 +6,20 @@ behind datagrams, the same with its native loop. Nothing of ROS, no socket and n
 
 from __future__ import annotations
 
-import ctypes
-import socket
 import struct
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from exported_library import Walk
 from native_rig import FakeMiddleware
 
-from arm_control.compiler.machine_operations import CFunction
 from arm_control.control.loop import ControlLoop
-from arm_control.control.native.native_state import SystemClock
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.controllers.osc import OscController
 from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.faults.datagram_arrangements import MANY, SimulatedNetwork
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.gate.joint_limits import JointLimits
 from arm_control.maths.poses import Array, Pose
@@ -31,7 +27,7 @@ from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.datagrams import HEAD, STATE, DatagramProcess
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
 from arm_control.messages.native_controller import NativeController
-from arm_control.messages.native_datagrams import NativeDatagrams, _address, network_of
+from arm_control.messages.native_datagrams import NativeDatagrams
 from arm_control.messages.native_turns import step_kernels_of
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
@@ -41,7 +37,6 @@ START_NS = 1_700_000_000 * NANOSECONDS + 123_456_789
 """Time of the clock at the beginning: a number of seconds that a float does not hold to the nanosecond [ns]."""
 SOCKETS = [("127.0.0.1", 40_001), ("127.0.0.1", 40_002)]
 """Addresses of the senders."""
-NEVER = 2**62
 
 
 class Order(NamedTuple):
@@ -84,6 +79,11 @@ class Step(NamedTuple):
     sender: int
     age_ns: int
 
+    @property
+    def posture(self) -> Array:
+        """A posture of the arm near the state, whose numbers may be none, shape (n,)."""
+        return np.nan_to_num(self.q, nan=0.0, posinf=0.0, neginf=0.0).clip(-10.0, 10.0)
+
 
 class Wire(NamedTuple):
     """How often something is wrong.
@@ -95,7 +95,9 @@ class Wire(NamedTuple):
     numbers : float
         Jumps, frozen states, states that are no numbers or no velocities.
     times : float
-        Gaps, bursts, silence, states that come late.
+        Gaps, bursts, silence.
+    delays : float
+        States that come late, and then at once.
     senders : float
         Other publishers.
     ages : float
@@ -105,6 +107,7 @@ class Wire(NamedTuple):
     stamps: float = 0.002
     numbers: float = 0.002
     times: float = 0.002
+    delays: float = 0.002
     senders: float = 0.001
     ages: float = 0.002
 
@@ -112,7 +115,7 @@ class Wire(NamedTuple):
 def steps(model: RobotModel, seed: int, n: int, wire: Wire) -> Iterator[Step]:
     """Draw states of an arm that swings, each a millisecond or so after the other."""
     rng = np.random.default_rng(seed)
-    stream = _Stream(model, rng, wire if seed % 4 else Wire(0.0, 0.0, 0.0, 0.0, 0.0))
+    stream = _Stream(model, rng, wire if seed % 4 else Wire(*[0.0] * 6))
     for _ in range(n):
         yield stream.step()
 
@@ -126,6 +129,7 @@ class _Stream:
         self._now_ns = self._due_ns = START_NS
         self._offset_ns = int(rng.choice([0, START_NS, START_NS - 5 * NANOSECONDS]))
         self._q, self._v = self._walk.after(0.0)
+        self._frozen = self._q, self._v
         self._shift, self._n_frozen, self._n_bad = np.zeros(model.nv), 0, 0
         self._bad, self._bad_stamp = np.zeros(model.nv), 0
         self._stamp_ns, self._n_wrong_stamps, self._n_foreign, self._n_late = 0, 0, 0, 0
@@ -164,14 +168,14 @@ class _Stream:
         period = int(rng.uniform(0.8, 1.2) * MS) if rng.random() < 0.5 else MS
         if rng.random() < self._wire.times:
             period = int(period * rng.choice([2.0, 3.0, 8.0, 19.0, 22.0, 50.0, 1500.0]))
-            self._n_late = int(rng.choice([0, 0, 5]))
+            self._n_late = int(rng.choice([0, 0, 5])) if self._wire.delays else 0
         dt = period / NANOSECONDS
         self._due_ns += period
         if self._n_late:  # they come later, and then at once
             self._n_late -= 1
-        elif rng.random() < self._wire.times:
+        elif rng.random() < self._wire.delays:
             self._now_ns = self._due_ns + int(rng.uniform(0.0, 40.0) * MS)
-        delay_ns = int(rng.integers(0, MS // 2)) if rng.random() < 0.1 else 0
+        delay_ns = int(rng.integers(0, MS // 2)) if self._wire.delays and rng.random() < 0.1 else 0
         self._now_ns = max(self._now_ns + 10_000, self._due_ns + delay_ns)
         self._q, self._v = self._walk.after(dt)
 
@@ -227,7 +231,7 @@ def gate_parameters(rng: np.random.Generator) -> GateParameters:
     """Draw limits of a gate."""
     return GateParameters(
         rate_limit=float(rng.choice([300.0, 1e3, 1e5])),
-        max_missed=int(rng.choice([2, 4, 20])),
+        max_missed=int(rng.choice([1, 2, 4, 20])),
         joint_limits=bool(rng.random() < 0.8),
         brake_damping=float(rng.choice([20.0, 50.0])),
     )
@@ -247,6 +251,10 @@ class Verdict(NamedTuple):
     answers: list[bytes]
     state: str
     reason: str
+
+    def decision(self, n: int) -> Verdict:
+        """The same without a reason, and with the torques of ``n`` joints alone, with which answers of any kind end."""
+        return self._replace(answers=[answer[-8 * n :] for answer in self.answers], reason="")
 
 
 class Way:
@@ -282,12 +290,17 @@ class Way:
         """Answer a state."""
         self.now_ns = step.now_ns
         if order := step.order:
-            self.obey(order, np.nan_to_num(step.q, nan=0.0, posinf=0.0, neginf=0.0).clip(-10.0, 10.0))
+            self.obey(order, step.posture)
         self.stamp_ns = step.stamp_ns
         self.answers.clear()
         self.show(step)
         gate = self.loop.gate
         return Verdict(self.answers.copy(), gate.state.value, gate.reason)
+
+    @property
+    def n_native(self) -> int:
+        """Number of states that were answered without Python."""
+        return 0
 
     def show(self, step: Step) -> None:
         self.answer(*self.message(step))
@@ -318,6 +331,10 @@ class NativeWay(Way):
         middleware = self.middleware.record(has_array=False)
         self.native = NativeController(self.model, self.process, self.controller, kernels, middleware, gate.max_age)
         self.native.end_turn()
+
+    @property
+    def n_native(self) -> int:
+        return self.native.n_answered
 
     def obey(self, order: Order, q: Array) -> None:
         super().obey(order, q)
@@ -368,51 +385,19 @@ class NativeDatagramWay(DatagramWay):
 
     def make(self, gate: GateParameters) -> None:
         super().make(gate)
-        self._waiting = deque[tuple[bytes, bytes]]()
-        self._kept: list[Any] = []
-        self._addresses = [_address(sender) for sender in SOCKETS]
-        with socket.socket() as unused:
-            network = network_of(unused, -1)
-        network = network._replace(
-            poll=self._function(lambda *_: int(bool(self._waiting)), 3),
-            receive=self._function(self._receive, 6),
-            send=self._function(self._send, 6),
-            clock=SystemClock(self._function(self._read_clock, 2), np.zeros(2, dtype=np.int64)),
-        )
+        self._network = SimulatedNetwork(lambda: self.now_ns)
+        self._network.sent = self.answers
         kernels = step_kernels_of(self.model, self.loop, self.controller)
-        self.native = NativeDatagrams(self.model, self.datagrams, self.controller, kernels, network)
+        self.native = NativeDatagrams(self.model, self.datagrams, self.controller, kernels, self._network.record())
+
+    @property
+    def n_native(self) -> int:
+        return self.native.n_answered
 
     def show(self, step: Step) -> None:
-        self._waiting.append((self.datagram(step), self._addresses[step.sender]))
-        while self.native.wait(NEVER, NEVER):
-            while self._waiting:
-                data, address = self._waiting.popleft()
-                self.datagrams.take(data, SOCKETS[self._addresses.index(address)])
+        waiting = self._network.waiting
+        waiting.append((self.datagram(step), SOCKETS[step.sender]))
+        while self.native.wait(MANY, MANY):
+            while waiting:
+                self.datagrams.take(*waiting.popleft())
             self.send_answer()
-
-    def _function(self, function: Callable[..., int], n: int) -> CFunction:
-        pointer = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * n)(function)
-        self._kept.append(pointer)
-        return CFunction.of(pointer, n)
-
-    def _receive(self, _: int, data: int, __: int, ___: int, sender: int, ____: int) -> int:
-        if not self._waiting:
-            return -1
-        content, address = self._waiting.popleft()
-        ctypes.memmove(data, content, len(content))
-        ctypes.memmove(sender, address, len(address))
-        return len(content)
-
-    def _send(self, _: int, data: int, size: int, *__: int) -> int:
-        self.answers.append(ctypes.string_at(data, size))
-        return size
-
-    def _read_clock(self, _: int, time: int) -> int:
-        words = (ctypes.c_int64 * 2).from_address(time)
-        words[0], words[1] = divmod(self.now_ns, NANOSECONDS)
-        return 0
-
-
-def torque_of(answer: bytes, n: int) -> Array:
-    """The torque in an answer of either kind, shape (n,): they end with it."""
-    return np.frombuffer(answer[-8 * n :])

@@ -45,6 +45,7 @@ from arm_control.control.native.native_step import (
     kernel_of_state,
 )
 from arm_control.core.time import LARGEST_STAMP
+from arm_control.gate.gaps import has_long_gap
 
 OTHER_DATAGRAM, NO_DATAGRAM, ENOUGH, WOKEN = 21, 22, 23, 24
 """More reasons: the last datagram is not a state of the owner, there is none; with these two nothing is left to Python:
@@ -243,7 +244,7 @@ def answer(loop: DatagramLoop) -> int:
 @procedure
 def is_silent(memory: AnsweredMemory, heard_ns: int) -> bool:
     """Whether nothing has come for too long by the clock, whatever the stamps say."""
-    return (heard_ns - memory.whole[HEARD_NS]) / SECOND > memory.max_missed * memory.times[PERIOD]
+    return has_long_gap(memory.times[PERIOD], (heard_ns - memory.whole[HEARD_NS]) / SECOND, memory.max_missed)
 
 
 @procedure

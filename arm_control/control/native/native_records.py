@@ -12,7 +12,7 @@ from arm_control.compiler.kernels import Kernel, OwnWork, split
 from arm_control.control.controller import Measurement
 from arm_control.control.native.mailbox import NOTHING, Mailbox
 from arm_control.control.native.native_loop import N_HEAD, Middleware, NativeLoop, Turn
-from arm_control.control.native.native_state import AnsweredMemory, NextState, StateSource, SystemClock
+from arm_control.control.native.native_state import N_WHOLE, AnsweredMemory, NextState, StateSource, SystemClock
 from arm_control.control.native.native_step import (
     GENERAL,
     N_RESULT_HEAD,
@@ -125,7 +125,7 @@ def new_step(states: StateMemory, moments: Moments, kernels: Kernels, max_missed
     """
     n = states.ranges.n
     missed = np.inf if max_missed is None else float(max_missed)
-    memory = AnsweredMemory(np.zeros(4, dtype=np.int64), np.zeros(2), states, missed, n)
+    memory = AnsweredMemory(np.zeros(N_WHOLE, dtype=np.int64), np.zeros(2), states, missed, n)
     following = NextState(np.zeros(1, dtype=np.int64), np.zeros(2), new_state(n))
     largest = max(len(kernel.work) for kernel in kernels)
     return ControlStep(

@@ -20,7 +20,7 @@ from arm_control.compiler.machine_operations import (
     same_bits,
 )
 from arm_control.compiler.procedure import Floats, Ints, procedure
-from arm_control.gate.gaps import has_gap, period_after
+from arm_control.gate.gaps import has_gap, has_long_gap, period_after
 from arm_control.gate.state_bounds import (
     BELIEVED,
     NewState,
@@ -46,7 +46,7 @@ SECOND = 1_000_000_000
 REAL_TIME, MONOTONIC = 0, 1
 """Numbers of clocks of the system: that of the middleware, and one for durations."""
 
-STAMP_NS, HEARD_NS, COUNT, SKIPPED = 0, 1, 2, 3
+STAMP_NS, HEARD_NS, COUNT, SKIPPED, LEAST_DELAY_NS, N_WHOLE = 0, 1, 2, 3, 4, 5
 """Integers of :class:`AnsweredMemory`."""
 PERIOD, GATE_PERIOD = 0, 1
 """Floats of :class:`AnsweredMemory`."""
@@ -102,8 +102,9 @@ class AnsweredMemory(NamedTuple):
 
     Attributes
     ----------
-    whole : ndarray of int64, shape (4,)
-        Stamp of the last state [ns], the time it was received [ns], numbers of states answered and missing.
+    whole : ndarray of int64, shape (N_WHOLE,)
+        Stamp of the last state [ns], the time it was received [ns], numbers of states answered and missing, least time
+        from a stamp until its state was received [ns].
     times : ndarray, shape (2,)
         Usual time between two; that of the gate's last tick [s].
     states : StateMemory
@@ -169,7 +170,7 @@ def check_state(memory: AnsweredMemory, following: NextState, stamp_ns: int) -> 
         return OTHER_TIME
     dt = (stamp_ns - memory.whole[STAMP_NS]) / SECOND
     period = memory.times[PERIOD]
-    if has_gap(period, dt) and dt > memory.max_missed * period:
+    if has_long_gap(period, dt, memory.max_missed):
         return MISSING_STATES
     if not is_finite(following.state, memory.n):
         return NOT_FINITE
@@ -203,6 +204,7 @@ def remember_answered(memory: AnsweredMemory, following: NextState, received_ns:
     """The state has been answered: the next one is compared with it."""
     memory.whole[STAMP_NS] = following.stamp_ns[0]
     memory.whole[HEARD_NS] = received_ns
+    memory.whole[LEAST_DELAY_NS] = min(memory.whole[LEAST_DELAY_NS], received_ns - following.stamp_ns[0])
     memory.whole[COUNT] += 1
     if has_gap(memory.times[PERIOD], following.times[DT]):
         memory.whole[SKIPPED] += nearest(following.times[DT] / memory.times[PERIOD]) - 1

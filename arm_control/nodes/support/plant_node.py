@@ -205,6 +205,7 @@ class PlantNode(ArmNode[P_co]):
         try:
             self._lock.check(info)
             is_heard = True
+            self._lock.take(info)
             self.gate.offer_brake(reason)
         except InputError as error:
             self.rejections.add("joint_commands", error)
