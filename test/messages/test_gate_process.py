@@ -502,6 +502,20 @@ def test_in_lock_step_a_new_run_brakes_nothing_and_its_commands_count(ur5: Robot
     np.testing.assert_allclose(driver.last.tau[0] - ur5.gravity(HOME)[0], 1.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("what", ["command", "state"])
+def test_in_lock_step_a_brake_between_a_state_and_its_command_leaves_no_state_unanswered(ur5: RobotModel, what: str):
+    """The simulation would wait for ever."""
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(3)
+    driver.stamp_ns += MS
+    driver.state()
+    driver.process.gate.brake("a test")
+    n = len(driver.answers)
+    driver.command() if what == "command" else driver.state()  # the state comes again where nobody answers
+    (answer,) = driver.answers[n:]
+    assert (answer.output.state, answer.stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+
+
 def test_in_lock_step_a_braked_gate_answers_each_state_itself(ur5: RobotModel):
     """Its controller may brake, too, and send nothing; a command that comes gets the same answer again."""
     driver = Driver(ur5, lock_step=True)
