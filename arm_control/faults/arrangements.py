@@ -115,6 +115,9 @@ class Arrangement:
         """End the controller's process."""
         raise NotImplementedError
 
+    def part(self) -> None:
+        """Share nothing with the process from which this one was forked."""
+
     def publish_model(self, model: RobotModel) -> None:
         """Publish another ``robot_description``: each process takes it or not, as the nodes do."""
         raise NotImplementedError

@@ -94,6 +94,13 @@ class SimulatedMiddleware:
         clock = SystemClock(self._function(self._read_clock, 2), np.zeros(2, dtype=np.int64))
         return Middleware(*functions, clock, *numbers, self._message, self._info, empty, empty, 0, 0)
 
+    def part(self) -> None:
+        """Have a pipe of its own, under the numbers of before: this process was forked."""
+        for end, own in zip(os.pipe(), (self._reasons, self._pipe), strict=True):
+            os.dup2(end, own)
+            os.close(end)
+        os.set_blocking(self._reasons, False)
+
     def reason(self) -> int:
         """Return the reason that was written to the pipe; 0 where there is none."""
         try:
@@ -176,6 +183,9 @@ class NativeAlone(ControllerAlone):
         for data in self._middleware.commands:
             self.tau = np.array(self._reader_of_commands.read(data).effort)
         self._middleware.commands.clear()
+
+    def part(self) -> None:
+        self._middleware.part()
 
     def enable(self) -> None:
         self._native.pause()

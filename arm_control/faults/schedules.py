@@ -165,6 +165,7 @@ def _forked(schedule: Schedule) -> tuple[Schedule, int, int]:
         return schedule, process, read
     status = 1
     try:
+        chain.arrangement.part()
         os.write(write, _failure(chain, schedule).encode())
         status = 0
     finally:

@@ -32,8 +32,8 @@ TELLING = (
     *("commands:30-ms-late", "commands:second-publisher", "commands:of-a-braked-controller", "controller:killed"),
     *("braked:stamp-0-in-motion", "braked:20-older-at-rest", "braked:other-masses-in-motion", "model:other"),
 )
-SOME = [case for case in some_cases([FAULTS[name] for name in TELLING]) if case.arrangement != "exported"][::5]
-"""Each fifth one: of six arrangements they take turns."""
+SOME = [case for case in some_cases([FAULTS[name] for name in TELLING]) if case.arrangement != "exported"][::7]
+"""Each seventh one: of six arrangements they take turns."""
 
 
 def arrangement(name: str) -> object:
@@ -188,7 +188,7 @@ def test_the_same_run_twice_is_the_same_to_the_last_bit():
 
 
 def test_random_schedules_hold():
-    assert not [str(outcome) for outcome in run_schedules(range(10), n_processes=1) if outcome.failure]
+    assert not [str(outcome) for outcome in run_schedules(range(6), n_processes=1) if outcome.failure]
 
 
 @pytest.mark.campaign
