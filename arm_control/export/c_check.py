@@ -70,7 +70,7 @@ class PythonController:
         self._bounds, self._gaps = StateBounds(model), GapWatch(gate.max_missed)
         self._blind = BlindBrake(model, self.gate, longest_blind_step(gate.max_missed, controller.period))
         self._hold, self._fading = Reference(Pose.identity()), np.zeros(model.nv)
-        self._now_ns, self._since, self._missed, self._is_first = 0, 0.0, 0, True
+        self._now_ns, self._state_ns, self._missed, self._is_first = 0, 0, 0, True
         self._usual_dt, self._timeless = controller.period, 0
 
     def brake(self, reason: str) -> None:
@@ -95,7 +95,7 @@ class PythonController:
             Time since the last tick [s].
         """
         dt = self._time(dt)
-        self._now_ns, self._since = self._now_ns + round(NANOSECONDS * dt), self._since + dt
+        self._now_ns += round(NANOSECONDS * dt)
         max_missed = self.gate.parameters.max_missed
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             self._missed += max(round(dt / self._gaps.period), 1) if self._gaps.period else 1
@@ -104,18 +104,18 @@ class PythonController:
             self._do_without(dt, 0)
             return None
         q = self._bounds.unwrapped(q)
-        since = 0.0 if self._is_first else self._since
+        since = 0.0 if self._is_first else (self._now_ns - self._state_ns) / NANOSECONDS
         result, reason = self._bounds.judge(q, v, since, dt)
         if result != BELIEVED:
             self.brake(reason)
         if result not in (BELIEVED, RETURNED):
             self._do_without(dt, doubted_time(self._bounds.memory, result, since))
             return None
-        self._gaps.max_missed = max_missed - self._missed
-        if not self._is_first and (gap := self._gaps.fault(dt)):
+        self._gaps.max_missed = max_missed
+        if not self._is_first and (gap := self._gaps.fault(since)):
             self.brake(gap)
         self._blind.end(self._now_ns)
-        self._is_first, self._since, self._missed = False, 0.0, 0
+        self._is_first, self._state_ns, self._missed = False, self._now_ns, 0
         output = self._law.tick(q, v, self.reference or self._hold)
         if self.reference is not None:
             with suppress(InputError):  # the gate misses a command

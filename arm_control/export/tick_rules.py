@@ -31,6 +31,7 @@ from arm_control.gate.blind_brake import (
     new_moments,
     note_moment,
     predict_state,
+    seconds,
 )
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.gate.gaps import has_long_gap, period_after
@@ -78,12 +79,12 @@ CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, DOUBTED, IS_CARRYING = 0, 1, 2, 
 """Entries of ``counts``: the controller; ``DOUBTED`` is the age of the states that are not trusted [ns]."""
 STATE_REFUSED, COMMAND_REFUSED, LIMITED, SATURATED, RATE_LIMITED = 6, 7, 8, 9, 10
 """Entries of ``counts``: what was done in this tick."""
-NOW = 11
-"""Entry of ``counts``: time since the start [ns]."""
-N_COUNTS = 12
+NOW, STATE_AT = 11, 12
+"""Entries of ``counts``: time since the start, and when the last state came that was believed [ns]."""
+N_COUNTS = 13
 SPARE_PERIODS = 2
 """Periods beyond ``max_missed`` for which one torque counts in a prediction."""
-DT, PERIOD, STATE_PERIOD, SINCE_STATE, MISSED_STATES = 0, 1, 2, 3, 4
+DT, PERIOD, STATE_PERIOD, MISSED_STATES = 0, 1, 2, 3
 """Entries of ``times``."""
 
 
@@ -131,11 +132,11 @@ class TickMemory(NamedTuple):
 
     Attributes
     ----------
-    counts : ndarray of int64, shape (12,)
+    counts : ndarray of int64, shape (13,)
         See the names of its entries.
-    times : ndarray, shape (5,)
-        Time of this tick as it is given, that of the last one as it is believed, usual time between two states, time
-        since the last state that was believed [s]; states that were missing since then.
+    times : ndarray, shape (4,)
+        Time of this tick as it is given, that of the last one as it is believed, usual time between two states [s];
+        states that were missing since the last one.
     states : StateMemory
         The states before.
     state : NewState
@@ -180,7 +181,6 @@ def answer(c: TickMemory) -> float:
         c.counts[k] = 0
     dt = take_time(c)
     c.counts[NOW] = min(c.counts[NOW] + nearest(NANOSECONDS * dt), LARGEST_STAMP)
-    c.times[SINCE_STATE] += dt
     c.counts[DOUBTED] = 0
     if take_state(c, dt):
         answer_state(c, dt)
@@ -250,7 +250,7 @@ def take_state(c: TickMemory, dt: float) -> bool:
     """Judge the state at hand; return whether it is believed."""
     is_first = not has_answered(c)
     unwrap(c.states, c.state)
-    since = 0.0 if is_first else c.times[SINCE_STATE]
+    since = 0.0 if is_first else seconds(c.counts[NOW] - c.counts[STATE_AT])
     result = judge_state(c.states, c.state, since, dt)
     if result == NOT_FINITE:
         miss_state(c, dt)
@@ -261,8 +261,8 @@ def take_state(c: TickMemory, dt: float) -> bool:
         if result != RETURNED:
             return False
     if not is_first:
-        watch_gap(c, dt)
-    c.times[SINCE_STATE] = 0.0
+        watch_gap(c, since)
+    c.counts[STATE_AT] = c.counts[NOW]
     c.times[MISSED_STATES] = 0.0
     return True
 
@@ -277,11 +277,11 @@ def miss_state(c: TickMemory, dt: float) -> None:
 
 
 @procedure
-def watch_gap(c: TickMemory, dt: float) -> None:
+def watch_gap(c: TickMemory, since: float) -> None:
     """Brake where states were missing for too long before this one."""
     period = c.times[STATE_PERIOD]
-    c.times[STATE_PERIOD] = period_after(period, dt)
-    if has_long_gap(period, dt, c.max_missed - c.times[MISSED_STATES]):
+    c.times[STATE_PERIOD] = period_after(period, since)
+    if has_long_gap(period, since, c.max_missed):
         brake_for(c, NO_STATE)
 
 
@@ -455,7 +455,7 @@ def new_tick_memory(
     blind = BlindMemory(terms, lambda: predict(prediction), counts, prediction, np.zeros(n), longest_step)
     return TickMemory(
         np.zeros(N_COUNTS, dtype=np.int64),
-        np.zeros(5),
+        np.zeros(4),
         new_memory(model),
         new_state(n),
         new_gate_memory(model.tau_max, gate.brake_damping, gate.rate_limit),

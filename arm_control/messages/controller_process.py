@@ -169,6 +169,7 @@ class ControllerProcess:
             reading = reading._replace(q=q, v=v)
         if self.blind.is_blind:
             gate.longest_dt = max(info["received_timestamp"] - self._answered_ns, 0) / NANOSECONDS
+            self.blind.end(info["received_timestamp"])
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
 
@@ -222,7 +223,6 @@ class ControllerProcess:
         state, gate = result.measurement, result.gate
         if not self._is_waited_for:
             self._answered_ns = now_ns
-            self.blind.end(now_ns)
             if is_noted:
                 self.blind.note(now_ns, state.q, state.v, gate.tau)
         self._missed, self._last = 0, result

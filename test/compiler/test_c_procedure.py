@@ -457,7 +457,7 @@ def test_the_text_reads_like_that_in_python():
     assert "static const double DEVIATION = 0.015;" in parts.constants
     assert "    N_AGREEING = 3," in parts.constants
     assert "    double turn[6];\n" in parts.records
-    assert parts.prototypes.count(";") == 5
+    assert parts.prototypes.count(";") == 6
 
 
 def test_comments_and_long_lines():
