@@ -144,7 +144,7 @@ class EffortGate:
     period : float
         Time between the last two ticks [s]: a stamp may be so far ahead; 0 before there were two.
     longest_dt : float
-        Time since a torque that was no answer to a state [s]: the next tick counts no more; infinite: there was none.
+        Longest time that the next tick counts for the rate limit [s]; infinite: what its state says.
     estimate : ndarray, shape (nv,), or None
         Torque beside the weight that a brake goes on to carry, an observer's estimate [N m or N]; None: none.
 

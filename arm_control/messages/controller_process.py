@@ -19,6 +19,7 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate.blind_brake import STATE_SILENCE, BlindBrake, Moments
 from arm_control.gate.effort_gate import GateState
+from arm_control.gate.gaps import has_gap
 from arm_control.gate.state_bounds import StateMemory
 from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.obstacles import Obstacle
@@ -167,8 +168,10 @@ class ControllerProcess:
         if reading.age and self._last is not None:
             q, v = self.blind.up_to_date(reading.q, reading.v, info["received_timestamp"], reading.age)
             reading = reading._replace(q=q, v=v)
+        if not self._is_waited_for and (self.blind.is_blind or has_gap(self.loop.gaps.period, reading.dt)):
+            elapsed = max(info["received_timestamp"] - self._answered_ns, 0) / NANOSECONDS
+            gate.longest_dt = elapsed if self.blind.is_blind else max(elapsed, gate.period)  # stamps alone lift nothing
         if self.blind.is_blind:
-            gate.longest_dt = max(info["received_timestamp"] - self._answered_ns, 0) / NANOSECONDS
             self.blind.end(info["received_timestamp"])
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)

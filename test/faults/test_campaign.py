@@ -191,6 +191,18 @@ def test_random_schedules_hold():
     assert not [str(outcome) for outcome in run_schedules(range(6), n_processes=1) if outcome.failure]
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (Part(FAULTS["states:30-ms-late"], 20, 48),),
+        (Part(FAULTS["states:velocity-inf-once"], 8, 22), Part(FAULTS["states:hour-ahead-in-turn"], 9, 23)),
+    ],
+)
+def test_schedules_that_have_failed_hold(parts: tuple[Part, ...]):
+    """Two answers at one moment; a state that is missing, and then one from the future."""
+    assert tried(Schedule(0, "osc", "serve", "exact", parts, -1.0)).failure == ""
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("block", range(100))
 def test_ten_thousand_random_schedules_hold(block: int):
