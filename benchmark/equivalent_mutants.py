@@ -86,8 +86,8 @@ EQUIVALENT: dict[str, str] = {
     " -> ISHER = {'data': bytes([2]) * 16}": STAND_IN,
     "messages/publisher_lock.py ONLY_PUBLISHER: ISHER = {'data': bytes([1]) * 16}"
     " -> ISHER = {'data': bytes([0]) * 16}": STAND_IN,
-    "messages/gate_process.py GateProcess._brake_blindly: ason: str, doubt: float=0.0) -> Answers:"
-    " -> ason: str, doubt: float=-1.0) -> Answers:": "no state is newer than now",
+    "messages/gate_process.py GateProcess._brake_blindly: reason: str, doubt: int=0) -> Answers:"
+    " -> reason: str, doubt: int=-1) -> Answers:": "no state is newer than now",
     "messages/joint_states.py JointStateReader.__init__: self._heard_ns = 0 *": FIRST_OWNER,
     "messages/joint_states.py JointStateReader.__init__: self._older = 0 *": FIRST_STATE,
     "messages/joint_states.py JointStateReader.__init__: self._index = np.zeros(0, dtype=int) *": (

@@ -106,6 +106,7 @@ class ControllerProcess:
         self._command: Command | None = None
         self._last: TickResult | None = None
         self._missed = 0
+        self._was_blind = False
         self._answered_ns = 0
         self._silence = max_age or STATE_SILENCE
         self.blind = BlindBrake(model, loop.gate, self._silence, moments)
@@ -168,13 +169,19 @@ class ControllerProcess:
         if reading.age and self._last is not None:
             q, v = self.blind.up_to_date(reading.q, reading.v, info["received_timestamp"], reading.age)
             reading = reading._replace(q=q, v=v)
-        if not self._is_waited_for and (self.blind.is_blind or has_gap(self.loop.gaps.period, reading.dt)):
-            elapsed = max(info["received_timestamp"] - self._answered_ns, 0) / NANOSECONDS
-            gate.longest_dt = elapsed if self.blind.is_blind else max(elapsed, gate.period)  # stamps alone lift nothing
-        if self.blind.is_blind:
-            self.blind.end(info["received_timestamp"])
+        if reading.dt > gate.period or self._was_blind:
+            self._bound_time(reading.dt, info["received_timestamp"])
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
+
+    def _bound_time(self, dt: float, now_ns: int) -> None:
+        """Let a state behind a gap, or behind a prediction, count for no more than the clock says."""
+        was_blind, self._was_blind = self._was_blind, False
+        if self._is_waited_for or not (was_blind or has_gap(self.loop.gaps.period, dt)):
+            return
+        gate, elapsed = self.loop.gate, max(now_ns - self._answered_ns, 0) / NANOSECONDS
+        gate.longest_dt = elapsed if was_blind else max(elapsed, gate.period)  # stamps alone lift nothing
+        self.blind.end(now_ns)
 
     def miss(self, stamp_ns: int, refused: Refused) -> ControllerAnswer:
         """Count a state that must not be used, and answer it where the controller brakes.
@@ -218,7 +225,7 @@ class ControllerProcess:
         """Brake on a predicted state; states younger than ``doubt`` [ns] are not trusted."""
         now_ns = self._clock_ns()
         dt, self._answered_ns = (now_ns - self._answered_ns) / NANOSECONDS, now_ns
-        output = self.blind.tick(now_ns, dt, doubt)
+        output, self._was_blind = self.blind.tick(now_ns, dt, doubt), True
         return Command(stamp_ns, output.tau, braked_frame(self.loop.gate.reason))
 
     def _answer(self, result: TickResult, now_ns: int, *, is_noted: bool = True) -> Command:

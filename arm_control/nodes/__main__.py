@@ -15,6 +15,8 @@ def main() -> None:
     """Entry point: run the nodes named on the command line."""
     program, *arguments = sys.argv
     names = list(itertools.takewhile(lambda argument: not argument.startswith("-"), arguments))
+    if not names:
+        sys.exit(f"arm_control: name the nodes to run, of {', '.join(NODES)}")
     try:
         refuse_unknown(dict.fromkeys(names), NODES, "arm_control.nodes")
     except ParameterError as error:

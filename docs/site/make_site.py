@@ -21,7 +21,7 @@ OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANG
 CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
     "Controllers": (
-        *("osc", "avoidance", "joint", "trajectories", "primitives", "learning", "walking", "ilqr", "neural"),
+        *("osc", "avoidance", "joint", "guide", "trajectories", "primitives", "learning", "walking", "ilqr", "neural"),
         *(
             "gate",
             "faults",

@@ -359,7 +359,7 @@ def test_run_reports_a_node_that_dies_by_name(rig):
     rig.until(0.02)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
-    osc = next(int(pid) for pid, command in commands.items() if "arm_control.nodes.osc" in command)
+    osc = next(int(pid) for pid, command in commands.items() if "arm_control.nodes\0osc" in command)
     os.kill(osc, signal.SIGKILL)
     assert rig.wait("run") == 3
     assert "osc ended (killed by SIGKILL)" in rig.log("run")
@@ -399,13 +399,15 @@ def test_a_signal_before_ros_listens_ends_the_node_too(rig):
 def test_every_executable_starts_as_a_module_of_its_own(rig):
     """Forked from a process that has imported only what every node has; in other tests that process has everything."""
     rig.server = ForkServer.launch(rig.environment(), f"{nodes.__name__}.support.arm_node")
-    names = [module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg]
+    modules = (module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg)
+    names = [name for name in modules if name != "__main__"]
     assert {"osc", "joint", "ilqr", "simulator", "gate"} <= set(names)
-    for name in set(names) - {"compose"}:
+    for name in names:
         options = ["--ros-args", "-p", "no_such_parameter:=1"]
         rig.run(name, "-m", f"{nodes.__name__}.{name}", *options)
-    rig.run("compose", "-m", f"{nodes.__name__}.compose", "osc", *options)
-    for name in names:
+    for by_name in ("osc", "guide"):
+        rig.run(f"named {by_name}", "-m", nodes.__name__, by_name, *options)
+    for name in (*names, "named osc", "named guide"):
         assert rig.wait(name) == 2, rig.log(name)
         assert "unknown no_such_parameter" in rig.log(name)
     rig.server.close()
