@@ -368,10 +368,11 @@ def test_the_gate_brakes_where_another_node_commands_its_driver(alone, ur5):
     alone.spin(lambda: len(alone.commands) == 1)
     for topic, kind in (("joint_commands", JointState), ("effort_controller/commands", Float64MultiArray)):
         rival = alone.node.create_publisher(kind, topic, 10)
-        said = f"braking: /{topic} has other publishers than this gate: /test"
+        reason = f"/{topic} has other publishers than this gate: "
+        said = f"braking: {reason}/test"
         alone.spin(lambda said=said: said in alone.log("gate"), what=said)
-        reason = alone.call("gate/enable", SetBool.Request(data=False)).message
-        assert reason == said.removeprefix("braking: ")
+        shown = alone.call("gate/enable", SetBool.Request(data=False)).message
+        assert shown.removeprefix(reason) in ("/test", "one that is not known yet"), "as the middleware has told so far"
         alone.node.destroy_publisher(rival)
         alone.spin(lambda topic=topic: alone.node.count_publishers(topic) == 1, what="the end of the rival")
         assert alone.call("gate/enable", SetBool.Request(data=True)).message == EffortGate.ENABLED_REASON
