@@ -363,7 +363,7 @@ class EffortGate:
         n : int
             Number of commands.
         """
-        self._tau, self.period = output.tau, dt or self.period
+        self._tau, self.period, self.longest_dt = output.tau, dt or self.period, np.inf
         self._rate.n += n
 
     def brake(self, reason: str) -> None:
