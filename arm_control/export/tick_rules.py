@@ -35,6 +35,7 @@ from arm_control.gate.blind_brake import (
 )
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.gate.gaps import has_long_gap, period_after
+from arm_control.gate.joint_limits import LARGEST_SHARE
 from arm_control.gate.state_bounds import (
     BELIEVED,
     NOT_FINITE,
@@ -331,7 +332,7 @@ def answer_state(c: TickMemory, dt: float) -> None:
     if is_offered and c.gate.counts[IS_RESUMING] == 1:
         begin_motion(c)
     run_law(c, c.state.q, c.state.v, believed)
-    is_passing = is_offered and c.law.believable[0] > 0.0
+    is_passing = is_offered and c.law.believable[0] > 0.0 and is_carried_believed(c)
     if is_passing:
         pass_command(c.gate)
         pass_torque(c)
@@ -366,6 +367,16 @@ def begin_motion(c: TickMemory) -> None:
     c.counts[IS_CARRYING] = 1
     for i in range(c.n):
         c.fading[i] = torque_beside_weight(c.gate, i)
+
+
+@procedure
+def is_carried_believed(c: TickMemory) -> bool:
+    """Whether the torque of the law is one that the gate believes with what a brake carried, too."""
+    is_believed = True
+    for i in range(c.n):
+        carried = c.fading[i] if c.counts[IS_CARRYING] == 1 else 0.0
+        is_believed = is_believed and abs(c.law.tau[i] + carried) <= LARGEST_SHARE * c.gate.tau_max[i]
+    return is_believed
 
 
 @procedure
