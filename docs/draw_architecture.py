@@ -31,7 +31,19 @@ PAGE = ROOT / "docs" / "architecture.md"
 PICTURES = ROOT / "docs" / "pictures"
 ORDER = (
     *("core", "maths", "compiler", "neural", "model", "kinematics", "gate", "motion", "planning"),
-    *("control", "identification", "simulation", "export", "messages", "faults", "report", "viewer", "nodes", "app"),
+    *(
+        "control",
+        "controllers",
+        "identification",
+        "simulation",
+        "export",
+        "messages",
+        "faults",
+        "report",
+        "viewer",
+        "nodes",
+        "app",
+    ),
 )
 """The folders; each imports from those before it."""
 BEGIN, END = "<!-- path: begin -->", "<!-- path: end -->"

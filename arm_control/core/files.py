@@ -62,6 +62,11 @@ def module_names(folder: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (package / folder).glob("[a-z]*.py")))
 
 
+def node_names() -> tuple[str, ...]:
+    """Return the names of all nodes, sorted: the modules of ``nodes``, and the controllers."""
+    return tuple(sorted({*module_names("controllers"), *module_names("nodes")}))
+
+
 def robot_names() -> tuple[str, ...]:
     """Return the names of the robots that come with the package, sorted."""
     return tuple(sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir()))

@@ -111,7 +111,6 @@ class PythonController:
         if result not in (BELIEVED, RETURNED):
             self._do_without(dt, doubted_time(self._bounds.memory, result, since))
             return None
-        self._gaps.max_missed = max_missed
         if not self._is_first and (gap := self._gaps.fault(since)):
             self.brake(gap)
         self._blind.end(self._now_ns)

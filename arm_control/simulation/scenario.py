@@ -22,7 +22,7 @@ from typing import Any
 from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.controllers import CONTROLLERS
 from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.files import as_mapping, file_names, module_names, read_yaml, yaml_path
+from arm_control.core.files import as_mapping, file_names, node_names, read_yaml, yaml_path
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmParameters
@@ -35,7 +35,7 @@ from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
 from arm_control.simulation.scenario_world import world_of
 from arm_control.simulation.world import World
 
-NODES = tuple(sorted({*module_names("controllers"), *module_names("nodes")}))
+NODES = node_names()
 """The package's executables; each is also the name of its node."""
 KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "checks", "range_sensors", "plan")
 """Entries of a file."""

@@ -10,14 +10,14 @@ from typing import Any
 from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.files import file_parameters, module_names
+from arm_control.core.files import file_parameters, module_names, node_names
 from arm_control.core.parameters import Parameters
 from arm_control.nodes.support.arm_node import ROS_OWN, ArmNode
 from arm_control.nodes.support.controller_node import controller_node
 
 NodeFactory = Callable[[], ArmNode[ArmNodeParameters]]
-NODES = tuple(sorted({*CONTROLLERS, *module_names("nodes")}))
-"""Names of all nodes: the modules below ``arm_control.nodes``, and the controllers."""
+NODES = node_names()
+"""Names of all nodes."""
 
 
 def node_factory(node: str) -> NodeFactory:
