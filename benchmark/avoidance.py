@@ -17,7 +17,7 @@ import numpy as np
 from careful_avoidance import CarefulAvoidance
 
 from arm_control import CompiledOsc, OscParameters, Reference, RobotModel, urdf_path
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.avoiding_step import AvoidingStep
 from arm_control.control.compiled_step import StepOutput
 from arm_control.control.controller import Measurement

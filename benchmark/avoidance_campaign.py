@@ -24,7 +24,7 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.gate.effort_gate import EffortGate, GateParameters

@@ -25,6 +25,7 @@ import mujoco
 import numpy as np
 
 from arm_control import RobotModel
+from arm_control.collision.validity import Validity
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import LoopParameters
 from arm_control.controllers import control_loop
@@ -44,7 +45,6 @@ from arm_control.planning.execution.rounded_in_time import rest_of
 from arm_control.planning.execution.told_motion import present
 from arm_control.planning.rrt.connect import SearchParameters
 from arm_control.planning.time_scaling import PathLimits
-from arm_control.planning.validity.validity import Validity
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.scenario_control import arm_and_parameters

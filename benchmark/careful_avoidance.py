@@ -1,6 +1,6 @@
 """Obstacle avoidance as careful NumPy on whole arrays of pairs: what the compiled law is measured against.
 
-The same equations as in arm_control/control/avoidance/avoidance_law.py, all pairs at once: candidates by balls,
+The same equations as in arm_control/control/avoidance_law.py, all pairs at once: candidates by balls,
 closed forms for segments, a search along the segments in 17 samples at a time for boxes, cylinders and cones.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
-from arm_control.control.avoidance.near_pairs import Proximity
+from arm_control.collision.near_pairs import Proximity
+from arm_control.control.avoidance_law import AvoidanceParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere

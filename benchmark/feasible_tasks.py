@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.collision.obstacle_tables import Told
+from arm_control.collision.validity import Validity
 from arm_control.core.progress import progress_bar
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
-from arm_control.planning.validity.obstacle_tables import Told
-from arm_control.planning.validity.validity import Validity
 from arm_control.simulation.independent_arm import IndependentArm
 from arm_control.simulation.plan_check import check_plan
 from arm_control.simulation.plan_scene import PlanFile, PlanScene

@@ -24,6 +24,7 @@ from maker_problems import Problem, maker_arm, maker_problems
 from moving_scenes import HORIZON, random_scenes, roadmap_reaches
 
 from arm_control import RobotModel, urdf_path
+from arm_control.collision.validity import Validity
 from arm_control.core.progress import progress_bar
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import rpy_from_rotation
@@ -32,7 +33,6 @@ from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state
 from arm_control.planning.rrt.plans import Plan
 from arm_control.planning.rrt.space_time import SpaceTimeRrt, Travel
-from arm_control.planning.validity.validity import Validity
 
 VERIFIED_LOOKS = 100_000
 """Largest number of places of one motion that are looked at when a plan is verified."""

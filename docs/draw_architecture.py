@@ -29,22 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "arm_control"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURES = ROOT / "docs" / "pictures"
-ORDER = (
-    *("core", "maths", "compiler", "neural", "model", "kinematics", "gate", "motion", "planning"),
-    *(
-        "control",
-        "controllers",
-        "identification",
-        "simulation",
-        "export",
-        "messages",
-        "faults",
-        "report",
-        "viewer",
-        "nodes",
-        "app",
-    ),
-)
+ORDER = tuple(re.findall(r"^\| `(\w+)/` \|", PAGE.read_text(), re.MULTILINE))
 """The folders; each imports from those before it."""
 BEGIN, END = "<!-- path: begin -->", "<!-- path: end -->"
 

@@ -13,16 +13,16 @@ from matplotlib.patches import Circle, Polygon
 from matplotlib.ticker import MaxNLocator
 
 from arm_control import Pose, RobotModel, urdf_path
+from arm_control.collision.allowed_pairs import find_allowed_pairs
+from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision.arm_text import ArmText
+from arm_control.collision.motion_law import PROGRESS
+from arm_control.collision.motions import MotionChecks
+from arm_control.collision.obstacle_tables import obstacle_tables
+from arm_control.collision.validity import Validity
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Box, Sphere
-from arm_control.planning.validity.allowed_pairs import find_allowed_pairs
-from arm_control.planning.validity.arm_shape import ArmShape
-from arm_control.planning.validity.arm_text import ArmText
-from arm_control.planning.validity.motion_law import PROGRESS
-from arm_control.planning.validity.motions import MotionChecks
-from arm_control.planning.validity.obstacle_tables import obstacle_tables
-from arm_control.planning.validity.validity import Validity
 from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "collision.png"

@@ -20,23 +20,9 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 
-ORDER = (
-    *("exceptions", "core", "maths", "compiler", "neural", "model", "kinematics", "gate", "motion", "planning"),
-    *(
-        "control",
-        "controllers",
-        "identification",
-        "simulation",
-        "export",
-        "messages",
-        "faults",
-        "report",
-        "viewer",
-        "nodes",
-        "app",
-    ),
-)
-"""A folder imports from itself and from those before it."""
+PAGE = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+ORDER = ("exceptions", *re.findall(r"^\| `(\w+)/` \|", PAGE, re.MULTILINE))
+"""The table of folders in docs/architecture.md: a folder imports from itself and from those before it."""
 
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 """Imports against the order, module by module, and the reason of each."""
@@ -48,7 +34,7 @@ FOREIGN = {
     ),
     "coal": (
         "model.urdf.capsules",
-        "planning.validity.hulls",
+        "collision.hulls",
         "viewer.arm_shapes",
         "simulation.coal_shapes",
         "simulation.independent_arm",

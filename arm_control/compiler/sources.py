@@ -8,7 +8,19 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 """Folder of this package."""
-FOLDERS = ("maths", "compiler", "neural", "model", "kinematics", "motion", "planning", "gate", "control", "simulation")
+FOLDERS = (
+    "maths",
+    "compiler",
+    "neural",
+    "model",
+    "kinematics",
+    "collision",
+    "motion",
+    "planning",
+    "gate",
+    "control",
+    "simulation",
+)
 """Folders whose texts are compiled, or compile; ``motion`` because laws unpack its references."""
 
 

@@ -25,8 +25,8 @@ from arm_control.compiler.call_forms import (
 from arm_control.compiler.compiled_procedure import BoundProcedure, RecordCall, compile_call
 from arm_control.compiler.kernels import Kernel, own_work
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.control.avoidance.avoidance_call import AvoidanceParts, output_shapes, result_form
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.avoidance_call import AvoidanceParts, output_shapes, result_form
+from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.compiled_step import GATE_RESULT, PASSES, StepOutput
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.law_kernels import OSC_RESULT, reference_argument

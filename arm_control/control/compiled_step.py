@@ -50,7 +50,7 @@ from arm_control.compiler.call_forms import (
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Function
-from arm_control.control.avoidance.avoidance_law import AvoidanceOutput
+from arm_control.control.avoidance_law import AvoidanceOutput
 from arm_control.control.osc.law_kernels import (
     OSC_RESULT,
     agreement_of,

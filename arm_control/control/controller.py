@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.osc.force_follower import HandWrench
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.gate.effort_gate import GateOutput

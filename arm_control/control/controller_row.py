@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from arm_control.control.avoidance.avoidance_law import Avoidance
+from arm_control.control.avoidance_law import Avoidance
 from arm_control.control.controller import Controller
 from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
 from arm_control.model import RobotModel

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTorque
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.controller import Controller, LawOutput, Measurement
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
 from arm_control.control.osc.wrench_estimate import WrenchEstimate

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from arm_control.control.avoidance.avoidance_law import Avoidance
+from arm_control.control.avoidance_law import Avoidance
 from arm_control.control.avoiding_step import AvoidingStep
 from arm_control.control.compiled_step import between_law_and_gate, step_limits
 from arm_control.control.controller import LawOutput, Measurement, pose_figures, pose_goal

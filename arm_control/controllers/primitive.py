@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.avoidance.avoidance_law import Avoidance
+from arm_control.control.avoidance_law import Avoidance
 from arm_control.control.controller import LawOutput, Measurement
 from arm_control.control.controller_row import ControllerRow, MadeController
 from arm_control.control.joint_space import JointParameters, JointSpaceController

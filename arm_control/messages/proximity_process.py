@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
+from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array

@@ -16,7 +16,7 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
+from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import ArmNodeParameters, RealTimeParameters
 from arm_control.core.parameters import group, parameter
@@ -52,7 +52,7 @@ class AvoidanceNodeParameters(ArmNodeParameters):
 
 
 class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
-    """Obstacle avoidance as a node; the law is in ``arm_control.control.avoidance.avoidance_law``."""
+    """Obstacle avoidance as a node; the law is in ``arm_control.control.avoidance_law``."""
 
     def __init__(self) -> None:
         super().__init__("obstacle_avoidance", AvoidanceNodeParameters)

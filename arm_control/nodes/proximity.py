@@ -14,7 +14,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.avoidance.contact_monitor import ContactMonitor
+from arm_control.collision.allowed_pairs import AllowedPairs
+from arm_control.collision.contact_monitor import ContactMonitor
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.core.parameters import group, parameter
@@ -28,7 +29,6 @@ from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, 
 from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import EVENTS, STATE
-from arm_control.planning.validity.allowed_pairs import AllowedPairs
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.control.avoidance.near_pairs import Proximity
+from arm_control.collision.near_pairs import Proximity
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.core.parameters import parameter

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from arm_control.collision.validity import Validity
 from arm_control.core.exclusive import exclusive
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ArmControlError
@@ -35,7 +36,6 @@ from arm_control.planning.rrt.goals import goals_of_pose
 from arm_control.planning.rrt.shortcuts import shorten
 from arm_control.planning.rrt.space_time import TIMED
 from arm_control.planning.time_scaling import PathLimits, TimeScaler
-from arm_control.planning.validity.validity import Validity
 
 PERIOD = 0.05
 """Time between two points of a motion [s]."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.avoidance.near_pairs import Proximity, clearance
+from arm_control.collision.near_pairs import Proximity, clearance
 from arm_control.control.osc.task import pose_errors
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.exceptions import ArmControlError, cause_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
+from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
 from arm_control.core.progress import progress_bar
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array

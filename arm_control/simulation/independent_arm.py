@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.collision.hulls import HullObstacle
+from arm_control.collision.obstacle_tables import Placed
 from arm_control.exceptions import ModelError
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
@@ -18,8 +20,6 @@ from arm_control.maths.poses import Array, Pose, rotation_from_rpy
 from arm_control.maths.shapes import Sphere
 from arm_control.model import RobotModel
 from arm_control.model.urdf.capsules import link_capsules
-from arm_control.planning.validity.hulls import HullObstacle
-from arm_control.planning.validity.obstacle_tables import Placed
 
 try:
     import coal

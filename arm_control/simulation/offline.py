@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from arm_control.collision.near_pairs import Proximity, clearance
 from arm_control.control.adaptive_torque import compensated_share
-from arm_control.control.avoidance.near_pairs import Proximity, clearance
 from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.osc.task import pose_errors, rotate_to

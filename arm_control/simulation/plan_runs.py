@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import InputError
 from arm_control.kinematics.inverse import InverseKinematics
 from arm_control.kinematics.served_rows import served_rows
@@ -25,7 +26,6 @@ from arm_control.planning.task_constrained.task_path import TaskPath
 from arm_control.planning.task_constrained.task_search import TaskPlanner
 from arm_control.planning.task_constrained.task_tree import DrawnTree
 from arm_control.planning.time_scaling import PathLimits, TimeScaler
-from arm_control.planning.validity.validity import Validity
 from arm_control.simulation.independent_arm import IndependentArm
 from arm_control.simulation.plan_check import PlanCheck, TimedPath, check_plan
 from arm_control.simulation.plan_scene import PlanScene

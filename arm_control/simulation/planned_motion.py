@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.collision.validity import Validity
 from arm_control.control.controller import Controller
 from arm_control.core.files import read_yaml, yaml_path
 from arm_control.core.parameters import group, parameter
@@ -43,7 +44,6 @@ from arm_control.planning.motion_planner import (
 from arm_control.planning.rrt.space_time import TIMED
 from arm_control.planning.task_constrained.task_path import TaskPath
 from arm_control.planning.time_scaling import PathLimits
-from arm_control.planning.validity.validity import Validity
 from arm_control.simulation.planned_scene import plan_scene_motion
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.world import World

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import ParameterError
 from arm_control.maths.obstacle_motion import Mover
 from arm_control.maths.poses import Array
@@ -23,7 +24,6 @@ from arm_control.planning.motion_planner import TORQUE_SHARE, MotionPlannerParam
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
 from arm_control.planning.task_constrained.task_path import TaskPath
 from arm_control.planning.task_constrained.task_search import TaskPlanner
-from arm_control.planning.validity.validity import Validity
 from arm_control.simulation.plan_scene import PlanFile, PlanScene
 
 

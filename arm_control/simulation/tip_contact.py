@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arm_control.control.avoidance.near_pairs import Proximity
+from arm_control.collision.near_pairs import Proximity
 from arm_control.exceptions import MissingExtra, ModelError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array

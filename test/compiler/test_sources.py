@@ -14,7 +14,7 @@ import pytest
 from arm_control import CompiledOsc, OscParameters, RobotModel, urdf_path
 from arm_control.compiler.law import Law
 from arm_control.compiler.sources import FOLDERS, PACKAGE, source_digest
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.core.cache import Cache
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.kinematics.inverse import InverseKinematics

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
-from arm_control.control.avoidance.obstacle_table import ROOM
-from arm_control.control.avoidance.pair_search import NEAR
+from arm_control.collision.obstacle_table import ROOM
+from arm_control.collision.pair_search import NEAR
+from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.control.avoiding_step import AvoidingStep, compute_law
 from arm_control.control.compiled_step import StepOutput
 from arm_control.control.osc.compiled_osc import CompiledOsc

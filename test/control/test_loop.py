@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.compiled_step import step_limits
 from arm_control.control.controller import LawOutput, Measurement
 from arm_control.control.loop import ControlLoop, KnownDisturbance, TickResult

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel, urdf_path
+from arm_control.collision.validity import Validity
 from arm_control.control.controller import Measurement
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
@@ -26,7 +27,6 @@ from arm_control.planning.motion_planner import (
     PlannerRequest,
     WatchAnswer,
 )
-from arm_control.planning.validity.validity import Validity
 
 MS = 1_000_000
 STEP_NS = 10 * MS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.control.avoidance.contact_monitor import ContactMonitor
+from arm_control.collision.contact_monitor import ContactMonitor
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags.message_definitions import plain

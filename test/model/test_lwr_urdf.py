@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision.validity import Validity
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.planning.validity.arm_shape import ArmShape
-from arm_control.planning.validity.validity import Validity
 
 DH = [(0.3105, np.pi / 2), (0.0, -np.pi / 2), (0.4, -np.pi / 2), (0.0, np.pi / 2), (0.39, np.pi / 2)]
 DH += [(0.0, -np.pi / 2), (0.078, 0.0)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.avoidance.near_pairs import Proximity
+from arm_control.collision.near_pairs import Proximity
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import rotation_vector
 from arm_control.model import RobotModel

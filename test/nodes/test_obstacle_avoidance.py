@@ -15,7 +15,7 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.fields import braked_frame, nanoseconds

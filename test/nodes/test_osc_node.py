@@ -19,7 +19,7 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.tuning import PROPOSED

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from problems import UR5_HOME, planar
 
+from arm_control.collision.validity import Validity
 from arm_control.core.files import urdf_path
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
@@ -33,7 +34,6 @@ from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
 from arm_control.planning.task_constrained.task_path import line
 from arm_control.planning.task_constrained.task_search import TaskPlanner
 from arm_control.planning.time_scaling import PathLimits, TimeScaler
-from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parent / "rrt"))
 from planar_arm import planar_validity, wall_with_gap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control import Pose, RobotModel
-from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins
+from arm_control.collision.contact_monitor import ContactMonitor, Margins
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.report.contacts import ObservedState, find_contacts

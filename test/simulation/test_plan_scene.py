@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import yaml
 
+from arm_control.collision.validity import Validity
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model import RobotModel
-from arm_control.planning.validity.validity import Validity
 from arm_control.simulation.independent_arm import IndependentArm
 from arm_control.simulation.plan_check import check_plan
 from arm_control.simulation.plan_scene import PlanFile, PlanScene, plan_names, scene_of

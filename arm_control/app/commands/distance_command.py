@@ -24,9 +24,9 @@ from arm_control.maths.poses import Array
 from arm_control.model.urdf.xml import printable
 
 if TYPE_CHECKING:
-    from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
+    from arm_control.collision.allowed_pairs import AllowedPairs
+    from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
     from arm_control.model import RobotModel
-    from arm_control.planning.validity.allowed_pairs import AllowedPairs
     from arm_control.report.contacts import Contacts, ObservedState
     from arm_control.simulation.world import World
 
@@ -92,7 +92,7 @@ def _distance(options: argparse.Namespace) -> int:
 
     Exit status: 0 free of contact, 1 in contact.
     """
-    from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins
+    from arm_control.collision.contact_monitor import ContactMonitor, Margins
     from arm_control.report.contacts import find_contacts
 
     _check_files(options)
@@ -123,7 +123,7 @@ def _check_files(options: argparse.Namespace) -> None:
 
 
 def _allowed(file: str) -> AllowedPairs | None:
-    from arm_control.planning.validity.allowed_pairs import AllowedPairs
+    from arm_control.collision.allowed_pairs import AllowedPairs
 
     return AllowedPairs.load(Path(file)) if file else None
 

@@ -87,7 +87,7 @@ def _is_free(model: RobotModel, floor: float | None) -> IsFree:
     """Whether a posture is clear of the arm itself, and of a floor."""
     import numpy as np
 
-    from arm_control.control.avoidance.near_pairs import Proximity
+    from arm_control.collision.near_pairs import Proximity
     from arm_control.maths.obstacles import Obstacle
     from arm_control.maths.poses import Array, Pose
     from arm_control.maths.shapes import Box

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
+from arm_control.control.avoidance_law import AvoidanceParameters
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.osc_parameters import NULL_SPACES, OscParameters
 from arm_control.control.osc.proposal import propose

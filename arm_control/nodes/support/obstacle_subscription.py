@@ -9,7 +9,7 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.avoidance.avoidance_law import Avoidance
+from arm_control.control.avoidance_law import Avoidance
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.exceptions import InputError

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
+from arm_control.control.avoidance_law import AvoidanceParameters
 from arm_control.control.loop_parameters import ControllerNodeParameters
 from arm_control.controllers import CONTROLLERS
 from arm_control.core.parameters import Spec

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_control.collision.chords import chords
+from arm_control.collision.validity import DEVIATIONS, Validity
 from arm_control.core.exclusive import exclusive
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import JointTrajectory
 from arm_control.planning.time_scaling import PathLimits
-from arm_control.planning.validity.chords import chords
-from arm_control.planning.validity.validity import DEVIATIONS, Validity
 
 ROUNDING = 1e-6
 """Share of a limit that counts as rounding."""

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.collision.obstacle_tables import Told
 from arm_control.core.exclusive import exclusive
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.obstacles import Obstacle
@@ -36,7 +37,6 @@ from arm_control.planning.execution.planner_in_time import SPEEDS, PlannerInTime
 from arm_control.planning.execution.rounded_in_time import TINY, rest_of, through_states
 from arm_control.planning.execution.told_motion import Agreement, from_time, present
 from arm_control.planning.rrt.space_time import Travel
-from arm_control.planning.validity.obstacle_tables import Told
 
 REFUGES, NEAREST = 128, 8
 """Random postures that are looked at for one that stays free; the nearest ones of these that are planned to."""

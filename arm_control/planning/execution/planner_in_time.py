@@ -21,6 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.collision.obstacle_tables import Told
+from arm_control.collision.validity import Validity
 from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -34,8 +36,6 @@ from arm_control.planning.rrt.plans import Plan
 from arm_control.planning.rrt.shortcuts import shorten
 from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
 from arm_control.planning.time_scaling import PathLimits
-from arm_control.planning.validity.obstacle_tables import Told
-from arm_control.planning.validity.validity import Validity
 
 SPEEDS = (0.9, 0.9, 0.6, 0.6, 0.4)
 """Share of the largest joint speeds in one search after the other."""

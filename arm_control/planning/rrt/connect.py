@@ -25,6 +25,7 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.collision.validity import Validity
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.core.exclusive import exclusive
 from arm_control.core.progress import progress_bar
@@ -44,7 +45,6 @@ from arm_control.planning.rrt.rounds import FOUND, GOALS_IN_CONTACT, GOES_ON, ST
 from arm_control.planning.rrt.search_memory import SearchMemory
 from arm_control.planning.rrt.search_parameters import STANDARD, SearchParameters
 from arm_control.planning.rrt.trees import TreeSearch
-from arm_control.planning.validity.validity import Validity
 
 __all__ = ["RrtConnect", "SearchParameters"]
 

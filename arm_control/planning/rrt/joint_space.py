@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.planning.validity.validity import Validity
 
 SLACK = 1e-6
 """How far joint positions may be beyond the limits [rad or m]."""

@@ -1,6 +1,6 @@
 """Planners of OMPL (extra ``ompl``) with the motion checks of this package.
 
-A motion validator asks :class:`~arm_control.planning.validity.validity.Validity` whether a motion is free without a
+A motion validator asks :class:`~arm_control.collision.validity.Validity` whether a motion is free without a
 gap, where that of OMPL looks at places of it at a resolution. RRTConnect, RRT, RRTstar, BITstar, KPIECE1, PRM and
 PathSimplifier were tried with it.
 
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import MissingExtra
 from arm_control.maths.poses import Array
 from arm_control.planning.rrt.joint_space import SearchSpace
-from arm_control.planning.validity.validity import Validity
 
 
 def ompl_space(validity: Validity, t: float = 0.0) -> Any:

@@ -7,10 +7,10 @@ from enum import Enum
 
 import numpy as np
 
+from arm_control.collision.distances import Pair
+from arm_control.collision.validity import Validity
 from arm_control.core.exclusive import exclusive
 from arm_control.maths.poses import Array
-from arm_control.planning.validity.distances import Pair
-from arm_control.planning.validity.validity import Validity
 
 MILLIMETRES = 1e3
 """In a metre."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from arm_control.collision.motion_columns import check_motions, covered, is_contact, is_free
 from arm_control.compiler.procedure import procedure
 from arm_control.planning.rrt.trees import (
     N_MOTIONS,
@@ -18,7 +19,6 @@ from arm_control.planning.rrt.trees import (
     cut,
     write_motion,
 )
-from arm_control.planning.validity.motion_columns import check_motions, covered, is_contact, is_free
 
 PROOF_LOOKS = 64
 """Largest number of places of one motion that are looked at for its proof."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from arm_control.collision.motion_columns import check_motions, covered, is_contact, is_free
 from arm_control.compiler.procedure import procedure
 from arm_control.planning.rrt.proofs import FIRST, KEPT, SECOND, motion_length, prove
 from arm_control.planning.rrt.trees import (
@@ -21,7 +22,6 @@ from arm_control.planning.rrt.trees import (
     node_at,
     write_motion,
 )
-from arm_control.planning.validity.motion_columns import check_motions, covered, is_contact, is_free
 
 GOES_ON, FOUND, START_IN_CONTACT, GOALS_IN_CONTACT = 0, 1, 2, 3
 """Results."""

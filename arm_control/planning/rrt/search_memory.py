@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_control.collision.motion_columns import MotionColumns
+from arm_control.collision.validity import Validity
 from arm_control.compiler.compiled_procedure import Binds
 from arm_control.maths.poses import Array
 from arm_control.planning.rrt.joint_space import SearchSpace
@@ -26,8 +28,6 @@ from arm_control.planning.rrt.trees import (
     new_tree,
     set_roots,
 )
-from arm_control.planning.validity.motion_columns import MotionColumns
-from arm_control.planning.validity.validity import Validity
 
 CAPACITY = 2 * ROOM
 """Nodes of a tree that memory is made for at first."""

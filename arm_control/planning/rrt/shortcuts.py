@@ -15,11 +15,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from arm_control.collision.validity import Validity
 from arm_control.core.exclusive import exclusive
 from arm_control.planning.rrt.candidates import Way
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import Effort, Plan, proved_shares
-from arm_control.planning.validity.validity import Validity
 
 WINDOW = 12
 """Corners that are tried from one corner on."""

@@ -30,6 +30,8 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.collision.motions import Motions
+from arm_control.collision.validity import Validity
 from arm_control.core.exclusive import exclusive
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
@@ -40,8 +42,6 @@ from arm_control.planning.rrt.plans import Effort, Plan, SearchOutcome, describe
 from arm_control.planning.rrt.search_parameters import SearchParameters
 from arm_control.planning.rrt.search_tree import Numbers, SearchTree
 from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.validity.motions import Motions
-from arm_control.planning.validity.validity import Validity
 
 WAITING = 0.3
 """Weight w of waiting in the distance of a sample from a node."""

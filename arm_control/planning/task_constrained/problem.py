@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.planning.task_constrained.task_path import TaskPath
-from arm_control.planning.validity.validity import Validity
 
 
 @dataclass(frozen=True)

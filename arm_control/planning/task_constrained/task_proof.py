@@ -6,11 +6,11 @@ from math import comb
 
 import numpy as np
 
+from arm_control.collision.validity import Validity
 from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, powers
 from arm_control.planning.task_constrained.edges import Flags
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
-from arm_control.planning.validity.validity import Validity
 
 PLACES = np.linspace(0.0, 1.0, 9)
 """Shares of each piece at which limits are checked."""

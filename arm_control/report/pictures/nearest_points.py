@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
-from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
+from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Sphere
 from arm_control.report.contacts import ObservedState

@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 
+from arm_control.collision.hulls import HullObstacle
+from arm_control.collision.obstacle_tables import Placed
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
-from arm_control.planning.validity.hulls import HullObstacle
-from arm_control.planning.validity.obstacle_tables import Placed
 from arm_control.report.pictures.in_space import ABOVE, SIDES, View, hull, surface
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import (

@@ -18,7 +18,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from arm_control import urdf_path
 from arm_control.app import cli
-from arm_control.control.avoidance.near_pairs import Proximity, clearance
+from arm_control.collision.near_pairs import Proximity, clearance
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import joint_series
 from arm_control.messages.bags.message_definitions import plain

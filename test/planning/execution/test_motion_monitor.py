@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arm_control.collision.validity import Validity
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
@@ -18,7 +19,6 @@ from arm_control.planning.execution.rounded_in_time import stay
 from arm_control.planning.execution.told_motion import from_time, present
 from arm_control.planning.rrt.connect import SearchParameters
 from arm_control.planning.time_scaling import PathLimits
-from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
@@ -22,7 +23,6 @@ from arm_control.planning.execution.rounded_in_time import Polyline, rest_of, ro
 from arm_control.planning.execution.told_motion import Agreement, from_time, present
 from arm_control.planning.rrt.plans import Effort, free_path
 from arm_control.planning.time_scaling import PathLimits
-from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
 from planar_arm import planar_validity, plate, smallest_distance

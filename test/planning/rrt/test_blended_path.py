@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
@@ -18,7 +19,6 @@ from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.plans import Effort, Plan, free_path
 from arm_control.planning.rrt.shortcuts import shorten
 from arm_control.planning.time_scaling import PathLimits, TimeScaler
-from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planar_arm import planar_validity, plate, smallest_distance, wall_with_gap

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arm_control.collision.allowed_pairs import AllowedPairs
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import InputError
 from arm_control.kinematics.inverse import InverseKinematics
 from arm_control.maths.obstacles import Obstacle
@@ -23,8 +25,6 @@ from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.search_tree import SearchTree
 from arm_control.planning.rrt.shortcuts import improve, shorten
 from arm_control.planning.rrt.trees import ROOM, cut, nearest_node, set_roots
-from arm_control.planning.validity.allowed_pairs import AllowedPairs
-from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planar_arm import planar_validity, plate, small_arm, smallest_distance, wall_with_gap

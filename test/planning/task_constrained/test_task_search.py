@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
+from arm_control.collision.obstacle_tables import Told, course
+from arm_control.collision.validity import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
@@ -20,8 +22,6 @@ from arm_control.planning.task_constrained.task_path import line
 from arm_control.planning.task_constrained.task_plans import TaskPlan, values_at
 from arm_control.planning.task_constrained.task_proof import first_unproved
 from arm_control.planning.task_constrained.task_search import TaskPlanner, plan_task
-from arm_control.planning.validity.obstacle_tables import Told, course
-from arm_control.planning.validity.validity import Validity
 
 START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
 PATH = line([1.2, -0.7], [1.2, 0.7])

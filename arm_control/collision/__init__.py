@@ -1,0 +1,1 @@
+"""Shapes of arms and obstacles: distances, nearest pairs, and motions proven free of contact."""

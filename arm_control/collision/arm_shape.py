@@ -1,0 +1,361 @@
+"""The shape of an arm for collision checks: capsules on links, and a ball around each link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.collision.link_reach import WORLD, joint_reach
+from arm_control.collision.ranges import LARGEST_LINK
+from arm_control.exceptions import FrameNotFound, ModelError
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.scalars import Scalar
+from arm_control.maths.segments import squared_between_segments
+from arm_control.model import RobotModel
+from arm_control.model.quantities import State
+from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
+
+BALL_STEPS = 2000
+"""Steps of the search for a small ball around a link."""
+SLIDING_TOLERANCE = 1e-6
+"""How far a prismatic joint may be beyond its limits [m]: rounding, for which the reach of other joints has room."""
+CLUSTER = 4
+"""Most capsules of a link that share a ball of their own."""
+
+
+STILL, LEAST_STILL = 1e-9, 1e-6
+"""A reach that counts as none, and what a distance that does not change is above the margin at least [m]."""
+
+
+class Cluster(NamedTuple):
+    """Capsules next to each other on one body, and a ball around them.
+
+    Attributes
+    ----------
+    body : int
+        The body; -1 for the world.
+    capsules : tuple of LinkCapsule
+        In its frame.
+    centre : ndarray, shape (3,)
+        Of the ball, in its frame [m].
+    radius : float
+        Of the ball [m].
+    """
+
+    body: int
+    capsules: tuple[LinkCapsule, ...]
+    centre: Array
+    radius: float
+
+    @property
+    def segment_radius(self) -> float:
+        """Largest distance of the capsules' segments from the centre [m]."""
+        return max(float(np.linalg.norm(end - self.centre)) for c in self.capsules for end in (c.a, c.b))
+
+
+@dataclass(frozen=True)
+class LinkShape:
+    """The capsules of one link.
+
+    Attributes
+    ----------
+    link : str
+        Its name.
+    whole : Cluster
+        All its capsules; those of a ball have a segment without length.
+    clusters : tuple of Cluster
+        The same in smaller groups.
+    reach : ndarray, shape (n_bodies,)
+        Largest distance of the segments in its capsules from the axis of each body's joint [m]; 1 for a prismatic
+        joint, 0 where the joint does not carry the link.
+    """
+
+    link: str
+    whole: Cluster
+    clusters: tuple[Cluster, ...]
+    reach: Array
+
+    @property
+    def body(self) -> int:
+        """The body it is fixed to; -1 for the world."""
+        return self.whole.body
+
+
+class ArmShape:
+    """The shape of an arm.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    capsules : sequence of LinkCapsule, optional
+        Its shape; by default capsules around the collision shapes of the URDF. A grasped object is a capsule more.
+    folder : Path, optional
+        Folder in which relative names of mesh files start.
+    is_partial : bool
+        Whether collision shapes that cannot be read are left out; else they are an error.
+
+    Attributes
+    ----------
+    model : RobotModel
+    links : tuple of LinkShape
+        The links with a shape.
+    notes : tuple of str
+        Collision shapes that are left out, with the reason of each.
+
+    Raises
+    ------
+    ModelError
+        When no link has a shape, a collision shape cannot be read, a capsule has numbers that cannot be checked, or a
+        joint that turns carries a prismatic joint without limits.
+    FrameNotFound
+        When a capsule is on a link that the arm does not have.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        capsules: Sequence[LinkCapsule] | None = None,
+        folder: Path | None = None,
+        is_partial: bool = False,
+    ) -> None:
+        self.model, self.notes = model, ()  # type: RobotModel, tuple[str, ...]
+        if capsules is None:
+            capsules, self.notes = link_capsules(model.urdf, folder)
+        if self.notes and not is_partial:
+            raise ModelError(f"the shape of '{model.urdf.robot.name}' is not complete: {'; '.join(self.notes)}")
+        for c in capsules:
+            if not (np.abs([*c.a, *c.b, c.radius]) <= LARGEST_LINK).all() or c.radius < 0.0:
+                raise ModelError(
+                    f"capsule of '{c.link}': ends {c.a} and {c.b}, radius {c.radius}; needed are finite numbers up to"
+                    f" {LARGEST_LINK:g} m, and a radius of 0 or more"
+                )
+        if unknown := [c.link for c in capsules if c.link not in model.tree.frames]:
+            raise FrameNotFound(unknown[0], model.frames)
+        names = list(dict.fromkeys(c.link for c in capsules))
+        if not names:
+            raise ModelError(f"'{model.urdf.robot.name}' has no collision shapes: {'; '.join(self.notes) or 'none'}")
+        self.links = tuple(self._link(name, [c for c in capsules if c.link == name]) for name in names)
+
+    def _link(self, name: str, capsules: list[LinkCapsule]) -> LinkShape:
+        tree, frame = self.model.tree, self.model.tree.frames[name]
+        local = tuple(
+            LinkCapsule(name, frame.X_BF.R @ c.a + frame.X_BF.p, frame.X_BF.R @ c.b + frame.X_BF.p, float(c.radius))
+            for c in capsules
+        )
+        reach = self._largest_reach(frame.body, local)
+        if not np.isfinite(reach).all():
+            joints = [body.name for body in tree.bodies if body.is_prismatic]
+            raise ModelError(f"prismatic joints {', '.join(joints)}: limits are needed, to know how far '{name}' moves")
+        return LinkShape(name, _cluster(frame.body, local), tuple(_clusters(frame.body, local)), reach)
+
+    def _largest_reach(self, body: int, capsules: tuple[LinkCapsule, ...], other: int = WORLD) -> Array:
+        """Reach of the joints between two bodies for capsules on the first one, shape (n_bodies,) [m]."""
+        travel = np.stack([self.model.q_min - SLIDING_TOLERANCE, self.model.q_max + SLIDING_TOLERANCE], axis=1)
+        ends = [end for c in capsules for end in (c.a, c.b)]
+        return np.max([joint_reach(self.model.tree, travel, body, end, other) for end in ends], axis=0)
+
+    @property
+    def moving(self) -> list[int]:
+        """Numbers of the links that move."""
+        return [k for k, link in enumerate(self.links) if link.body >= 0]
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Numbers of two links that are not fixed to each other."""
+        return tuple(
+            (g, h) for g, h in combinations(range(len(self.links)), 2) if self.links[g].body != self.links[h].body
+        )
+
+    def are_neighbours(self, g: int, h: int) -> bool:
+        """Whether one joint connects two links.
+
+        Parameters
+        ----------
+        g, h : int
+            Their numbers.
+        """
+        parents = [*(body.parent for body in self.model.tree.bodies), -2]
+        a, b = self.links[g].body, self.links[h].body
+        return parents[a] == b or parents[b] == a
+
+    def reach(self, k: int) -> Array:
+        """How much a link's distance changes at most per motion of each joint, shape (n,) [m/rad or 1].
+
+        Parameters
+        ----------
+        k : int
+            Number of the link.
+        """
+        return self._by_coordinate(self.links[k].reach)
+
+    def moving_clusters(self, g: int, h: int, margin: float = 0.0) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
+        """Clusters of two links without capsules that keep a distance above the margin from all of the other link.
+
+        Such as balls on the axes of the joints between the links. Where all capsules do, none is left out.
+
+        Parameters
+        ----------
+        g, h : int
+            Numbers of the links.
+        margin : float
+            Smallest distance that counts as free [m].
+        """
+        one, other = self._touching_capsules(g, h, margin), self._touching_capsules(h, g, margin)
+        if not one or not other:
+            return self.links[g].clusters, self.links[h].clusters
+        return tuple(_clusters(self.links[g].body, one)), tuple(_clusters(self.links[h].body, other))
+
+    def _touching_capsules(self, g: int, h: int, margin: float) -> tuple[LinkCapsule, ...]:
+        """Capsules of link g whose distance from some of link h can change, or is not above the margin."""
+        one, other = self.links[g].whole, self.links[h].whole
+        of_other = [self._largest_reach(other.body, (c,), one.body) for c in other.capsules]
+        X_one, X_other = (self._pose_at_zero(body) for body in (one.body, other.body))
+
+        def touches(capsule: LinkCapsule) -> bool:
+            own = self._largest_reach(one.body, (capsule,), other.body)
+            moves = any(np.minimum(own, reach).sum() > STILL for reach in of_other)
+            return moves or _distance(X_one, capsule, X_other, other.capsules) <= margin + LEAST_STILL
+
+        return tuple(filter(touches, one.capsules))
+
+    def _pose_at_zero(self, body: int) -> Pose:
+        """Pose of a body where all joint positions are 0; -1 for the world."""
+        if body < 0:
+            return Pose.identity()
+        return State(self.model.tree, {"q": np.zeros(self.model.nq)}).X_W[body]
+
+    def acceleration(self, k: int, moved: Array) -> Scalar:
+        """Largest acceleration of a link's segments in a motion at constant joint velocities, in any posture [m].
+
+        Parameters
+        ----------
+        k : int
+            Number of the link.
+        moved : ndarray of scalar, shape (n,)
+            How far each joint moves [rad or m], 0 or more; the motion takes a time of 1.
+        """
+        total, inner = 0.0, 0.0  # type: Scalar, Scalar
+        for b in reversed(self.model.tree.path(self.links[k].body)):
+            body = self.model.tree.bodies[b]
+            x = abs(body.ratio) * moved[body.coordinate]
+            total = total + self.links[k].reach[b] * x * (x + 2.0 * inner)
+            inner = inner + x
+        return total
+
+    def pair_reach(self, g: int, h: int) -> Array:
+        """How much the distance of two links changes at most per motion of each joint, shape (n,) [m/rad or 1].
+
+        Only joints between them count.
+
+        Parameters
+        ----------
+        g, h : int
+            Numbers of the links.
+        """
+        one, other = self.links[g].whole, self.links[h].whole
+        reach_of_one = self._largest_reach(one.body, one.capsules, other.body)
+        return self._by_coordinate(np.minimum(reach_of_one, self._largest_reach(other.body, other.capsules, one.body)))
+
+    def _by_coordinate(self, reach: Array) -> Array:
+        result = np.zeros(self.model.nq)
+        for body, distance in zip(self.model.tree.bodies, reach, strict=True):
+            result[body.coordinate] += abs(body.ratio) * distance
+        return result
+
+    @property
+    def made_from(self) -> list[object]:
+        """All numbers of the shape, for the cache's key."""
+        return [
+            [link.link, link.reach.tolist()]
+            + [
+                [
+                    cluster.centre.tolist(),
+                    cluster.radius,
+                    [[c.a.tolist(), c.b.tolist(), c.radius] for c in cluster.capsules],
+                ]
+                for cluster in (link.whole, *link.clusters)
+            ]
+            for link in self.links
+        ]
+
+
+def _cluster(body: int, capsules: tuple[LinkCapsule, ...]) -> Cluster:
+    ends = np.array([end for c in capsules for end in (c.a, c.b)])
+    centre, radius = _ball(ends.tobytes(), tuple(c.radius for c in capsules))
+    return Cluster(body, capsules, np.array(centre), radius)
+
+
+@lru_cache(maxsize=10_000)
+def _ball(ends: bytes, radii: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
+    """The ball around capsules; links, clusters and every object of an arm ask for the same ones."""
+    centre, radius = enclosing_ball(np.frombuffer(ends).reshape(-1, 3), np.repeat(radii, 2))
+    return tuple(centre.tolist()), radius
+
+
+def _distance(X_one: Pose, capsule: LinkCapsule, X_other: Pose, others: Sequence[LinkCapsule]) -> float:
+    """Smallest distance of a capsule from others [m]."""
+    a, b = (X_one.R @ end + X_one.p for end in (capsule.a, capsule.b))
+    squares = [
+        squared_between_segments(a, b, X_other.R @ other.a + X_other.p, X_other.R @ other.b + X_other.p)
+        for other in others
+    ]
+    return min(
+        float(np.sqrt(square)) - capsule.radius - other.radius for square, other in zip(squares, others, strict=True)
+    )
+
+
+def _clusters(body: int, capsules: tuple[LinkCapsule, ...]) -> list[Cluster]:
+    return [_cluster(body, group) for group in _split(capsules)]
+
+
+def _split(capsules: tuple[LinkCapsule, ...]) -> list[tuple[LinkCapsule, ...]]:
+    """Groups of CLUSTER capsules at most, halved along the direction in which they lie farthest apart."""
+    if len(capsules) <= CLUSTER:
+        return [capsules]
+    middles = np.array([(c.a + c.b) / 2.0 for c in capsules])
+    along = np.linalg.svd(middles - middles.mean(axis=0), full_matrices=False)[2][0]
+    order = np.argsort(middles @ along, kind="stable").tolist()
+    half = len(order) // 2
+    return [group for part in (order[:half], order[half:]) for group in _split(tuple(capsules[k] for k in part))]
+
+
+def enclosing_ball(points: Array, radii: Array) -> tuple[Array, float]:
+    """A small ball around balls: its centre moves towards the farthest one, in shorter and shorter steps.
+
+    Parameters
+    ----------
+    points : ndarray, shape (m, 3)
+        Centres [m].
+    radii : ndarray, shape (m,)
+        [m].
+
+    Returns
+    -------
+    centre : ndarray, shape (3,)
+        [m].
+    radius : float
+        [m].
+
+    Examples
+    --------
+    >>> centre, radius = enclosing_ball(np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0.1, 0.1]))
+    >>> centre.round(3).tolist(), round(radius, 3)
+    ([0.5, 0.0, 0.0], 0.6)
+    """
+    centre = (points.min(axis=0) + points.max(axis=0)) / 2.0
+    best, radius = centre, np.inf
+    for k in range(BALL_STEPS):
+        away = points - centre
+        distances = np.sqrt((away * away).sum(axis=1)) + radii
+        farthest = int(distances.argmax())
+        if distances[farthest] < radius:
+            best, radius = centre, float(distances[farthest])
+        centre = centre + away[farthest] / (k + 2.0)
+    return best, radius

@@ -1,0 +1,131 @@
+"""Distances of an arm from obstacles and of its links from each other, labelled by pair, in many states at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.collision.arm_text import ArmText
+from arm_control.collision.distance_law import distance_law
+from arm_control.collision.obstacle_tables import N_NUMBERS, NUMBER
+from arm_control.collision.ranges import LATEST, check_range
+from arm_control.collision.samples import sample_states, sample_tables
+from arm_control.compiler.kernels import LoopKernel
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+
+BLOCK = 8
+"""The number of states that are computed is a multiple of it."""
+
+
+class Pair(NamedTuple):
+    """Two that are near: a link, and another link or ``obstacle i``; their distance, below zero inside [m]."""
+
+    link: str
+    other: str
+    distance: float
+
+
+class Distances(NamedTuple):
+    """Distances in N states [m]; those beyond the reach are given as the reach.
+
+    Attributes
+    ----------
+    links : tuple of str
+        The links that move.
+    to_obstacles : ndarray, shape (N, L)
+        From each of them to the nearest obstacle.
+    nearest : ndarray of int, shape (N, L)
+        Number of that obstacle; -1 for none.
+    link_pairs : tuple of tuple of str
+        The pairs of links that are checked.
+    between_links : ndarray, shape (N, P)
+        Of each pair.
+    """
+
+    links: tuple[str, ...]
+    to_obstacles: Array
+    nearest: npt.NDArray[np.int_]
+    link_pairs: tuple[tuple[str, str], ...]
+    between_links: Array
+
+
+class LinkDistances:
+    """Measures distances; compiled for the kinds of obstacles there are when they are first measured.
+
+    Parameters
+    ----------
+    arm : ArmText
+    """
+
+    def __init__(self, arm: ArmText) -> None:
+        self._arm = arm
+        self._kernels: dict[tuple[str, ...], LoopKernel] = {}
+        names = [link.link for link in arm.shape.links]
+        self._links = tuple(names[k] for k in arm.moving)
+        self._link_pairs = tuple((names[g], names[h]) for g, h in arm.pairs)
+
+    def measure(self, tables: Mapping[str, Array], q: Array, t: npt.ArrayLike, reach: float) -> Distances:
+        """Distances in N states.
+
+        Parameters
+        ----------
+        tables : mapping of str to ndarray
+            Obstacles by kind.
+        q : ndarray, shape (N, n)
+            Joint positions [rad or m].
+        t : array_like, shape (N,) or float
+            Times [s].
+        reach : float
+            Distances beyond it are not measured [m].
+
+        Raises
+        ------
+        InputError
+            When a time is not finite, or too late, or the reach is not a number.
+        """
+        check_range(t, LATEST, "times")
+        if np.isnan(reach):
+            raise InputError("the reach is nan; a distance is needed")
+        N, n = len(q), len(q) + -len(q) % BLOCK
+        kernel = self._kernel(tuple(tables))
+        arrays = {"q": np.zeros((q.shape[1], n)), "t": np.zeros((1, n)), "reach": np.array([float(reach)]), **tables}
+        arrays["q"][:, :N] = q.T
+        arrays["t"][0, :N] = t
+        arrays |= {name: np.zeros((size, n)) for name, size in kernel.outputs.items()}
+        kernel.bind(arrays, n)()
+        distance, nearest = arrays["distance"][:, :N].T, arrays["nearest"][:, :N].T.astype(int)
+        own = arrays.get("link_distance", np.zeros((0, n)))[:, :N].T
+        return Distances(self._links, distance, nearest, self._link_pairs, own)
+
+    def pairs(self, tables: Mapping[str, Array], q: Array, t: float, reach: float) -> tuple[Pair, ...]:
+        """All pairs that are nearer than the reach in one state, the nearest first.
+
+        Parameters
+        ----------
+        tables, t, reach
+            As for :meth:`measure`.
+        q : ndarray, shape (n,)
+            Joint positions [rad or m].
+        """
+        nothing = {kind: np.zeros((0, N_NUMBERS[kind])) for kind in tables}
+        near = self.measure(nothing, q[None], t, reach)
+        own = zip(near.link_pairs, near.between_links[0].tolist(), strict=True)
+        found = [Pair(*names, distance) for names, distance in own if distance < reach]
+        for kind, table in tables.items():
+            for number in np.unique(table[:, NUMBER]):
+                near = self.measure({**nothing, kind: table[table[:, NUMBER] == number]}, q[None], t, reach)
+                to_one = zip(near.links, near.to_obstacles[0].tolist(), near.nearest[0].tolist(), strict=True)
+                found += [Pair(link, f"obstacle {k}", distance) for link, distance, k in to_one if k >= 0]
+        return tuple(sorted(found, key=lambda pair: pair.distance))
+
+    def _kernel(self, kinds: tuple[str, ...]) -> LoopKernel:
+        if kinds not in self._kernels:
+            model = self._arm.shape.model
+            samples = {"q": sample_states(model, 8), "t": np.linspace(0.0, 1.0, 8)[None], "reach": np.array([0.3])}
+            samples |= sample_tables(kinds)
+            self._kernels[kinds] = model.compile_law(distance_law(self._arm, kinds), samples)
+        return self._kernels[kinds]

@@ -1,0 +1,243 @@
+"""Proximity: for each link and obstacle, and each two links, the nearest points and their motion.
+
+The shape of the arm is the capsules of :mod:`arm_control.model.urdf.capsules`. For nearest points p on the arm and p_O
+on the other side, with the unit vector n from p_O to p,
+
+    rho = |p - p_O| - radii,     d(rho)/dt = n^T (J_p v - V_O),     J_n = n^T J_p,
+
+where column i of J_p is ``z_i x (p - o_i)``, with the axis z_i and the origin o_i of a joint that carries p, or
+``z_i`` for a prismatic joint. So
+
+    J_n = z_i^T (p x n) + (o_i x z_i)^T n,     or     J_n = z_i^T n.
+
+Between two links J_n is the difference of both rows: p x n is the same for both, as n is along p - p_O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.collision.pair_procedures import find_pairs
+from arm_control.collision.pair_records import CloseSearch
+from arm_control.collision.pair_search import (
+    NORMAL,
+    POINT,
+    RHO,
+    PaddedCapsules,
+    PairSearch,
+    SearchLaws,
+    arm_shape,
+    search_laws,
+)
+from arm_control.compiler.compiled_procedure import Binds, compile_procedure
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.model.urdf.capsules import link_capsules
+
+SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
+"""Two links that are nearer than this [m] in half of so many postures are not monitored."""
+CLEARANCE_REACH = 2.0
+"""Largest distance that :func:`clearance` measures [m]."""
+
+
+class Pairs(NamedTuple):
+    """Nearest points of n pairs.
+
+    Attributes
+    ----------
+    names : list of tuple of str
+        The link, and the other link or ``obstacle i``.
+    rho : ndarray, shape (n,)
+        Distance between the surfaces, negative inside [m].
+    n : ndarray, shape (n, 3)
+        Unit vector towards the link.
+    J_n : ndarray, shape (n, nv)
+        Row of the Jacobian along n.
+    v_n : ndarray, shape (n,)
+        Speed of the obstacle's nearest point along n [m/s].
+    is_self : ndarray of bool, shape (n,)
+        Whether it is a pair of links.
+    obstacle : ndarray of int, shape (n,)
+        Number of the obstacle; below zero for a pair of links.
+    p, p_other : ndarray, shape (n, 3)
+        Nearest points on the surface of the link and of the other one, ``p - p_other = rho n`` [m].
+    """
+
+    names: list[tuple[str, str]]
+    rho: Array
+    n: Array
+    J_n: Array
+    v_n: Array
+    is_self: Array
+    obstacle: Array
+    p: Array
+    p_other: Array
+
+
+class Proximity:
+    """The near pairs of one arm.
+
+    By default two links are monitored unless one joint connects them, or they are close by design: nearer than
+    :data:`CLOSE_BY_DESIGN` in at least half of :data:`SAMPLES` random postures, as are the ends of a wrist.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    link_pairs : collection of tuple of str, optional
+        The pairs of links to monitor instead.
+
+    Attributes
+    ----------
+    capsules : tuple of LinkCapsule
+        Shape of the arm.
+    notes : tuple of str
+        Collision shapes left out, with the reason of each.
+    link_pairs : tuple of tuple of str
+        The monitored pairs of links.
+    capsule_pairs : ndarray, shape (n, 2)
+        Numbers of their capsules.
+    joint_coupling : ndarray, shape (n_bodies, nv)
+        Motion of each body's joint per motion of each joint of the arm.
+    """
+
+    def __init__(self, model: RobotModel, link_pairs: Collection[tuple[str, str]] | None = None) -> None:
+        self.capsules, self.notes = link_capsules(model.urdf)
+        self._shape, self._laws = arm_shape(model, self.capsules), search_laws(model, self.capsules)
+        bodies = model.tree.bodies
+        self.joint_coupling = np.zeros((len(bodies), model.nv))
+        for i, b in enumerate(bodies):
+            self.joint_coupling[i, b.coordinate] = b.ratio
+        if link_pairs is None:
+            pairs = _unconnected_pairs(self._shape.body[:-1], [b.parent for b in bodies])
+            pairs = pairs[_not_close_by_design(model, self._laws, self._shape, pairs)]
+        else:
+            pairs = _pairs_of_capsules([capsule.link for capsule in self.capsules], link_pairs)
+        self.capsule_pairs = pairs
+        links = [(self.capsules[i].link, self.capsules[j].link) for i, j in pairs.tolist()]
+        self.link_pairs = tuple(dict.fromkeys(links))
+        self._search = self.new_search()
+        self._bound: CloseSearch | None = None
+        self._find: Callable[[], float]
+
+    def new_search(self) -> PairSearch:
+        """Return memory for a search of one's own."""
+        return PairSearch(self._laws, self._shape, self.capsule_pairs)
+
+    def near(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Pairs:
+        """Return the pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
+
+        Of several capsules of a link only the nearest is among them.
+
+        Parameters
+        ----------
+        q : ndarray, shape (nq,)
+            Joint positions.
+        obstacles : sequence of Obstacle
+            The obstacles.
+        reach, reach_self : float
+            Distances [m]; 0 for the second leaves pairs of links out.
+
+        Returns
+        -------
+        Pairs
+        """
+        search = self._search
+        search.place(obstacles)
+        search.q[...] = q
+        search.reach[:] = reach, reach_self
+        self._run()
+        while search.make_room():
+            self._run()
+        return self._pairs()
+
+    def _run(self) -> None:
+        record = self._search.record
+        if record is not self._bound:
+            self._bound, self._find = record, _finder()(record)
+        self._find()
+
+    def _pairs(self) -> Pairs:
+        """The near pairs of the last search."""
+        near, axes = self._search.record.near, self._search.axes
+        size = int(near.size[0])
+        order = self._by_link(near.capsule[:size], near.other[:size])
+        i, other = near.capsule[order], near.other[order]
+        distance = near.distance[:, order]
+        rho, n, p = distance[RHO][0], distance[NORMAL].T, distance[POINT].T
+        moment = np.cross(p, n)
+        J_n = (near.sign[:, order].T * (n @ axes[:3] + moment @ axes[3:])) @ self.joint_coupling
+        twist = near.twist[:, order].T
+        v_n = np.einsum("ij,ij->i", n, twist[:, :3]) + np.einsum("ij,ij->i", moment, twist[:, 3:])
+        p = p - self._shape.radius[i][:, None] * n
+        names = [
+            (self.capsules[a].link, self.capsules[-1 - b].link if b < 0 else f"obstacle {b}")
+            for a, b in zip(i.tolist(), other.tolist(), strict=True)
+        ]
+        return Pairs(names, rho, n, J_n, v_n, other < 0, other, p, p - rho[:, None] * n)
+
+    def _by_link(self, i: Array, other: Array) -> Array:
+        """Order of pairs by link, and by what it is near: other links, then obstacles."""
+        link = self._shape.link
+        second = link[np.where(other < 0, -1 - other, 0)]
+        return np.lexsort((np.where(other < 0, -1 - second, other), link[i]))
+
+
+@cache
+def _finder() -> Binds[CloseSearch]:
+    """The search, compiled."""
+    return compile_procedure(find_pairs)
+
+
+def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> float:
+    """Distance from an arm's capsules to the nearest obstacle [m].
+
+    Parameters
+    ----------
+    proximity : Proximity
+        The arm's capsules.
+    q : ndarray, shape (nv,)
+        Joint positions [rad or m].
+    obstacles : sequence of Obstacle
+        The obstacles; beyond 2 m, or without any, the distance is infinite.
+    """
+    if not obstacles:
+        return np.inf
+    pairs = proximity.near(q, obstacles, CLEARANCE_REACH, 0.0)
+    return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
+
+
+def _unconnected_pairs(body: Array, parents: Sequence[int]) -> Array:
+    """Capsules i, j of links that no joint connects, shape (n, 2)."""
+    i, j = np.triu_indices(len(body), 1)
+    parent = np.array([*parents, -2])
+    a, b = body[i], body[j]
+    return np.stack([i, j], axis=1)[(a != b) & (parent[a] != b) & (parent[b] != a)]
+
+
+def _pairs_of_capsules(links: Sequence[str], link_pairs: Collection[tuple[str, str]]) -> Array:
+    """Capsules i, j of pairs of links, shape (n, 2); ``links`` are those of the capsules."""
+    chosen = set(map(frozenset, link_pairs))
+    pairs = [(i, j) for (i, a), (j, b) in combinations(enumerate(links), 2) if frozenset((a, b)) in chosen]
+    return np.array(pairs, dtype=int).reshape(-1, 2)
+
+
+def _not_close_by_design(model: RobotModel, laws: SearchLaws, shape: PaddedCapsules, pairs: Array) -> Array:
+    """Pairs of capsules that are not close by design, shape (n,)."""
+    search = PairSearch(laws, shape, pairs)
+    links, arm = search.record.links, search.record.arm
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    n, rho = len(pairs), []
+    for q in np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq)):
+        search.q[:] = q
+        arm.place()
+        links.ends[:6, :n], links.ends[6:, :n] = arm.ends[:, pairs[:, 0]], arm.ends[:, pairs[:, 1]]
+        links.measure(links.ends.shape[1])
+        rho.append(links.distance[0, :n].copy())
+    return np.asarray(np.median(rho, axis=0) >= CLOSE_BY_DESIGN)

@@ -1,0 +1,206 @@
+"""Obstacles as rows of tables, one table for each kind: what the laws of distance go through.
+
+An obstacle moves as it is told: with a constant twist from its pose at a reference time, present in a span of time with
+both of its ends: where one span follows another, both hold at the time between them. An obstacle with a course of
+samples has a row for each two of them.
+
+    p(t) = p + (t - t_0) v        R(t) = exp((t - t_0) omega) R
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from arm_control.collision.hulls import HullObstacle
+from arm_control.collision.ranges import LARGEST, LATEST, are_rotations
+from arm_control.exceptions import InputError
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import SIZE as OBSTACLE_SIZE
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths.scalars import Scalar, maximum
+from arm_control.maths.shapes import Capsule, Shape, Sphere
+
+PLACE, VELOCITY, TIMES, SPEED, NUMBER = slice(0, 3), slice(3, 6), slice(6, 9), 9, 10
+SIZE, ROTATION, AXIS, RATE = slice(11, 14), slice(14, 23), slice(23, 26), 26
+MIDDLE, CORNERS, BALL, BALL_RADIUS = slice(11, 14), slice(14, 23), slice(27, 30), 30
+"""Numbers of a row: origin [m] and its velocity [m/s] at the reference time; reference time, begin and end [s]; largest
+speed of any point [m/s]; number of the obstacle; sizes [m]; R_WO, row by row; axis and rate of turning [rad/s]. A facet
+has, in axes of the world, a point inside the hull and the corners of a triangle instead of sizes and R_WO, and the ball
+around these four behind the axis and the rate of turning [m]."""
+N_NUMBERS = {"sphere": 14, "capsule": 23, "box": 23, "turned": 23}
+N_NUMBERS |= {f"turning {kind}": 27 for kind in ("capsule", "box", "turned")}
+N_NUMBERS |= {"facet": 31, "turning facet": 31}
+"""Size of a row of each kind; a ``turned`` one is a cylinder or a cone, a ``facet`` a triangle of a hull."""
+FOREVER = 1e30
+"""Begin and end of an obstacle that is always there [s]."""
+_LIMITS = np.full(max(N_NUMBERS.values()), LARGEST)
+_LIMITS[TIMES] = FOREVER
+
+Told: TypeAlias = Obstacle | Mover | Sequence[Mover]
+"""An obstacle as it is given: its twist holds from time 0 on, or in a span of time, or in one span after the other."""
+Placed: TypeAlias = Told | HullObstacle
+"""What may be in a table."""
+
+
+@np.errstate(over="ignore", invalid="ignore")  # such numbers are refused
+def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
+    """Tables of obstacles by kind, shape (m, N_NUMBERS) each; kinds without an obstacle are left out.
+
+    Parameters
+    ----------
+    obstacles : sequence of Obstacle, HullObstacle, Mover or sequence of Mover
+        Their numbers in results are their places in this sequence.
+
+    Raises
+    ------
+    InputError
+        When there is something else among them, or one that cannot be checked: with a number beyond
+        :data:`~arm_control.collision.ranges.LARGEST`, a matrix that is no rotation, or a span that has no begin
+        or ends before it.
+    """
+    rows: dict[str, list[Array]] = {}
+    for number, told in enumerate(obstacles):
+        if isinstance(told, HullObstacle):
+            kind, facets = _facets(told, number)
+            rows.setdefault(kind, []).extend(facets)
+            continue
+        for obstacle, t_0, begin, end in _stretches(told, number):
+            kind, row = _row(obstacle, t_0, begin, end, number)
+            rows.setdefault(kind, []).append(row)
+    tables = {kind: np.array(rows[kind]) for kind in N_NUMBERS if kind in rows}
+    for kind, table in tables.items():
+        _check_numbers(kind, table)
+    return tables
+
+
+def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ...]:
+    """An obstacle that moves from sample to sample, with a constant twist between two.
+
+    Before the first sample and after the last one it rests.
+
+    Parameters
+    ----------
+    shape : Shape
+    times : array_like, shape (m,)
+        Increasing, from 0 on [s].
+    poses : sequence of Pose
+        As many.
+
+    Returns
+    -------
+    tuple of Mover
+
+    Raises
+    ------
+    InputError
+        When the times do not increase, or there are not as many as poses, or none.
+
+    Examples
+    --------
+    >>> poses = [Pose(np.eye(3), np.array([x, 0.0, 0.0])) for x in (0.0, 1.0, 1.0)]
+    >>> movers = course(Sphere(0.1), [0.0, 2.0, 3.0], poses)
+    >>> [float(mover.at(1.0).X_WO.p[0]) for mover in movers if mover.span.holds(1.0)]
+    [0.5]
+    """
+    times = np.asarray(times, dtype=float)
+    if times.ndim != 1 or not len(times) or len(times) != len(poses):
+        raise InputError(f"{len(poses)} poses at {times.size} times: as many of both are needed, one at least")
+    if not np.isfinite(times).all() or times[0] < 0.0 or (np.diff(times) <= 0.0).any():
+        raise InputError(f"times of an obstacle are {times}: they must increase, from 0 on")
+    still = [Mover(Obstacle(shape, poses[-1]), Span(float(times[-1])))]
+    if times[0] > 0.0:
+        still.append(Mover(Obstacle(shape, poses[0]), Span(0.0, float(times[0]))))
+    moving = []
+    for (t, X), (t_next, X_next) in pairwise(zip(times.tolist(), poses, strict=True)):
+        turn = rotation_vector(X_next.R @ X.R.T)
+        twist = np.concatenate([X_next.p - X.p, turn]) / (t_next - t)
+        moving.append(Mover(Obstacle(shape, X, twist), Span(t, t_next)))
+    return (*moving, *still)
+
+
+def time_until_present(row: Array, t: Scalar) -> Scalar:
+    """Time until an obstacle appears, or since it vanished [s]; zero or below while it is present.
+
+    Parameters
+    ----------
+    row : array, shape (N_NUMBERS[kind],)
+    t : scalar
+        [s].
+    """
+    _, begin, end = row[TIMES]
+    return maximum(begin - t, t - end)
+
+
+def _check_numbers(kind: str, table: Array) -> None:
+    """Refuse obstacles with numbers that cannot be checked, and matrices that turn nothing."""
+    is_good = np.abs(table) <= _LIMITS[: table.shape[1]]
+    if not is_good.all():
+        number = table[int(is_good.all(axis=1).argmin()), NUMBER]
+        raise InputError(f"obstacle {number:.0f} has a number that is not finite, or beyond {LARGEST:g}")
+    if kind == "sphere" or kind.endswith("facet"):
+        return
+    is_good = are_rotations(table[:, ROTATION])
+    if not is_good.all():
+        raise InputError(f"obstacle {table[int(is_good.argmin()), NUMBER]:.0f} has a matrix R that is no rotation")
+
+
+def _check_times(number: int, t_0: float, begin: float, end: float, speed: float) -> None:
+    """Refuse a stretch without a begin, that ends before it, or with a long way before time 0."""
+    if not (abs(t_0) <= LATEST and begin <= end and (t_0 >= 0.0 or speed * -t_0 <= LARGEST)):
+        raise InputError(
+            f"obstacle {number} is there from {begin:g} to {end:g} s, at {speed:g} m/s; allowed: a begin within"
+            f" {LATEST:g} s, no end before it, and up to {LARGEST:g} m before time 0"
+        )
+
+
+def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, float]]:
+    """Obstacle, reference time, begin and end of each stretch of its motion."""
+    if isinstance(told, Obstacle):
+        return [(told, 0.0, -FOREVER, FOREVER)]
+    movers = [told] if isinstance(told, Mover) else list(told)
+    if not all(isinstance(mover, Mover) for mover in movers):
+        raise InputError(f"obstacle {number} is {told!r:.80}; allowed: Obstacle, HullObstacle, Mover, or Movers")
+    return [(m.obstacle, m.span.begin, m.span.begin, min(m.span.end, FOREVER)) for m in movers]
+
+
+def _row(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) -> tuple[str, Array]:
+    """Kind and numbers of one stretch."""
+    V = np.asarray(obstacle.V_WO, dtype=float)
+    rate = math.hypot(*V[3:])
+    shape, X = obstacle.shape, obstacle.X_WO
+    head = [*X.p, *V[:3], t_0, begin, end]
+    size = (shape.radius, shape.length / 2, 0.0) if isinstance(shape, Capsule) else obstacle.numbers[OBSTACLE_SIZE]
+    speed = math.hypot(*V[:3]) + (0.0 if isinstance(shape, Sphere) else rate * shape.extent)
+    _check_times(number, t_0, begin, end, speed)
+    if isinstance(shape, Sphere):
+        return "sphere", np.array([*head, speed, number, *size])
+    row = [*head, speed, number, *size, *X.R.ravel()]
+    if rate == 0.0:
+        return obstacle.type, np.array(row)
+    return f"turning {obstacle.type}", np.array([*row, *V[3:] / rate, rate])
+
+
+def _facets(obstacle: HullObstacle, number: int) -> tuple[str, Array]:
+    """Kind and rows of a hull, shape (k, N_NUMBERS)."""
+    V, X = np.asarray(obstacle.V_WO, dtype=float), obstacle.X_WO
+    speed, rate = math.hypot(*V[:3]), math.hypot(*V[3:])
+    span = obstacle.span
+    times = (0.0, -FOREVER, FOREVER) if span is None else (span.begin, span.begin, min(span.end, FOREVER))
+    _check_times(number, *times, speed + rate * obstacle.hull.extent)
+    if not are_rotations(np.ravel(X.R)):
+        raise InputError(f"obstacle {number} has a matrix R that is no rotation")
+    corners, middle = obstacle.hull.triangles @ X.R.T, X.R @ obstacle.hull.middle
+    ball = (corners.sum(axis=1) + middle) / 4.0
+    four = np.concatenate([corners, np.broadcast_to(middle, (len(corners), 1, 3))], axis=1)
+    radius = np.linalg.norm(four - ball[:, None], axis=2).max(axis=1)
+    head = [*X.p, *V[:3], *times, speed + rate * obstacle.hull.extent, number, *middle]
+    turn = [*(V[3:] / rate if rate else V[3:]), rate]
+    n = len(corners)
+    rows = np.column_stack([np.tile(head, (n, 1)), corners.reshape(n, 9), np.tile(turn, (n, 1)), ball, radius])
+    return ("turning facet" if rate else "facet"), rows

@@ -1,0 +1,253 @@
+"""Distances between a link's capsules and the rows of obstacle tables, and between two links, over any scalar.
+
+Each function is the text for one kind of obstacle; compiled, a link's numbers are constants of the program. A row is
+that of :mod:`~arm_control.collision.obstacle_tables`. Squared distances of a ball's centre decide which pairs
+may be near at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.collision.facets import squared_segment_to_facet
+from arm_control.collision.obstacle_tables import (
+    AXIS,
+    BALL,
+    BALL_RADIUS,
+    CORNERS,
+    MIDDLE,
+    PLACE,
+    RATE,
+    ROTATION,
+    SIZE,
+    TIMES,
+    VELOCITY,
+)
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.scalars import Scalar, clamp, cos, maximum, minimum, sin, sqrt
+from arm_control.maths.segments import (
+    closest_on_segment,
+    segment_to_shape,
+    squared_between_segments,
+    squared_segment_to_box,
+)
+from arm_control.maths.shapes import SignedDistance, to_box, to_solid_of_revolution
+from arm_control.maths.vectors import cross, dot
+from arm_control.model.urdf.capsules import LinkCapsule
+
+
+class Squares(NamedTuple):
+    """Squared distances of segments from an obstacle's core, or from other segments.
+
+    Attributes
+    ----------
+    squared : list of scalar
+        [m^2].
+    radii : list of float
+        Radius of each capsule, or of both [m].
+    radius : scalar
+        What is added to all of them, the radius around the obstacle's core [m].
+    """
+
+    squared: list[Scalar]
+    radii: list[float]
+    radius: Scalar
+
+
+def in_frame(kind: str, row: Array, t: Scalar, p: Array) -> Array:
+    """A point in an obstacle's frame at a time, shape (3,) [m].
+
+    For spheres and facets the axes of this frame are those of the world at the reference time.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the obstacle.
+    row : array, shape (N_NUMBERS[kind],)
+    t : scalar
+        [s].
+    p : array, shape (3,)
+        In the world [m].
+    """
+    tau = t - row[TIMES][0]
+    gap = p - row[PLACE] - tau * row[VELOCITY]
+    if kind == "sphere":
+        return gap
+    if kind.startswith("turning"):
+        gap = _turned_back(gap, row[AXIS], row[RATE] * tau)
+    if kind.endswith("facet"):
+        return gap
+    return row[ROTATION].reshape(3, 3).T @ gap
+
+
+def _turned_back(v: Array, axis: Array, angle: Scalar) -> Array:
+    """A vector, turned by an angle about a unit axis, backwards."""
+    c, s = cos(angle), sin(angle)
+    return c * v - s * cross(axis, v) + (1.0 - c) * dot(axis, v) * axis
+
+
+def core(kind: str, row: Array, p: Array) -> tuple[Scalar, Scalar]:
+    """Squared distance of a point from what an obstacle's radius is around [m^2], and that radius [m].
+
+    A cone counts as the cylinder around it, a facet as the ball around its tetrahedron.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the obstacle.
+    row : array, shape (N_NUMBERS[kind],)
+    p : array, shape (3,)
+        In the obstacle's frame [m].
+    """
+    size = row[SIZE]
+    if kind == "sphere":
+        return dot(p, p), size[0]
+    if kind.endswith("facet"):
+        gap = p - row[BALL]
+        return dot(gap, gap), row[BALL_RADIUS]
+    if kind.endswith("capsule"):
+        z = p[2] - clamp(p[2], -size[1], size[1])
+        return p[0] * p[0] + p[1] * p[1] + z * z, size[0]
+    if kind.endswith("box"):
+        outside = p - clamp(p, -size, size)
+        return dot(outside, outside), 0.0
+    across = maximum(sqrt(p[0] * p[0] + p[1] * p[1]) - maximum(size[0], size[1]), 0.0)
+    along = p[2] - clamp(p[2], -size[2], size[2])
+    return across * across + along * along, 0.0
+
+
+def squares_to_obstacle(kind: str, row: Array, t: Scalar, X_WB: Pose, capsules: Sequence[LinkCapsule]) -> Squares:
+    """Squared distances of the segments of a link's capsules from an obstacle's core.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the obstacle.
+    row : array, shape (N_NUMBERS[kind],)
+    t : scalar
+        [s].
+    X_WB : Pose
+        Pose of the link's body.
+    capsules : sequence of LinkCapsule
+        In the body's frame.
+    """
+    squared = [_one_square(kind, row, *_ends_in_frame(kind, row, t, X_WB, capsule)) for capsule in capsules]
+    has_radius = kind == "sphere" or kind.endswith("capsule")
+    return Squares(squared, [c.radius for c in capsules], row[SIZE][0] if has_radius else 0.0)
+
+
+def _ends_in_frame(kind: str, row: Array, t: Scalar, X_WB: Pose, capsule: LinkCapsule) -> tuple[Array, Array]:
+    """Ends of a capsule's segment in an obstacle's frame; those of a ball are one array."""
+    a = in_frame(kind, row, t, X_WB.R @ capsule.a + X_WB.p)
+    is_ball = (capsule.a == capsule.b).all()
+    return a, a if is_ball else in_frame(kind, row, t, X_WB.R @ capsule.b + X_WB.p)
+
+
+def _one_square(kind: str, row: Array, a: Array, b: Array) -> Scalar:
+    size = row[SIZE]
+    if kind.endswith("turned"):
+        outside = maximum(_signed_distance(kind, size, a, b), 0.0)
+        return outside * outside
+    if kind.endswith("facet"):
+        return squared_segment_to_facet(a, b, row[CORNERS].reshape(3, 3), row[MIDDLE])
+    if a is b:
+        return core(kind, row, a)[0]
+    if kind == "sphere":
+        nearest = a + closest_on_segment(np.zeros(3), a, b) * (b - a)
+        return dot(nearest, nearest)
+    if kind.endswith("box"):
+        return squared_segment_to_box(a, b, size)
+    half = np.array([0.0, 0.0, 1.0]) * size[1]
+    return squared_between_segments(a, b, -half, half)
+
+
+def squares_between_links(
+    X_WA: Pose, first: Sequence[LinkCapsule], X_WB: Pose, second: Sequence[LinkCapsule]
+) -> Squares:
+    """Squared distances of the segments of the capsules of two links.
+
+    Parameters
+    ----------
+    X_WA, X_WB : Pose
+        Poses of their bodies.
+    first, second : sequence of LinkCapsule
+        In the frames of the bodies.
+    """
+    ends = [(X.R @ c.a + X.p, X.R @ c.b + X.p) for X, links in ((X_WA, first), (X_WB, second)) for c in links]
+    of_pairs = list(product(zip(first, ends[: len(first)], strict=True), zip(second, ends[len(first) :], strict=True)))
+    squared = [_square_between(c, p, d, q) for (c, p), (d, q) in of_pairs]
+    return Squares(squared, [c.radius + d.radius for (c, _), (d, _) in of_pairs], 0.0)
+
+
+def _square_between(c: LinkCapsule, p: tuple[Array, Array], d: LinkCapsule, q: tuple[Array, Array]) -> Scalar:
+    """Squared distance of two segments, in the shortest text there is for balls and capsules [m^2]."""
+    c_is_ball, d_is_ball = (bool((x.a == x.b).all()) for x in (c, d))
+    if not (c_is_ball or d_is_ball):
+        return squared_between_segments(*p, *q)
+    if not c_is_ball:
+        p, q, d_is_ball = q, p, False
+    gap = p[0] - q[0] if d_is_ball else p[0] - (q[0] + closest_on_segment(p[0], *q) * (q[1] - q[0]))
+    return dot(gap, gap)
+
+
+def clearance(squares: Squares, gap: Scalar) -> Scalar:
+    """A lower bound of the distance less a gap, of the right sign, with one square root for all capsules [m].
+
+    With the sum S of the radii and the gap, a distance D of the segments leaves ``D - S = m / (D + S)``, where
+    ``m = D^2 - S^2``, and that falls with S: the smallest m and the largest S give the bound
+    ``m / (sqrt(m + S^2) + S)``.
+
+    Parameters
+    ----------
+    squares : Squares
+    gap : scalar
+        [m].
+    """
+    sums = [radius + squares.radius + gap for radius in squares.radii]
+    m = _least([squared - S * S for squared, S in zip(squares.squared, sums, strict=True)])
+    largest = max(squares.radii) + squares.radius + gap
+    return m / (sqrt(maximum(m + largest * largest, 0.0)) + largest)
+
+
+def distance(squares: Squares) -> Scalar:
+    """The distance, below zero where radii overlap [m]."""
+    pairs = zip(squares.squared, squares.radii, strict=True)
+    return _least([sqrt(squared) - (radius + squares.radius) for squared, radius in pairs])
+
+
+def signed_distance(kind: str, row: Array, t: Scalar, X_WB: Pose, capsules: Sequence[LinkCapsule]) -> Scalar:
+    """Distance between a link's capsules and an obstacle, exact inside a box, a cylinder or a cone, too [m].
+
+    Inside a hull it is that of the capsule's surface, less than none by its radius.
+
+    Parameters
+    ----------
+    kind, row, t, X_WB, capsules
+        As for :func:`squares_to_obstacle`.
+    """
+    if not kind.endswith(("box", "turned")):
+        return distance(squares_to_obstacle(kind, row, t, X_WB, capsules))
+    ends = [_ends_in_frame(kind, row, t, X_WB, capsule) for capsule in capsules]
+    return _least([_signed_distance(kind, row[SIZE], *e) - c.radius for e, c in zip(ends, capsules, strict=True)])
+
+
+def _signed_distance(kind: str, size: Array, a: Array, b: Array) -> Scalar:
+    """Signed distance of a segment, or of a point given twice, from a box, a cylinder or a cone in its frame [m]."""
+
+    def of_point(p: Array) -> SignedDistance:
+        return to_box(p, size) if kind.endswith("box") else to_solid_of_revolution(p, *size)
+
+    return of_point(a).distance if a is b else segment_to_shape(a, b, of_point).distance
+
+
+def _least(values: list[Scalar]) -> Scalar:
+    """The smallest one, pairwise: a short chain."""
+    while len(values) > 2:
+        paired = [minimum(x, y) for x, y in zip(values[::2], values[1::2], strict=False)]
+        values = paired + values[len(paired) * 2 :]
+    return reduce(minimum, values)

@@ -1,0 +1,362 @@
+"""Is a state free of contact, is a motion, when is the first contact, and how near is what?
+
+    validity = Validity(model)
+    validity.place([Obstacle(Sphere(0.1), X_WO, V_WO), ...])
+    validity.free_states(qs)                    # (N,) of bool
+    validity.free_motions(a, b)                 # (N,) of bool: free without a gap
+    validity.first_contact(path, times)         # what touches what, when, how deep
+    validity.first_contact_of(trajectory)       # the same of a smooth one
+    validity.distances(qs)                      # labelled by pair
+
+What is called free is free for the arm's capsules and all obstacles as they are told, between the ends, too
+(:mod:`~arm_control.collision.motion_law`). What is not called free touches something, comes nearer than the
+margin, or could not be proved free with a limited number of looks; results say which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
+from arm_control.collision.arm_shape import SLIDING_TOLERANCE, ArmShape
+from arm_control.collision.arm_text import ArmText
+from arm_control.collision.chords import PolynomialCurve, chords
+from arm_control.collision.distances import Distances, LinkDistances, Pair
+from arm_control.collision.fixed_links import FixedContact, fixed_contacts
+from arm_control.collision.motion_columns import MotionColumns
+from arm_control.collision.motions import MotionChecks, Motions
+from arm_control.collision.obstacle_tables import Placed, obstacle_tables
+from arm_control.collision.ranges import LARGEST, LARGEST_POSITION, LATEST
+from arm_control.core.exclusive import exclusive
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+
+MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
+"""Largest number of places of one motion that are looked at, and of one segment of a path for the first contact."""
+REACH = 10.0
+"""Distances beyond this are not measured, if nothing else is asked [m]."""
+DEVIATIONS = (1e-2, 1e-3, 1e-4)
+"""Of the chords of a trajectory [rad or m]."""
+TOUCH = 1e-6
+"""Two that are nearer than the margin and this touch each other at a contact [m]."""
+
+
+class Contact(NamedTuple):
+    """The first contact of a path.
+
+    Attributes
+    ----------
+    segment : int
+        Number of the segment of the path.
+    share : float
+        Share of the segment: before it the path is free.
+    t : float
+        Time [s]; where the path has no times, the number of the segment plus the share.
+    q : ndarray, shape (n,)
+        Joint positions there [rad or m].
+    pairs : tuple of Pair
+        What is nearer than the margins there, the deepest first.
+    is_seen : bool
+        Whether a contact was seen; else the number of looks was not enough to prove the segment free.
+    """
+
+    segment: int
+    share: float
+    t: float
+    q: Array
+    pairs: tuple[Pair, ...]
+    is_seen: bool
+
+
+class Validity:
+    """Checks states and motions of one arm among obstacles.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    shape : ArmShape, optional
+        By default capsules around its collision shapes.
+    allowed : AllowedPairs, optional
+        Pairs of links that may touch; by default found by sampling.
+    margin, link_margin : float
+        Smallest distance that counts as free, to obstacles and between links [m].
+
+    Attributes
+    ----------
+    shape : ArmShape
+    allowed : AllowedPairs
+    link_pairs : tuple of tuple of str
+        Names of the links of each pair that is checked.
+    lock : RLock
+        Threads may share an object: placing and checking hold this lock. A thread with obstacles of its own holds it
+        from :meth:`place` to the last check among them, as planners do.
+
+    Raises
+    ------
+    InputError
+        When a margin is negative, or beyond the largest one.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        shape: ArmShape | None = None,
+        allowed: AllowedPairs | None = None,
+        margin: float = 0.0,
+        link_margin: float = 0.0,
+    ) -> None:
+        if not (0.0 <= margin <= LARGEST and 0.0 <= link_margin <= LARGEST):
+            raise InputError(f"margins are {margin} and {link_margin} m; allowed: 0 to {LARGEST:g} m")
+        self.lock = RLock()
+        self.shape = ArmShape(model) if shape is None else shape
+        self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
+        self._model, self._margin, self._largest_margin = model, margin, max(margin, link_margin)
+        arm = ArmText(self.shape, self.allowed.checked(self.shape), link_margin)
+        self._checks, self._distances = MotionChecks(arm, np.array([margin, link_margin])), LinkDistances(arm)
+        self._tables: dict[str, Array] = {}
+        names = [link.link for link in self.shape.links]
+        self.link_pairs = tuple((names[g], names[h]) for g, h in arm.pairs)
+        self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
+
+    @exclusive
+    def place(self, obstacles: Sequence[Placed]) -> None:
+        """Check against these obstacles from now on.
+
+        Parameters
+        ----------
+        obstacles : sequence of Obstacle, HullObstacle, Mover or sequence of Mover
+            The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
+            row, as :func:`~arm_control.collision.obstacle_tables.course` makes them, one follows the other.
+        """
+        self._tables = obstacle_tables(obstacles)
+        self._checks.place(self._tables)
+
+    def free_states(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
+        """Whether states are free of contact, shape (N,).
+
+        Parameters
+        ----------
+        qs : array_like, shape (N, n)
+            Joint positions [rad or m].
+        t : array_like, shape (N,) or float
+            Times [s].
+        """
+        return self.motions(qs, qs, t, t).is_free
+
+    def free_motions(
+        self, a: npt.ArrayLike, b: npt.ArrayLike, t_a: npt.ArrayLike = 0.0, t_b: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Whether straight motions are free of contact, shape (N,); parameters of :meth:`motions`."""
+        return self.motions(a, b, t_a, t_b).is_free
+
+    def motions(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        t_a: npt.ArrayLike = 0.0,
+        t_b: npt.ArrayLike | None = None,
+        deviation: npt.ArrayLike | None = None,
+        is_first: bool = False,
+        most_looks: int = MOST_LOOKS,
+    ) -> Motions:
+        """Check motions that go straight from a to b in joint space.
+
+        Parameters
+        ----------
+        a, b : array_like, shape (N, n)
+            Joint positions [rad or m].
+        t_a, t_b : array_like, shape (N,) or float
+            Times [s]; without the second, time stands still.
+        deviation : array_like, shape (N, n) or (n,), optional
+            Largest deviation of each joint from the straight motion: all motions within it are checked [rad or m].
+        is_first : bool
+            Whether the first contact is searched for; else any.
+        most_looks : int
+            Largest number of places of one motion that are looked at.
+
+        Raises
+        ------
+        InputError
+            When an array has a wrong shape or an entry that is not finite, a time is below zero, or a prismatic joint
+            is beyond its limits.
+        """
+        a, b = self._states(a, "a"), self._states(b, "b")
+        n = len(a)
+        if len(b) != n:
+            raise InputError(f"{n} motions begin, {len(b)} end")
+        if not n:
+            return Motions(np.zeros(0, bool), np.zeros(0, bool), np.zeros(0), np.zeros(0), np.zeros(0, int))
+        self.lock.acquire()  # half the time of a with statement
+        try:
+            memory = self._checks.reserve(n)
+            memory["a"][:, :n] = a.T
+            memory["b"][:, :n] = b.T
+            times = memory["times"][:, :n]
+            times[0] = t_a = _times(t_a, n)
+            times[1] = t_a if t_b is None else _times(t_b, n)
+            if not (times.min() >= 0.0 and times.max() <= LATEST):
+                raise InputError(f"times of motions must be finite, 0 s or later, and up to {LATEST:g} s")
+            if deviation is not None:
+                deviations = self._deviations(deviation, n)
+                memory["deviation"][:, :n] = deviations.T
+                for q in (a, b):
+                    self._check_sliding(q - deviations, "a motion with its deviation")
+                    self._check_sliding(q + deviations, "a motion with its deviation")
+            return self._checks.check(n, deviation is not None, is_first, most_looks)
+        finally:
+            self.lock.release()
+
+    def columns(self, n: int) -> MotionColumns:
+        """Return memory for n motions to procedures: :mod:`arm_control.collision.motion_columns`.
+
+        It holds until other kinds of obstacles are placed, or more motions than that are checked at once: a thread that
+        uses it holds the lock.
+        """
+        return self._checks.columns(n)
+
+    @exclusive
+    def first_contact(
+        self, path: npt.ArrayLike, times: npt.ArrayLike | None = None, deviation: npt.ArrayLike | None = None
+    ) -> Contact | None:
+        """The first contact of a path of straight segments; None where all of it is proved free.
+
+        Parameters
+        ----------
+        path : array_like, shape (m, n)
+            Joint positions, at least two [rad or m].
+        times : array_like, shape (m,), optional
+            Times [s]; without them, time stands still.
+        deviation : array_like, shape (m - 1, n) or (n,), optional
+            Of the joints from each segment [rad or m].
+
+        Raises
+        ------
+        InputError
+            As :meth:`motions`, and when the path has less than two states, or another number of times.
+        """
+        qs = self._states(path, "path")
+        if len(qs) < 2:
+            raise InputError(f"a path has two states or more, not {len(qs)}")
+        stamps = np.zeros(len(qs)) if times is None else np.asarray(times, dtype=float)
+        if stamps.shape != (len(qs),):
+            raise InputError(f"times have shape {stamps.shape}; {len(qs)} are needed, one for each state")
+        found = self.motions(
+            qs[:-1], qs[1:], stamps[:-1], stamps[1:], deviation, is_first=True, most_looks=MOST_LOOKS_FIRST
+        )
+        if found.is_free.all():
+            return None
+        k = int(np.argmin(found.is_free))
+        is_seen = bool(found.is_contact[k])
+        share = float(found.contact[k] if is_seen else found.covered[k])
+        q = qs[k] + share * (qs[k + 1] - qs[k])
+        t = float(stamps[k] + share * (stamps[k + 1] - stamps[k]))
+        reach = self._largest_margin + TOUCH
+        if deviation is not None:
+            rows = self._deviations(deviation, len(found.is_free))
+            reach += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
+        return Contact(k, share, t, q, self.pairs(q, t, reach), is_seen)
+
+    @exclusive
+    def first_contact_of(self, trajectory: PolynomialCurve, t_start: float = 0.0) -> Contact | None:
+        """The first contact of a smooth trajectory; None where all of it is proved free.
+
+        Its chords are checked with their deviations, which are made smaller as long as something is in the way. What is
+        nearer than a ten-thousandth of a radian of each joint in the end counts as contact.
+
+        Parameters
+        ----------
+        trajectory : PolynomialCurve
+        t_start : float
+            Time at which it begins [s].
+        """
+        contact = None
+        for largest in DEVIATIONS:
+            parts = chords(trajectory, largest)
+            contact = self.first_contact(parts.qs, t_start + parts.times, parts.deviations)
+            if contact is None:
+                break
+        return contact
+
+    def distances(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0, reach: float = REACH) -> Distances:
+        """Distances in many states.
+
+        Parameters
+        ----------
+        qs : array_like, shape (N, n)
+            Joint positions [rad or m].
+        t : array_like, shape (N,) or float
+            Times [s].
+        reach : float
+            Distances beyond it are not measured [m].
+        """
+        q = self._states(qs, "qs")
+        return self._distances.measure(self._tables, q, _times(t, len(q)), reach)
+
+    def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0) -> tuple[Pair, ...]:
+        """All pairs nearer than the reach in one state, the nearest first: links and obstacles, links and links.
+
+        Parameters
+        ----------
+        q : array_like, shape (n,)
+            Joint positions [rad or m].
+        t : float
+            Time [s].
+        reach : float
+            [m].
+        """
+        return self._distances.pairs(self._tables, self._states(np.asarray(q, dtype=float)[None], "q")[0], t, reach)
+
+    def fixed_contacts(self, t_end: float, t_begin: float = 0.0) -> tuple[FixedContact, ...]:
+        """When obstacles touch links that are fixed to the world, which motions leave out; the earliest first.
+
+        A table that carries the base is among them.
+
+        Parameters
+        ----------
+        t_end, t_begin : float
+            End and begin of the time that is looked at [s].
+        """
+        return fixed_contacts(self.shape, self._tables, t_begin, t_end, self._margin)
+
+    def _states(self, qs: npt.ArrayLike, name: str) -> Array:
+        """Joint positions, shape (N, n), after a check."""
+        q = np.asarray(qs, dtype=float)
+        if q.ndim != 2 or q.shape[1] != self._model.nq:
+            raise InputError(f"{name} has shape {q.shape}; needed is (N, {self._model.nq})")
+        if not np.abs(q).max(initial=0.0) <= LARGEST_POSITION:
+            raise InputError(f"{name} has an entry that is not finite, or beyond {LARGEST_POSITION:g}")
+        self._check_sliding(q, name)
+        return q
+
+    def _check_sliding(self, q: Array, name: str) -> None:
+        """Refuse joints that slide beyond their limits, which the reach of the joints before them depends on."""
+        for j in self._sliding:
+            low, high = self._model.q_min[j], self._model.q_max[j]
+            if len(q) and (q[:, j].min() < low - SLIDING_TOLERANCE or q[:, j].max() > high + SLIDING_TOLERANCE):
+                raise InputError(f"{name}: '{self._model.joint_names[j]}' slides beyond {low} to {high} m")
+
+    def _deviations(self, deviation: npt.ArrayLike, n: int) -> Array:
+        """Deviations of the joints, shape (n, nq), after a check."""
+        given = np.asarray(deviation, dtype=float)
+        is_good = ((given >= 0.0) & (given <= LARGEST_POSITION)).all()
+        if given.shape not in ((self._model.nq,), (n, self._model.nq)) or not is_good:
+            raise InputError(
+                f"deviation has shape {given.shape}; needed are {self._model.nq} numbers >= 0 for each motion, up to"
+                f" {LARGEST_POSITION:g}"
+            )
+        return np.broadcast_to(given, (n, self._model.nq))
+
+
+def _times(t: npt.ArrayLike, n: int) -> Array:
+    """One time, or one for each of n states [s]."""
+    times = np.asarray(t, dtype=float)
+    if times.shape not in ((), (n,)):
+        raise InputError(f"times have shape {times.shape}; needed is one time, or {n}")
+    return times

@@ -1,1 +1,0 @@
-"""Avoidance of obstacles and of the arm itself, with the whole arm."""

@@ -1,0 +1,141 @@
+"""What is passed over is far enough: balls without slack among spheres, in groups, at rest and moving."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control.collision.allowed_pairs import AllowedPairs
+from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision.obstacle_tables import SPEED, obstacle_tables
+from arm_control.collision.pair_texts import Squares, clearance
+from arm_control.collision.validity import Validity
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Box, Capsule, Cylinder, Shape, Sphere
+from arm_control.model.quantities import State
+from arm_control.model.urdf.capsules import LinkCapsule
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small_arm import random_states, small_arm
+
+PLACES = {
+    "base": [(0.3, 0.0, 0.1)],
+    "lower": [(0.3, 0.0, 0.1)],
+    "upper": [(x, 0.0, 0.0) for x in (0.1, 0.15, 0.2, 0.25, 0.45, 0.5)],
+    "tool": [(0.05, 0.0, 0.0)],
+}
+"""Balls of each link in its frame: those of ``upper`` are in two groups."""
+RADIUS, N_PLACES = 0.02, 200
+
+
+@pytest.fixture(scope="module")
+def balls() -> Validity:
+    """An arm of small balls."""
+    model = small_arm()
+    capsules = [LinkCapsule(name, np.array(p), np.array(p), RADIUS) for name, ps in PLACES.items() for p in ps]
+    return Validity(model, ArmShape(model, capsules), AllowedPairs("small"))
+
+
+def centres(validity: Validity, qs: Array) -> dict[str, Array]:
+    """Centres of the balls of each link, shape (N, balls, 3), by the poses of the bodies alone."""
+    X = [State(validity.shape.model.tree, {"q": q}).X_W for q in qs]
+    poses = {link.link: [None if link.body < 0 else x[link.body] for x in X] for link in validity.shape.links}
+    local = {link.link: [c.a for c in link.whole.capsules] for link in validity.shape.links}
+    return {
+        name: np.array([[p if Y is None else Y.R @ p + Y.p for p in local[name]] for Y in poses[name]], dtype=float)
+        for name in local
+    }
+
+
+def smallest(validity: Validity, there: list[Obstacle], qs: Array) -> tuple[Array, Array]:
+    """Smallest distance to the obstacles and between links in each state, by the balls' centres."""
+    places = centres(validity, qs)
+    moving = np.concatenate([places[name] for name in ("lower", "upper", "tool")], axis=1)
+    to_one = [
+        np.linalg.norm(moving - np.array(o.X_WO.p), axis=2).min(axis=1) - (o.shape.extent + RADIUS) for o in there
+    ]
+    between = [
+        np.linalg.norm(places[one][:, :, None] - places[other][:, None], axis=3).min(axis=(1, 2)) - 2.0 * RADIUS
+        for one, other in validity.link_pairs
+    ]
+    return np.min(to_one, axis=0), np.min(between, axis=0)
+
+
+def spheres(speed: float) -> list[Obstacle]:
+    """Some around the arm."""
+    rng = np.random.default_rng(0)
+    places = rng.uniform([-0.8, -0.8, 0.1], [0.8, 0.8, 1.2], (12, 3))
+    V = speed * rng.normal(size=(12, 6)) * [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    return [Obstacle(Sphere(0.03), Pose.at(p), v) for p, v in zip(places, V, strict=True)]
+
+
+@pytest.mark.parametrize("speed", [0.0, 2.0], ids=["at rest", "moving"])
+def test_balls_that_pass_are_free_between_the_ends_too(balls: Validity, speed: float):
+    """Long motions, of which many pass something within a centimetre."""
+    balls.place(spheres(speed))
+    model = balls.shape.model
+    a, b = (random_states(model, 3000, seed) for seed in (1, 2))
+    if speed:
+        b = a + 0.1 * (b - a)
+    free = balls.free_motions(a, b, 0.0, 0.5)
+    a, b = a[free], b[free]
+    shares = np.linspace(0.0, 1.0, N_PLACES)
+    qs = (a[:, None] + shares[:, None] * (b - a)[:, None]).reshape(-1, model.nq)
+    found = balls.distances(qs, np.tile(0.5 * shares, len(a)), 0.01)
+    least = np.concatenate([found.to_obstacles, found.between_links], axis=1).min(axis=1).reshape(len(a), -1)
+    assert (least > 0.0).all()
+    assert (least.min(axis=1) < 0.01).sum() > 20
+
+
+def test_distances_up_to_a_reach_are_those_of_the_centres(balls: Validity):
+    there = spheres(0.0)
+    balls.place(there)
+    qs = random_states(balls.shape.model, 300, 3)
+    to_obstacles, between = smallest(balls, there, qs)
+    for reach in (0.01, 0.1, 10.0):
+        found = balls.distances(qs, reach=reach)
+        np.testing.assert_allclose(found.to_obstacles.min(axis=1), np.minimum(to_obstacles, reach), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.between_links.min(axis=1), np.minimum(between, reach), rtol=0, atol=1e-12)
+
+
+def test_balls_at_a_constant_distance_below_the_margin_are_not_free():
+    """One on the axis between two links keeps its distance from the base in every motion."""
+    at_base, on_axis, carried = (
+        LinkCapsule(name, np.array(p), np.array(p), 0.01)
+        for name, p in (("base", [0.0, 0.0, 0.0]), ("upper", [0.0, 0.0, 0.0]), ("upper", [0.3, 0.0, 0.0]))
+    )
+    model, q = small_arm(), np.array([[0.0, -1.5, 0.0]])
+    shape = ArmShape(model, [at_base, on_axis, carried])
+    for link_margin, is_free in ((0.52, True), (0.54, False)):
+        checks = Validity(model, shape, AllowedPairs("small"), link_margin=link_margin)
+        assert checks.distances(q).between_links[0, 0] == pytest.approx(0.53)
+        assert checks.free_states(q)[0] == is_free
+
+
+@pytest.mark.parametrize("shape", [Capsule(0.1, 0.6), Box((0.6, 0.8, 0.2)), Cylinder(0.3, 0.8), Sphere(0.4)])
+def test_no_point_of_an_obstacle_is_faster_than_its_row_says(shape: Shape):
+    """Its farthest point, when it turns in the direction in which the obstacle moves."""
+    far = {Box: [0.3, 0.4, 0.1], Cylinder: [0.3, 0.0, 0.4], Capsule: [0.0, 0.0, 0.4], Sphere: [0.4, 0.0, 0.0]}[
+        type(shape)
+    ]
+    p = np.array(far)
+    omega = np.cross(p, [0.3, 0.2, 0.7])
+    V = np.array([*(0.5 * np.cross(omega, p) / np.linalg.norm(np.cross(omega, p))), *omega])
+    (table,) = obstacle_tables([Obstacle(shape, Pose.identity(), V)]).values()
+    turns = not isinstance(shape, Sphere)
+    fastest = np.linalg.norm(V[:3] + np.cross(omega, p)) if turns else 0.5
+    assert table[0, SPEED] == pytest.approx(fastest)
+
+
+def test_a_clearance_is_a_lower_bound_for_capsules_of_different_radii():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        D, radii, gap = rng.uniform(0.0, 0.5, 3), rng.uniform(0.01, 0.3, 3).tolist(), float(rng.uniform(0.0, 0.02))
+        exact = float((D - radii).min()) - 0.05 - gap
+        bound = float(clearance(Squares((D**2).tolist(), radii, 0.05), gap))
+        assert bound <= exact + 1e-15 or exact < 0.0
+        assert (bound > 0.0) == (exact > 0.0)

@@ -1,0 +1,60 @@
+"""Labelled distances and nearest points against those of motion checks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from arm_control import Pose, RobotModel
+from arm_control.collision.allowed_pairs import AllowedPairs
+from arm_control.collision.contact_monitor import ContactMonitor
+from arm_control.collision.validity import Validity
+from arm_control.exceptions import InputError
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.shapes import Box, Sphere
+
+OBSTACLES = (Obstacle(Sphere(0.1), Pose.at([0.5, 0.1, 0.3])), Obstacle(Box((0.5, 0.5, 0.1)), Pose.at([0.4, 0.0, 0.0])))
+
+
+@pytest.fixture(scope="module")
+def monitor(ur5: RobotModel) -> ContactMonitor:
+    return ContactMonitor(ur5)
+
+
+def test_pairs_and_distances_are_those_of_motion_checks(monitor: ContactMonitor, states):
+    validity = Validity(monitor.model, allowed=monitor.allowed)
+    validity.place(OBSTACLES)
+    n_contacts = 0
+    for q, _ in states(monitor.model, 20):
+        near = monitor.near(q, OBSTACLES)
+        expected = {(pair.link, pair.other): pair.distance for pair in validity.pairs(q, 0.0, 10.0)}
+        assert {(pair.link, pair.other): pair.distance for pair in near} == pytest.approx(expected, abs=1e-9)
+        assert all(a.distance <= b.distance for a, b in pairwise(near))
+        for pair in near:
+            assert np.linalg.norm(pair.p - pair.p_other) == pytest.approx(abs(pair.distance), abs=1e-9)
+        n_contacts += near[0].distance < 0.0
+    assert n_contacts > 3
+
+
+def test_a_pair_is_measured_where_its_list_says_so(monitor: ContactMonitor):
+    """Links that a joint connects are left out by default, not by a list without them."""
+    neighbours = ("upper_arm_link", "forearm_link")
+    assert neighbours not in monitor.link_pairs
+    strict = ContactMonitor(monitor.model, AllowedPairs("ur5"))
+    near = strict.near(np.zeros(6))
+    assert neighbours in {(pair.link, pair.other) for pair in near}
+    assert len(near) == len(strict.link_pairs) > len(monitor.link_pairs)
+
+
+def test_obstacles_have_the_names_that_are_given(monitor: ContactMonitor):
+    near = monitor.near(np.zeros(6), OBSTACLES, ("ball", "table"), 3.0)
+    assert {"ball", "table"} < {pair.other for pair in near}
+    assert all(pair.distance < 0.2 for pair in monitor.near(np.zeros(6), OBSTACLES, reach=0.2))
+
+
+@pytest.mark.parametrize("q", [np.zeros(5), np.full(6, np.nan)])
+def test_positions_that_are_none_are_refused(monitor: ContactMonitor, q: np.ndarray):
+    with pytest.raises(InputError, match="6 finite numbers are needed"):
+        monitor.near(q)

@@ -1,0 +1,75 @@
+"""When obstacles are there: at both ends of their spans, between two spans, and at links that do not move."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control.collision.allowed_pairs import AllowedPairs
+from arm_control.collision.obstacle_tables import course
+from arm_control.collision.validity import Validity
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import Box, Sphere
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small_arm import small_arm
+
+
+@pytest.fixture(scope="module")
+def validity() -> Validity:
+    return Validity(
+        small_arm(), allowed=AllowedPairs("small", (("base", "lower"), ("lower", "upper"), ("upper", "tool")))
+    )
+
+
+@pytest.mark.parametrize("t", [1.0, 2.0])
+def test_an_obstacle_is_there_at_both_ends_of_its_span(validity: Validity, t: float):
+    """For motions, distances, pairs and the first contact alike."""
+    X, q = Pose(np.eye(3), np.array([0.0, 0.0, 0.3])), np.zeros((1, 3))
+    validity.place([Mover(Obstacle(Sphere(0.1), X), Span(1.0, 2.0))])
+    assert validity.motions(q, q, t).is_contact[0]
+    assert validity.distances(q, t).nearest[0, 0] == 0
+    assert ("lower", "obstacle 0") in [pair[:2] for pair in validity.pairs(q[0], t)]
+    contact = validity.first_contact([q[0], q[0]], [t - 0.1, t] if t == 2.0 else [t, t + 0.1])
+    assert contact is not None
+    assert contact.t == pytest.approx(min(t, 1.9), abs=1e-9)
+    assert (contact.is_seen, contact.pairs[0][:2]) == (True, ("lower", "obstacle 0"))
+
+
+def test_an_obstacle_is_there_where_one_span_follows_another(validity: Validity):
+    """It comes along x and goes back; the time between both spans is the one at which it is nearest."""
+    q, radius = np.array([[0.0, -1.5, 0.0]]), 0.1
+    poses = [Pose(np.eye(3), np.array([x, 0.0, 0.3])) for x in (0.8, 0.3, 0.8)]
+    validity.place([course(Sphere(radius), np.array([0.0, 1.0, 2.0]), poses)])
+    nearest = validity.distances(q, 1.0)
+    assert nearest.nearest[0, 0] == 0
+    assert nearest.to_obstacles[0, 0] == pytest.approx(0.3 - radius - validity.shape.links[1].whole.capsules[0].radius)
+    careful = Validity(validity.shape.model, validity.shape, validity.allowed, nearest.to_obstacles[0, 0] + 1e-7)
+    careful.place([course(Sphere(radius), np.array([0.0, 1.0, 2.0]), poses)])
+    assert careful.motions(q, q, 1.0).is_contact[0]
+    assert not careful.motions(q, q, 0.0, 2.0).is_free[0]
+    assert careful.motions(q.repeat(2, 0), q.repeat(2, 0), [0.0, 1.001], [0.999, 2.0]).is_free.all()
+
+
+def test_links_fixed_to_the_world_have_contacts_of_their_own(validity: Validity):
+    """The table below the base from the beginning, a ball on its way from then on; motions know neither."""
+    X = Pose.at([1.0, 0.0, 0.0])
+    coming = Mover(Obstacle(Sphere(0.1), X, np.array([-0.5, 0.0, 0.0, 0.0, 0.0, 0.0])), Span(0.5, 9.0))
+    table = Obstacle(Box((0.3, 0.3, 0.1)), Pose.at([0.0, 0.0, -0.09]))
+    validity.place([coming, table, Obstacle(Sphere(0.1), X), Mover(table, Span(4.0))])
+    (base,) = validity.shape.links[0].whole.capsules  # along y, through the origin
+    t = 0.5 + (1.0 - 0.1 - base.radius) / 0.5
+    contacts = validity.fixed_contacts(3.0)
+    assert [contact[1:] for contact in contacts] == [("base", 1), ("base", 0)]
+    assert [contact.t for contact in contacts] == pytest.approx([0.0, t], abs=1e-6)
+    assert [contact.obstacle for contact in validity.fixed_contacts(3.0, 2.5)] == [0, 1]
+    assert validity.fixed_contacts(t - 0.01)[-1].obstacle == 1
+    assert validity.free_states([[0.0, -1.5, 0.0]], 1.0).all()
+    careful = Validity(validity.shape.model, validity.shape, validity.allowed, 0.1)
+    careful.place([coming])
+    assert careful.fixed_contacts(9.0)[0].t == pytest.approx(t - 0.2, abs=1e-6)
