@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.motion.primitives.attractor import ALPHA, BETA
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step
-from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
-from arm_control.motion.primitives.primitive import Primitive
-from arm_control.motion.primitives.primitive_run import PrimitiveRun
+from arm_control.primitives.attractor import ALPHA, BETA
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step
+from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_run import PrimitiveRun
 from arm_control.report.pictures.style import BLUE, DASHES, GREEN, GREY, INK, ORANGE, RED, new_figure, style
 
 PICTURE = Path(__file__).resolve().parent / "pictures" / "primitives.png"

@@ -15,8 +15,8 @@ from arm_control.compiler.llvm_code import scalar_code
 from arm_control.core.cache import Cache
 from arm_control.model import recursions
 from arm_control.model.quantities import quantity_law, reference
-from arm_control.motion.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
 from arm_control.nodes.support.node_classes import NODES, parameter_class
+from arm_control.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
 
 ROOT = Path(__file__).parents[1]
 

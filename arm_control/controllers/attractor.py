@@ -10,8 +10,8 @@ from arm_control.controllers.osc import NATIVE, NATIVE_ALONE, OscLoopParameters,
 from arm_control.core.parameters import group
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
-from arm_control.motion.attractor_follower import AttractorFollower
 from arm_control.neural.attractor_axes import AttractorParameters
+from arm_control.neural.attractor_follower import AttractorFollower
 
 
 @dataclass(frozen=True)

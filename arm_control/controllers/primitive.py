@@ -28,11 +28,11 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal
 from arm_control.motion.jogging import JogLimits
-from arm_control.motion.primitive_files import PrimitiveFile, for_joints
-from arm_control.motion.primitive_follower import MOST_OBSTACLES, PrimitiveFollower, PrimitiveParameters
-from arm_control.motion.primitive_spaces import JointSpace, PoseSpace, check_frame
-from arm_control.motion.primitives.primitive import Primitive
 from arm_control.motion.references import JointReference, Reference
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_files import PrimitiveFile, for_joints
+from arm_control.primitives.primitive_follower import MOST_OBSTACLES, PrimitiveFollower, PrimitiveParameters
+from arm_control.primitives.primitive_spaces import JointSpace, PoseSpace, check_frame
 
 
 @dataclass(frozen=True)

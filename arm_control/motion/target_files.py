@@ -1,4 +1,4 @@
-"""Files of an arm's goals, in YAML: targets, motions of the end effector, joint trajectories, demonstrations."""
+"""Files of an arm's goals, in YAML: targets, motions of the end effector, joint trajectories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from arm_control.motion import generators
 from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.primitives.demonstration import Demonstration
 from arm_control.motion.references import check_distance
 
 PATTERNS: dict[str, Callable[..., Array]] = {
@@ -222,31 +221,6 @@ def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
         vs, as_ = (_column(points, row) if row in points[0] else None for row in rows[1:])
         return joints, Waypoints(times, _column(points, "positions"), vs, as_)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
-
-
-def load_demonstration(name: str) -> Demonstration:
-    """Read a demonstration by name (``config/demonstrations/<name>.yaml``) or path.
-
-    Each joint has degrees over the percent of a period; with factor and offset they become joint positions [rad].
-
-    Raises
-    ------
-    ParameterError
-        When there is no such file, or its content is not a demonstration.
-    """
-    path = yaml_path("demonstrations", name)
-    content = read_yaml(path)
-    refuse_unknown(content, ("description", "source", "robot", "period", "percent", "joints"), str(path))
-    try:
-        joints = content["joints"]
-        for joint in joints:
-            refuse_unknown(joint, ("name", "angle", "factor", "offset", "degrees"), f"{path}: joint")
-        times = 0.01 * float(content["period"]) * np.array(content["percent"], dtype=float)
-        columns = [joint["factor"] * np.array(joint["degrees"], dtype=float) + joint["offset"] for joint in joints]
-        names = tuple(str(joint["name"]) for joint in joints)
-        return Demonstration(times, np.radians(np.column_stack(columns)), names=names)
-    except (KeyError, TypeError, ValueError) as error:
         raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
 

@@ -16,8 +16,8 @@ from std_msgs.msg import Float64MultiArray
 
 from arm_control.control.loop import TickResult
 from arm_control.controllers.attractor import ROW, AttractorNodeParameters
-from arm_control.motion.attractor_follower import AttractorFollower
 from arm_control.motion.pose_follower import PoseFollower
+from arm_control.neural.attractor_follower import AttractorFollower
 from arm_control.neural.spike_record import SpikeRecord
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.support.arm_node import run

@@ -21,7 +21,7 @@ from arm_control.nodes.support.torque_pipeline import Health
 
 
 class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
-    """A movement primitive as a node; its laws are in ``arm_control.motion.primitives``."""
+    """A movement primitive as a node; its laws are in ``arm_control.primitives``."""
 
     def __init__(self) -> None:
         self._controller: PrimitiveController | None = None

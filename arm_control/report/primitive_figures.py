@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.motion.primitive_files import coordinate_names
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.orientation import rotation_coordinates
-from arm_control.motion.primitives.primitive import Primitive
-from arm_control.motion.primitives.rollout import Rollout
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.orientation import rotation_coordinates
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_files import coordinate_names
+from arm_control.primitives.rollout import Rollout
 
 SAMPLES = 401
 """Times of a motion as it was learned."""

@@ -23,9 +23,9 @@ from arm_control.gate.gates_behind import GateReport, GatesBehind
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal, JointGoal, JointJog, Target, TwistJog
-from arm_control.motion.primitive_files import PrimitiveFile
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.primitive import Primitive
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_files import PrimitiveFile
 from arm_control.simulation.plant_properties import PlantProperties
 from arm_control.simulation.real_arm import make_simulator, true_arm
 

@@ -21,9 +21,9 @@ from arm_control.controllers.primitive import PrimitiveLoopParameters
 from arm_control.maths.poses import Array, Pose
 from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseMotion, Target, TwistJog, WrenchGoal
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.primitive_files import PrimitiveFile
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.primitive import Primitive
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_files import PrimitiveFile
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

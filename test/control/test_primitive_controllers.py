@@ -23,9 +23,9 @@ from arm_control.messages.bags.replay import compare, recorded_commands, replaye
 from arm_control.messages.bags.replay_setup import ReplayOptions, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.motion.goals import JointGoal, Modulation, Target
-from arm_control.motion.primitive_files import PrimitiveFile
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.primitive import Primitive
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_files import PrimitiveFile
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario
 

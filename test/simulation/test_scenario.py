@@ -19,8 +19,8 @@ from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.primitive_files import PrimitiveFile
-from arm_control.motion.target_files import Motion, TargetList, load_demonstration, load_trajectory, target_entry
+from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry
+from arm_control.primitives.primitive_files import PrimitiveFile, load_demonstration
 from arm_control.simulation.parameter_file import check_parameter_file
 from arm_control.simulation.scenario import KEYS, NODES, Scenario, merged, scenario_names
 from arm_control.simulation.scenario_world import load_world

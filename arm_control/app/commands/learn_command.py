@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from arm_control.messages.bags.bag import Bag, JointSeries
     from arm_control.messages.bags.recorded_path import RecordedPath
     from arm_control.model import RobotModel
-    from arm_control.motion.primitives.demonstration import Demonstration
-    from arm_control.motion.primitives.primitive import Primitive
+    from arm_control.primitives.demonstration import Demonstration
+    from arm_control.primitives.primitive import Primitive
 
 METHODS = ("least_squares", "locally_weighted")
 EXAMPLES = (
@@ -70,8 +70,8 @@ def _run(options: argparse.Namespace) -> int:
     Times count from the first state. What makes the part a poor demonstration is named.
     """
     from arm_control.messages.bags.recorded_path import oddities_of_path
-    from arm_control.motion.primitive_files import PrimitiveFile
-    from arm_control.motion.primitives.primitive import Primitive
+    from arm_control.primitives.primitive import Primitive
+    from arm_control.primitives.primitive_files import PrimitiveFile
     from arm_control.report.primitive_figures import reproduce
 
     path, model, notes = _written(options) if Path(options.bag).suffix == ".yaml" else _recorded(options)
@@ -102,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
 def _written(options: argparse.Namespace) -> tuple[RecordedPath, None, list[str]]:
     """The part of a demonstration's file to learn from, without an arm and notes."""
     from arm_control.messages.bags.recorded_path import RecordedPath
-    from arm_control.motion.target_files import load_demonstration
+    from arm_control.primitives.primitive_files import load_demonstration
 
     if options.joints or options.end_effector:
         raise InputError(f"--joints and --end-effector are for bags; {options.bag} names the joints that are learned")
@@ -152,7 +152,7 @@ def _demonstration(path: RecordedPath, model: RobotModel | None, options: argpar
     import numpy as np
 
     from arm_control.maths.poses import quaternion_from_rotation
-    from arm_control.motion.primitives.demonstration import Demonstration
+    from arm_control.primitives.demonstration import Demonstration
 
     if not options.end_effector:
         return Demonstration(path.t, path.q, names=path.names)

@@ -15,7 +15,7 @@ from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.writer import BagWriter
 from arm_control.messages.build import JOINT_STATE, STRING
-from arm_control.motion.primitive_files import PrimitiveFile
+from arm_control.primitives.primitive_files import PrimitiveFile
 from arm_control.report.pictures import primitive_chart
 from arm_control.report.pictures.style import new_figure
 

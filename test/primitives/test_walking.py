@@ -12,9 +12,9 @@ import yaml
 from arm_control.core.files import read_yaml, share_path
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.primitive import Primitive
-from arm_control.motion.target_files import load_demonstration
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_files import load_demonstration
 
 STANDING = np.radians([-90.0, 0.0, 90.0])
 BOUNDS = np.array([0.06, 0.17, 0.11])

@@ -39,11 +39,11 @@ from arm_control.motion.goals import PoseGoal
 from arm_control.motion.jogging import JogLimits
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.motion.pose_trajectory import left_jacobian
-from arm_control.motion.primitives.orientation import rotation_motion
 from arm_control.motion.references import Reference
 from arm_control.neural.attractor_axes import AttractorParameters, NeuralAxes, make_axes
 from arm_control.neural.point_attractor import point_attractor, velocity_scale
 from arm_control.neural.spike_record import SpikeRecord
+from arm_control.primitives.orientation import rotation_motion
 
 LONGEST_STEP = 1e-3
 """Longest step of the attractor [s]; there are several between states that are farther apart."""

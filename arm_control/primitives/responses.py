@@ -22,9 +22,9 @@ from functools import lru_cache
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
-from arm_control.motion.primitives.discrete_law import END, gate, gaussians, quintics
-from arm_control.motion.primitives.rhythmic_law import TURN, rhythmic_basis
+from arm_control.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
+from arm_control.primitives.discrete_law import END, gate, gaussians, quintics
+from arm_control.primitives.rhythmic_law import TURN, rhythmic_basis
 
 POINTS, CYCLE_POINTS = 48, 64
 """Points of the phase for each function, of a motion and of a cycle."""

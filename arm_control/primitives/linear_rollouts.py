@@ -6,7 +6,7 @@
     >>> y.shape
     (1000, 7, 101)
 
-The equation is (1) of :mod:`~arm_control.motion.primitives.responses`.
+The equation is (1) of :mod:`~arm_control.primitives.responses`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.motion.primitives.responses import discrete_matrix
+from arm_control.primitives.responses import discrete_matrix
 
 
 class LinearRollouts:

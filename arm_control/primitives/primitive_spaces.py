@@ -12,9 +12,9 @@ from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, Target
 from arm_control.motion.joint_trajectory import check_limits, whole_turns
 from arm_control.motion.joints_of_pose import JointsOfPose
-from arm_control.motion.primitives.primitive import Primitive
-from arm_control.motion.primitives.primitive_run import PrimitiveRun
 from arm_control.motion.references import JointReference, Reference
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_run import PrimitiveRun
 
 LOOKS = 120
 """Moments of a motion at which limits are checked."""

@@ -1,4 +1,4 @@
-"""Files of movement primitives, in YAML that one can read: kind, joints, duration, start, goal and weights."""
+"""Files of movement primitives and demonstrations, in YAML that one can read."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from arm_control.core.files import file_names, read_yaml, write_text, yaml_path
-from arm_control.core.parameters import yaml_text
+from arm_control.core.parameters import refuse_unknown, yaml_text
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.motion.primitives.primitive import Primitive
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.primitive import Primitive
 
 VERSION = 1
 """Version of the files; a primitive of another one would move otherwise."""
@@ -113,3 +116,28 @@ def for_joints(primitive: Primitive, joints: Sequence[str]) -> Primitive:
         weights=primitive.weights[rows],
         final_velocity=primitive.final_velocity[rows],
     )
+
+
+def load_demonstration(name: str) -> Demonstration:
+    """Read a demonstration by name (``config/demonstrations/<name>.yaml``) or path.
+
+    Each joint has degrees over the percent of a period; with factor and offset they become joint positions [rad].
+
+    Raises
+    ------
+    ParameterError
+        When there is no such file, or its content is not a demonstration.
+    """
+    path = yaml_path("demonstrations", name)
+    content = read_yaml(path)
+    refuse_unknown(content, ("description", "source", "robot", "period", "percent", "joints"), str(path))
+    try:
+        joints = content["joints"]
+        for joint in joints:
+            refuse_unknown(joint, ("name", "angle", "factor", "offset", "degrees"), f"{path}: joint")
+        times = 0.01 * float(content["period"]) * np.array(content["percent"], dtype=float)
+        columns = [joint["factor"] * np.array(joint["degrees"], dtype=float) + joint["offset"] for joint in joints]
+        names = tuple(str(joint["name"]) for joint in joints)
+        return Demonstration(times, np.radians(np.column_stack(columns)), names=names)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error

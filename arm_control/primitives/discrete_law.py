@@ -36,7 +36,7 @@ Force. Gaussians at equal distances, normalised, faded in and out:
          c_i = i / (n - 1),    h = (n - 1)^2 / (2 0.8^2):    a standard deviation of 0.8 distances
 
 Ijspeert's factor x fades out only, never to zero; here the acceleration at both ends is zero, and after s = 1 nothing
-is left of the force. Coupling with obstacles, C: :mod:`~arm_control.motion.primitives.obstacle_coupling`. A is the
+is left of the force. Coupling with obstacles, C: :mod:`~arm_control.primitives.obstacle_coupling`. A is the
 amplitude of the shape, 1 as learned.
 
 Sources: A. J. Ijspeert et al., "Dynamical movement primitives: learning attractor models for motor behaviors", 2013;
@@ -53,7 +53,7 @@ import numpy as np
 
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, exp, minimum, select
-from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
+from arm_control.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
 
 WIDTH = 0.8
 """Standard deviation of a Gaussian, in distances of two centres."""

@@ -1,6 +1,6 @@
 """A primitive that runs: one step a tick, changed from outside while it runs.
 
-    >>> from arm_control.motion.primitives.demonstration import Demonstration
+    >>> from arm_control.primitives.demonstration import Demonstration
     >>> t = np.linspace(0.0, 1.0, 101)
     >>> primitive = Primitive.learn(Demonstration(t, np.column_stack([np.sin(np.pi * t / 2) ** 2, t**2 * (3 - 2 * t)])))
     >>> run = PrimitiveRun(primitive, start=[0.1, 0.2])
@@ -11,7 +11,7 @@
     >>> reference.q_des.round(6), run.is_done
     (array([1.5, 2. ]), True)
 
-The laws are :mod:`~arm_control.motion.primitives.discrete_law` and :mod:`~arm_control.motion.primitives.rhythmic_law`.
+The laws are :mod:`~arm_control.primitives.discrete_law` and :mod:`~arm_control.primitives.rhythmic_law`.
 Position and velocity are their states: whatever is changed between two steps, neither jumps.
 """
 
@@ -28,11 +28,11 @@ from arm_control.compiler.compile_law import compile_law
 from arm_control.compiler.plain_compiler import plain_compiler
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
-from arm_control.motion.primitives.discrete_law import END
-from arm_control.motion.primitives.live_law import LiveLaw
-from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling
-from arm_control.motion.primitives.primitive import Place, Primitive
 from arm_control.motion.references import JointReference, Reference
+from arm_control.primitives.discrete_law import END
+from arm_control.primitives.live_law import LiveLaw
+from arm_control.primitives.obstacle_coupling import ObstacleCoupling
+from arm_control.primitives.primitive import Place, Primitive
 
 LONGEST_STEP = 1.0
 """A longer step is taken as one of this length [s]: a caller that was away must not make the motion leap."""

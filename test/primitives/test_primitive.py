@@ -17,10 +17,10 @@ from arm_control.maths.poses import (
     rotation_from_vector,
     rotation_vector,
 )
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.discrete_law import gate, gaussians, quintics
-from arm_control.motion.primitives.primitive import Primitive
-from arm_control.motion.primitives.rhythmic_law import rhythmic_basis
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.discrete_law import gate, gaussians, quintics
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.rhythmic_law import rhythmic_basis
 
 TURN = 2.0 * np.pi
 

@@ -1,7 +1,7 @@
 """Learning: the weights of a primitive from a demonstration.
 
 By least squares over the whole motion, in the positions: with the answers Phi of
-:mod:`~arm_control.motion.primitives.responses` and the reference r of the primitive's law,
+:mod:`~arm_control.primitives.responses` and the reference r of the primitive's law,
 
     (1)  min_w  sum_j d_j (y_j - r_j - sum_i w_i Phi_i(t_j))^2 + lambda |w|^2
 
@@ -29,11 +29,11 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.motion.primitives.attractor import ALPHA, BETA
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.discrete_law import gate, gaussians
-from arm_control.motion.primitives.responses import cycle_responses, discrete_matrix, discrete_responses
-from arm_control.motion.primitives.rhythmic_law import TURN, rhythmic_basis
+from arm_control.primitives.attractor import ALPHA, BETA
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.discrete_law import gate, gaussians
+from arm_control.primitives.responses import cycle_responses, discrete_matrix, discrete_responses
+from arm_control.primitives.rhythmic_law import TURN, rhythmic_basis
 
 RIDGE = 1e-9
 """lambda of (1), as a share of the mean of the diagonal."""

@@ -1,7 +1,7 @@
 """Rollouts with coupling: many discrete motions at once among obstacles, with a robot that lags behind.
 
 With obstacles, or with a phase that waits, a primitive is not linear and has to be integrated. Here the same step runs
-as live (:mod:`~arm_control.motion.primitives.discrete_law`), several motions side by side in the lanes of the vector
+as live (:mod:`~arm_control.primitives.discrete_law`), several motions side by side in the lanes of the vector
 registers: to choose among goals, weights or obstacle gains before one of them is run.
 
 The robot is a first-order lag, ``y_m' = (y - y_m) / lag``; its distance from the reference, ``e = |y - y_m|``, is what
@@ -23,9 +23,9 @@ from arm_control.compiler.plain_compiler import plain_compiler
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import exp
-from arm_control.motion.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step
-from arm_control.motion.primitives.linear_rollouts import motions_in_rows
-from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
+from arm_control.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step
+from arm_control.primitives.linear_rollouts import motions_in_rows
+from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
 
 CHUNK = 64
 """Motions that are integrated together: their weights fit into the processor's second cache."""

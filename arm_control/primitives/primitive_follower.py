@@ -17,11 +17,11 @@ from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.maths.poses import Array, Pose
 from arm_control.motion.goals import Goal, GoalQueue, JointGoal, Modulation, Target
 from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.primitive_spaces import Cycle, R, Space
-from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling
-from arm_control.motion.primitives.primitive import Primitive
-from arm_control.motion.primitives.primitive_run import PrimitiveRun, RunSnapshot
 from arm_control.motion.references import JointReference, Reference
+from arm_control.primitives.obstacle_coupling import ObstacleCoupling
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_run import PrimitiveRun, RunSnapshot
+from arm_control.primitives.primitive_spaces import Cycle, R, Space
 
 MOST_OBSTACLES = 8
 """Obstacles that bend a path at once: the nearest ones."""

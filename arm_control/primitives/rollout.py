@@ -8,8 +8,8 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
-from arm_control.motion.primitives.orientation import rotation_motion
 from arm_control.motion.references import JointReference, Reference
+from arm_control.primitives.orientation import rotation_motion
 
 
 @dataclass(frozen=True)

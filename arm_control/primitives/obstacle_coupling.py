@@ -8,7 +8,7 @@ For an obstacle with centre o and radius rho, with ``d = o - y`` and the motion'
     (4)  C = -gamma tau |y'| theta* exp(-beta theta*) exp(-gap / reach) d_across / |d_across|
 
 with the distance from the rim, ``gap = max(|d| - rho, 0)``. C is the force of the transformation system (its other
-terms are those of :mod:`~arm_control.motion.primitives.discrete_law`), summed over all obstacles.
+terms are those of :mod:`~arm_control.primitives.discrete_law`), summed over all obstacles.
 
 Variant: Hoffmann 2009 has ``C = gamma R y' theta exp(-beta theta)``, R a rotation by 90 degrees about the axis
 ``d x y'``. ``R y'`` is ``-|y'| d_across / |d_across|``, which needs no cross product and holds in n dimensions. Three

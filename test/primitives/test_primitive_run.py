@@ -12,11 +12,11 @@ from arm_control.compiler.compile_law import check_kernel, compile_law
 from arm_control.compiler.plain_compiler import plain_compiler
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.live_law import LiveLaw
-from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
-from arm_control.motion.primitives.primitive import Primitive
-from arm_control.motion.primitives.primitive_run import PrimitiveRun
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.live_law import LiveLaw
+from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
+from arm_control.primitives.primitive import Primitive
+from arm_control.primitives.primitive_run import PrimitiveRun
 
 
 def follow(run: PrimitiveRun, n: int, dt: float = 1e-3, change: Callable[[int], None] = lambda _: None) -> list[Array]:

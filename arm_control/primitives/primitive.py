@@ -7,8 +7,8 @@
     >>> motion.q[-1].round(9), abs(motion.v[-1]) < 1e-9
     (array([0.5]), array([ True]))
 
-The equations are in :mod:`~arm_control.motion.primitives.discrete_law`,
-:mod:`~arm_control.motion.primitives.rhythmic_law` and :mod:`~arm_control.motion.primitives.learning`.
+The equations are in :mod:`~arm_control.primitives.discrete_law`,
+:mod:`~arm_control.primitives.rhythmic_law` and :mod:`~arm_control.primitives.learning`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import numpy.typing as npt
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion, rotation_vector
-from arm_control.motion.primitives import learning
-from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.orientation import nearest_turn, rotation_coordinates
-from arm_control.motion.primitives.responses import discrete_matrix, rhythmic_matrix
-from arm_control.motion.primitives.rollout import Rollout
 from arm_control.motion.references import check_distance
+from arm_control.primitives import learning
+from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives.orientation import nearest_turn, rotation_coordinates
+from arm_control.primitives.responses import discrete_matrix, rhythmic_matrix
+from arm_control.primitives.rollout import Rollout
 
 Kind: TypeAlias = Literal["discrete", "rhythmic"]
 Method: TypeAlias = Literal["least_squares", "locally_weighted"]
@@ -128,7 +128,7 @@ class Primitive:
         period: float | None = None,
         final_velocity: npt.ArrayLike | None = None,
     ) -> Primitive:
-        """Return the primitive of a demonstration; see :mod:`~arm_control.motion.primitives.learning`.
+        """Return the primitive of a demonstration; see :mod:`~arm_control.primitives.learning`.
 
         Parameters
         ----------

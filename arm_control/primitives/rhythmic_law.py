@@ -40,7 +40,7 @@ import numpy as np
 
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, cos, exp, nearest
-from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, normalised
+from arm_control.primitives.attractor import ALPHA, BETA, OMEGA, attract, normalised
 
 TURN = 2.0 * np.pi
 WIDTH = 0.8

@@ -1,8 +1,8 @@
 """One live step of a primitive as a law for the compiler: state, wishes and obstacles in, reference out.
 
-The maths is in :mod:`~arm_control.motion.primitives.discrete_law`,
-:mod:`~arm_control.motion.primitives.rhythmic_law`, :mod:`~arm_control.motion.primitives.obstacle_coupling` and
-:mod:`~arm_control.motion.primitives.orientation`; here it is put together, and numbers get their places.
+The maths is in :mod:`~arm_control.primitives.discrete_law`,
+:mod:`~arm_control.primitives.rhythmic_law`, :mod:`~arm_control.primitives.obstacle_coupling` and
+:mod:`~arm_control.primitives.orientation`; here it is put together, and numbers get their places.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 from arm_control.compiler.law import Law
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
-from arm_control.motion.primitives.discrete_law import (
+from arm_control.primitives.discrete_law import (
     DiscreteState,
     DiscreteTask,
     discrete_acceleration,
     discrete_step,
 )
-from arm_control.motion.primitives.obstacle_coupling import obstacle_force
-from arm_control.motion.primitives.orientation import rotation_motion
-from arm_control.motion.primitives.rhythmic_law import (
+from arm_control.primitives.obstacle_coupling import obstacle_force
+from arm_control.primitives.orientation import rotation_motion
+from arm_control.primitives.rhythmic_law import (
     TURN,
     RhythmicState,
     RhythmicTask,

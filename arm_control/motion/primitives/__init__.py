@@ -1,1 +1,0 @@
-"""Dynamic movement primitives: motions learned from a demonstration, reshaped while they run."""
