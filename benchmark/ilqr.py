@@ -27,7 +27,7 @@ import numpy as np
 
 from arm_control import RobotModel, urdf_path
 from arm_control.core.cache import Cache
-from arm_control.planning import (
+from arm_control.optimal import (
     ArmDynamics,
     ControlError,
     Costs,
@@ -38,7 +38,7 @@ from arm_control.planning import (
     Term,
     UserDynamics,
 )
-from arm_control.planning.generic.numpy_passes import NumpyPasses
+from arm_control.optimal.generic.numpy_passes import NumpyPasses
 
 ROOT = Path(__file__).parents[1]
 WHEELS = ("crocoddyl==3.2.1", "pin==4.0.0")

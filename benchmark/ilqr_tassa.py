@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.planning import Ilqr, IlqrParameters
+from arm_control.optimal import Ilqr, IlqrParameters
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "planning"))
 from problems import CAR_LIMITS, CAR_START, car, random_linear

@@ -19,7 +19,7 @@ import numpy as np
 from arm_control import RobotModel, urdf_path
 from arm_control.core.progress import progress_bar
 from arm_control.maths.poses import Array
-from arm_control.planning import (
+from arm_control.optimal import (
     ArmDynamics,
     Barrier,
     ControlError,

@@ -20,8 +20,8 @@ from ilqr_reaches import DT, RADIUS, RADIUS_3, START, START_3, TARGET, TORQUE_3,
 from arm_control import RobotModel
 from arm_control.core.progress import progress_bar
 from arm_control.maths.poses import Array
-from arm_control.planning import ArmDynamics
-from arm_control.planning.local_lqr import LocalLqr
+from arm_control.optimal import ArmDynamics
+from arm_control.optimal.local_lqr import LocalLqr
 
 N = 100
 """Steps of 10 ms."""

@@ -17,9 +17,9 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.goals import Goal, TwistJog
 from arm_control.motion.pose_follower import PoseFollower
-from arm_control.planning.reach import ReachPlanner
-from arm_control.planning.receding import PlanFollower, RecedingParameters
-from arm_control.planning.worker import InlinePlanner, PlannerClient
+from arm_control.optimal.reach import ReachPlanner
+from arm_control.optimal.receding import PlanFollower, RecedingParameters
+from arm_control.optimal.worker import InlinePlanner, PlannerClient
 
 PLANNER_DIED = "the planner has died"
 
@@ -37,7 +37,7 @@ class IlqrNodeParameters(IlqrLoopParameters, ControllerNodeParameters):
 
 
 class IlqrController:
-    """Planned reaches of poses (:mod:`arm_control.planning.receding`).
+    """Planned reaches of poses (:mod:`arm_control.optimal.receding`).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ from arm_control.exceptions import InputError
 from arm_control.identification.body_parameters import BodyParameters
 from arm_control.identification.torque_rows import TorqueRows
 from arm_control.maths.poses import Array
-from arm_control.planning.box_qp import box_qp
+from arm_control.optimal.box_qp import box_qp
 
 MOTOR = ("rotor inertia", "Coulomb friction", "viscous friction", "offset")
 """Columns of a joint's own motor."""

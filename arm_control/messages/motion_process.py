@@ -27,6 +27,7 @@ from arm_control.messages.motion_steps import Command, ExecutionParameters, Phas
 from arm_control.model import RobotModel
 from arm_control.motion.goals import GoalQueue, JointGoal, Target
 from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.optimal.worker import Server
 from arm_control.planning.execution.braking import stop
 from arm_control.planning.execution.motion_checks import LimitCheck
 from arm_control.planning.execution.motion_monitor import Action
@@ -41,7 +42,6 @@ from arm_control.planning.motion_planner import (
     WatchRequest,
 )
 from arm_control.planning.time_scaling import PathLimits
-from arm_control.planning.worker import Server
 
 STOP_LEAD = 0.05
 """Time from the newest state to the begin of a stop, for messages on their way [s]."""

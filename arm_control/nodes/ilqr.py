@@ -1,6 +1,6 @@
 """The node ``ilqr``: joint states and target poses in, planned and followed joint torque out, through the gate.
 
-Plans are made in a process of their own (:mod:`arm_control.planning.worker`). In real time no state waits for one; in
+Plans are made in a process of their own (:mod:`arm_control.optimal.worker`). In real time no state waits for one; in
 lock step each state that asks for a plan waits for it. When that process dies, the gate brakes.
 """
 
@@ -24,8 +24,8 @@ from arm_control.nodes.support.diagnostics import WARN, Durations
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks, Telemetry
-from arm_control.planning.reach import ReachPlan
-from arm_control.planning.worker import Answer, PlannerProcess, Request, reach_planner
+from arm_control.optimal.reach import ReachPlan
+from arm_control.optimal.worker import Answer, PlannerProcess, Request, reach_planner
 
 POSES = 11
 """Poses of a plan that are published."""

@@ -1,7 +1,7 @@
 """The node ``planner``: goals, joint states and obstacles in, motions free of contact out, for the node ``joint``.
 
 It stands between goals (``target_pose``, ``target_joint``, an action) and a controller of joints, which follows its
-``joint_trajectory``. Plans are made in a process of their own (:mod:`arm_control.planning.worker`), so that no state
+``joint_trajectory``. Plans are made in a process of their own (:mod:`arm_control.optimal.worker`), so that no state
 waits for one. What becomes of a goal is decided in :mod:`arm_control.messages.motion_process`.
 """
 
@@ -38,9 +38,9 @@ from arm_control.nodes.support.obstacle_subscription import CountedObstacles
 from arm_control.nodes.support.planner_action import PlannerAction
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import LATCHED, STATE, TARGETS
+from arm_control.optimal.worker import PlannerProcess
 from arm_control.planning.motion_plan import MotionPlan
 from arm_control.planning.motion_planner import MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
-from arm_control.planning.worker import PlannerProcess
 
 TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
 POSES = 11

@@ -205,7 +205,7 @@ class MotionPlanner:
 
     @exclusive
     def request(self, request: PlannerRequest) -> None:
-        """See :class:`~arm_control.planning.worker.Server`."""
+        """See :class:`~arm_control.optimal.worker.Server`."""
         self._answer = self._look(request) if isinstance(request, WatchRequest) else self._respond(request)
 
     def _respond(self, request: MotionRequest) -> MotionAnswer:
@@ -246,7 +246,7 @@ class MotionPlanner:
         return monitor
 
     def poll(self, wait: bool = False) -> PlannerAnswer | None:
-        """See :class:`~arm_control.planning.worker.Server`."""
+        """See :class:`~arm_control.optimal.worker.Server`."""
         answer, self._answer = self._answer, None
         return answer
 

@@ -18,7 +18,7 @@ from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.core.cache import Cache
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.planning import ArmDynamics, ControlError, Costs, Ilqr, PositionError, Term
+from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, PositionError, Term
 
 MODULES = [path.relative_to(PACKAGE) for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
 

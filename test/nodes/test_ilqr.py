@@ -25,9 +25,9 @@ from arm_control.messages.fields import pose_from_message
 from arm_control.motion.references import FARTHEST
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import LOSSLESS
-from arm_control.planning.reach import ReachPlanner
-from arm_control.planning.receding import PlanFollower, RecedingParameters
-from arm_control.planning.worker import InlinePlanner
+from arm_control.optimal.reach import ReachPlanner
+from arm_control.optimal.receding import PlanFollower, RecedingParameters
+from arm_control.optimal.worker import InlinePlanner
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario
 

@@ -19,12 +19,12 @@ from arm_control.maths.shapes import Sphere
 from arm_control.model import RobotModel
 from arm_control.motion.joint_path import spline_path
 from arm_control.motion.references import JointReference
-from arm_control.planning import ArmDynamics, ControlError, Costs, Ilqr, PositionError, StateError, Term
+from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, PositionError, StateError, Term
+from arm_control.optimal.local_lqr import LocalLqr
 from arm_control.planning.execution.motion_checks import contact_time
 from arm_control.planning.execution.motion_monitor import MotionMonitor
 from arm_control.planning.execution.planner_in_time import PlannerInTime
 from arm_control.planning.execution.rounded_in_time import stay
-from arm_control.planning.local_lqr import LocalLqr
 from arm_control.planning.motion_planner import MotionPlanner, MotionPlannerParameters, MotionRequest
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import proved_shares

@@ -1,4 +1,4 @@
-"""Linear-quadratic regulators of linear systems; for an arm see :mod:`arm_control.planning.local_lqr`.
+"""Linear-quadratic regulators of linear systems; for an arm see :mod:`arm_control.optimal.local_lqr`.
 
 For ``x_{k+1} = A x_k + B u_k`` and the cost ``1/2 sum (x^T Q x + u^T R u) + 1/2 x_N^T Q_N x_N`` the optimal control is
 ``u = -K x`` with
@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import Dynamics
-from arm_control.planning.generic.user_dynamics import differences
+from arm_control.optimal.arm_dynamics import Dynamics
+from arm_control.optimal.generic.user_dynamics import differences
 
 _DOUBLINGS = 60
 

@@ -1,6 +1,6 @@
 """The local linear-quadratic regulator (LQR): an arm and its cost as they are here, taken for the same everywhere.
 
-It is what iterative LQR (:mod:`arm_control.planning.ilqr_solver`) improves on. With the arm's state x_0 now, any
+It is what iterative LQR (:mod:`arm_control.optimal.ilqr_solver`) improves on. With the arm's state x_0 now, any
 control u_0, and ``dx = x - x_0``, ``du = u - u_0``:
 
     (1)  dx_{k+1} = c + A dx_k + B du_k            A = f_x, B = f_u, c = f - x_0, all at (x_0, u_0)
@@ -14,7 +14,7 @@ control u_0, and ``dx = x - x_0``, ``du = u - u_0``:
 x_0 only: a Jacobian of the hand that turns on the way, and gravity that changes, are not in them. So (5) is computed
 anew when the arm has moved. Limits of the control are put on afterwards.
 
-    f    one step of semi-implicit Euler (:mod:`arm_control.planning.arm_dynamics`)     x = (q, v), u = tau
+    f    one step of semi-implicit Euler (:mod:`arm_control.optimal.arm_dynamics`)     x = (q, v), u = tau
 
 Source: B. Anderson, J. Moore, "Optimal Control: Linear Quadratic Methods", 1990, chapter 2.
 """
@@ -31,15 +31,15 @@ from arm_control.compiler.law import Law, Loop
 from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import ArmDynamics
-from arm_control.planning.arm_laws import ArmLaws, full, upper
-from arm_control.planning.compiled_passes import loop_samples
-from arm_control.planning.costs import Costs
-from arm_control.planning.riccati import Cost, expand_semi_implicit, step
+from arm_control.optimal.arm_dynamics import ArmDynamics
+from arm_control.optimal.arm_laws import ArmLaws, full, upper
+from arm_control.optimal.compiled_passes import loop_samples
+from arm_control.optimal.costs import Costs
+from arm_control.optimal.riccati import Cost, expand_semi_implicit, step
 
 
 def lqr_step(i: Mapping[str, Array]) -> dict[str, Any]:
-    """Equations (3) and (4) at one knot, over any scalar; matrices as in :mod:`arm_control.planning.arm_laws`."""
+    """Equations (3) and (4) at one knot, over any scalar; matrices as in :mod:`arm_control.optimal.arm_laws`."""
     n = len(i["l_u"])
     cost = Cost(0.0, i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
     G_x, G_u, V_xx = i["G_x"].reshape(n, 2 * n), full(i["G_u"], n), full(i["V_xx"], 2 * n)

@@ -8,7 +8,7 @@ from problems import UR5_HOME, everything
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import rotation_from_vector, rotation_vector
-from arm_control.planning import (
+from arm_control.optimal import (
     ArmDynamics,
     Barrier,
     ControlError,
@@ -23,7 +23,7 @@ from arm_control.planning import (
     Term,
     UserCosts,
 )
-from arm_control.planning.residuals import Knot, log_derivative
+from arm_control.optimal.residuals import Knot, log_derivative
 
 STEPS = 10.0 ** np.arange(-7.0, -2.0)
 

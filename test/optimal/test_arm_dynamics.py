@@ -7,9 +7,9 @@ import pytest
 from problems import UR5_HOME, car_step
 
 from arm_control.exceptions import InputError
-from arm_control.planning import ArmDynamics, UserDynamics
-from arm_control.planning.generic.runge_kutta import RungeKuttaArm
-from arm_control.planning.generic.user_dynamics import differences
+from arm_control.optimal import ArmDynamics, UserDynamics
+from arm_control.optimal.generic.runge_kutta import RungeKuttaArm
+from arm_control.optimal.generic.user_dynamics import differences
 
 
 @pytest.mark.parametrize("kind", [ArmDynamics, RungeKuttaArm])

@@ -2,7 +2,7 @@
 
     x' = x + dt / 6 (s_1 + 2 s_2 + 2 s_3 + s_4),  s_i = (v, a) at x, x + dt/2 s_1, x + dt/2 s_2, x + dt s_3
 
-in the symbols of :mod:`arm_control.planning.arm_dynamics`; derivatives of the stages by the chain rule.
+in the symbols of :mod:`arm_control.optimal.arm_dynamics`; derivatives of the stages by the chain rule.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.quantities import State
-from arm_control.planning.arm_dynamics import ArmDynamics
+from arm_control.optimal.arm_dynamics import ArmDynamics
 
 
 class RungeKuttaArm:
-    """Dynamics of an arm, in NumPy; see :class:`~arm_control.planning.arm_dynamics.Dynamics`.
+    """Dynamics of an arm, in NumPy; see :class:`~arm_control.optimal.arm_dynamics.Dynamics`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class RungeKuttaArm:
         return self._euler.arm(x, u)
 
     def step(self, xs: Array, us: Array) -> Array:
-        """See :class:`~arm_control.planning.arm_dynamics.Dynamics`."""
+        """See :class:`~arm_control.optimal.arm_dynamics.Dynamics`."""
         s = [self._slope(xs, us)]
         for size in (0.5, 0.5, 1.0):
             s.append(self._slope(xs + size * self.dt * s[-1], us))
@@ -47,7 +47,7 @@ class RungeKuttaArm:
         return np.hstack([xs[:, self.n_u :], self._euler.acceleration(xs, us)])
 
     def derivatives(self, xs: Array, us: Array) -> tuple[Array, Array]:
-        """See :class:`~arm_control.planning.arm_dynamics.Dynamics`."""
+        """See :class:`~arm_control.optimal.arm_dynamics.Dynamics`."""
         dt, one = self.dt, np.eye(self.n_x)
         s = np.zeros_like(xs)
         s_x = np.zeros((len(xs), *one.shape))

@@ -15,8 +15,8 @@ import numpy as np
 from arm_control.core.parameters import parameter
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.planning.reach import PlanTorque, ReachParameters, ReachPlan, hold
-from arm_control.planning.worker import Answer, PlannerClient, Request
+from arm_control.optimal.reach import PlanTorque, ReachParameters, ReachPlan, hold
+from arm_control.optimal.worker import Answer, PlannerClient, Request
 
 RETRY = 0.1
 """Time after which a failed solve is repeated [s]."""

@@ -11,7 +11,7 @@
     (7)  lambda -> lambda factor,   factor -> max(factor c, c)   on failure        lambda: added to Q_uu in (3) only
                                     factor -> min(factor / c, 1 / c)   on success  c: lambda_factor
 
-(2) to (4) run backwards over the knots (:mod:`arm_control.planning.riccati`), (5) forwards. A step is taken where J
+(2) to (4) run backwards over the knots (:mod:`arm_control.optimal.riccati`), (5) forwards. A step is taken where J
 falls by at least the share ``accept`` of (6). (7) fails where Q_uu is not positive definite or no alpha lowers J;
 below ``lambda_min`` lambda is 0. Second derivatives of f are left out of (2), unless the dynamics give them. (4) is
 the value of the gains whatever lambda is; its short form with ``-K^T Q_uu k`` is not. With the regularization
@@ -23,7 +23,7 @@ the old ones.
     l, J, V, Q        costs                                   one unit, that of the weights
     alpha, lambda     length of step, regularisation          [-], [cost / unit of u squared]
 
-For an arm all three passes are compiled loops (:mod:`arm_control.planning.compiled_passes`); all else runs in NumPy
+For an arm all three passes are compiled loops (:mod:`arm_control.optimal.compiled_passes`); all else runs in NumPy
 (:mod:`arm_control.planning.generic`).
 
 Sources: W. Li, E. Todorov, "Iterative linear quadratic regulator design for nonlinear biological movement systems",
@@ -43,12 +43,12 @@ import numpy.typing as npt
 from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import ArmDynamics, Dynamics
-from arm_control.planning.compiled_passes import CompiledPasses
-from arm_control.planning.costs import Costs
-from arm_control.planning.generic.numpy_passes import NumpyPasses, PassFailed
-from arm_control.planning.generic.user_costs import UserCosts
-from arm_control.planning.riccati import Backward
+from arm_control.optimal.arm_dynamics import ArmDynamics, Dynamics
+from arm_control.optimal.compiled_passes import CompiledPasses
+from arm_control.optimal.costs import Costs
+from arm_control.optimal.generic.numpy_passes import NumpyPasses, PassFailed
+from arm_control.optimal.generic.user_costs import UserCosts
+from arm_control.optimal.riccati import Backward
 
 __all__ = ["Ilqr", "IlqrParameters", "IlqrResult"]
 _SMALL_LAMBDA = 1e-5

@@ -8,8 +8,8 @@ from problems import UR5_HOME, random_linear
 from scipy.linalg import expm, solve_discrete_are
 
 from arm_control.exceptions import InputError
-from arm_control.planning import ArmDynamics
-from arm_control.planning.generic.lqr import finite_horizon, infinite_horizon, linearised
+from arm_control.optimal import ArmDynamics
+from arm_control.optimal.generic.lqr import finite_horizon, infinite_horizon, linearised
 
 
 @pytest.mark.parametrize("seed", range(5))

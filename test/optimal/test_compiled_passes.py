@@ -10,12 +10,12 @@ from problems import UR5_HOME, everything, planar, reach
 
 from arm_control import Pose
 from arm_control.model.tool import Tool
-from arm_control.planning import ArmDynamics, ControlError, Costs, Ilqr, IlqrParameters, PositionError, StateError, Term
-from arm_control.planning import compiled_passes as passes_module
-from arm_control.planning import riccati as riccati_module
-from arm_control.planning.compiled_passes import CompiledPasses
-from arm_control.planning.generic.numpy_passes import NumpyPasses
-from arm_control.planning.generic.runge_kutta import RungeKuttaArm
+from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, IlqrParameters, PositionError, StateError, Term
+from arm_control.optimal import compiled_passes as passes_module
+from arm_control.optimal import riccati as riccati_module
+from arm_control.optimal.compiled_passes import CompiledPasses
+from arm_control.optimal.generic.numpy_passes import NumpyPasses
+from arm_control.optimal.generic.runge_kutta import RungeKuttaArm
 
 N = 21
 X0 = np.concatenate([UR5_HOME, np.full(6, 0.1)])
@@ -140,7 +140,7 @@ def test_a_warm_start_from_another_state(ur5):
 
 
 def test_a_user_cost_and_an_integrator_of_fourth_order(ur5):
-    from arm_control.planning import UserCosts
+    from arm_control.optimal import UserCosts
 
     dynamics = RungeKuttaArm(ur5, 0.05)
     terms = Costs(Term(PositionError(ur5.pose(UR5_HOME).p + [0.1, 0.1, 0.0]), terminal=1000.0))

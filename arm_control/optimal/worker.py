@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.planning.reach import ReachParameters, ReachPlan, ReachPlanner
+from arm_control.optimal.reach import ReachParameters, ReachPlan, ReachPlanner
 
 RequestT = TypeVar("RequestT")
 AnswerT = TypeVar("AnswerT")

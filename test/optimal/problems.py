@@ -8,7 +8,7 @@ import numpy as np
 
 from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Array, rotation_from_vector
-from arm_control.planning import (
+from arm_control.optimal import (
     ArmDynamics,
     ControlError,
     Costs,
@@ -21,7 +21,7 @@ from arm_control.planning import (
     Term,
     UserDynamics,
 )
-from arm_control.planning.costs import Barrier
+from arm_control.optimal.costs import Barrier
 
 CAR_START = np.array([1.0, 1.0, 1.5 * np.pi, 0.0])
 CAR_LIMITS = np.array([0.5, 2.0])

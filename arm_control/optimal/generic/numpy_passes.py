@@ -1,4 +1,4 @@
-"""The three passes of :mod:`arm_control.planning.ilqr_solver` in NumPy, for any dynamics and costs."""
+"""The three passes of :mod:`arm_control.optimal.ilqr_solver` in NumPy, for any dynamics and costs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import Dynamics
-from arm_control.planning.costs import Costs
-from arm_control.planning.generic.user_costs import UserCosts
-from arm_control.planning.riccati import DONE, Backward, ControlBounds, Cost, Expansion, expand, step
+from arm_control.optimal.arm_dynamics import Dynamics
+from arm_control.optimal.costs import Costs
+from arm_control.optimal.generic.user_costs import UserCosts
+from arm_control.optimal.riccati import DONE, Backward, ControlBounds, Cost, Expansion, expand, step
 
 
 class PassFailed(Exception):
@@ -57,7 +57,7 @@ class NumpyPasses:
         self._tried = self.xs, self.us
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         self.held[:], self.k[:], self.K[:] = 0.0, 0.0, 0.0
         self.us, self.xs = us.copy(), np.tile(x0, (self._n + 1, 1))
         if plan is not None:
@@ -67,11 +67,11 @@ class NumpyPasses:
         return cost
 
     def accept(self) -> None:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         self.xs, self.us = self._tried
 
     def rollout(self, alpha: float, x0: Array | None = None) -> float:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         xs, us = np.empty_like(self.xs), np.empty_like(self.us)
         xs[0] = self.xs[0] if x0 is None else x0
         self._tried = xs, us
@@ -92,7 +92,7 @@ class NumpyPasses:
         return True
 
     def expand(self) -> None:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         xs, us = self.xs[:-1], self.us
         self._f = _named("the dynamics' derivatives", self._dynamics.derivatives, xs, us)
         self._f_xx = _named("the dynamics' second derivatives", self._dynamics.curvature, xs, us)
@@ -104,7 +104,7 @@ class NumpyPasses:
                 raise PassFailed(f"{name} are not finite")
 
     def backward(self, lambda_: float) -> Backward:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         V_x, V_xx, dV_1, dV_2, largest = self._l.l_x[-1], self._l.l_xx[-1], 0.0, 0.0, 0.0
         for i in reversed(range(self._n)):
             Q = self._expansion(i, V_x, V_xx)

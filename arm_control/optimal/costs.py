@@ -14,7 +14,7 @@ a step is multiplied by it. Forms are
     (5)  Barrier      phi = max(1 - r / zone, 0)^3
 
 with width and zone in the unit of r. Everything is written over any scalar. Numbers such as targets, weights and
-scales are inputs of the compiled code. Residuals are in :mod:`arm_control.planning.residuals`.
+scales are inputs of the compiled code. Residuals are in :mod:`arm_control.optimal.residuals`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from arm_control.exceptions import InputError
 from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, maximum, sqrt
-from arm_control.planning.arm_dynamics import Arm
-from arm_control.planning.residuals import Knot, Residual
-from arm_control.planning.riccati import Cost
+from arm_control.optimal.arm_dynamics import Arm
+from arm_control.optimal.residuals import Knot, Residual
+from arm_control.optimal.riccati import Cost
 
 
 class Form(Protocol):
@@ -235,7 +235,7 @@ class Costs:
         weights : ndarray, shape (N + 1, terms)
             Those of :meth:`weights`.
         arm : callable or None
-            Arm in a state, see :class:`~arm_control.planning.arm_dynamics.Dynamics`.
+            Arm in a state, see :class:`~arm_control.optimal.arm_dynamics.Dynamics`.
         """
         with np.errstate(all="ignore"):
             return rows([self.value(*self._columns(xs, us, weights, arm))], len(xs))[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import Arm
+from arm_control.optimal.arm_dynamics import Arm
 
 FIRST, SECOND = 6e-6, 1e-4
 """Steps of central differences of first and second order: cube and fourth root of the rounding error."""

@@ -7,9 +7,9 @@ import pytest
 from problems import CAR_LIMITS, CAR_START, car, random_linear
 
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.planning import ControlError, Costs, Ilqr, IlqrParameters, StateError, Term, UserCosts, UserDynamics
-from arm_control.planning.generic.lqr import finite_horizon
-from arm_control.planning.riccati import Cost, expand, expand_semi_implicit, step
+from arm_control.optimal import ControlError, Costs, Ilqr, IlqrParameters, StateError, Term, UserCosts, UserDynamics
+from arm_control.optimal.generic.lqr import finite_horizon
+from arm_control.optimal.riccati import Cost, expand, expand_semi_implicit, step
 
 
 def linear_problem(seed: int = 0):

@@ -15,8 +15,8 @@ from problems import planar
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
-from arm_control.planning.reach import ReachParameters, ReachPlanner
-from arm_control.planning.worker import InlinePlanner, PlannerProcess, Request, _recipe, reach_planner
+from arm_control.optimal.reach import ReachParameters, ReachPlanner
+from arm_control.optimal.worker import InlinePlanner, PlannerProcess, Request, _recipe, reach_planner
 
 PARAMETERS = ReachParameters(orientation_weight=0.0)
 MAKE = partial(reach_planner, PARAMETERS)
@@ -125,8 +125,8 @@ ORPHAN = """
 import os, signal
 from functools import partial
 from arm_control import RobotModel, urdf_path
-from arm_control.planning.reach import ReachParameters
-from arm_control.planning.worker import PlannerProcess, reach_planner
+from arm_control.optimal.reach import ReachParameters
+from arm_control.optimal.worker import PlannerProcess, reach_planner
 if __name__ == "__main__":
     make = partial(reach_planner, ReachParameters(orientation_weight=0.0))
     process = PlannerProcess(RobotModel.from_urdf(urdf_path("planar2")), make)

@@ -11,8 +11,8 @@ from scipy.optimize import lsq_linear
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning import box_qp as module
-from arm_control.planning.box_qp import active_set_step, box_qp
+from arm_control.optimal import box_qp as module
+from arm_control.optimal.box_qp import active_set_step, box_qp
 
 
 def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array, Array, Array]:

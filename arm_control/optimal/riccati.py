@@ -1,4 +1,4 @@
-"""One step of the backward pass, equations (2) to (4) of :mod:`arm_control.planning.ilqr_solver`, over any scalar.
+"""One step of the backward pass, equations (2) to (4) of :mod:`arm_control.optimal.ilqr_solver`, over any scalar.
 
 With semi-implicit Euler steps, ``v' = v + dt a``, ``q' = q + dt v'``, the derivatives of the next state are
 
@@ -28,7 +28,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths.linalg import Cholesky, cholesky, is_numeric, mirrored
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, select
-from arm_control.planning.box_qp import active_set_step, box_qp
+from arm_control.optimal.box_qp import active_set_step, box_qp
 
 PASSES = 4
 """Sets of held controls that compiled code tries at a knot before it returns NOT_SETTLED."""

@@ -1,4 +1,4 @@
-"""The three passes of :mod:`arm_control.planning.ilqr_solver` for an arm, as loops over rows and any scalar.
+"""The three passes of :mod:`arm_control.optimal.ilqr_solver` for an arm, as loops over rows and any scalar.
 
 A row is a knot. Row N, the last, has a state only: its control is without effect and has no weight.
 """
@@ -18,9 +18,9 @@ from arm_control.maths.poses import Array
 from arm_control.maths.scalars import clamp, maximum
 from arm_control.model.quantities import TOOL, State
 from arm_control.model.tree import Tree
-from arm_control.planning.costs import Costs
-from arm_control.planning.residuals import Knot
-from arm_control.planning.riccati import ControlBounds, Cost, expand_semi_implicit, step
+from arm_control.optimal.costs import Costs
+from arm_control.optimal.residuals import Knot
+from arm_control.optimal.riccati import ControlBounds, Cost, expand_semi_implicit, step
 
 Inputs = Mapping[str, Array]
 

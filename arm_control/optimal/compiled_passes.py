@@ -10,10 +10,10 @@ from arm_control.compiler.law import Loop
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.quantities import tool_numbers
-from arm_control.planning.arm_dynamics import ArmDynamics
-from arm_control.planning.arm_laws import ArmLaws
-from arm_control.planning.costs import Costs
-from arm_control.planning.riccati import NOT_SETTLED, Backward
+from arm_control.optimal.arm_dynamics import ArmDynamics
+from arm_control.optimal.arm_laws import ArmLaws
+from arm_control.optimal.costs import Costs
+from arm_control.optimal.riccati import NOT_SETTLED, Backward
 
 TRIES = 4
 """How often a knot whose controls do not settle is tried again, compiled, before it is solved on floats."""
@@ -121,7 +121,7 @@ class CompiledPasses:
         return self._arrays["held"][: self._n]
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         self._arrays["held"][:] = 0.0
         self.us[:], self.xs[:], self.k[:], self.K[:] = us, x0, 0.0, 0.0
         if plan is not None:
@@ -131,11 +131,11 @@ class CompiledPasses:
         return cost
 
     def expand(self) -> None:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         self._calls[self._side]["expansion"]()
 
     def rollout(self, alpha: float, x0: Array | None = None) -> float:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         a = self._arrays
         a["x"][:] = self.xs[0] if x0 is None else x0
         a["alpha"][0], a["total"][0] = alpha, 0.0
@@ -143,11 +143,11 @@ class CompiledPasses:
         return float(a["total"][0])
 
     def accept(self) -> None:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         self._side = 1 - self._side
 
     def backward(self, lambda_: float) -> Backward:
-        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
         a, rest, run = self._arrays, self._n, self._calls[self._side]["backward"]
         a["V_x"][:], a["V_xx"][:], a["lamb"][0], a["sums"][:] = a["l_x"][rest], a["l_xx"][rest], lambda_, 0.0
         tries = TRIES
@@ -187,7 +187,7 @@ def loop_samples(model: RobotModel, loop: Loop) -> Mapping[str, Array]:
     model : RobotModel
         The arm.
     loop : Loop
-        The loop, whose matrices have the names of :mod:`arm_control.planning.arm_laws`.
+        The loop, whose matrices have the names of :mod:`arm_control.optimal.arm_laws`.
     """
     rng = np.random.default_rng(0)
     samples: dict[str, Array] = {}
