@@ -75,18 +75,18 @@ EQUIVALENT: dict[str, str] = {
     "gate/torque_rules.py apply_hold: change = 0.0 -> change = -1.0": MAGNITUDE,
     "gate/torque_rules.py unlike_joint:  abs(gate.M[n * i + k]) * RESUMING_ACCELERATION"
     " ->  abs(gate.M[n * i + k]) / RESUMING_ACCELERATION": "it is 1 rad/s^2",
-    "messages/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
+    "processes/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
         "the first state sets one; a steady clock begins anywhere, and without a tick the other says no more than that"
     ),
-    "messages/gate_process.py GateProcess.__init__: self._accepted_ns = -1 *": FIRST_STATE,
-    "messages/gate_process.py GateProcess.on_state: self._accepted_ns = -1 -> self._accepted_ns = -2": (
+    "processes/gate_process.py GateProcess.__init__: self._accepted_ns = -1 *": FIRST_STATE,
+    "processes/gate_process.py GateProcess.on_state: self._accepted_ns = -1 -> self._accepted_ns = -2": (
         "no stamp is negative"
     ),
     "messages/publisher_lock.py ONLY_PUBLISHER: ISHER = {'data': bytes([1]) * 16}"
     " -> ISHER = {'data': bytes([2]) * 16}": STAND_IN,
     "messages/publisher_lock.py ONLY_PUBLISHER: ISHER = {'data': bytes([1]) * 16}"
     " -> ISHER = {'data': bytes([0]) * 16}": STAND_IN,
-    "messages/gate_process.py GateProcess._brake_blindly: reason: str, doubt: int=0) -> Answers:"
+    "processes/gate_process.py GateProcess._brake_blindly: reason: str, doubt: int=0) -> Answers:"
     " -> reason: str, doubt: int=-1) -> Answers:": "no state is newer than now",
     "messages/joint_states.py JointStateReader.__init__: self._heard_ns = 0 *": FIRST_OWNER,
     "messages/joint_states.py JointStateReader.__init__: self._older = 0 *": FIRST_STATE,

@@ -31,8 +31,8 @@ GROUPS = {
     "gate": Group(
         (
             *(f"gate/{path.name}" for path in sorted((PACKAGE / "gate").glob("[!_]*.py"))),
-            "messages/gate_process.py",
-            "messages/controller_process.py",
+            "processes/gate_process.py",
+            "processes/controller_process.py",
         ),
         (
             "test/gate",

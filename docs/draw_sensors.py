@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from arm_control.bags.bag import Bag
+from arm_control.bags.reader import read_bag
+from arm_control.bags.simulated_bag import SimulatedBag
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.bag import Bag
-from arm_control.messages.bags.reader import read_bag
-from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.messages.fields import nanoseconds
 from arm_control.report.pictures.style import BLUE, DASHES, GREEN, GREY, ORANGE, RED, new_figure, style
 from arm_control.simulation.offline import Simulation

@@ -18,7 +18,6 @@ from arm_control.control.loop_parameters import ArmNodeParameters, DriverStopPar
 from arm_control.core.parameters import group, parameter
 from arm_control.gate.effort_gate import EffortGate, GateParameters, GateState
 from arm_control.messages.fields import braked_frame
-from arm_control.messages.gate_process import Answers, GateProcess
 from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
@@ -27,6 +26,7 @@ from arm_control.nodes.support.gate_states import GateStatePublisher
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.sole_publisher import LOOKING_PERIOD, SolePublisher
+from arm_control.processes.gate_process import Answers, GateProcess
 
 ENDING = "the node ends"
 """Why it brakes when a signal has come."""
@@ -48,7 +48,7 @@ class GateNodeParameters(ArmNodeParameters):
 
 
 class GateNode(ArmNode[GateNodeParameters]):
-    """``GateProcess`` as a node; the rules are in ``arm_control.messages.gate_process``.
+    """``GateProcess`` as a node; the rules are in ``arm_control.processes.gate_process``.
 
     A driver holds the last torque that it got, so the node ends with an arm at rest: Ctrl-C makes it brake first.
     """

@@ -24,7 +24,6 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.gate_process import OUT_OF_ORDER
 from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.messages.publisher_lock import PublisherLock
@@ -35,6 +34,7 @@ from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
+from arm_control.processes.gate_process import OUT_OF_ORDER
 
 SILENCE = 1.0
 """Time without a command after which another robot may be taken [s]."""

@@ -2,7 +2,7 @@
 
 It stands between goals (``target_pose``, ``target_joint``, an action) and a controller of joints, which follows its
 ``joint_trajectory``. Plans are made in a process of their own (:mod:`arm_control.optimal.worker`), so that no state
-waits for one. What becomes of a goal is decided in :mod:`arm_control.messages.motion_process`.
+waits for one. What becomes of a goal is decided in :mod:`arm_control.processes.motion_process`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.messages.fields import goal_of
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.messages.motion_process import MotionProcess, PlannerGoal
-from arm_control.messages.motion_steps import ExecutionParameters, Phase, Status
 from arm_control.messages.plan_markers import plan_markers, scene_markers
 from arm_control.motion.goals import GoalQueue, JointGoal, Target
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
@@ -41,6 +39,8 @@ from arm_control.nodes.support.qos import LATCHED, STATE, TARGETS
 from arm_control.optimal.worker import PlannerProcess
 from arm_control.planning.motion_plan import MotionPlan
 from arm_control.planning.motion_planner import MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
+from arm_control.processes.motion_process import MotionProcess, PlannerGoal
+from arm_control.processes.motion_steps import ExecutionParameters, Phase, Status
 
 TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
 POSES = 11

@@ -22,13 +22,13 @@ from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.messages.proximity_process import ProximityParameters, ProximityProcess, Verdict
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import EVENTS, STATE
+from arm_control.processes.proximity_process import ProximityParameters, ProximityProcess, Verdict
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Optimal control: iterative LQR, LQR, reaches that are planned while the arm moves, for arms and for systems of a user."""
+"""Optimal control: iterative LQR, LQR, reaches planned while the arm moves; for arms and for other systems."""
 
 from arm_control.optimal.arm_dynamics import ArmDynamics
 from arm_control.optimal.costs import Barrier, Costs, SmoothAbs, Square, Term

@@ -229,7 +229,7 @@ class Ilqr:
 
     Examples
     --------
-    >>> from arm_control.planning import Costs, ControlError, StateError, Term, UserDynamics
+    >>> from arm_control.optimal import Costs, ControlError, StateError, Term, UserDynamics
     >>> cart = UserDynamics(lambda x, u: x + 0.1 * np.stack([x[..., 1], u[..., 0]], -1), 2, 1)
     >>> costs = Costs(Term(StateError([1.0, 0.0]), terminal=1e4), Term(ControlError([0.0]), running=0.1))
     >>> result = Ilqr(cart, costs, 20).solve([0.0, 0.0], np.zeros((20, 1)))

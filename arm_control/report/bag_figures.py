@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arm_control.bags.bag import Bag, JointSeries, Topic, joint_series
+from arm_control.bags.replay import Commands
 from arm_control.collision.near_pairs import Proximity, clearance
 from arm_control.control.osc.task import pose_errors
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.kinematics.served_rows import pose_rank
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.bag import Bag, JointSeries, Topic, joint_series
-from arm_control.messages.bags.replay import Commands
 from arm_control.messages.fields import POSE_GOALS, nanoseconds, pose_goal_of
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model import RobotModel

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.bags.bag import Bag, JointSeries, joint_series, require_states
+from arm_control.bags.replay import Commands, recorded_commands
+from arm_control.bags.replay_setup import ReplayOptions, arm_of, controller_of, scenario_of
 from arm_control.controllers.osc import OscLoopParameters
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.bag import Bag, JointSeries, joint_series, require_states
-from arm_control.messages.bags.replay import Commands, recorded_commands
-from arm_control.messages.bags.replay_setup import ReplayOptions, arm_of, controller_of, scenario_of
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures
 from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_control.bags.bag import JointSeries
 from arm_control.core.parameters import SavedParameter, yaml_text
 from arm_control.exceptions import BagError
 from arm_control.identification.identify import (
@@ -16,7 +17,6 @@ from arm_control.identification.identify import (
 )
 from arm_control.identification.torque_fit import MOTOR
 from arm_control.identification.torque_rows import JointRecording
-from arm_control.messages.bags.bag import JointSeries
 from arm_control.model import RobotModel
 from arm_control.report.inverse_dynamics import fitted
 

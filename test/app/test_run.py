@@ -18,8 +18,8 @@ from arm_control.app.display import Console, live_table, print_summary
 from arm_control.app.processes import recorder_arguments
 from arm_control.app.run import ARRIVAL_TIME, RunEnd
 from arm_control.app.run_options import RunOptions
+from arm_control.bags.replay_setup import ReplayOptions, scenario_of
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.bags.replay_setup import ReplayOptions, scenario_of
 from arm_control.motion.goals import Target
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.targets import TargetsNode

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel
+from arm_control.bags.reader import read_bag
+from arm_control.bags.replay import compare, recorded_commands, replayed_commands
+from arm_control.bags.replay_setup import ReplayOptions, controller_of
+from arm_control.bags.simulated_bag import SimulatedBag
 from arm_control.control.controller import Measurement
 from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import resolve_parameters
@@ -18,10 +22,6 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
-from arm_control.messages.bags.reader import read_bag
-from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
-from arm_control.messages.bags.replay_setup import ReplayOptions, controller_of
-from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.motion.goals import JointGoal, Modulation, Target
 from arm_control.primitives.demonstration import Demonstration
 from arm_control.primitives.primitive import Primitive

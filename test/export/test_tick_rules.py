@@ -23,6 +23,7 @@ import pytest
 from exported_library import SANITIZERS, run
 from random_messages import Wire, steps
 
+from arm_control.bags.message_definitions import plain
 from arm_control.compiler.c_values import number
 from arm_control.control.loop import FIRST_DT, ControlLoop
 from arm_control.control.osc.tuning import OscTuning
@@ -38,11 +39,10 @@ from arm_control.gate import blind_brake, gaps, state_bounds, state_prediction, 
 from arm_control.gate.effort_gate import GateState
 from arm_control.gate.joint_limits import JointLimits
 from arm_control.maths.poses import Array, Pose
-from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import nanoseconds
 from arm_control.motion.goals import Target
 from arm_control.motion.references import Reference
+from arm_control.processes.controller_process import ControllerProcess
 from arm_control.simulation.scenario import Scenario
 
 pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
+from arm_control.bags.message_definitions import plain
 from arm_control.exceptions import InputError
-from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.fields import LONGEST_REASON, brake_reason, braked_frame
 from arm_control.messages.joint_state_bytes import (
     LARGEST,

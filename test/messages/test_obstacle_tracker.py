@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from arm_control.bags.message_definitions import plain
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
-from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, MOST_LATE, MarkerTracks, ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.simulation.obstacle_schedule import PERIOD_NS, ObstacleSchedule, ObstacleUpdate

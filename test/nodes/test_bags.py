@@ -21,13 +21,13 @@ from std_msgs.msg import Bool, String
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
+from arm_control.bags.bag import joint_series
+from arm_control.bags.message_definitions import plain
+from arm_control.bags.reader import read_bag
+from arm_control.bags.replay import compare, recorded_commands, replayed_commands
+from arm_control.bags.replay_setup import ReplayOptions, controller_of
+from arm_control.bags.writer import BagWriter, Publication
 from arm_control.exceptions import BagError
-from arm_control.messages.bags.bag import joint_series
-from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.bags.reader import read_bag
-from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
-from arm_control.messages.bags.replay_setup import ReplayOptions, controller_of
-from arm_control.messages.bags.writer import BagWriter, Publication
 from arm_control.messages.build import (
     JOINT_STATE,
     STRING,

@@ -21,12 +21,12 @@ from arm_control import RobotModel
 from arm_control.gate.effort_gate import EffortGate, GateState
 from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GateReport
 from arm_control.messages.fields import braked_frame, nanoseconds
-from arm_control.messages.gate_watch import read_gate_report
 from arm_control.nodes.support import gate_states
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
 from arm_control.nodes.support.service_clients import GATES
 from arm_control.nodes.tools.gate_enabling import OUTLOOK, in_order
+from arm_control.processes.gate_watch import read_gate_report
 
 MS = 1_000_000
 

@@ -30,7 +30,6 @@ from arm_control.controllers.attractor import AttractorNodeParameters
 from arm_control.controllers.osc import OscController, OscNodeParameters
 from arm_control.exceptions import ParameterError
 from arm_control.gate.effort_gate import GateParameters
-from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER
@@ -39,6 +38,7 @@ from arm_control.nodes.support.native_thread import NativeThread
 from arm_control.nodes.support.polling import poll
 from arm_control.nodes.support.qos import LATEST, STATE
 from arm_control.nodes.support.rcl_functions import RclFunctions, check_layouts
+from arm_control.processes.controller_process import ControllerProcess
 
 MS = 1_000_000
 N_STATES = 60

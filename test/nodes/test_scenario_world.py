@@ -15,11 +15,11 @@ from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
+from arm_control.bags.simulated_bag import SimulatedBag
 from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose, rotation_from_rpy
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.markers import shapes_of
 from arm_control.messages.obstacle_tracker import MarkerTracks

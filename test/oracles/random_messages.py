@@ -23,14 +23,14 @@ from arm_control.faults.datagram_arrangements import MANY, SimulatedNetwork
 from arm_control.gate.effort_gate import GateParameters
 from arm_control.gate.joint_limits import JointLimits
 from arm_control.maths.poses import Array, Pose
-from arm_control.messages.controller_process import ControllerProcess
-from arm_control.messages.datagrams import HEAD, STATE, DatagramProcess
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
-from arm_control.messages.native_controller import NativeController
-from arm_control.messages.native_datagrams import NativeDatagrams
-from arm_control.messages.native_turns import step_kernels_of
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
+from arm_control.processes.controller_process import ControllerProcess
+from arm_control.processes.datagrams import HEAD, STATE, DatagramProcess
+from arm_control.processes.native_controller import NativeController
+from arm_control.processes.native_datagrams import NativeDatagrams
+from arm_control.processes.native_turns import step_kernels_of
 
 MS = 1_000_000
 START_NS = 1_700_000_000 * NANOSECONDS + 123_456_789

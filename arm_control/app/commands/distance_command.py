@@ -168,8 +168,8 @@ def _observed(t: float, q: Array, world: World | None) -> ObservedState:
 
 def _recorded_states(path: str, model: RobotModel, world: World | None) -> list[ObservedState]:
     """The states of a recording; without obstacles of a file, among those that it has."""
-    from arm_control.messages.bags.bag import joint_series, require_states
-    from arm_control.messages.bags.reader import read_bag
+    from arm_control.bags.bag import joint_series, require_states
+    from arm_control.bags.reader import read_bag
     from arm_control.report.bag_figures import track_obstacles
     from arm_control.report.contacts import ObservedState
 

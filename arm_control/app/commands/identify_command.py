@@ -45,9 +45,9 @@ def _run(options: argparse.Namespace) -> int:
 
     Numbers have standard errors. R^2 is that of a part of the recording that was held out, while the joint moves.
     """
+    from arm_control.bags.bag import joint_series, require_states
+    from arm_control.bags.replay_setup import arm_of
     from arm_control.identification.identify import LINKS, NOTHING, PAYLOAD, identify
-    from arm_control.messages.bags.bag import joint_series, require_states
-    from arm_control.messages.bags.replay_setup import arm_of
     from arm_control.report.identification_report import recorded_motion
 
     folder = Path(options.output or _beside(Path(options.bag)))

@@ -17,8 +17,8 @@ from arm_control.app.commands.bag_options import (
 from arm_control.exceptions import BagError, InputError
 
 if TYPE_CHECKING:
-    from arm_control.messages.bags.bag import Bag, JointSeries
-    from arm_control.messages.bags.recorded_path import RecordedPath
+    from arm_control.bags.bag import Bag, JointSeries
+    from arm_control.bags.recorded_path import RecordedPath
     from arm_control.model import RobotModel
     from arm_control.primitives.demonstration import Demonstration
     from arm_control.primitives.primitive import Primitive
@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
 
     Times count from the first state. What makes the part a poor demonstration is named.
     """
-    from arm_control.messages.bags.recorded_path import oddities_of_path
+    from arm_control.bags.recorded_path import oddities_of_path
     from arm_control.primitives.primitive import Primitive
     from arm_control.primitives.primitive_files import PrimitiveFile
     from arm_control.report.primitive_figures import reproduce
@@ -101,7 +101,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _written(options: argparse.Namespace) -> tuple[RecordedPath, None, list[str]]:
     """The part of a demonstration's file to learn from, without an arm and notes."""
-    from arm_control.messages.bags.recorded_path import RecordedPath
+    from arm_control.bags.recorded_path import RecordedPath
     from arm_control.primitives.primitive_files import load_demonstration
 
     if options.joints or options.end_effector:
@@ -113,8 +113,8 @@ def _written(options: argparse.Namespace) -> tuple[RecordedPath, None, list[str]
 
 def _recorded(options: argparse.Namespace) -> tuple[RecordedPath, RobotModel | None, list[str]]:
     """The part of a bag to learn from, its arm, and what is odd about its states."""
-    from arm_control.messages.bags.bag import joint_series, require_states
-    from arm_control.messages.bags.recorded_path import oddities_of_states
+    from arm_control.bags.bag import joint_series, require_states
+    from arm_control.bags.recorded_path import oddities_of_states
 
     bag = open_bag(options)
     series = joint_series(bag, options.topic)
@@ -126,7 +126,7 @@ def _recorded(options: argparse.Namespace) -> tuple[RecordedPath, RobotModel | N
 
 def _arm(bag: Bag, series: JointSeries, options: argparse.Namespace) -> RobotModel | None:
     """The arm of the recording; None where it is unknown, and not needed."""
-    from arm_control.messages.bags.replay_setup import arm_of
+    from arm_control.bags.replay_setup import arm_of
 
     try:
         return arm_of(bag, replay_options(options), series.names)
@@ -140,7 +140,7 @@ def _path(series: JointSeries, model: RobotModel | None, options: argparse.Names
     """The part of the recording to learn from."""
     import numpy as np
 
-    from arm_control.messages.bags.recorded_path import recorded_path
+    from arm_control.bags.recorded_path import recorded_path
 
     arm = () if model is None else model.joint_names
     path = recorded_path(series, options.joints or arm)

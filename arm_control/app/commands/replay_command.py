@@ -19,8 +19,8 @@ from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
-    from arm_control.messages.bags.bag import Bag
-    from arm_control.messages.bags.replay import Comparison
+    from arm_control.bags.bag import Bag
+    from arm_control.bags.replay import Comparison
     from arm_control.model import RobotModel
 
 TOLERANCE = 1e-9
@@ -98,10 +98,10 @@ def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
 
 
 def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
+    from arm_control.bags.replay import compare, recorded_commands, replayed_commands
+    from arm_control.bags.replay_setup import controller_of
+    from arm_control.bags.writer import refuse_existing
     from arm_control.controllers import row_of
-    from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
-    from arm_control.messages.bags.replay_setup import controller_of
-    from arm_control.messages.bags.writer import refuse_existing
 
     if options.output:
         refuse_existing(options.output)
@@ -136,8 +136,8 @@ def _comparison_table(comparison: Comparison, model: RobotModel, tolerance: floa
 
 
 def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
-    from arm_control.messages.bags.message_definitions import plain
-    from arm_control.messages.bags.writer import BagWriter
+    from arm_control.bags.message_definitions import plain
+    from arm_control.bags.writer import BagWriter
     from arm_control.messages.build import JOINT_STATE
 
     with BagWriter(path, custom={"recorded": "replay"}) as bag:
@@ -148,8 +148,8 @@ def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
 
 
 def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.messages.bags.bag import joint_series, require_states
-    from arm_control.messages.bags.replay_setup import arm_of
+    from arm_control.bags.bag import joint_series, require_states
+    from arm_control.bags.replay_setup import arm_of
     from arm_control.report.figures import text_table
     from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
 

@@ -90,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.headless and not options.duration:
         raise ArmControlError("--headless runs in lock step: give the simulated time with --duration S")
     if options.bag:
-        from arm_control.messages.bags.writer import refuse_existing
+        from arm_control.bags.writer import refuse_existing
 
         refuse_existing(options.bag)
     take_robot_for_scenario(options)

@@ -29,16 +29,16 @@ from arm_control.app.commands.robot_options import (
 from arm_control.core.files import file_parameters
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.messages.datagram_key import DatagramKey, read_key
-from arm_control.messages.datagram_socket import SILENCE, OwnerConnection, bind, is_loopback
 from arm_control.messages.publisher_lock import Rejections
 from arm_control.model.urdf.xml import printable
+from arm_control.processes.datagram_key import DatagramKey, read_key
+from arm_control.processes.datagram_socket import SILENCE, OwnerConnection, bind, is_loopback
 
 if TYPE_CHECKING:
     from arm_control.control.loop_parameters import LoopParameters
-    from arm_control.messages.datagrams import DatagramProcess
-    from arm_control.messages.native_datagrams import NativeDatagrams
     from arm_control.model import RobotModel
+    from arm_control.processes.datagrams import DatagramProcess
+    from arm_control.processes.native_datagrams import NativeDatagrams
     from arm_control.simulation.scenario import Scenario
 
 EXAMPLES = (
@@ -90,7 +90,7 @@ def add_command(commands: Any) -> None:
 def _serve(options: argparse.Namespace) -> int:
     """Answer the states of a driver with torque, behind a gate, in datagrams.
 
-    Their bytes: docs/real_robot.md, or the module arm_control.messages.datagrams.
+    Their bytes: docs/real_robot.md, or the module arm_control.processes.datagrams.
     """
     from arm_control.control.loop_parameters import RealTimeParameters
     from arm_control.nodes.support.real_time import take_real_time_priority
@@ -269,8 +269,8 @@ def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     """The controller of the options."""
     from arm_control.controllers import control_loop
     from arm_control.controllers.osc import OscLoopParameters
-    from arm_control.messages.datagrams import DatagramProcess
     from arm_control.motion.goals import Target
+    from arm_control.processes.datagrams import DatagramProcess
     from arm_control.simulation.scenario_control import arm_and_parameters
 
     scenario = _scenario(options)
@@ -296,8 +296,8 @@ def _native(
     """What answers ordinary states without Python, if that is chosen and possible; a line says so."""
     from arm_control.control.compiled_step import between_law_and_gate
     from arm_control.controllers.osc import OscController, OscLoopParameters
-    from arm_control.messages.native_datagrams import NativeDatagrams, network_of, why_not_native
-    from arm_control.messages.native_turns import step_kernels_of
+    from arm_control.processes.native_datagrams import NativeDatagrams, network_of, why_not_native
+    from arm_control.processes.native_turns import step_kernels_of
 
     model, parameters, process = served
     controller = process.loop.controller

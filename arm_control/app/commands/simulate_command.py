@@ -151,7 +151,7 @@ def _verdict(failed: list[str], *, is_checked: bool) -> int:
 def _check_outputs(options: argparse.Namespace, scenario: Scenario, variants: tuple[str, ...]) -> None:
     """Refuse folders that cannot be written, before the first simulation."""
     if options.bag:
-        from arm_control.messages.bags.writer import refuse_existing
+        from arm_control.bags.writer import refuse_existing
 
         for name in variants:
             refuse_existing(_bag_path(options.bag, scenario, name))
@@ -168,7 +168,7 @@ def _run(simulation: Simulation, scenario: Scenario, variant: str, options: argp
     title = f"{scenario.name} {variant}".strip()
     if not options.bag:
         return simulation.run(options.duration, title)
-    from arm_control.messages.bags.simulated_bag import SimulatedBag
+    from arm_control.bags.simulated_bag import SimulatedBag
 
     with SimulatedBag(_bag_path(options.bag, scenario, variant), simulation, scenario, variant) as bag:
         return simulation.run(options.duration, title, bag)

@@ -16,16 +16,16 @@ from rclpy.task import Future
 
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.messages.trajectory_actions import (
+from arm_control.motion.references import JointReference
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.conversions import ros
+from arm_control.processes.trajectory_actions import (
     INVALID_GOAL,
     SUCCESSFUL,
     ActionResult,
     GoalRefused,
     fill_feedback,
 )
-from arm_control.motion.references import JointReference
-from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.conversions import ros
 
 try:
     from control_msgs.action import FollowJointTrajectory

@@ -14,9 +14,9 @@ from arm_control.exceptions import InputError
 from arm_control.gate.effort_gate import EffortGate
 from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GatesBehind
 from arm_control.maths.poses import Array
-from arm_control.messages.gate_watch import gate_values, read_gate_report
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import LATCHED
+from arm_control.processes.gate_watch import gate_values, read_gate_report
 
 HEARTBEAT = 0.1
 """Time between two messages of a gate where nothing changes [s]: on the steady clock, beside the executor, which has
@@ -27,7 +27,7 @@ class GateStatePublisher:
     """Publishes on ``~/state``, latched, what a gate does: at once when state or reason change, and as a heartbeat.
 
     The level is OK while commands pass, WARN while it holds the arm, ERROR while it brakes; the rest is in
-    :mod:`arm_control.messages.gate_watch`.
+    :mod:`arm_control.processes.gate_watch`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The action of the node ``planner``: what its messages mean stands in :mod:`arm_control.messages.planner_actions`."""
+"""The action of the node ``planner``: what its messages mean stands in :mod:`arm_control.processes.planner_actions`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from arm_control.control.controller import Measurement
 from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.messages.motion_process import MotionProcess, PlannerGoal
-from arm_control.messages.motion_steps import Phase
-from arm_control.messages.planner_actions import planner_goal_of, result_of
-from arm_control.messages.trajectory_actions import INVALID_GOAL, GoalRefused
 from arm_control.motion.references import JointReference
 from arm_control.nodes.support.action_goals import ActionGoals
 from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.processes.motion_process import MotionProcess, PlannerGoal
+from arm_control.processes.motion_steps import Phase
+from arm_control.processes.planner_actions import planner_goal_of, result_of
+from arm_control.processes.trajectory_actions import INVALID_GOAL, GoalRefused
 
 NAME = "~/move"
 FEEDBACK_EVERY = 5

@@ -25,7 +25,6 @@ from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.gate_process import OUT_OF_ORDER
 from arm_control.messages.joint_state_bytes import FIELDS, JointStateFields, JointStateWriter
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
@@ -38,6 +37,7 @@ from arm_control.nodes.support.joint_state_subscription import subscribe_to_join
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.qos import COMMANDS, LATCHED
 from arm_control.nodes.support.start_condition import AwaitedCounts
+from arm_control.processes.gate_process import OUT_OF_ORDER
 from arm_control.simulation.scenario_world import load_world
 
 COMMAND_TOPICS = ("joint_commands", "effort_controller/commands")

@@ -27,12 +27,12 @@ from sensor_msgs.msg import JointState
 
 from arm_control.compiler.compiled_procedure import Callback
 from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.native.native_loop import Middleware
-from arm_control.control.native.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
 from arm_control.messages.joint_state_bytes import JointStateWriter
-from arm_control.messages.native_controller import SerializedMessage
 from arm_control.nodes.support.polling import polled_subscription
 from arm_control.nodes.support.qos import COMMANDS
+from arm_control.processes.native_controller import SerializedMessage
+from arm_control.processes.native_loop import Middleware
+from arm_control.processes.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
 
 Integers = npt.NDArray[np.int64]
 CAPACITY = 4096

@@ -24,10 +24,7 @@ from arm_control.gate.gates_behind import GatesBehind
 from arm_control.gate.state_bounds import describe_outside
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
-from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
-from arm_control.messages.native_controller import NativeController
-from arm_control.messages.native_turns import step_kernels_of
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
@@ -35,6 +32,9 @@ from arm_control.nodes.support.driver_stop import DriverStop
 from arm_control.nodes.support.gate_states import listen_to_gates
 from arm_control.nodes.support.native_thread import NativeThread
 from arm_control.nodes.support.qos import LATCHED, STATE
+from arm_control.processes.controller_process import ControllerProcess
+from arm_control.processes.native_controller import NativeController
+from arm_control.processes.native_turns import step_kernels_of
 
 REPORT_PERIOD = 0.02
 """Time between two looks at what the native loop has done [s]."""

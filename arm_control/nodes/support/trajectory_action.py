@@ -7,7 +7,10 @@ from typing import Any
 from arm_control.control.loop import TickResult
 from arm_control.control.loop_parameters import ArmNodeParameters
 from arm_control.controllers.joint import JointController
-from arm_control.messages.trajectory_actions import (
+from arm_control.motion.goals import JointGoal
+from arm_control.nodes.support.action_goals import FEEDBACK_EVERY, ActionGoals, Running
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.processes.trajectory_actions import (
     INVALID_GOAL,
     SUCCESSFUL,
     ActionResult,
@@ -15,9 +18,6 @@ from arm_control.messages.trajectory_actions import (
     action_goal_of,
     result_of,
 )
-from arm_control.motion.goals import JointGoal
-from arm_control.nodes.support.action_goals import FEEDBACK_EVERY, ActionGoals, Running
-from arm_control.nodes.support.arm_node import ArmNode
 
 NAME = "~/follow_joint_trajectory"
 

@@ -22,10 +22,10 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from std_msgs.msg import Bool
 
+from arm_control.bags.message_definitions import local_types
+from arm_control.bags.writer import STORAGES, BagWriter, Publication
 from arm_control.core.parent_process import die_with_parent
 from arm_control.exceptions import ArmControlError, BagError
-from arm_control.messages.bags.message_definitions import local_types
-from arm_control.messages.bags.writer import STORAGES, BagWriter, Publication
 from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.support.goal_subscription import DuplicateFilter

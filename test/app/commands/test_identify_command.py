@@ -11,11 +11,11 @@ import yaml
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
+from arm_control.bags.message_definitions import plain
+from arm_control.bags.writer import BagWriter
 from arm_control.controllers.osc import OscLoopParameters
 from arm_control.core.files import file_parameters
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.bags.writer import BagWriter
 from arm_control.messages.build import JOINT_STATE, STRING
 from arm_control.model import Tool
 from arm_control.model.arm_parameters import ArmParameters, arm_values_in

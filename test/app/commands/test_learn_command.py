@@ -10,10 +10,10 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
+from arm_control.bags.message_definitions import plain
+from arm_control.bags.writer import BagWriter
 from arm_control.core.files import share_path
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.bags.writer import BagWriter
 from arm_control.messages.build import JOINT_STATE, STRING
 from arm_control.primitives.primitive_files import PrimitiveFile
 from arm_control.report.pictures import primitive_chart

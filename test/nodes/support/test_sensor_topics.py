@@ -11,8 +11,8 @@ import pytest
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Range
 
-from arm_control.messages.bags.reader import read_bag
-from arm_control.messages.bags.simulated_bag import SimulatedBag
+from arm_control.bags.reader import read_bag
+from arm_control.bags.simulated_bag import SimulatedBag
 from arm_control.messages.fields import nanoseconds
 from arm_control.model import RobotModel
 from arm_control.nodes.support import sensor_topics

@@ -1,0 +1,296 @@
+"""A bag in memory: topics, messages, and joint states as arrays over time."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_control.bags.message_definitions import Decoder
+from arm_control.exceptions import BagError
+from arm_control.maths.poses import Array
+from arm_control.messages.fields import nanoseconds
+from arm_control.model import RobotModel
+from arm_control.model.urdf.xml import printable
+from arm_control.simulation.recording import Stamps
+
+FIELDS = ("position", "velocity", "effort")
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic in a bag.
+
+    Attributes
+    ----------
+    name, type_name : str
+        Its name, and the type of its messages, such as ``sensor_msgs/msg/JointState``.
+    latched, reliable : bool
+        How it was published.
+    error : str
+        Why its messages cannot be read; empty when they can.
+    decoder : Decoder or None
+        Decodes its messages; None when they cannot be read.
+    """
+
+    name: str
+    type_name: str
+    latched: bool = False
+    reliable: bool = True
+    error: str = ""
+    decoder: Decoder | None = field(default=None, repr=False, compare=False)
+
+
+class Message(NamedTuple):
+    """The bytes of a message on the wire, and the time at which it was written [ns]."""
+
+    topic: Topic
+    log_ns: int
+    raw: bytes
+
+
+@dataclass
+class Bag:
+    """A bag in memory.
+
+    Attributes
+    ----------
+    path : Path
+        Its folder or file.
+    storage : str
+        ``mcap``, ``sqlite3`` or ``ROS 1``.
+    messages : list of Message
+        In the order in which they were written.
+    topics : list of Topic
+        Sorted by name; also those without a message.
+    custom : dict of str to str
+        Notes of its writer.
+    damage : list of str
+        Parts of the file that could not be read.
+    malformed : Counter
+        Messages that could not be read, by topic and cause; it grows as messages are read.
+    namespace : str
+        Namespace of the topics to read where several have the same name.
+    """
+
+    path: Path
+    storage: str
+    messages: list[Message]
+    topics: list[Topic]
+    custom: dict[str, str] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
+    malformed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    namespace: str = ""
+    _counted: set[tuple[str, str, int]] = field(default_factory=set, repr=False)
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last message [s]."""
+        return 1e-9 * (self.messages[-1].log_ns - self.messages[0].log_ns) if self.messages else 0.0
+
+    def named(self, name: str) -> Topic | None:
+        """Return the topic of this name, or the only one in a namespace; None when there is none.
+
+        Raises
+        ------
+        BagError
+            When several namespaces have the topic.
+        """
+        name = name.strip("/")
+        for full_name in (f"{self.namespace.strip('/')}/{name}", name):
+            topics = [topic for topic in self.topics if topic.name.strip("/") == full_name.strip("/")]
+            if topics:
+                break
+        topics = topics or [topic for topic in self.topics if topic.name.endswith(f"/{name}")]
+        if len(topics) > 1:
+            names = ", ".join(topic.name for topic in topics)
+            raise BagError(f"{name}: more than one topic: {names}; --namespace selects one")
+        return topics[0] if topics else None
+
+    def contents(self, *names: str) -> Iterator[tuple[str, int, Any]]:
+        """Yield name, time [ns] and content of the messages of these topics, in order; malformed ones are counted."""
+        selected = {id(topic): (name, topic) for name in names if (topic := self.named(name)) is not None}
+        for message, content in self.read(*(topic for _, topic in selected.values())):
+            yield selected[id(message.topic)][0], message.log_ns, content
+
+    def read(self, *topics: Topic) -> Iterator[tuple[Message, Any]]:
+        """Yield the messages of these topics and their content, in order; malformed ones are counted."""
+        selected = {id(topic) for topic in topics}
+        for number, message in enumerate(self.messages):
+            if id(message.topic) not in selected or message.topic.decoder is None:
+                continue
+            try:
+                content = message.topic.decoder.content(message.raw)
+            except BagError as error:
+                self._count(message.topic.name, str(error), number)
+            else:
+                yield message, content
+
+    def refuse(self, name: str, cause: str, log_ns: int) -> None:
+        """Count a readable message with wrong values.
+
+        Parameters
+        ----------
+        name : str
+            Its topic.
+        cause : str
+            Why it is refused.
+        log_ns : int
+            Time at which it was written [ns].
+        """
+        topic = self.named(name)
+        self._count(topic.name if topic else name, cause, log_ns)
+
+    def _count(self, name: str, cause: str, message_id: int) -> None:
+        """Count a message once, however often it is read."""
+        if (name, cause, message_id) not in self._counted:
+            self._counted.add((name, cause, message_id))
+            self.malformed[name, printable(cause)] += 1
+
+
+@dataclass(frozen=True)
+class JointSeries:
+    """Messages ``JointState`` of one set of joints.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The joints.
+    stamps, log : ndarray of int64, shape (n,)
+        Stamp of each message, and the time at which it was written [ns].
+    position, velocity, effort : ndarray, shape (n, len(names))
+        Values; NaN where a message has none.
+    """
+
+    names: tuple[str, ...]
+    stamps: Stamps
+    log: Stamps
+    position: Array
+    velocity: Array
+    effort: Array
+
+    @property
+    def times(self) -> Stamps:
+        """The stamps; where all are the same, the times at which the messages were written [ns]."""
+        return self.stamps if len(self.stamps) and np.ptp(self.stamps) > 0 else self.log
+
+    @property
+    def t(self) -> Array:
+        """Time since the first message [s]."""
+        return (self.times - self.times[0]) * 1e-9 if len(self.stamps) else np.zeros(0)
+
+    def of(self, model: RobotModel, field: str) -> Array:
+        """Return the values of a field in the model's joint order, shape (n, nv).
+
+        Parameters
+        ----------
+        model : RobotModel
+            The arm.
+        field : str
+            ``position``, ``velocity`` or ``effort``.
+
+        Raises
+        ------
+        BagError
+            When a joint of the model is missing.
+        """
+        missing = [name for name in model.joint_names if name not in self.names]
+        if missing:
+            raise BagError(f"the recording has no joint {', '.join(missing)}; it has {', '.join(self.names)}")
+        values: Array = getattr(self, field)[:, [self.names.index(name) for name in model.joint_names]]
+        return values
+
+    def increasing(self) -> JointSeries:
+        """Return the messages that are newer than all before them."""
+        times = self.times
+        if not len(times):
+            return self
+        kept = np.r_[True, times[1:] > np.maximum.accumulate(times)[:-1]]
+        return JointSeries(self.names, *(getattr(self, x)[kept] for x in ("stamps", "log", *FIELDS)))
+
+
+def joint_series(bag: Bag, topic: str) -> JointSeries:
+    """Read a topic of ``JointState``; messages with other joints or wrong values are counted as malformed.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    topic : str
+        Name of the topic.
+    """
+    names: tuple[str, ...] = ()
+    last_name_list: list[str] = []
+    own: tuple[str, ...] = ()  # joints of the message; nearly always those of the message before
+    stamps = array("q")
+    log = array("q")
+    values = array("d")  # an array for each message would take four times the memory
+    for _, log_ns, message in bag.contents(topic):
+        if message.name != last_name_list:
+            last_name_list = message.name
+            own = tuple(map(printable, message.name))
+        names = names or own
+        cause = _cause_of_refusal(message, own, names)
+        if cause:
+            bag.refuse(topic, cause, log_ns)
+            continue
+        stamps.append(nanoseconds(message.header.stamp))
+        log.append(log_ns)
+        for field_name in FIELDS:
+            values.extend(_in_order(getattr(message, field_name), own, names))
+    columns = np.array(values).reshape(len(stamps), len(FIELDS), len(names))
+    times = (np.array(column, dtype=np.int64) for column in (stamps, log))
+    return JointSeries(names, *times, *(np.ascontiguousarray(columns[:, k]) for k in range(len(FIELDS))))
+
+
+def require_states(series: JointSeries, topic: str, bag: Bag) -> JointSeries:
+    """Return a series that is not empty.
+
+    Parameters
+    ----------
+    series : JointSeries
+        Joint states of the topic.
+    topic : str
+        Name of the topic.
+    bag : Bag
+        The recording, for the message of an error.
+
+    Raises
+    ------
+    BagError
+        When it is empty.
+    """
+    if not len(series.stamps):
+        others = [other.name for other in bag.topics if other.type_name.endswith("/JointState") and not other.error]
+        hint = f"; --topic names another: {', '.join(others)}" if others else ""
+        raise BagError(f"{bag.path} has no {topic} that can be read{hint}")
+    return series
+
+
+def _in_order(field_values: Any, own: tuple[str, ...], names: tuple[str, ...]) -> list[float]:
+    """Values in the order of the names; NaN where the field is empty."""
+    if not len(field_values):
+        return [math.nan] * len(names)
+    values: list[float] = np.asarray(field_values, dtype=float).tolist()
+    return values if own == names else [values[own.index(name)] for name in names]
+
+
+def _cause_of_refusal(message: Any, own: tuple[str, ...], names: tuple[str, ...]) -> str:
+    """Why a message with these joints is refused; empty when it is not."""
+    if not own or len(set(own)) < len(own):
+        return "no joint, or one twice"
+    if own != names and set(own) != set(names):
+        return "other joints than in the first message"
+    for field_name in FIELDS:
+        values = np.asarray(getattr(message, field_name), dtype=float)
+        if len(values) not in (0, len(own)):
+            return f"{field_name} is not one value per joint"
+        if not np.isfinite(values).all():
+            return f"{field_name} is not finite"
+    return ""

@@ -1,0 +1,192 @@
+"""A simulated run as a bag, with the topics of the nodes; two runs give the same bytes.
+
+Times in the bag are the stamps of the states. Goals and obstacles reach the controller as their messages have them, as
+they do among nodes: a quaternion stands for a rotation, an obstacle is sent for every 20 ms, ahead of time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from arm_control.bags.message_definitions import plain
+from arm_control.bags.writer import BagWriter, Publication
+from arm_control.control.loop import TickResult
+from arm_control.control.osc.wrench_estimate import SensorReading
+from arm_control.controllers import row_of
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array
+from arm_control.messages.build import (
+    FLOAT64,
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    MARKER_ARRAY,
+    POSE_STAMPED,
+    POSE_TRAJECTORY,
+    RANGE,
+    STRING,
+    TWIST_STAMPED,
+    WRENCH_STAMPED,
+)
+from arm_control.messages.fields import goal_of
+from arm_control.messages.obstacle_tracker import ObstacleTracker
+from arm_control.model.urdf.description import read_description
+from arm_control.motion.goals import Goal, JointJog, Modulation, PoseMotion, Target, TwistJog, WrenchGoal
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.simulation.obstacle_schedule import ObstacleSchedule
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.simulation.sensors import Sampling, SimulatedSensors
+
+TELEMETRY = 20
+"""Number of states between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""
+LATCHED = Publication(latched=True)
+STATIC = Publication(latched=True, depth=1)
+
+
+class SimulatedBag:
+    """Writes the messages of a simulation; a context manager, and the simulation's recorder.
+
+    Parameters
+    ----------
+    path : str or Path
+        The bag's folder; it must not be there yet.
+    simulation : Simulation
+        The simulation before it runs; its goals are replaced by those that their messages give.
+    scenario : Scenario
+        The scenario of the simulation.
+    variant : str
+        Name of its variant; empty for the only one.
+    storage : str
+        ``mcap`` or ``sqlite3``.
+
+    Raises
+    ------
+    BagError
+        When the bag cannot be written.
+    """
+
+    def __init__(
+        self, path: str | Path, simulation: Simulation, scenario: Scenario, variant: str = "", storage: str = "mcap"
+    ) -> None:
+        self._model = simulation.model
+        self._names, self._controller = simulation.model.joint_names, row_of(simulation.parameters).name
+        self._effort: Array | None = None
+        self._count = 0
+        self._schedule = ObstacleSchedule(simulation.world) if simulation.world.movers else None
+        self._obstacles = ObstacleTracker(simulation.model)
+        reference = scenario.name if scenario.name in scenario_names() else scenario.source
+        custom = {"scenario": reference, "variant": variant or next(iter(scenario.variants), "")}
+        self._bag = BagWriter(path, storage, {**custom, "recorded": "simulation"}, compressed=storage == "mcap")
+        self._bag.add("/robot_description", STRING, STATIC)
+        self._bag.put("/robot_description", 0, plain.string(read_description(scenario.robot)))
+        simulation.queue = [self._written(goal) for goal in simulation.queue]
+        for topic in ("/joint_states", "/joint_commands"):
+            self._bag.add(topic, JOINT_STATE)
+        if self._schedule is not None:
+            self._bag.add("/obstacles", MARKER_ARRAY)
+        if simulation.world.solids:
+            self._bag.add("/measured_wrench", WRENCH_STAMPED)
+        self._wrench_sampling = Sampling(simulation.wrench_rate)
+        if simulation.wrench_rate:
+            self._bag.add("/wrench", WRENCH_STAMPED)
+        self._ranges = [(sensor, Sampling(sensor.rate)) for sensor in simulation.range_sensors]
+        for sensor in simulation.range_sensors:
+            self._bag.add(f"/range/{sensor.name}", RANGE)
+
+    def __enter__(self) -> SimulatedBag:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._bag.close()
+
+    def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
+        for time_ns, updates in self._schedule.updates(stamp_ns) if self._schedule is not None else ():
+            message = plain.markers(updates, self._model.base, time_ns)
+            self._bag.put("/obstacles", stamp_ns, message)
+            self._obstacles.update(message)
+        return self._obstacles.obstacles(stamp_ns, q)
+
+    def sensor(self, reading: SensorReading) -> None:
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
+        message = plain.wrench_stamped(reading.wrench.tolist(), reading.frame, reading.stamp_ns)
+        self._bag.put("/measured_wrench", reading.stamp_ns, message)
+
+    def sense(self, stamp_ns: int, sensors: SimulatedSensors) -> None:
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
+        if self._wrench_sampling.is_due(stamp_ns):
+            message = plain.wrench_stamped(sensors.wrench().tolist(), self._model.tip, stamp_ns)
+            self._bag.put("/wrench", stamp_ns, message)
+        for sensor, sampling in self._ranges:
+            if sampling.is_due(stamp_ns):
+                message = plain.range_reading(sensor, sensors.distance(sensor), sensor.frame(self._model.tip), stamp_ns)
+                self._bag.put(f"/range/{sensor.name}", stamp_ns, message)
+
+    def record(self, result: TickResult) -> None:
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
+        state = result.measurement
+        stamp_ns = state.stamp_ns
+        effort = {} if self._effort is None else {"effort": self._effort}
+        self._write_joints("/joint_states", stamp_ns, position=state.q, velocity=state.v, **effort)
+        self._write_joints("/joint_commands", stamp_ns, effort=result.gate.tau)
+        self._effort = result.gate.tau
+        if self._count % TELEMETRY == 0:
+            self._write_telemetry(stamp_ns, result)
+        self._count += 1
+
+    def _write_joints(self, topic: str, stamp_ns: int, **values: Array) -> None:
+        self._bag.put(topic, stamp_ns, plain.joint_state(self._names, stamp_ns, **values))
+
+    def _write_telemetry(self, stamp_ns: int, result: TickResult) -> None:
+        """Torque by terms, and figures, as a controller's node publishes them."""
+        law = result.law
+        gate = result.gate
+        for name, tau in {**result.torque_terms, "gate": gate.tau - result.tau}.items():
+            topic = f"/torque_terms/{name}"
+            self._bag.add(topic, JOINT_STATE)
+            self._write_joints(topic, stamp_ns, effort=tau)
+        figures = {
+            "position_error": float(np.linalg.norm(law.X_WT.p - law.terms.X_WE.p)),
+            "saturation": float(np.abs(result.tau / self._model.tau_max).max()),
+            "braking": float(not gate.is_passing),
+        }
+        for name, value in figures.items():
+            topic = f"/controller_state/{name}"
+            self._bag.add(topic, FLOAT64)
+            self._bag.put(topic, stamp_ns, plain.float64(value))
+
+    def _written(self, goal: Goal) -> Goal:
+        """Write a goal, and return the goal that its message gives."""
+        if isinstance(goal, Target):
+            topic, type_name = "target_pose", POSE_STAMPED
+            message = plain.pose_stamped(goal.X_FT, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, PoseMotion):
+            topic, type_name = "pose_trajectory", POSE_TRAJECTORY
+            message = plain.pose_trajectory("", goal.points, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, TwistJog):
+            topic, type_name = "target_twist", TWIST_STAMPED
+            message = plain.twist_stamped(goal.velocity, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, JointJog):
+            topic, type_name = "target_velocity", JOINT_STATE
+            message = plain.joint_state(self._names, goal.stamp_ns, velocity=goal.velocity)
+        elif isinstance(goal, WrenchGoal):
+            topic, type_name = "target_wrench", WRENCH_STAMPED
+            message = plain.wrench_stamped(goal.wrench, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, Modulation):
+            topic, type_name = f"{self._controller}/{goal.quantity}", FLOAT64
+            message = plain.float64(goal.value)
+        elif isinstance(goal.destination, Waypoints):
+            topic, type_name = "joint_trajectory", JOINT_TRAJECTORY
+            message = plain.joint_trajectory(self._names, goal.destination, goal.stamp_ns)
+        else:
+            topic, type_name = "target_joint", JOINT_STATE
+            message = plain.joint_state(self._names, goal.stamp_ns, position=goal.destination)
+        sent_ns = goal.stamp_ns if isinstance(goal, Modulation) else 0  # its message has no stamp
+        self._bag.add(f"/{topic}", type_name, LATCHED)
+        self._bag.put(f"/{topic}", sent_ns, message)
+        return goal_of(topic, message, self._model, sent_ns)

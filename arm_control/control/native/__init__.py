@@ -1,1 +1,0 @@
-"""The control loop without Python: a compiled procedure takes states, runs law and gate, and publishes torque."""

@@ -1,0 +1,356 @@
+"""A controller for drivers that are not ROS: a datagram with a state in, one with the torque that answers it out.
+
+All numbers are little endian, ``n`` joints are in the order of the model:
+
+===========  ==========================================  ===========  ==========================================
+offset       a state, ``24 + 16 n`` bytes                offset       an answer, ``24 + 8 n`` bytes
+===========  ==========================================  ===========  ==========================================
+0            ``ACS1``                                    0            ``ACT1``
+4            n, uint32                                   4            n, uint32
+8            sequence number, uint64                     8            sequence number of the state, uint64
+16           stamp, int64 [ns]                           16           gate: 0 passing, 1 braking, 2 holding, uint64
+24           q, float64 [rad or m]                       24           tau, float64 [N m or N]
+24 + 8 n     v, float64 [rad/s or m/s]
+===========  ==========================================  ===========  ==========================================
+
+The four bytes ``ACE1`` alone enable a gate that brakes. The states follow the rules of joint states on topics
+(:mod:`arm_control.messages.joint_states`), and no second gate stands behind this one, so it does what the node ``gate``
+does (:mod:`arm_control.processes.gate_process`), with states and stamps in the place of its clock:
+
+- The sender of the first state owns the arm. Datagrams of others count for nothing until it has been silent for
+  ``SILENCE``; then the next state has a new owner, and the gate brakes. Where strangers may send, an enabled arm goes
+  to no other address.
+- A state that is refused has no answer while the gate passes torque; ``max_missed`` of them in a row brake, one that
+  is not believed brakes at once, and so does time that starts over.
+- A gate that brakes answers all states of the owner, refused ones on a prediction from the last one that was believed.
+
+With a key all datagrams have a tag behind these bytes (:mod:`arm_control.processes.datagram_key`).
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
+from arm_control.exceptions import InputError
+from arm_control.gate.blind_brake import Moments, new_moments
+from arm_control.gate.effort_gate import GateState
+from arm_control.maths.poses import Array
+from arm_control.messages.joint_state_bytes import Header, JointStateFields, Stamp
+from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused
+from arm_control.messages.publisher_lock import ONLY_PUBLISHER
+from arm_control.model import RobotModel
+from arm_control.processes.controller_process import ControllerAnswer, ControllerProcess
+from arm_control.processes.datagram_key import DatagramKey
+from arm_control.processes.datagram_socket import SILENCE, Sender
+from arm_control.processes.native_turns import AnsweredStates
+
+STATE, ANSWER, ENABLE = b"ACS1", b"ACT1", b"ACE1"
+"""How datagrams begin."""
+HEAD = struct.Struct("<4sIQq")
+GATE_NUMBERS = {GateState.PASSING: 0, GateState.BRAKING: 1, GateState.HOLDING: 2}
+"""What an answer says of the gate."""
+NUMBER = np.dtype("<f8")
+
+
+class Torque(NamedTuple):
+    """What a state is answered with.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (nv,)
+        Torque that the arm shall feel [N m or N].
+    g : ndarray, shape (nv,)
+        The part of it that carries the weight [N m or N].
+    """
+
+    tau: Array
+    g: Array
+
+
+class LastGate:
+    """A controller whose gate is the last one before a driver, for the states of one owner.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    loop : ControlLoop
+        The control loop with that gate.
+    refuse : callable
+        Counts a refused state: what it was, and why.
+    clock_ns : callable
+        Returns the time of a steady clock [ns]: how far a prediction goes, and how far the braking torque may change.
+    moments : Moments
+        Where states are noted for a brake without states.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        loop: ControlLoop,
+        refuse: Callable[[str, Exception], object],
+        clock_ns: Callable[[], int],
+        moments: Moments,
+    ) -> None:
+        self._loop, self._refuse, self._clock_ns = loop, refuse, clock_ns
+        self._process = ControllerProcess(model, loop, loop.gate.parameters.max_age, clock_ns, moments)
+        self._heard_ns = 0
+
+    def on_state(self, message: JointStateFields, stamp_ns: int) -> Torque | None:
+        """Return the torque that answers a state; None while a state is refused and the gate does not brake.
+
+        Parameters
+        ----------
+        message : JointStateFields
+            The state.
+        stamp_ns : int
+            Its stamp [ns].
+        """
+        last = self._process.last
+        if last is not None and stamp_ns == 0 < last.measurement.stamp_ns:
+            self._loop.gate.brake(TIME_WENT_BACK)  # a gate that passes would start over from the weight, in one step
+        now_ns = self._clock_ns()
+        self._look_for_gap(now_ns)
+        info = {"source_timestamp": None, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
+        if last is not None and stamp_ns == last.measurement.stamp_ns:
+            return self.miss(InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"), stamp_ns)
+        answer = self._process.on_state(message, info)
+        if answer.result is None:
+            return self._torque_of(answer)
+        return Torque(answer.result.gate.tau, answer.result.law.terms.g)
+
+    def _look_for_gap(self, now_ns: int) -> None:
+        """Brake where nothing has come for too long by the clock, whatever the stamps say."""
+        silence, heard_ns = (now_ns - self._heard_ns) / NANOSECONDS, self._heard_ns
+        self._heard_ns = now_ns
+        if heard_ns and (gap := self._loop.gaps.clock_fault(silence)):
+            self._loop.gate.brake(gap)
+
+    @property
+    def last(self) -> TickResult | None:
+        """What was done with the last state that was believed; None before the first one."""
+        return self._process.last
+
+    @property
+    def reader(self) -> JointStateReader:
+        """The reader of states."""
+        return self._process.reader
+
+    def resume(self, answered: AnsweredStates) -> None:
+        """Go on behind states that have been answered without Python."""
+        self._heard_ns = answered.heard_ns
+        self._process.resume(*answered[1:])
+
+    def miss(self, error: InputError, stamp_ns: int = 0) -> Torque | None:
+        """Count a state that must not be used; return the torque of a gate that brakes.
+
+        Parameters
+        ----------
+        error : InputError
+            Why it must not be used.
+        stamp_ns : int
+            Its stamp [ns].
+        """
+        return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
+
+    def _torque_of(self, answer: ControllerAnswer) -> Torque | None:
+        """The torque of a state that was refused."""
+        if answer.refused is not None:
+            self._refuse("state", answer.refused)
+        return None if answer.command is None else Torque(answer.command.tau, self._process.blind.g)
+
+
+class DatagramProcess:
+    """Answers states of a driver: all datagrams that wait are taken, then the newest state of the owner is answered.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    loop : ControlLoop
+        The control loop, whose gate decides about every torque.
+    refuse : callable
+        Counts a refused datagram: what it was, and why.
+    clock_ns : callable
+        Returns the time of a steady clock [ns].
+    driver_adds_gravity : bool
+        Whether the driver adds gravity torque itself: answers are without it.
+    key : DatagramKey or None
+        Key of all datagrams; None: they have no tags.
+
+    Attributes
+    ----------
+    loop : ControlLoop
+        The control loop.
+    owner : tuple or None
+        Address and port of the sender whose states are answered.
+    answered : int
+        States that have been answered.
+    driver_adds_gravity : bool
+        See the parameter.
+    are_strangers_near : bool
+        Whether others than the driver may send, who need no key.
+    heard_ns : int
+        Time of the last state of the owner [ns].
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        loop: ControlLoop,
+        refuse: Callable[[str, Exception], object],
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        *,
+        driver_adds_gravity: bool = False,
+        key: DatagramKey | None = None,
+    ) -> None:
+        self.loop, self.answered = loop, 0
+        self.owner: Sender | None = None
+        self._model, self._names = model, list(model.joint_names)
+        self._refuse, self._clock_ns, self.driver_adds_gravity = refuse, clock_ns, driver_adds_gravity
+        self._moments = new_moments(model.nv)
+        self._key, self.are_strangers_near = key, False
+        self._gate = LastGate(model, loop, refuse, clock_ns, self._moments)
+        self._newest: bytes | None = None
+        self.heard_ns = 0
+        self._nothing = np.zeros(0)
+
+    @property
+    def owner_name(self) -> str:
+        """Address and port of the owner as text."""
+        return _name_of(self.owner)
+
+    @property
+    def heard_owner(self) -> Sender | None:
+        """The owner, unless it has been silent for longer than ``SILENCE``."""
+        is_heard = self._clock_ns() - self.heard_ns <= SILENCE * NANOSECONDS
+        return self.owner if is_heard else None
+
+    @property
+    def last(self) -> TickResult | None:
+        """What was done with the last state of the owner that was believed; None before one."""
+        return self._gate.last
+
+    @property
+    def moments(self) -> Moments:
+        """The states before, for a brake without states; the same for all owners."""
+        return self._moments
+
+    @property
+    def reader(self) -> JointStateReader:
+        """The reader of the owner's states."""
+        return self._gate.reader
+
+    def resume(self, answered: AnsweredStates) -> None:
+        """Go on behind states of the owner that have been answered without Python."""
+        self.heard_ns = answered.heard_ns
+        self.answered += answered.n
+        self._gate.resume(answered)
+
+    def take(self, data: bytes, sender: Sender) -> None:
+        """Look at a datagram: a state of the owner waits for :meth:`answer`, an order of the owner is obeyed.
+
+        Parameters
+        ----------
+        data : bytes
+            The datagram.
+        sender : tuple
+            Address and port of its sender.
+        """
+        now_ns = self._clock_ns()
+        try:
+            self._check_sender(sender)
+            if self._key is not None:
+                data = self._key.check(data)
+            if data == ENABLE or (self._key is not None and data.startswith(ENABLE)):
+                self._enable(sender)
+                return
+            self._check_form(data)
+        except InputError as error:
+            self._refuse("datagram", error)
+            return
+        if sender != self.owner:
+            self._change_owner(sender)
+        self.heard_ns = now_ns
+        if self._newest is None or _is_newer(data, self._newest):
+            self._newest = data
+
+    def answer(self) -> bytes | None:
+        """Return the answer to the newest state that was taken, for the owner; None where there is none."""
+        data, self._newest = self._newest, None
+        if data is None:
+            return None
+        _, _, number, stamp_ns = HEAD.unpack_from(data)
+        if -LARGEST_STAMP <= stamp_ns < LARGEST_STAMP:
+            torque = self._gate.on_state(self._state_of(data, stamp_ns), stamp_ns)
+        else:
+            torque = self._gate.miss(InputError(f"wrong stamp: {stamp_ns} ns, allowed below 2^31 s"))
+        if torque is None:
+            return None
+        self.answered += 1
+        tau = torque.tau - torque.g if self.driver_adds_gravity else torque.tau
+        head = HEAD.pack(ANSWER, self._model.nv, number, GATE_NUMBERS[self.loop.gate.state])
+        data = head + np.asarray(tau, NUMBER).tobytes()
+        return data if self._key is None else self._key.sign(data)
+
+    def _check_sender(self, sender: Sender) -> None:
+        """Refuse what another sender than the owner sends, while the owner is heard or nobody may take the arm over."""
+        if sender == self.owner or self.owner is None:
+            return
+        if self.heard_owner is not None:
+            raise self._other(sender)
+        if self.are_strangers_near and sender[0] != self.owner[0] and not self.loop.gate.is_braked:
+            raise self._other(sender, ", and the arm is enabled: without a key it goes to no other address")
+
+    def _enable(self, sender: Sender) -> None:
+        if sender != self.owner:
+            raise self._other(sender)
+        self.loop.gate.enable()
+
+    def _other(self, sender: Sender, why: str = "") -> InputError:
+        return InputError(f"another sender: {_name_of(sender)}; states come from {self.owner_name}{why}")
+
+    def _check_form(self, data: bytes) -> None:
+        """Refuse what has not size and head of a state."""
+        size = HEAD.size + 2 * NUMBER.itemsize * self._model.nv
+        mark, n = data[: len(STATE)], int.from_bytes(data[4:8], "little")
+        if len(data) >= HEAD.size and mark == STATE and n != self._model.nv:
+            raise InputError(f"wrong number of joints: {n}; this arm has {self._model.nv}")
+        if len(data) != size:
+            raise InputError(f"wrong size: {len(data)} bytes; a state of {self._model.nv} joints has {size}")
+        if mark != STATE:
+            raise InputError(f"wrong head: it begins with {mark!r}; a state begins with {STATE!r}")
+
+    def _change_owner(self, sender: Sender) -> None:
+        """Go on with the states of another sender, whose stamps and postures have nothing to do with those before."""
+        if self.owner is not None:
+            self.loop.gate.brake(f"states come from another sender: {_name_of(sender)}")
+            self._moments.counts[:] = 0
+            self._gate = LastGate(self._model, self.loop, self._refuse, self._clock_ns, self._moments)
+        self.owner, self._newest = sender, None
+
+    def _state_of(self, data: bytes, stamp_ns: int) -> JointStateFields:
+        header = Header(Stamp(*divmod(stamp_ns, NANOSECONDS)), "")
+        q, v = np.frombuffer(data, NUMBER, offset=HEAD.size).astype(float).reshape(2, self._model.nv)
+        return JointStateFields(header, self._names, q, v, self._nothing)
+
+
+def _is_newer(data: bytes, waiting: bytes) -> bool:
+    """Whether a state replaces one that waits: it is not older, or the stamp of the other one must not be used.
+
+    A stamp of 0 is newer than a larger one: time starts over.
+    """
+    stamp_ns, waiting_ns = (HEAD.unpack_from(state)[3] for state in (data, waiting))
+    return stamp_ns >= waiting_ns or stamp_ns == 0 or waiting_ns >= LARGEST_STAMP
+
+
+def _name_of(sender: Sender | None) -> str:
+    """Return address and port of a sender as text."""
+    return "nobody" if sender is None else f"{sender[0]}:{sender[1]}"

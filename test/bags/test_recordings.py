@@ -1,0 +1,744 @@
+"""Reading, writing and judging bags: recordings that nobody here made, bags of our own, and damaged ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import Reader
+from rosbags.typesys import Stores, get_typestore
+
+from arm_control import urdf_path
+from arm_control.app import cli
+from arm_control.bags.bag import joint_series
+from arm_control.bags.message_definitions import plain
+from arm_control.bags.reader import read_bag
+from arm_control.bags.replay import Commands, compare
+from arm_control.bags.writer import BagWriter, Publication
+from arm_control.collision.near_pairs import Proximity, clearance
+from arm_control.exceptions import BagError
+from arm_control.messages.build import (
+    FLOAT64,
+    JOINT_STATE,
+    MARKER_ARRAY,
+    POSE_STAMPED,
+    STRING,
+)
+from arm_control.model import RobotModel
+from arm_control.report import bag_figures as analysis
+from arm_control.report.bag_figures import pose_goals, timing, topic_figures
+from arm_control.report.inverse_dynamics import correlation, fitted, inverse_dynamics
+from arm_control.report.pictures import bag_charts as recorded
+from arm_control.report.pictures.style import new_figure
+from arm_control.simulation.obstacle_schedule import ObstacleSchedule
+from arm_control.simulation.world import World
+
+REPO = Path(__file__).parents[3]
+DATA = REPO.parent / "shared" / "data"
+GOLDEN = REPO / "test" / "golden"
+TIAGO = "tiago_figaroh/rosbag2_sqlite3"
+MS = 1_000_000
+UR5_JOINTS = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
+
+
+@pytest.fixture
+def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw pictures of half their size: fewer ticks and pixels."""
+    monkeypatch.setattr(recorded, "new_figure", lambda width, height: new_figure(width / 2.0, height / 2.0))
+
+
+def data(name: str) -> Path:
+    if not (DATA / name).exists():
+        pytest.skip(f"{name} is not on this machine")
+    return DATA / name
+
+
+def column(path: Path) -> np.ndarray:
+    with path.open() as file:
+        return np.array([[float(x) for x in row] for row in list(csv.reader(file))[1:]])
+
+
+# -- recordings of real arms ----------------------------------------------------------------------
+
+
+def test_a_tiago_is_read_as_its_tables_say():
+    series = joint_series(read_bag(data(TIAGO)), "joint_states")
+    assert len(series.stamps) == 8022
+    assert series.names == ("torso_lift_joint", *(f"arm_{i}_joint" for i in range(1, 8)))
+    for field in ("position", "velocity", "effort"):
+        table = column(data(f"tiago_figaroh/tiago_{field}.csv"))
+        np.testing.assert_allclose(series.t, table[:, 0], rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(getattr(series, field), table[:, 1:])
+
+
+@pytest.mark.usefixtures("small_pictures")
+def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    path = data("bags/ubr1_calibration_poses.bag")
+    assert cli.main(["report", str(path), "-o", str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert "no joint_states that can be read; --topic names another: calibration_joint_states" in error
+    assert not (tmp_path / "none").exists()
+    bag = read_bag(path)
+    series = joint_series(bag, "calibration_joint_states")
+    assert (bag.storage, len(series.stamps), len(series.names)) == ("ROS 1", 61, 15)
+    assert bag.duration == pytest.approx(617.3, abs=0.1)
+    assert np.isfinite(series.effort).all()
+    converted = bag.messages[0].topic.decoder.cdr(bag.messages[0].raw)
+    message = get_typestore(Stores.ROS2_KILTED).deserialize_cdr(converted, JOINT_STATE)
+    np.testing.assert_array_equal(message.position, series.position[0])
+    assert cli.main(["report", str(path), "--topic", "/calibration_joint_states", "-o", str(tmp_path)]) == 0
+    assert "61 states of 15 joints" in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.usefixtures("small_pictures")
+def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
+    path = data("bags/moredmps_C-Shape-1_joints.bag")
+    (figures,) = topic_figures(read_bag(path))
+    assert (figures.count, figures.no_stamp, figures.not_increasing) == (150, 150, 149)
+    assert cli.main(["report", str(path), "-o", str(tmp_path)]) == 0
+    text = (tmp_path / "index.html").read_text()
+    assert "Their stamps are all the same" in text
+    assert "between states, as written" in text
+    assert "between states, by stamps" not in text
+    assert "No velocities were recorded" in text
+    assert "No torque was recorded" in text
+
+
+def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """The effort is like motor current, and its sign is turned for the third and fourth joint.
+
+    Neither friction nor motion does that: gravity's part has one sign whether a joint goes up, down, or rests, and
+    friction, which needs no model, is turned for the same joints. Two links of the URDF are not possible, and refused.
+    """
+    path = data(TIAGO)
+    robots = Path(np.__file__).parents[1] / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+    found = sorted(robots.glob("tiago_description/robots/tiago.urdf"))
+    if not found:
+        pytest.skip("example-robot-data is not installed")
+    text = found[0].read_text()
+    antenna = r'(<link name="base_antenna_(?:left|right)_link">\s*)<inertial>.*?</inertial>'
+    urdf = tmp_path / "tiago.urdf"
+    urdf.write_text(re.sub(antenna, r"\1", text, flags=re.DOTALL))
+    model = RobotModel.from_urdf(urdf, tip="arm_tool_link")
+    series = joint_series(read_bag(path), "joint_states").increasing()
+    dynamics = inverse_dynamics(series, model)
+    assert np.isfinite(dynamics.tau).all()
+    with_gravity = {
+        name: correlation(dynamics.gravity[:, i], dynamics.effort[:, i]) for i, name in enumerate(model.joint_names)
+    }
+    assert with_gravity["arm_2_joint"] > 0.4
+    assert with_gravity["arm_3_joint"] < -0.5
+    assert with_gravity["arm_4_joint"] < -0.8
+    speed = series.of(model, "velocity")
+    for name, sign in {"arm_2_joint": 1.0, "arm_3_joint": -1.0, "arm_4_joint": -1.0}.items():
+        i = model.joint_names.index(name)
+        v, g, effort = speed[:, i], dynamics.gravity[:, i], dynamics.effort[:, i]
+        for moves in (v > 0.02, v < -0.02, np.abs(v) < 0.005):
+            assert moves.sum() > 1000
+            assert sign * correlation(g[moves], effort[moves]) > 0.7
+        friction = np.linalg.lstsq(np.c_[g, np.sign(v), np.ones(len(v))], effort, rcond=None)[0][1]
+        assert sign * friction > 0.2
+    options = ["--model", "--urdf", str(urdf), "--tip", "arm_tool_link"]
+    assert cli.main(["replay", str(path), *options]) == 0
+    assert f"{with_gravity['arm_4_joint']:14.3f}" in capsys.readouterr().out
+
+
+# -- bags of our own ------------------------------------------------------------------------------
+
+
+def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
+    with BagWriter(path, storage, {"note": "x"}) as bag:
+        bag.add("/robot_description", STRING, Publication(latched=True, depth=1))
+        bag.add("/joint_states", JOINT_STATE)
+        bag.put("/robot_description", 0, plain.string("<robot/>"))
+        for k in range(n):
+            state = plain.joint_state(["a", "b"], k * MS, position=np.array([0.1 * k, 1.0]))
+            bag.put("/joint_states", k * MS, state)
+    return path
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_bag_has_what_ros2_bag_needs(storage: str, tmp_path: Path):
+    path = filled(tmp_path / "bag", storage)
+    with Reader(path) as reader:
+        connections = {c.topic: c for c in reader.connections}
+        assert reader.message_count == 6
+    text = (path / "metadata.yaml").read_text()
+    assert f"storage_identifier: {storage}" in text
+    assert "version: 9" in text
+    assert "durability: transient_local" in text
+    assert "RIHS01_" in text
+    assert connections["/joint_states"].msgdef.data.startswith("std_msgs/Header header")
+    bag = read_bag(path)
+    assert (bag.storage, bag.custom["note"], "arm_control" in bag.custom) == (storage, "x", True)
+    assert [topic.latched for topic in bag.topics] == [False, True]
+    np.testing.assert_array_equal(joint_series(bag, "joint_states").position[:, 0], [0.1 * k for k in range(5)])
+
+
+def test_every_type_the_nodes_publish_can_be_in_a_bag(tmp_path: Path):
+    types = get_typestore(Stores.ROS2_KILTED).types
+    imported = [
+        f"{package}/msg/{name.split(' as ')[0].strip()}"
+        for path in (REPO / "arm_control" / "nodes").rglob("*.py")
+        for package, names in re.findall(r"from (\w+)\.msg import ([\w, ]+)", path.read_text())
+        for name in names.split(",")
+    ]
+    assert {"visualization_msgs/msg/MarkerArray", "sensor_msgs/msg/JointState"} <= set(imported)
+    with BagWriter(tmp_path / "bag") as bag:
+        for kind in sorted(set(imported)):
+            assert kind in types
+            bag.add(f"/{kind.rpartition('/')[2]}", kind)
+
+
+def test_a_bag_that_is_there_is_not_overwritten_and_an_unknown_type_refused(tmp_path: Path):
+    path = filled(tmp_path / "bag")
+    with pytest.raises(BagError, match=r"bag exists already: choose another name, or remove it$"):
+        BagWriter(path)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(BagError, match="link exists already"):
+        BagWriter(tmp_path / "link")
+    with BagWriter(tmp_path / "other") as bag, pytest.raises(BagError, match="unknown type no_msgs/msg/None"):
+        bag.add("/x", "no_msgs/msg/None")
+    assert read_bag(tmp_path / "other").messages == []
+
+
+@pytest.mark.parametrize("command", ["run ur5_osc --bag BAG", "record -o BAG", "simulate ur5_osc --bag FOLDER"])
+def test_a_bag_that_is_there_is_said_before_anything_starts(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    """One sentence: neither ROS nor a simulation has begun, and what is there is as it was."""
+    path = filled(tmp_path / "ur5_osc")
+    before = {file: file.read_bytes() for file in path.iterdir()}
+
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr("rclpy.init", begun)
+    monkeypatch.setattr("arm_control.simulation.offline.Simulation", begun)
+    words = command.replace("BAG", str(path)).replace("FOLDER", str(tmp_path)).split()
+    assert cli.main(words) == 2
+    assert capfd.readouterr() == ("", f"arm_control: {path} exists already: choose another name, or remove it\n")
+    assert {file: file.read_bytes() for file in path.iterdir()} == before
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_bag_that_is_removed_takes_nothing_else_along(storage: str, tmp_path: Path):
+    for name in ("own", "shared"):
+        with BagWriter(tmp_path / name, storage) as bag:
+            bag.flush()
+        note = tmp_path / "shared" / "note.txt"
+        if name == "shared":
+            note.touch()
+        bag.remove()
+    assert [path.name for path in tmp_path.rglob("*")] == ["shared", "note.txt"]
+
+
+def test_what_was_flushed_survives_a_kill(tmp_path: Path):
+    """The file as it is before the writer's end: no index, no metadata."""
+    writer = BagWriter(tmp_path / "bag")
+    writer.add("/joint_states", JOINT_STATE)
+    for k in range(10):
+        state = plain.joint_state(["a"], k * MS, position=np.array([float(k)]))
+        writer.put("/joint_states", k * MS, state)
+        if k == 6:
+            writer.flush()
+    killed = tmp_path / "killed" / "bag.mcap"
+    killed.parent.mkdir()
+    shutil.copy(tmp_path / "bag" / "bag.mcap", killed)
+    writer.close()
+    for path in (killed, killed.parent):
+        bag = read_bag(path)
+        assert joint_series(bag, "joint_states").position[:, 0].tolist() == [float(k) for k in range(7)]
+        assert bag.damage
+
+
+def test_messages_that_make_no_sense_are_counted_by_cause(tmp_path: Path):
+    good = plain.joint_state(["a", "b"], 1, position=np.zeros(2))
+    bad = {
+        "position is not one value per joint": plain.joint_state(["a", "b"], 2, position=np.zeros(3)),
+        "velocity is not finite": plain.joint_state(["a", "b"], 3, velocity=np.array([0.0, np.nan])),
+        "other joints than in the first message": plain.joint_state(["c"], 4, position=np.zeros(1)),
+        "no joint, or one twice": plain.joint_state(["a", "a"], 5, position=np.zeros(2)),
+    }
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/joint_states", JOINT_STATE)
+        for k, message in enumerate([good, *bad.values()]):
+            writer.put("/joint_states", k, message)
+        writer.write("/joint_states", 9, b"\x00\x01\x00\x00\xff\xff\xff\xff")
+    bag = read_bag(tmp_path / "bag")
+    for _ in range(2):  # however often it is read
+        assert len(joint_series(bag, "joint_states").stamps) == 1
+    unreadable = ("/joint_states", "not readable as sensor_msgs/msg/JointState: SerdeError")
+    assert bag.malformed == {unreadable: 1, **{("/joint_states", cause): 1 for cause in bad}}
+
+
+@pytest.mark.parametrize("source", ["mcap", "sqlite3", "ros1"])
+def test_damage_is_told_and_nothing_else_is_raised(source: str, tmp_path: Path):
+    """Files cut off anywhere, and with bytes changed anywhere."""
+    if source == "ros1":
+        file = data("bags/moredmps_C-Shape-1_joints.bag")
+    else:
+        file = next(path for path in filled(tmp_path / "whole", source).iterdir() if path.suffix != ".yaml")
+    whole, rng = file.read_bytes(), np.random.default_rng(0)
+    broken = tmp_path / f"broken{file.suffix}"
+    read = 0
+    for round_ in range(120):
+        content = bytearray(whole[: rng.integers(len(whole))] if round_ % 2 else whole)
+        for at in rng.integers(len(content), size=0 if round_ % 4 == 1 else 6) if content else ():
+            content[at] ^= 1 << rng.integers(8)
+        broken.write_bytes(content)
+        try:
+            bag = read_bag(broken)
+            joint_series(bag, "joint_states")
+            topic_figures(bag)
+            read += 1
+        except BagError:
+            pass
+    assert read > 5
+
+
+def test_no_bag_is_an_error_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.mcap").write_text("hello")
+    for name in ("nothing", "empty", "text.mcap"):
+        assert cli.main(["replay", str(tmp_path / name), "--offline"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    (tmp_path / "folders" / "one.mcap").mkdir(parents=True)
+    assert cli.main(["replay", str(tmp_path / "folders"), "--offline"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert cli.main(["replay", str(filled(tmp_path / "bag")), "--offline"]) == 2
+    assert "names no scenario" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"osc": 5}'])
+def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    BagWriter(tmp_path / "bag", custom={"scenario": "ur5_osc", "parameters": text}).close()
+    assert cli.main(["replay", str(tmp_path / "bag"), "--offline"]) == 2
+    assert "its parameters are not those of nodes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("notes", ["robot", "scenario", "description"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "bag", "-o", "page"),
+        ("replay", "bag", "--offline"),
+        ("replay", "bag", "--model"),
+        ("identify", "bag"),
+        ("learn", "bag", "-o", "p.yaml", "--end-effector"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("small_pictures")
+def test_a_bag_has_no_file_expanded(
+    words: tuple[str, ...], notes: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+):
+    """A bag may come from anyone, and a xacro file beside it, too: expanding one may run any code."""
+    monkeypatch.setattr("arm_control.model.urdf.load.expand_xacro", lambda *_: pytest.fail("it was expanded"))
+    monkeypatch.chdir(tmp_path)
+    custom = {"robot": {"scenario": "ur5_osc", "robot": "bag/arm.urdf.xacro"}, "scenario": {"scenario": "bag/own.yaml"}}
+    with BagWriter("bag", custom=custom.get(notes, {"scenario": "ur5_osc"})) as writer:
+        writer.add("/joint_states", JOINT_STATE)
+        for k in range(200):
+            q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]) + 1e-4 * np.sin(0.01 * k)
+            states = {"position": q, "velocity": np.zeros(6), "effort": np.zeros(6)}
+            writer.put("/joint_states", k * MS, plain.joint_state(UR5_JOINTS, k * MS, **states))
+        if notes == "description":
+            writer.add("/robot_description", STRING)
+            writer.put("/robot_description", 0, plain.string("bag/arm.urdf.xacro"))
+    Path("bag", "arm.urdf.xacro").write_text("<robot/>")
+    Path("bag", "own.yaml").write_text("{robot: bag/arm.urdf.xacro, nodes: {osc: {}}}")
+    status = cli.main(list(words))
+    said = capsys.readouterr().err if words[0] != "report" else (tmp_path / "page" / "index.html").read_text()
+    expected = "is no URDF: its text is needed" if notes == "description" else "--robot FILE is needed"
+    assert (status, expected in said) == (0 if words[0] == "report" else 2, True)
+    assert words[0] == "report" or said.count("\n") == 1
+
+
+def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: RobotModel):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/target_pose", POSE_STAMPED)
+        writer.put("/target_pose", 0, plain.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
+    bag = read_bag(tmp_path / "bag")
+    assert pose_goals(bag, joint_series(bag, "joint_states"), ur5) == []
+    ((_, cause),) = bag.malformed
+    assert "\\x1b[2J" in cause
+    assert cause.isprintable()
+
+
+def two_arms(path: Path) -> Path:
+    """A bag of two arms, in namespaces, with a joint each."""
+    with BagWriter(path) as writer:
+        for arm in ("left", "right"):
+            writer.add(f"/{arm}/joint_states", JOINT_STATE)
+            for k in range(5):
+                state = plain.joint_state([f"{arm}_joint"], k * MS, position=np.array([0.1 * k]))
+                writer.put(f"/{arm}/joint_states", k * MS, state)
+    return path
+
+
+@pytest.mark.usefixtures("small_pictures")
+def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
+    assert cli.main(["report", str(path), "-o", str(page)]) == 2
+    error = capsys.readouterr().err
+    assert "more than one topic: /left/joint_states, /right/joint_states; --namespace selects one" in error
+    assert cli.main(["report", str(path), "-o", str(page), "--namespace", "/right"]) == 0
+    text = (page / "index.html").read_text()
+    assert "<dd>right_joint&nbsp;</dd>" in text
+    assert "left_joint" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "stray"),
+    [
+        ("--scenario ur5_osc", "onto live topics does not take --scenario; --offline or --model is missing"),
+        ("-o OUT --params-file x", "onto live topics does not take --output, --params-file; --offline or --model"),
+        ("--tolerance 0", "onto live topics does not take --tolerance; --offline"),
+        ("--offline --arm", "with --offline does not take --arm"),
+        ("--model -o OUT", "with --model does not take --output"),
+    ],
+)
+def test_who_forgets_offline_moves_no_arm(
+    options: str, stray: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr("rclpy.init", begun)
+    words = options.replace("OUT", str(tmp_path / "out")).split()
+    assert cli.main(["replay", str(GOLDEN / "ur5_osc"), *words]) == 2
+    assert f"a replay {stray}" in capsys.readouterr().err
+
+
+def test_commands_are_not_computed_for_a_folder_that_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["replay", str(GOLDEN / "ur5_osc"), "--offline", "-o", str(tmp_path)]) == 2
+    assert capsys.readouterr() == ("", f"arm_control: {tmp_path} exists already: choose another name, or remove it\n")
+
+
+def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("arm_control.bags.reader.read_bag", interrupted)
+    assert cli.main(["report", str(GOLDEN / "ur5_osc")]) == 130
+
+
+FULL_DISK = """
+import resource, signal, sys
+from arm_control.bags.message_definitions import plain
+from arm_control.messages.build import STRING
+from arm_control.bags.writer import BagWriter
+from arm_control.exceptions import BagError
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    with BagWriter(*sys.argv[1:]) as bag:
+        bag.add("/x", STRING)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+        for k in range(10_000):
+            bag.put("/x", k, plain.string("y" * 100))
+            if k % 100 == 0:
+                bag.flush()
+except BagError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_full_disk_ends_a_recording_with_a_sentence(storage: str, tmp_path: Path):
+    """A limit on the size of files stands for the disk; what was written before can be read."""
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "bag"), storage]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert not done.stderr
+    assert done.stdout.startswith(f"{tmp_path / 'bag'} ends early, and can be read up to there: ")
+    assert len(read_bag(tmp_path / "bag").messages) > 500
+
+
+LITTLE_MEMORY = """
+import resource, sys
+from arm_control.exceptions import BagError
+from arm_control.bags import reader
+
+bounds, free_memory = resource.getrlimit(resource.RLIMIT_AS), reader.free_memory
+reader.free_memory = lambda: 1 << 24
+try:
+    reader.read_bag(sys.argv[1])
+except BagError as error:
+    print(error)
+assert resource.getrlimit(resource.RLIMIT_AS) == bounds
+reader.free_memory = free_memory
+print(len(reader.read_bag(sys.argv[1]).messages))
+"""
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_what_unpacks_into_more_than_is_free_is_refused(is_whole: bool, tmp_path: Path):
+    """A few kilobytes that would become 64 MB where 16 MB are free; also in a file without its end.
+
+    In a process of its own, which has no memory that others have freed.
+    """
+    with BagWriter(tmp_path / "bag", compressed=True) as writer:
+        writer.add("/x", STRING)
+        writer.write("/x", 0, bytes(1 << 26))
+    file = tmp_path / "bag" / "bag.mcap"
+    assert file.stat().st_size < 100_000
+    if not is_whole:
+        file.write_bytes(file.read_bytes()[:-20])
+    command = [sys.executable, "-c", LITTLE_MEMORY, str(file)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert not done.stderr
+    refusal, n_messages = done.stdout.splitlines()
+    assert re.search("takes more memory than is free" if is_whole else "more memory|can be read", refusal)
+    assert n_messages == "1"
+
+
+def test_what_no_text_or_number_says_of_a_bag_is_passed_over(tmp_path: Path):
+    """A few lines of YAML can stand for a text that no machine holds."""
+    path = filled(tmp_path / "bag")
+    metadata = path / "metadata.yaml"
+    metadata.write_text(metadata.read_text().replace("note: x", "note: [x, y]\n    number: 5"))
+    custom = read_bag(path).custom
+    assert custom["number"] == "5"
+    assert "note" not in custom
+
+
+def test_an_order_without_a_stamp_acts_from_the_state_before_it(tmp_path: Path, ur5: RobotModel):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/joint_states", JOINT_STATE)
+        writer.add("/target_pose", POSE_STAMPED)
+        for k in range(10):
+            state = plain.joint_state(ur5.joint_names, 10**9 + k * MS, position=np.zeros(6))
+            writer.put("/joint_states", k * MS, state)
+        writer.put("/target_pose", 5 * MS + 1, plain.pose_stamped(ur5.pose(np.zeros(6)), "", 0))
+    bag = read_bag(tmp_path / "bag")
+    (order,) = pose_goals(bag, joint_series(bag, "joint_states"), ur5)
+    assert order.stamp_ns == 10**9 + 5 * MS
+
+
+def test_a_topic_of_two_types_is_two_topics(tmp_path: Path):
+    with BagWriter(tmp_path / "bag") as writer:
+        for kind, message in ((STRING, plain.string("a")), (FLOAT64, plain.float64(1.0))):
+            writer.add("/x", kind)
+            writer.put("/x", 0, message)
+    figures = topic_figures(read_bag(tmp_path / "bag"))
+    assert {(f.topic.type_name, f.count, f.malformed) for f in figures} == {
+        (STRING, 1, 0),
+        (FLOAT64, 1, 0),
+    }
+
+
+def test_what_is_damaged_in_every_message_is_said_once(tmp_path: Path):
+    """A channel that cannot be read takes its messages with it; those of the other one are there."""
+    writer = BagWriter(tmp_path / "bag")
+    for topic in ("/good", "/lost"):
+        writer.add(topic, FLOAT64)
+        for k in range(50):
+            writer.put(topic, k, plain.float64(k))
+    writer.flush()
+    content = bytearray((tmp_path / "bag" / "bag.mcap").read_bytes())
+    writer.close()
+    at = content.index(b"/lost")
+    content[at] = 0xFF  # no text
+    (tmp_path / "damaged.mcap").write_bytes(content)
+    bag = read_bag(tmp_path / "damaged.mcap")
+    assert [(topic.name, len(bag.messages)) for topic in bag.topics] == [("/good", 50)]
+    assert len(bag.damage) == 3, "why it is read so, the channel, and its messages"
+
+
+def test_a_damaged_chunk_costs_its_own_messages(tmp_path: Path):
+    writer = BagWriter(tmp_path / "bag", compressed=True)
+    writer.add("/x", STRING)
+    for chunk in range(3):
+        for k in range(20):
+            writer.put("/x", 20 * chunk + k, plain.string(f"{chunk} of 3, {k} " * 20))
+        writer.flush()
+    writer.close()
+    file = tmp_path / "bag" / "bag.mcap"
+    content = bytearray(file.read_bytes())
+    starts = [match.start() for match in re.finditer(re.escape(b"\x28\xb5\x2f\xfd"), content)]
+    assert len(starts) == 3, "each chunk begins with the magic number of zstd"
+    content[starts[1]] = 0
+    file.write_bytes(content)
+    bag = read_bag(tmp_path / "bag")
+    assert [message.log_ns for message in bag.messages] == [*range(20), *range(40, 60)]
+    assert any("a chunk of" in text for text in bag.damage)
+
+
+# -- what is computed -----------------------------------------------------------------------------
+
+
+def test_slopes_of_lines_are_those_of_numpy_also_late_in_a_long_recording():
+    rng = np.random.default_rng(1)
+    t = np.cumsum(rng.uniform(0.005, 0.015, 2500))
+    t[1500:] += 1e6
+    x = np.stack([np.sin(3 * (t % 100.0)), rng.normal(size=len(t))], axis=1)
+    value, slope = fitted(t, x)
+    for k in (0, 1, 999, 1000, 1234, 2499):
+        near = np.abs(t - t[k]) <= 0.1
+        line = np.polyfit(t[near] - t[k], x[near], 1)
+        np.testing.assert_allclose([slope[k], value[k]], line, rtol=1e-6, atol=1e-6)
+
+
+def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotModel):
+    stamps, tau = np.arange(5) * MS, np.zeros((5, 6))
+    other = tau.copy()
+    other[2, 1], other[3, 0], other[1, 4] = 1e-3, 5.0, 1e-9
+    found = compare(Commands(stamps, tau), Commands(stamps[:4], other[:4]), ur5, 1e-9)
+    assert (found.compared, found.missing, found.identical) == (4, 1, False)
+    assert (found.first.stamp_ns, found.first.field) == (2 * MS, "effort[shoulder_lift_joint]")
+    np.testing.assert_allclose(found.largest * ur5.tau_max, np.abs(other).max(axis=0))
+    nothing = compare(Commands(stamps, tau), Commands(stamps, tau * np.nan), ur5, 1e-9)
+    assert nothing.first is not None, "what is no number is a difference"
+
+
+def test_answers_are_timed_by_when_they_were_written(tmp_path: Path):
+    with BagWriter(tmp_path / "bag") as bag:
+        for topic in ("/joint_states", "/joint_commands"):
+            bag.add(topic, JOINT_STATE)
+        for k in range(4):
+            bag.put("/joint_states", k * 2 * MS, plain.joint_state(["a"], k * MS, position=np.zeros(1)))
+            late = k * 2 * MS + (k + 1) * 100_000
+            bag.put("/joint_commands", late, plain.joint_state(["a"], k * MS, effort=np.zeros(1)))
+    read = read_bag(tmp_path / "bag")
+    when = timing(read, joint_series(read, "joint_states"))
+    np.testing.assert_allclose(when.steps, 2e-3)
+    np.testing.assert_allclose(when.stamp_steps, 1e-3)
+    np.testing.assert_allclose(when.answers, [1e-4, 2e-4, 3e-4, 4e-4])
+
+
+def test_a_scenarios_obstacles_are_told_as_messages():
+    obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "velocity": [0.5, 0, 0], "until": 0.03}
+    schedule = ObstacleSchedule(World.from_mapping({"obstacles": [obstacle]}, "world"))
+    told = {
+        time_ns // MS: plain.markers(entries, "base", time_ns)
+        for k in range(60)
+        for time_ns, entries in schedule.updates(k * MS)
+    }
+    assert list(told) == [0, 20, 40, 60, 80, 100, 120, 140]
+    (marker,) = told[20].markers
+    assert (marker.pose.position.x, marker.lifetime.nanosec, marker.action) == (1.01, 10 * MS, 0)
+    assert told[40].markers[0].action == 2
+
+
+# -- the page -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_pictures")
+def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
+    evil = "<script>alert(1)</script>"
+    with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
+        bag.add("/joint_states", JOINT_STATE)
+        for k in range(20):
+            state = plain.joint_state([evil, "_$x_$"], k * MS, position=np.zeros(2), effort=np.ones(2))
+            bag.put("/joint_states", k * MS, state)
+    assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+@pytest.mark.usefixtures("small_pictures")
+def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    path = filled(tmp_path / "run_1.5")
+    metadata = path / "metadata.yaml"
+    metadata.write_text(metadata.read_text().replace("note: x", 'note: "\\ud800"'))
+    assert read_bag(path).custom["note"] == "\ud800", "which no file can hold as text"
+    monkeypatch.chdir(path)
+    assert cli.main(["report", "."]) == 0
+    assert "\\ud800" in (tmp_path / "run_1.5_report" / "index.html").read_text()
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert cli.main(["report", "run_1.5"]) == 0
+    assert "wrote run_1.5_report/index.html" in capsys.readouterr().out
+    assert cli.main(["report", str(path), "-o", str(metadata)]) == 2
+    assert "cannot be written: File exists" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("small_pictures")
+def test_states_without_positions_have_no_model(tmp_path: Path):
+    options = ["--topic", "joint_commands", "-o", str(tmp_path)]
+    assert cli.main(["report", str(GOLDEN / "ur5_osc"), *options]) == 0
+    assert "there are states without positions" in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.usefixtures("small_pictures")
+def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
+    """A second round has the same stamps: its states are left out, and so is its torque."""
+    with BagWriter(tmp_path / "bag") as bag:
+        bag.add("/robot_description", STRING, Publication(latched=True))
+        bag.put("/robot_description", 0, plain.string(urdf_path("ur5").read_text()))
+        for topic in ("/joint_states", "/joint_commands"):
+            bag.add(topic, JOINT_STATE)
+        for k in [0, 0, 0, *range(1, 20)]:
+            stamp, effort = k % 10 * MS, np.full(6, 1.0 if k < 10 else 100.0)
+            state = plain.joint_state(ur5.joint_names, stamp, position=np.zeros(6), velocity=np.zeros(6))
+            bag.put("/joint_states", k * MS, state)
+            bag.put("/joint_commands", k * MS, plain.joint_state(ur5.joint_names, stamp, effort=effort))
+    assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
+    text = (tmp_path / "page" / "index.html").read_text()
+    said = "10 states of 6 joints in 0.009 s. 2 came again, as while an arm is paused. 10 more are left out, since"
+    assert f"{said} they are not newer than all before" in text
+    assert "<td>shoulder_pan_joint</td><td>1</td><td>150</td>" in text
+
+
+def test_no_two_joints_of_a_chart_look_the_same():
+    assert len({(recorded._colour(i), recorded._line(i)) for i in range(recorded.MOST)}) == recorded.MOST
+
+
+def test_a_legend_reads_from_left_to_right():
+    """A legend is filled column by column: seven joints are two rows of four and three."""
+    figure = new_figure(4.0, 3.0)
+    axes = figure.subplots()
+    for i in range(7):
+        axes.plot([0, 1], [0, i], label=str(i))
+    recorded._legend(figure, [axes])
+    (legend,) = figure.legends
+    figure.savefig(io.BytesIO())
+    places = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
+    assert sorted(places, key=lambda name: (-round(places[name].y0), places[name].x0)) == list("0123456")
+
+
+def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
+    assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
+    text = (tmp_path / "index.html").read_text()
+    titles = re.findall("<h2>(.*?)</h2>", text)
+    assert titles[:4] == ["Joints", "Figures", "Tracking, conditioning, distances", "Path"]
+    assert titles[4:] == ["Torque", "Model", "Rate and jitter", "Power", "What is in the bag"]
+    images = re.findall('<img src="(.*?)"', text)
+    assert len(images) == 7
+    for image in images:
+        header = (tmp_path / image).read_bytes()[:24]
+        assert header.startswith(b"\x89PNG")
+        assert min(struct.unpack(">II", header[16:24])) > 300
+
+
+def test_distances_are_those_to_what_was_known_then_however_few_states_are_looked_at(
+    tmp_path: Path, ur5: RobotModel, monkeypatch: pytest.MonkeyPatch
+):
+    """An obstacle is told for every 20 ms; between two states that are looked at there may be any number of them."""
+    monkeypatch.setattr(analysis, "MAX_SAMPLES", 3)
+    obstacle = {"shape": "sphere", "size": 0.1, "position": [0.3, 1.0, 0.5], "velocity": [0.0, -0.05, 0.0]}
+    world = World.from_mapping({"obstacles": [obstacle]}, "world")
+    schedule = ObstacleSchedule(world)
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/joint_states", JOINT_STATE)
+        writer.add("/obstacles", MARKER_ARRAY)
+        for t in range(0, 10 * 1000 * MS + 1, 20 * MS):
+            for stamp_ns, updates in schedule.updates(t):
+                writer.put("/obstacles", t, plain.markers(updates, "", stamp_ns))
+            writer.put("/joint_states", t, plain.joint_state(ur5.joint_names, t, position=np.zeros(6)))
+    bag = read_bag(tmp_path / "bag")
+    found = analysis.task(bag, joint_series(bag, "joint_states"), ur5).distance
+    true = [clearance(Proximity(ur5), np.zeros(6), world.obstacles(t)) for t in (0.0, 5.0, 10.0)]
+    np.testing.assert_allclose(found, true, rtol=0, atol=1e-9)

@@ -1,0 +1,590 @@
+"""States and torque in datagrams: the bytes, the rules of states, their owner, and the last gate before a driver."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import hmac
+import itertools
+import math
+import socket
+import struct
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control.app.commands.serve_command import Changes, answer_newest
+from arm_control.control.loop import TickResult
+from arm_control.controllers import control_loop
+from arm_control.controllers.joint import JointLoopParameters
+from arm_control.gate.effort_gate import GateParameters
+from arm_control.maths.poses import Array
+from arm_control.messages.joint_states import TIME_WENT_BACK
+from arm_control.model import RobotModel
+from arm_control.motion.goals import JointGoal
+from arm_control.processes.datagram_key import DatagramKey
+from arm_control.processes.datagram_socket import OwnerConnection, Sender, bind, is_loopback
+from arm_control.processes.datagrams import ENABLE, DatagramProcess
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+MS = 1_000_000
+Q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+GOAL = Q + [0.6, 0.4, -0.5, 0.3, 0.2, 0.5]
+STEP = 1.0 + 1e-9
+"""Change of torque that the rate limit allows in a millisecond [N m]."""
+OWN, OTHER = ("127.0.0.1", 5), ("127.0.0.1", 6)
+Answer = tuple[int, bool, Array] | None
+
+
+def state(
+    number: int, stamp_ns: int, q: Array = Q, v: Array | None = None, *, mark: bytes = b"ACS1", n: int = 6
+) -> bytes:
+    """The bytes of a state, at rest by default, as the page has them."""
+    return struct.pack(f"<4sIQq{2 * len(q)}d", mark, n, number, stamp_ns, *q, *(np.zeros(len(q)) if v is None else v))
+
+
+class Driver:
+    """Sends datagrams, a millisecond apart, to a controller that moves the arm to ``GOAL``, or holds it."""
+
+    def __init__(self, model: RobotModel, *, moves: bool = False, adds_gravity: bool = False, **gate: float) -> None:
+        self.refused: list[str] = []
+        loop = control_loop(model, JointLoopParameters(gate=GateParameters(**gate)), waits_for_commands=False)
+        if moves:
+            loop.controller.add(JointGoal(0, GOAL))
+        refuse = lambda what, error: self.refused.append(f"{what}: {error}")  # noqa: E731
+        clock = lambda: self.now_ns  # noqa: E731
+        self.process = DatagramProcess(model, loop, refuse, clock, driver_adds_gravity=adds_gravity)
+        self.gate, self.gate_loop = loop.gate, loop
+        self.now_ns = 0
+
+    def send(self, data: bytes, sender: Sender = OWN) -> Answer:
+        """Number, whether the gate brakes, and torque of the answer."""
+        self.now_ns += MS
+        self.process.take(data, sender)
+        answer = self.answer()
+        if answer is None:
+            return None
+        mark, n, number, is_braking, *tau = struct.unpack("<4sIQQ6d", answer)
+        assert (mark, n) == (b"ACT1", 6)
+        return number, is_braking == 1, np.array(tau)
+
+    def answer(self) -> bytes | None:
+        """Return the answer of the process."""
+        return self.process.answer()
+
+    def run(self, stamps_ms: range, sender: Sender = OWN) -> list[Answer]:
+        """The answers to states at rest."""
+        return [self.send(state(k, k * MS), sender) for k in stamps_ms]
+
+
+def test_every_state_is_answered_with_its_number_and_the_weight_of_the_arm(ur5: RobotModel):
+    driver = Driver(ur5)
+    for k in range(20):
+        number, is_braking, tau = driver.send(state(1000 + k, k * MS))
+        assert (number, is_braking) == (1000 + k, False)
+    np.testing.assert_allclose(tau, ur5.gravity(Q), atol=1e-9)
+    assert driver.process.answered == 20
+    assert not driver.refused
+
+
+@pytest.mark.parametrize(("late_ns", "is_braking"), [(MS // 2, False), (MS // 2 + 1, True)])
+def test_a_state_that_comes_late_by_half_a_period_is_not_missing(ur5: RobotModel, late_ns: int, is_braking: bool):
+    """The clock follows the rule of the stamps, also where a single missing state brakes."""
+    driver = Driver(ur5, max_missed=1)
+    driver.run(range(10))
+    driver.now_ns += late_ns
+    assert driver.run(range(10, 11))[0][1] is is_braking
+
+
+def test_a_driver_that_adds_gravity_gets_torque_without_it(ur5: RobotModel):
+    whole, part = Driver(ur5, moves=True), Driver(ur5, moves=True, adds_gravity=True)
+    for k in range(100):
+        q = Q + 1e-4 * k
+        data = state(k, k * MS, q * (np.nan if k > 60 else 1.0), np.full(6, 0.1))
+        a, b = whole.send(data), part.send(data)
+        if a is None or k > 60:
+            continue
+        np.testing.assert_allclose(b[2], a[2] - ur5.gravity(q), atol=1e-9)
+    assert a[1], "it brakes"
+    np.testing.assert_allclose(a[2] - b[2], ur5.gravity(Q + 6e-3), atol=1.0)  # the weight in the predicted state
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "datagram: wrong size: 0 bytes; a state of 6 joints has 120"),
+        (state(1, MS)[:-1], "datagram: wrong size: 119 bytes; a state of 6 joints has 120"),
+        (state(1, MS) + b"x", "datagram: wrong size: 121 bytes; a state of 6 joints has 120"),
+        (state(1, MS, mark=b"ACT1"), "datagram: wrong head: it begins with b'ACT1'; a state begins with b'ACS1'"),
+        (state(1, MS, n=7), "datagram: wrong number of joints: 7; this arm has 6"),
+        (state(1, MS, np.zeros(7), n=7), "datagram: wrong number of joints: 7; this arm has 6"),
+        (state(1, 2**62), f"state: wrong stamp: {2**62} ns, allowed below 2^31 s"),
+        (state(1, MS, Q * np.nan), "state: position is not finite: {'shoulder_pan_joint': nan, "),
+        (state(1, 0), "state: repeated: stamp 0.000 s"),
+        (state(1, -1), "state: out of order: stamp -0.000 s is older"),
+    ],
+)
+def test_what_is_no_state_is_refused_and_the_next_state_is_answered(ur5: RobotModel, data: bytes, why: str):
+    driver = Driver(ur5)
+    driver.send(state(0, 0))
+    assert driver.send(data) is None
+    assert driver.refused[0].startswith(why)
+    assert driver.send(state(2, 2 * MS))[:2] == (2, False)
+
+
+def test_noise_never_raises(ur5: RobotModel):
+    driver, rng = Driver(ur5), np.random.default_rng(0)
+    for _ in range(300):
+        noise = bytearray(state(1, MS))
+        noise[int(rng.integers(4, 120))] = int(rng.integers(256))
+        driver.send(bytes(noise))
+        driver.send(rng.bytes(int(rng.integers(0, 200))))
+    assert driver.refused
+
+
+def test_after_a_gap_the_gate_brakes_until_it_is_enabled(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(5))
+    assert driver.send(state(5, 100 * MS))[1]
+    assert driver.send(state(6, 101 * MS))[1]
+    assert driver.send(ENABLE) is None
+    assert not any(answer[1] for answer in driver.run(range(102, 107)))
+
+
+BAD: dict[str, Callable[[int, Array, Array], bytes]] = {
+    "repeated stamp": lambda k, q, v: state(k, 299 * MS, q, v),
+    "older stamps": lambda k, q, v: state(k, 100 * MS - k, q, v),
+    "stamp 0": lambda k, q, v: state(k, 0, q, v),
+    "stamps that no clock has": lambda k, q, v: state(k, 2**62, q, v),
+    "NaN": lambda k, q, v: state(k, k * MS, q * np.nan, v),
+    "velocity 1e9": lambda k, q, v: state(k, k * MS, q, np.full(6, 1e9)),
+    "positions that jump": lambda k, q, v: state(k, k * MS, Q + k % 2 + 1.0, v),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("max_missed", [5, 20])
+def test_states_that_must_not_be_used_brake_and_the_arm_comes_to_rest(ur5: RobotModel, what: str, max_missed: int):
+    """The torque of the last good state is not held: an exact model on which the torque acts stands after 0.4 s."""
+    driver, arm = Driver(ur5, moves=True, max_missed=max_missed), MujocoSimulator(ur5, Q, timestep=1e-3)
+    taus, fastest, n_silent = [], 0.0, 0
+    for k in range(300):
+        _, is_braking, tau = driver.send(state(k, k * MS, arm.q, arm.v))
+        assert not is_braking
+        taus.append(tau)
+        arm.step(tau)
+    fastest = np.abs(arm.v).max()
+    for k in range(300, 750):
+        answer = driver.send(BAD[what](k, arm.q, arm.v))
+        n_silent += answer is None
+        if answer is not None:
+            assert answer[1], "only a brake is answered"
+            taus.append(answer[2])
+        arm.step(taus[-1])
+    assert n_silent < max_missed
+    assert fastest > 0.3
+    assert np.abs(arm.v).max() < 0.05 * fastest
+    np.testing.assert_allclose(taus[-1], ur5.gravity(arm.q), atol=0.5)
+    assert np.abs(np.diff(taus, axis=0)).max() <= 1.25 * STEP  # after a gap a quarter more
+
+
+@pytest.mark.parametrize("what", ["repeated stamp", "NaN", "velocity 1e9"])
+def test_an_order_to_enable_changes_nothing_while_states_are_bad(ur5: RobotModel, what: str):
+    driver = Driver(ur5, moves=True)
+    driver.run(range(300))
+    for k in range(300, 700):
+        driver.send(BAD[what](k, Q, np.zeros(6)))
+    held = driver.send(BAD[what](700, Q, np.zeros(6)))[2]
+    for k in range(701, 750):
+        driver.send(ENABLE)
+        assert driver.send(BAD[what](k, Q, np.zeros(6)))[1]
+    np.testing.assert_allclose(driver.send(BAD[what](750, Q, np.zeros(6)))[2], held, atol=0.01)
+
+
+def test_single_states_that_are_refused_do_not_brake(ur5: RobotModel):
+    driver = Driver(ur5, max_missed=5)
+    for k in range(100):
+        assert driver.send(state(k, k * MS))[:2] == (k, False)
+        assert driver.send(state(k, k * MS)) is None
+    assert len(driver.refused) == 100
+
+
+def test_a_state_is_predicted_for_a_second_and_the_weight_is_carried_from_then_on(ur5: RobotModel):
+    driver = Driver(ur5, moves=True)
+    driver.run(range(100))
+    taus = [answer[2] for k in range(100, 1200) if (answer := driver.send(state(k, k * MS, Q * np.nan))) is not None]
+    assert not np.array_equal(taus[100], taus[101])
+    assert len(taus) > 1050
+    np.testing.assert_array_equal(taus[1020:], taus[1020:1021] * len(taus[1020:]))
+
+
+def test_after_bad_states_the_arm_is_held_where_it_is_measured(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(50))
+    for k in range(50, 90):
+        driver.send(state(k, k * MS, Q * np.nan))
+    answers = [driver.send(state(k, k * MS, Q + 0.01)) for k in range(90, 400)]
+    assert all(answer is not None and answer[1] for answer in answers)
+    np.testing.assert_allclose(answers[-1][2], ur5.gravity(Q + 0.01), atol=1e-6)
+
+
+def test_a_driver_that_never_sent_a_good_state_gets_no_torque(ur5: RobotModel):
+    driver = Driver(ur5)
+    assert all(driver.send(state(k, k * MS, Q * np.nan)) is None for k in range(100))
+    assert driver.send(state(100, 100 * MS))[:2] == (100, False)
+
+
+@pytest.mark.parametrize("back_ms", [0, 50])
+def test_time_that_starts_over_brakes_and_the_torque_does_not_jump(ur5: RobotModel, back_ms: int):
+    driver = Driver(ur5, moves=True)
+    before = driver.run(range(1000, 1300))[-1][2]
+    assert np.abs(before - ur5.gravity(Q)).max() > 5.0
+    answers = [answer for answer in driver.run(range(back_ms, back_ms + 100)) if answer is not None]
+    assert all(is_braking for _, is_braking, _ in answers)
+    assert len(answers) >= 80
+    assert np.abs(np.diff([before, *(tau for *_, tau in answers)], axis=0)).max() <= 1.25 * STEP
+    assert driver.gate.reason == TIME_WENT_BACK
+    driver.send(ENABLE)
+    assert not driver.run(range(back_ms + 101, back_ms + 102))[0][1]
+
+
+def test_no_result_of_before_is_kept_while_the_gate_brakes(ur5: RobotModel):
+    """Not even where nobody looks for cycles: a chain of tracebacks would never end."""
+    driver = Driver(ur5)
+    driver.run(range(5))
+    driver.gate.brake("a test")
+    n_before = n_results()
+    gc.disable()
+    try:
+        assert all(answer[1] for answer in driver.run(range(5, 105)))
+        assert n_results() <= n_before + 1
+    finally:
+        gc.enable()
+
+
+def n_results() -> int:
+    return sum(isinstance(one, TickResult) for one in gc.get_objects())
+
+
+# -- the owner -----------------------------------------------------------------------------------------
+
+
+def test_another_sender_is_refused_and_may_not_enable(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.send(state(0, 0))
+    assert driver.send(state(1, MS), OTHER) is None
+    assert driver.refused == ["datagram: another sender: 127.0.0.1:6; states come from 127.0.0.1:5"]
+    driver.gate.brake("a test")
+    for data, sender in ((ENABLE, OTHER), (ENABLE + b"1", OWN)):
+        driver.send(data, sender)
+        assert driver.gate.is_braked
+    driver.send(ENABLE)
+    assert not driver.gate.is_braked
+
+
+def test_nobody_enables_before_the_first_state(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.send(ENABLE)
+    assert driver.refused == ["datagram: another sender: 127.0.0.1:5; states come from nobody"]
+    assert driver.process.owner is None
+
+
+def test_another_sender_takes_over_after_a_second_of_silence_and_the_gate_brakes_until_it_enables(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(100))
+    driver.now_ns += 999 * MS  # and one for the next datagram
+    assert driver.send(state(0, 5 * MS), OTHER) is None
+    driver.send(ENABLE, OTHER)
+    n_refused = len(driver.refused)
+    answers = driver.run(range(5, 105), OTHER)
+    assert driver.process.owner == OTHER
+    assert len(driver.refused) == n_refused, "its stamps have nothing to do with those before"
+    assert [answer[1] for answer in answers] == [True] * 100
+    assert driver.send(state(100, 100 * MS)) is None, "the owner of before"
+    driver.send(ENABLE)
+    assert driver.gate.is_braked
+    driver.send(ENABLE, OTHER)
+    assert not any(answer[1] for answer in driver.run(range(107, 120), OTHER))
+
+
+def test_an_owner_whose_states_are_refused_is_not_silent(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(100))
+    for _ in range(30):
+        driver.now_ns += 99 * MS
+        driver.send(state(99, 99 * MS))
+    assert driver.send(state(0, 0), OTHER) is None
+    assert driver.process.owner == OWN
+
+
+@pytest.fixture
+def sockets():
+    """A socket that listens, the owner's and another one."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as owner,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
+    ):
+        for one in (own, owner, other):
+            bind(one, "127.0.0.1", 0)
+        for one in (owner, other):
+            one.connect(own.getsockname())
+            one.setblocking(False)
+        yield own, owner, other
+
+
+def test_of_several_datagrams_the_newest_state_is_answered_and_none_that_enables_is_missed(ur5: RobotModel, sockets):
+    own, owner, _ = sockets
+    driver = Driver(ur5)
+    driver.send(state(0, 0), owner.getsockname())
+    driver.gate.brake("a test")
+    for data in (state(1, MS), ENABLE, state(2, 2 * MS), state(3, 3 * MS)):
+        owner.send(data)
+    answer_newest(own, driver.process)
+    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (3, 2), "it holds the arm"
+    with pytest.raises(BlockingIOError):
+        owner.recv(1000)
+
+
+@pytest.mark.parametrize(
+    ("stamps_ms", "newest"),
+    [((1, 3, 2), 3), ((1, -5, 0), 0), ((2, 0), 0), ((0, 2), 2), ((9 * 10**12, 1), 1), ((1, -(10**12)), 1)],
+)
+def test_the_newest_state_is_answered_where_the_network_has_changed_their_order(
+    ur5: RobotModel, stamps_ms: tuple[int, ...], newest: int
+):
+    driver = Driver(ur5)
+    for k in (0, 1):
+        driver.send(state(k, (k - 2) * MS))
+    for stamp_ms in stamps_ms:
+        driver.process.take(state(abs(stamp_ms), stamp_ms * MS), OWN)
+    assert struct.unpack_from("<QQ", driver.process.answer(), 8) == (newest, 0)
+    assert not driver.refused
+
+
+def test_a_state_of_the_owner_before_is_not_newer(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(1000, 1010))
+    driver.process.take(state(1, 1010 * MS), OWN)
+    driver.now_ns += 2000 * MS
+    assert driver.send(state(2, 5 * MS), OTHER)[:2] == (2, True)
+
+
+def test_the_datagrams_of_others_do_not_displace_the_state_of_the_owner(ur5: RobotModel, sockets):
+    own, owner, other = sockets
+    driver = Driver(ur5)
+    driver.send(state(0, 0), owner.getsockname())
+    owner.send(state(1, MS))
+    for data in (state(7, 7 * MS), *[b"hello"] * 50, ENABLE):
+        other.send(data)
+    owner.send(b"hello")
+    answer_newest(own, driver.process)
+    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (1, 0)
+    with pytest.raises(BlockingIOError):
+        other.recv(1000)
+    assert len(driver.refused) == 53, "every one is counted"
+    for data in (b"hello", state(8, 8 * MS)):
+        other.send(data)
+    answer_newest(own, driver.process)
+    for one in (owner, other):
+        with pytest.raises(BlockingIOError):
+            one.recv(1000)
+
+
+# -- the socket ----------------------------------------------------------------------------------------
+
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the socket is connected on Linux only")
+N_FLOOD = 2000
+"""Datagrams of a flood: several times what the buffer of a socket holds."""
+
+
+@only_linux
+def test_a_flood_of_others_costs_the_owner_no_state(ur5: RobotModel, sockets):
+    own, owner, _ = sockets
+    driver, connection = Driver(ur5), OwnerConnection(own)
+    driver.send(state(0, 0), owner.getsockname())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.bind(("127.0.0.2", 0))
+        for k in range(1, 20):
+            connection.follow(driver.process.heard_owner)
+            for number in range(N_FLOOD):
+                stranger.sendto(state(number, number), own.getsockname())
+            owner.send(state(k, k * MS))
+            driver.now_ns += MS
+            answer_newest(own, driver.process)
+            assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (k, 0)
+    assert not driver.refused
+
+
+@only_linux
+def test_after_the_owners_silence_another_sender_is_heard_on_the_same_port(ur5: RobotModel, sockets):
+    own, owner, other = sockets
+    port = own.getsockname()[1]
+    driver, connection = Driver(ur5), OwnerConnection(own)
+    for one, before in ((owner, other), (other, owner)):
+        connection.follow(driver.process.heard_owner)
+        one.send(state(1, MS))
+        answer_newest(own, driver.process)
+        assert driver.process.owner == one.getsockname()
+        connection.follow(driver.process.heard_owner)
+        before.send(state(2, 2 * MS))
+        with pytest.raises(ConnectionRefusedError):  # by the datagram before
+            before.send(state(3, 3 * MS))
+        driver.now_ns += 1001 * MS
+    connection.follow(driver.process.heard_owner)
+    assert own.getsockname() == ("127.0.0.1", port)
+    assert not driver.refused
+
+
+@only_linux
+def test_a_driver_that_has_ended_ends_nothing(ur5: RobotModel, sockets):
+    """The answer to its last state comes back as an error of the socket."""
+    own, owner, _ = sockets
+    driver, connection, address = Driver(ur5), OwnerConnection(own), owner.getsockname()
+    for k in range(3):
+        owner.send(state(k, k * MS))
+        if k == 2:
+            owner.close()
+        answer_newest(own, driver.process)
+        connection.follow(driver.process.heard_owner)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+        again.bind(address)
+        again.sendto(state(3, 3 * MS), own.getsockname())
+        answer_newest(own, driver.process)
+        assert struct.unpack_from("<Q", again.recv(1000, socket.MSG_DONTWAIT), 8) == (3,)
+
+
+@pytest.mark.parametrize(("address", "expected"), [("127.0.0.1", True), ("127.9.9.9", True), ("0.0.0.0", False)])
+def test_only_this_machine_reaches_a_loopback_address(address: str, expected: bool):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        bind(one, address, 0)
+        assert is_loopback(one) == expected
+
+
+def test_where_strangers_are_near_silence_does_not_free_an_enabled_arm(ur5: RobotModel):
+    driver, elsewhere, stranger = Driver(ur5), Driver(ur5), ("127.0.0.2", 6)
+    driver.process.are_strangers_near = True
+    for one in (driver, elsewhere):
+        one.run(range(10))
+        one.now_ns += 2000 * MS
+    assert elsewhere.send(state(0, 0), stranger)[:2] == (0, True)
+    assert driver.send(state(0, 0), stranger) is None
+    assert driver.refused == [
+        "datagram: another sender: 127.0.0.2:6; states come from 127.0.0.1:5, and the arm is enabled: "
+        "without a key it goes to no other address"
+    ]
+    assert driver.send(state(0, 0), OTHER)[:2] == (0, True), "the driver that starts again, on another port"
+    driver.now_ns += 2000 * MS
+    assert driver.send(state(0, 0), stranger)[:2] == (0, True), "the gate brakes"
+
+
+# -- the key -------------------------------------------------------------------------------------------
+
+KEY, START = bytes(range(32)), 1000
+"""A key, and the Unix time at which the controller has started [ns]."""
+
+
+def signed(data: bytes, key: bytes = KEY) -> bytes:
+    return data + hmac.new(key, data, hashlib.sha256).digest()[:16]
+
+
+def order(number: int) -> bytes:
+    return struct.pack("<4sIQ", b"ACE1", 0, number)
+
+
+class KeyedDriver(Driver):
+    """A driver with a key; answers are checked, and given without their tags."""
+
+    def __init__(self, model: RobotModel) -> None:
+        super().__init__(model)
+        clock = lambda: self.now_ns  # noqa: E731
+        refuse = lambda what, error: self.refused.append(f"{what}: {error}")  # noqa: E731
+        key = DatagramKey(KEY, lambda: START)
+        self.process = DatagramProcess(model, self.gate_loop, refuse, clock, key=key)
+
+    def answer(self) -> bytes | None:
+        """Return an answer whose tag is right."""
+        answer = self.process.answer()
+        assert answer is None or answer == signed(answer[:-16])
+        return None if answer is None else answer[:-16]
+
+
+def test_with_a_key_states_and_orders_are_obeyed_and_answers_have_a_tag(ur5: RobotModel):
+    driver = KeyedDriver(ur5)
+    assert driver.send(signed(state(START + 1, MS)))[:2] == (START + 1, False)
+    driver.gate.brake("a test")
+    driver.send(signed(order(START + 2)))
+    assert driver.send(signed(state(START + 3, 2 * MS)))[:2] == (START + 3, False)
+    assert not driver.refused
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "wrong tag"),
+        (ENABLE, "wrong tag"),
+        (signed(b"ACE1"), "wrong tag"),
+        (state(START + 9, 2 * MS), "wrong tag"),
+        (signed(state(START + 9, 2 * MS), bytes(32)), "wrong tag"),
+        (signed(order(START + 9))[:-1] + b"x", "wrong tag"),
+        (signed(state(START + 2, 2 * MS)), f"repeated number: {START + 2}, allowed above {START + 2}"),
+        (signed(order(START + 1)), f"repeated number: {START + 1}, allowed above {START + 2}"),
+        (signed(state(START + 9, 2 * MS)[:-8]), "wrong size"),
+    ],
+    ids=itertools.count(),
+)
+def test_with_a_key_other_datagrams_are_refused(ur5: RobotModel, data: bytes, why: str):
+    driver = KeyedDriver(ur5)
+    driver.send(signed(state(START + 2, MS)))
+    driver.gate.brake("a test")
+    assert driver.send(data) is None
+    assert driver.refused[0].startswith(f"datagram: {why}")
+    assert driver.gate.is_braked
+    assert driver.send(signed(state(START + 10, 3 * MS)))[:2] == (START + 10, True)
+
+
+def test_datagrams_recorded_before_the_start_are_refused(ur5: RobotModel):
+    driver = KeyedDriver(ur5)
+    assert driver.send(signed(state(START, MS))) is None
+    assert driver.process.owner is None
+    assert driver.send(signed(state(START + 1, MS))) is not None
+
+
+def test_a_second_driver_with_the_key_does_not_use_up_the_owners_numbers(ur5: RobotModel):
+    driver = KeyedDriver(ur5)
+    driver.send(signed(state(START + 1, MS)))
+    assert driver.send(signed(state(START + 100, MS)), OTHER) is None
+    assert driver.send(signed(state(START + 2, 2 * MS))) is not None
+    driver.now_ns += 2000 * MS
+    assert driver.send(state(START + 200, MS), OTHER) is None, "silence frees the arm for who has the key"
+    assert driver.send(signed(state(START + 200, MS)), OTHER)[:2] == (START + 200, True)
+
+
+# -- what is printed -----------------------------------------------------------------------------------
+
+
+def test_owner_brake_and_enabling_are_said_once_and_at_most_once_a_second(ur5: RobotModel):
+    driver, lines, now = Driver(ur5), list[str](), 0.0
+    changes = Changes(lines.append, lambda: now)
+    driver.send(state(0, 0))
+    for _ in range(3):
+        assert changes.look(driver.process) == math.inf
+    assert lines == ["states come from 127.0.0.1:5"]
+    driver.gate.brake("a test")
+    changes.look(driver.process)
+    for _ in range(3):
+        driver.gate.enable()
+        changes.look(driver.process)
+        driver.gate.brake("another test")
+        assert changes.look(driver.process) == 1.0, "there is something left to say"
+    assert lines[1:] == ["braking: a test"]
+    now = 1.0
+    for _ in range(3):
+        changes.look(driver.process)
+    assert lines[2:] == ["braking: another test"]
+    driver.gate.enable()
+    now = 2.0
+    changes.look(driver.process)
+    assert lines[3:] == ["holding: enabled; waiting for a new goal"]

@@ -1,0 +1,763 @@
+"""The gate's process, with states, commands and a clock of the test's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel
+from arm_control.bags.message_definitions import plain
+from arm_control.gate.effort_gate import GateParameters, GateState
+from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState
+from arm_control.messages.fields import brake_reason, braked_frame
+from arm_control.processes.gate_process import GateProcess
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+MS = 1_000_000
+OWN, OTHER = ({"data": bytes([k] * 16)} for k in (1, 2))
+
+
+class Driver:
+    """Sends states and commands to a gate, and keeps what it answers."""
+
+    def __init__(self, model: RobotModel, *, lock_step: bool = False, **options: Any) -> None:
+        self.model, self.t, self.stamp_ns = model, 0.0, 0
+        self.refused: list[str] = []
+        self.answers: list[Any] = []
+        self.process = GateProcess(
+            model,
+            GateParameters(**options),
+            lambda what, error: self.refused.append(f"{what}: {error}"),
+            lock_step=lock_step,
+            clock=lambda: self.t,
+            clock_ns=lambda: round(self.t * 1e9),
+        )
+
+    def info(self, publisher: Any = OWN) -> dict[str, Any]:
+        now_ns = round(self.t * 1e9)
+        return {"source_timestamp": now_ns, "received_timestamp": now_ns, "publisher_gid": publisher}
+
+    def state(self, q: Any = HOME, v: Any = None, publisher: Any = OWN, stamp_ns: int | None = None) -> None:
+        v = np.zeros(6) if v is None else v
+        stamp_ns = self.stamp_ns if stamp_ns is None else stamp_ns
+        message = plain.joint_state(self.model.joint_names, stamp_ns, position=q, velocity=v)
+        self.answers += self.process.on_state(message, self.info(publisher))
+
+    def command(self, pan: float = 0.0, frame: str = "", publisher: Any = OWN, stamp_ns: int | None = None) -> None:
+        effort = self.model.gravity(HOME) + [pan, 0.0, 0.0, 0.0, 0.0, 0.0]
+        stamp_ns = self.stamp_ns if stamp_ns is None else stamp_ns
+        message = plain.joint_state(self.model.joint_names, stamp_ns, effort=effort)
+        message.header.frame_id = frame
+        self.answers += self.process.on_effort(message, self.info(publisher))
+
+    def go_on(self, n: int = 1, **state: Any) -> None:
+        """So many milliseconds with a state and a command each."""
+        for _ in range(n):
+            self.t += 1e-3
+            self.stamp_ns += MS
+            self.state(**state)
+            self.command()
+
+    def wait(self, seconds: float) -> None:
+        """Only the clock goes on."""
+        end = self.t + seconds
+        while self.t < end:
+            self.t += self.process.looking_period
+            self.answers += self.process.look()
+
+    @property
+    def last(self) -> Any:
+        return self.answers[-1].output
+
+    @property
+    def prediction(self) -> PredictedState:
+        """The predicted state."""
+        return self.process._blind._memory.prediction
+
+
+@pytest.fixture
+def driver(ur5: RobotModel) -> Driver:
+    return Driver(ur5)
+
+
+def test_each_answer_has_the_gravity_of_its_state(driver: Driver, ur5: RobotModel):
+    """A driver that adds gravity gets the torque without it: also where the gate brakes on a predicted state."""
+    driver.go_on(3)
+    assert np.abs(driver.last.tau - driver.answers[-1].g).max() < 1e-9
+    moved = HOME + 1e-4
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state(q=moved, v=np.full(6, 0.1))
+    driver.command()
+    np.testing.assert_array_equal(driver.answers[-1].g, ur5.gravity(moved))
+    driver.wait(0.2)
+    assert driver.process.is_blind
+    blind = driver.answers[-1]
+    assert np.abs(blind.output.tau - blind.g).max() < 5.0
+    assert np.abs(blind.g - ur5.gravity(HOME)).max() < 1.0
+
+
+def test_good_states_and_commands_pass(driver: Driver):
+    driver.go_on(50)
+    assert driver.last.state is GateState.PASSING
+    assert not driver.refused
+    assert [answer.stamp_ns for answer in driver.answers] == [k * MS for k in range(1, 51)]
+
+
+@pytest.mark.parametrize("max_age", [0.02, 0.0])
+def test_it_brakes_when_states_stop_and_says_for_how_long(ur5: RobotModel, max_age: float):
+    driver = Driver(ur5, max_age=max_age)
+    driver.go_on(30)
+    driver.wait(0.0225)
+    assert driver.last.state is GateState.BRAKING
+    assert driver.last.reason.startswith("no state for ")
+    assert driver.process.is_blind
+    assert not driver.process.may_take_model
+
+
+def test_what_it_predicts_comes_to_rest_and_is_forgotten_when_states_come_back(driver: Driver, ur5: RobotModel):
+    v = np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for k in range(30):
+        driver.go_on(q=HOME + v * k * 1e-3, v=v)
+    driver.wait(0.8)
+    q = driver.prediction.q
+    np.testing.assert_array_equal(driver.answers[-1].g, ur5.gravity(q))
+    assert 0.02 < q[0] - (HOME + 29e-3 * v)[0] < 0.2
+    assert np.abs(driver.prediction.v).max() < 1e-2
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(q), atol=0.1)
+    stopped = q.copy()
+    for _ in range(200):
+        driver.go_on(q=stopped)
+    assert not driver.process.is_blind
+    assert driver.last.state is GateState.BRAKING
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(stopped), atol=0.05)
+    assert driver.process.may_take_model
+
+
+def test_the_first_state_after_a_silence_may_change_the_torque_as_a_look_at_the_clock_only(driver: Driver):
+    v = np.full(6, 0.8)
+    for k in range(30):
+        driver.go_on(q=HOME + v * k * 1e-3, v=v)
+    driver.wait(0.05)
+    before = driver.last.tau
+    driver.t += 1e-3
+    driver.stamp_ns = round(driver.t * 1e9)
+    driver.state(q=HOME + 0.08 * v, v=v)
+    assert np.abs(driver.last.tau - before).max() == pytest.approx(1e3 * driver.process.looking_period)
+
+
+def test_states_that_arrive_together_change_the_torque_each_for_its_own_time(driver: Driver):
+    """They are as good as ones that arrive in time."""
+    driver.go_on(5)
+    driver.process.gate.brake("a test")
+    v = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for k in range(3):
+        before = driver.last.tau
+        driver.stamp_ns += MS
+        driver.state(q=HOME + v * k * 1e-3, v=v)
+        assert abs(driver.last.tau - before)[0] == pytest.approx(1.0)
+
+
+def test_stamps_back_and_forth_do_not_let_the_torque_change_faster(driver: Driver):
+    driver.go_on(5)
+    driver.process.gate.brake("a test")
+    v = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for k in range(15):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        for stamp_ns in (driver.stamp_ns, 0):
+            before = driver.last.tau
+            driver.state(q=HOME + (-1) ** k * 1e-3 * v, v=(-1) ** k * v, stamp_ns=stamp_ns)
+            assert np.abs(driver.last.tau - before).max() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("stamp_ns", [0, 5 * MS])
+def test_no_stamp_releases_a_brake(driver: Driver, stamp_ns: int):
+    driver.go_on(30)
+    driver.process.gate.brake("a test")
+    for k in range(25):
+        driver.t += 1e-3
+        driver.state(stamp_ns=stamp_ns + k)
+    driver.go_on(5)
+    assert driver.process.gate.reason == "a test"
+
+
+def test_time_that_goes_back_brakes_and_changes_torque_slowly(driver: Driver):
+    driver.go_on(30)
+    driver.command(20.0)
+    before = driver.last.tau
+    driver.stamp_ns = 0
+    driver.state()
+    driver.stamp_ns = MS
+    driver.state()
+    assert driver.last.state is GateState.BRAKING
+    assert "went back" in driver.last.reason
+    assert np.abs(driver.last.tau - before).max() <= 1.25
+
+
+def test_a_command_that_brakes_is_none(driver: Driver):
+    driver.go_on(30)
+    driver.stamp_ns += MS
+    driver.state()
+    driver.command(frame=braked_frame("a test"))
+    assert driver.process.gate.reason == "the controller brakes: a test"
+    assert driver.refused == ["effort_in: the controller brakes: a test"]
+
+
+def test_an_older_command_is_refused(driver: Driver):
+    driver.go_on(30)
+    driver.t += 1e-3
+    now = driver.stamp_ns + MS
+    driver.state(stamp_ns=now)
+    driver.command()  # that of the state before, again
+    assert driver.refused == [f"effort_in: {driver.refused[0].removeprefix('effort_in: ')}"]
+    assert "out of order" in driver.refused[0]
+
+
+def test_states_of_a_second_publisher_count_after_a_second_of_silence(driver: Driver):
+    driver.go_on(30)
+    driver.state(HOME + 0.4, publisher=OTHER, stamp_ns=driver.stamp_ns + MS)
+    assert "second publisher of joint states: 0202" in driver.refused[0]
+    driver.wait(1.01)
+    driver.stamp_ns += 1010 * MS
+    driver.state(publisher=OTHER)
+    assert len(driver.refused) == 1
+
+
+def test_marks_of_a_brake_are_read_from_the_frame():
+    message = plain.joint_state(["a"], 0)
+    assert brake_reason(message) == ""
+    message.header.frame_id = "base_link"
+    assert brake_reason(message) == ""
+    message.header.frame_id = braked_frame("no state")
+    assert brake_reason(message) == "no state"
+    message.header.frame_id = braked_frame("")
+    assert brake_reason(message) == "no reason given"
+
+
+# -- answers -------------------------------------------------------------------------------------------
+
+
+def test_a_state_is_answered_once_and_the_same_again_when_it_or_its_command_is_repeated(driver: Driver):
+    driver.state()
+    driver.state()  # repeated, and not answered yet
+    assert driver.answers == []
+    driver.command(0.5)
+    driver.state()
+    driver.command(0.7)
+    driver.command(0.7, stamp_ns=driver.stamp_ns - 1)
+    first, *others = driver.answers
+    assert len(others) == 3
+    assert all(answer is first or answer == first for answer in others)
+    assert (first.stamp_ns, first.output.state) == (0, GateState.PASSING)
+    assert driver.refused == []
+
+
+def test_a_state_without_a_command_is_answered_when_the_next_one_comes(driver: Driver):
+    for k in range(1, 4):
+        driver.t, driver.stamp_ns = k * 1e-3, k * MS
+        driver.state()
+        assert [answer.stamp_ns for answer in driver.answers] == [j * MS for j in range(1, k)]
+    assert driver.last.state is GateState.HOLDING
+
+
+def test_a_braked_gate_waits_for_no_command(driver: Driver):
+    driver.go_on(5)
+    driver.process.gate.brake("a test")
+    n = len(driver.answers)
+    for k in range(3):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state()
+        assert len(driver.answers) == n + k + 1
+        assert driver.answers[-1].stamp_ns == driver.stamp_ns
+
+
+@pytest.mark.parametrize(("ahead_ns", "is_kept"), [(1, True), (MS, True), (MS + 2, False)])
+def test_a_command_that_comes_a_period_before_its_state_waits_for_it(driver: Driver, ahead_ns: int, is_kept: bool):
+    driver.go_on(5)
+    n = len(driver.answers)
+    driver.command(0.5, stamp_ns=driver.stamp_ns + ahead_ns)
+    assert len(driver.answers) == n
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state()
+    assert len(driver.answers) == n + is_kept
+    assert [reason.partition(":")[0] for reason in driver.refused] == [] if is_kept else ["effort_in"]
+    driver.go_on()
+    assert len(driver.answers) == n + 2  # it is used once
+
+
+def test_a_command_before_the_first_state_waits_for_it(driver: Driver):
+    driver.command(0.5)
+    driver.state()
+    assert driver.last.state is GateState.PASSING
+    assert driver.refused == []
+
+
+def test_before_the_second_state_a_command_may_be_max_age_ahead(driver: Driver):
+    driver.state()
+    driver.command(stamp_ns=20 * MS)
+    assert driver.refused == []
+    driver.command(stamp_ns=20 * MS + 1)
+    assert "from the future" in driver.refused[0]
+
+
+def test_of_two_commands_the_newest_message_counts(driver: Driver):
+    driver.go_on(5)
+    driver.command(0.5, stamp_ns=driver.stamp_ns + MS)
+    driver.command()  # that of the state before, again: the early one is dropped
+    n = len(driver.answers)
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state()
+    assert len(driver.answers) == n
+
+
+def test_a_command_for_the_state_before_passes_while_it_is_fresh(driver: Driver):
+    driver.go_on(5)
+    for _ in range(2):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state()
+    n = len(driver.answers)
+    driver.command(stamp_ns=driver.stamp_ns - MS)
+    assert driver.refused == []
+    assert len(driver.answers) == n + 1
+
+
+@pytest.mark.parametrize(("lock_step", "n_refused"), [(False, 1), (True, 0)])
+def test_a_state_that_was_written_long_ago_is_stale_but_in_lock_step(ur5: RobotModel, lock_step: bool, n_refused: int):
+    driver = Driver(ur5, lock_step=lock_step)
+    driver.state()
+    message = plain.joint_state(ur5.joint_names, MS, position=HOME, velocity=np.zeros(6))
+    driver.process.on_state(message, {**driver.info(), "source_timestamp": -1500 * MS})
+    assert len(driver.refused) == n_refused
+
+
+def test_commands_have_one_publisher_until_the_gate_is_released(driver: Driver):
+    driver.go_on(3)
+    driver.stamp_ns += MS
+    driver.state()
+    driver.command(publisher=OTHER)
+    assert "second publisher on the topic" in driver.refused[0]
+    driver.process.release()
+    driver.command(publisher=OTHER)
+    driver.state(publisher=OTHER, stamp_ns=driver.stamp_ns + MS)
+    assert len(driver.refused) == 1
+    assert driver.last.state is GateState.PASSING
+
+
+def test_a_controller_that_brakes_from_the_start_owns_the_topic(driver: Driver):
+    driver.state()
+    driver.command(frame=braked_frame("a test"))
+    assert driver.process.gate.state is GateState.HOLDING
+    driver.command(publisher=OTHER)
+    assert "second publisher" in driver.refused[1]
+
+
+def test_commands_go_on_after_time_began_anew(driver: Driver):
+    driver.go_on(30)
+    driver.stamp_ns = 0
+    driver.state()
+    driver.process.gate.enable()
+    driver.go_on(3)
+    assert driver.last.state is GateState.PASSING
+
+
+@pytest.mark.parametrize(("missing_ms", "is_braked"), [(20, False), (21, True)])
+def test_it_brakes_when_more_than_20_states_are_missing(driver: Driver, missing_ms: int, is_braked: bool):
+    driver.go_on(5)
+    driver.stamp_ns += missing_ms * MS
+    driver.state()
+    assert driver.process.gate.is_braked == is_braked
+    assert driver.process.gate.reason == (f"no state for {missing_ms} ms" if is_braked else "")
+
+
+def test_in_a_new_run_the_period_of_the_states_is_unknown(driver: Driver):
+    driver.go_on(5)
+    driver.stamp_ns = 0
+    driver.state()
+    driver.process.gate.enable()
+    driver.stamp_ns = 40 * MS
+    driver.state()
+    assert not driver.process.gate.is_braked
+
+
+def test_a_gate_that_brakes_for_want_of_commands_answers_the_state_at_hand_too(ur5: RobotModel):
+    driver = Driver(ur5, max_missed=2)
+    driver.go_on(5)
+    n = len(driver.answers)
+    for _ in range(3):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state(v=np.full(6, 0.1))
+    stamps, states = zip(*((x.stamp_ns // MS, x.output.state) for x in driver.answers[n:]), strict=True)
+    assert stamps == (6, 7, 8)
+    assert states == (GateState.PASSING, GateState.BRAKING, GateState.BRAKING)
+
+
+def test_a_command_that_brakes_is_answered_with_the_torque_of_the_brake(driver: Driver, ur5: RobotModel):
+    driver.go_on(30)
+    driver.command(20.0)
+    before, v = driver.last.tau, np.full(6, 0.1)
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state(v=v)
+    driver.command(frame=braked_frame("a test"))
+    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
+
+
+def test_states_without_commands_are_noted_as_of_when_they_came(driver: Driver, ur5: RobotModel):
+    """The prediction begins with them then, not when the next one came: that would be a period too late."""
+    for k in range(1, 31):
+        driver.t, driver.stamp_ns = k * 1e-3, k * MS
+        driver.state(HOME + V * driver.t, V)
+    answered, at = driver.answers[-1], 29e-3
+    assert answered.stamp_ns == 29 * MS
+    driver.t += 0.018
+    driver.answers += driver.process.look()
+    assert driver.last.reason == "no state for 18 ms"
+    expected = Predicted(ur5, HOME + V * at, V)
+    expected.go_on(answered.output.tau, driver.t - at)
+    np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+
+
+# -- lock step -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["its command", "an old command", "the state again", "another state", "the clock"])
+def test_in_lock_step_a_brake_answers_the_state_that_waits(ur5: RobotModel, how: str):
+    """Whoever waits for the answer would wait for ever: no command passes any more."""
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(5)
+    driver.command(20.0)
+    before, v = driver.last.tau, np.full(6, 0.1)
+    driver.stamp_ns += MS
+    driver.state(v=v)
+    driver.process.gate.brake("a test")
+    n = len(driver.answers)
+    match how:
+        case "its command":
+            driver.command(20.0)
+        case "an old command":
+            driver.command(20.0, stamp_ns=driver.stamp_ns - MS)
+        case "the state again":
+            driver.state(v=v)
+        case "another state":
+            driver.state(publisher=OTHER, stamp_ns=driver.stamp_ns + MS)
+        case _:
+            driver.answers += driver.process.look()
+    assert len(driver.answers) == n + 1
+    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
+
+
+def test_in_lock_step_a_command_of_before_answers_no_other_state(ur5: RobotModel):
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(5)
+    driver.stamp_ns += MS
+    driver.state()
+    n = len(driver.answers)
+    driver.command(20.0, stamp_ns=driver.stamp_ns - MS)
+    assert "out of order" in driver.refused[0]
+    assert len(driver.answers) == n
+    driver.command()
+    assert driver.last.state is GateState.PASSING
+
+
+def test_in_lock_step_nothing_is_late_and_no_clock_counts(ur5: RobotModel):
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(3)
+    driver.wait(5.0)
+    for _ in range(3):  # states without commands stay open
+        driver.stamp_ns += MS
+        driver.state()
+    driver.stamp_ns += 500 * MS
+    driver.state()
+    assert len(driver.answers) == 3
+    driver.command()
+    assert (driver.last.state, driver.refused) == (GateState.PASSING, [])
+    driver.t += 100.0
+    driver.command(publisher=OTHER)
+    assert "second publisher" in driver.refused[0]
+
+
+def test_in_lock_step_a_new_run_brakes_nothing_and_its_commands_count(ur5: RobotModel):
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(30)
+    driver.t += 5.0
+    driver.stamp_ns = 0
+    driver.state()
+    assert driver.process.gate.state is GateState.HOLDING
+    driver.command(5.0)
+    assert driver.last.state is GateState.PASSING
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(HOME), atol=1e-12)  # no time has passed
+    driver.stamp_ns = MS
+    driver.state()
+    driver.command(5.0)
+    np.testing.assert_allclose(driver.last.tau[0] - ur5.gravity(HOME)[0], 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("what", ["command", "state"])
+def test_in_lock_step_a_brake_between_a_state_and_its_command_leaves_no_state_unanswered(ur5: RobotModel, what: str):
+    """The simulation would wait for ever."""
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(3)
+    driver.stamp_ns += MS
+    driver.state()
+    driver.process.gate.brake("a test")
+    n = len(driver.answers)
+    driver.command() if what == "command" else driver.state()  # the state comes again where nobody answers
+    (answer,) = driver.answers[n:]
+    assert (answer.output.state, answer.stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+
+
+def test_in_lock_step_a_braked_gate_answers_each_state_itself(ur5: RobotModel):
+    """Its controller may brake, too, and send nothing; a command that comes gets the same answer again."""
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(3)
+    before = driver.last.tau
+    driver.process.gate.brake("a test")
+    v = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    driver.stamp_ns += MS
+    driver.state(q=HOME, v=v)
+    assert len(driver.answers) == 4
+    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
+    driver.command(5.0)
+    assert driver.answers[-1].output is driver.answers[-2].output
+    assert driver.refused == []
+
+
+# -- without states ------------------------------------------------------------------------------------
+
+V = np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def swing(driver: Driver, n: int) -> list[tuple[float, np.ndarray, np.ndarray, np.ndarray]]:
+    """So many milliseconds of a turn about the first axis; times, states, and torque from then on."""
+    moments = []
+    for _ in range(n):
+        q, v = HOME + V * driver.t, V * (1.0 + 0.1 * driver.t)
+        driver.go_on(q=q, v=v)
+        moments.append((driver.t, q, v, driver.last.tau))
+    return moments
+
+
+class Predicted:
+    """A state that goes on by the model, in equal steps of a millisecond at most, the last one shorter."""
+
+    def __init__(self, model: RobotModel, q: np.ndarray, v: np.ndarray) -> None:
+        self.model, self.q, self.v = model, q, v
+
+    def go_on(self, tau: np.ndarray, rest: float) -> None:
+        while rest > 0.0:
+            dt = min(rest, LONGEST_STEP)
+            t = self.model.evaluate(self.q, self.v)
+            self.v = self.v + np.linalg.solve(t.M, tau - t.h) * dt
+            self.q, rest = self.q + self.v * dt, rest - dt
+
+
+def predicted(model: RobotModel, moments: list[Any], now: float) -> Predicted:
+    """The state now, from the first moment on."""
+    prediction = Predicted(model, *moments[0][1:3])
+    for (t, _, _, tau), end in zip(moments, [moment[0] for moment in moments[1:]] + [now], strict=True):
+        prediction.go_on(tau, end - t)
+    return prediction
+
+
+def brake_torque(model: RobotModel, q: np.ndarray, v: np.ndarray, before: np.ndarray, largest: float) -> np.ndarray:
+    """The torque of damping alone, (1) of the gate's page, after a change as a whole of at most ``largest``, (3)."""
+    t = model.evaluate(q, v)
+    change = np.clip(t.g - 50.0 * t.M @ v, -model.tau_max, model.tau_max) - before
+    return before + min(1.0, largest / np.abs(change).max()) * change
+
+
+def test_it_predicts_from_the_last_state_and_the_torque_since_then(driver: Driver, ur5: RobotModel):
+    moments = swing(driver, 30)
+    driver.t += 0.018
+    expected = predicted(ur5, moments[-1:], driver.t)
+    before = driver.last.tau
+    driver.answers += driver.process.look()
+    assert driver.last.reason == "no state for 18 ms"
+    largest = 1.25  # of one step: GROWTH times the period
+    np.testing.assert_allclose(
+        driver.last.tau, brake_torque(ur5, expected.q, expected.v, before, largest), rtol=0, atol=1e-9
+    )
+    for elapsed in (2.5e-3, 4.5e-3):
+        tau = driver.last.tau
+        driver.t += elapsed
+        driver.answers += driver.process.look()
+        expected.go_on(tau, elapsed)
+        np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+    assert driver.answers[-1].stamp_ns == driver.stamp_ns
+
+
+def test_a_state_that_jumps_casts_no_doubt_on_those_before(driver: Driver, ur5: RobotModel):
+    moments = swing(driver, 60)
+    driver.t += 1e-3
+    driver.state(HOME + 0.5, stamp_ns=driver.stamp_ns + MS)
+    assert driver.last.reason.startswith("not believed: position has jumped")
+    expected = predicted(ur5, moments[-1:], driver.t)
+    np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+
+
+def test_velocities_that_disagree_are_in_doubt_since_they_began_to(driver: Driver, ur5: RobotModel):
+    """Two states are wrong, and as long before them is not trusted either."""
+    moments = swing(driver, 60)
+    driver.go_on(q=HOME + V * driver.t, v=np.full(6, -20.0))
+    moments.append((driver.t, HOME, V, driver.last.tau))
+    assert driver.last.state is GateState.PASSING
+    driver.t += 1e-3
+    driver.state(HOME + V * driver.t, np.full(6, -20.0), stamp_ns=driver.stamp_ns + MS)
+    assert driver.last.reason.startswith("not believed: positions and velocities disagree")
+    expected = predicted(ur5, moments[-3:], driver.t)
+    np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+
+
+def test_a_state_that_jumps_before_any_answer_is_predicted_from_under_gravity(driver: Driver, ur5: RobotModel):
+    driver.state()
+    driver.t += 1e-3
+    driver.state(HOME + 0.5, stamp_ns=MS)
+    assert driver.last.state is GateState.BRAKING
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(HOME), atol=1e-6)
+
+
+def test_where_states_stop_before_the_first_answer_the_torque_begins_with_the_weight(driver: Driver, ur5: RobotModel):
+    driver.t = 1000.0  # the clock has run for long
+    driver.state(v=np.full(6, 2.0))
+    driver.wait(0.02)
+    weight = ur5.gravity(HOME + 2.0 * (driver.t - 1000.0))
+    assert driver.last.state is GateState.BRAKING
+    step = 1000.0 * 2 * driver.process.looking_period
+    np.testing.assert_allclose(driver.last.tau, weight, rtol=0, atol=step + 1.0)
+
+
+def test_no_fault_of_a_first_state_brakes_on_nothing(driver: Driver):
+    driver.state(np.full(6, 1e3))
+    assert driver.answers == []
+    assert driver.process.may_take_model
+    assert len(driver.refused) == 1
+
+
+def test_after_a_second_it_only_carries_the_weight(driver: Driver):
+    swing(driver, 30)
+    heavy = 0.05 * np.eye(6)[1]
+    driver.wait(0.95)
+    driver.prediction.v[:] = heavy
+    driver.wait(0.01)
+    assert driver.prediction.v.any()
+    driver.wait(0.1)
+    assert not driver.prediction.v.any()
+    q = driver.prediction.q.copy()
+    driver.wait(0.1)
+    np.testing.assert_array_equal(driver.prediction.q, q)
+    assert driver.process.gate.period == pytest.approx(driver.process.looking_period)
+
+
+def test_a_braked_gate_goes_on_by_itself_after_three_periods(driver: Driver):
+    driver.go_on(5)
+    driver.process.gate.brake("a test")
+    driver.t += 2.9e-3
+    assert driver.process.look() == []
+    driver.t += 0.2e-3
+    assert len(driver.process.look()) == 1
+    assert driver.process.is_blind
+
+
+@pytest.mark.parametrize(("max_age", "silence"), [(0.02, 0.02), (10.0, 10.0), (0.0, 0.02)])
+def test_a_gate_that_braked_before_its_second_state_waits_as_long_as_any(
+    ur5: RobotModel, max_age: float, silence: float
+):
+    driver = Driver(ur5, max_age=max_age)
+    assert driver.process.look() == []
+    driver.state()
+    driver.process.gate.brake("a test")
+    assert driver.process.looking_period == silence / 8
+    assert [answer.stamp_ns for answer in driver.process.look()] == [0]  # it waits for no command any more
+    for share in (0.87, 1.0 - 1.0 / 8):
+        driver.t = share * silence
+        assert driver.process.look() == []
+    driver.t = 0.88 * silence
+    assert len(driver.process.look()) == 1
+
+
+def test_another_model_may_be_taken_at_rest_and_braked_only(driver: Driver):
+    assert driver.process.may_take_model
+    driver.go_on(5)
+    assert not driver.process.may_take_model
+    driver.process.gate.brake("a test")
+    assert driver.process.may_take_model
+    driver.go_on(5, v=np.full(6, 0.02))
+    assert not driver.process.may_take_model
+
+
+def test_a_gate_enabled_while_states_are_doubted_brakes_again_when_they_are_believed(driver: Driver):
+    driver.go_on(5)
+    for _ in range(100):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state(HOME + 0.5)
+    assert len(driver.refused) == 100
+    driver.process.gate.enable()
+    driver.stamp_ns += MS
+    driver.state(HOME + 0.5)
+    assert driver.process.gate.reason.startswith("the state has jumped (not believed: position has jumped")
+
+
+def test_an_arm_that_was_not_seen_is_held_where_it_is_measured_next(driver: Driver, ur5: RobotModel):
+    driver.go_on(30)
+    driver.wait(0.03)
+    driver.stamp_ns += 30 * MS
+    q = HOME + 0.01
+    for _ in range(30):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state(q)
+    assert driver.refused == []
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(q), atol=1e-9)
+
+
+def test_where_time_goes_back_the_clock_says_how_much_torque_may_change(driver: Driver):
+    swing(driver, 30)
+    before = driver.last.tau
+    driver.t += 0.9e-3
+    driver.state(HOME + V * driver.t, V, stamp_ns=0)
+    assert np.abs(driver.last.tau - before).max() == pytest.approx(0.9)
+
+
+def test_the_age_of_doubtful_states_counts_to_the_bound(driver: Driver):
+    moments = []
+    for driver.t, driver.stamp_ns in ((-0.001, 0), (0.0, MS)):
+        v = V * (1.0 + driver.t)
+        driver.state(HOME + V * driver.t, v)
+        driver.command()
+        moments.append((driver.t, HOME + V * driver.t, v, driver.last.tau))
+    driver.t = 0.025
+    driver.state(HOME + 2.0, stamp_ns=26 * MS)
+    expected = Predicted(driver.model, *moments[1][1:3])
+    expected.go_on(moments[1][3], 0.02)
+    np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
+
+
+def test_the_second_without_states_counts_to_its_end(driver: Driver):
+    driver.state(v=V)
+    driver.command()
+    driver.t = 0.02
+    driver.answers += driver.process.look()
+    assert driver.prediction.v.any()
+    driver.t = 1.0
+    driver.answers += driver.process.look()
+    assert not driver.prediction.v.any()
+
+
+def test_a_gate_waits_for_no_commands_by_default(ur5: RobotModel):
+    process = GateProcess(ur5, GateParameters(), lambda *_: None, clock=lambda: 0.0, clock_ns=lambda: 0)
+    message = plain.joint_state(ur5.joint_names, 0, position=HOME, velocity=np.zeros(6))
+    info = {"source_timestamp": 0, "received_timestamp": 0, "publisher_gid": OWN}
+    process.gate.brake("disabled")
+    assert len(process.on_state(message, info)) == 1
