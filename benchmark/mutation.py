@@ -36,12 +36,16 @@ GROUPS = {
         ),
         (
             "test/gate",
-            *(f"test/messages/test_{name}.py" for name in ("gate_process", "braked_arm", "joint_states")),
+            *(f"test/processes/test_{name}.py" for name in ("gate_process", "braked_arm")),
+            "test/messages/test_joint_states.py",
         ),
     ),
     "states": Group(
         ("messages/joint_states.py", "messages/publisher_lock.py"),
-        tuple(f"test/messages/test_{name}.py" for name in ("joint_states", "publisher_lock", "gate_process")),
+        (
+            *(f"test/messages/test_{name}.py" for name in ("joint_states", "publisher_lock")),
+            "test/processes/test_gate_process.py",
+        ),
     ),
     "cache": Group(("core/cache.py",), ("test/core/test_cache.py",)),
     "viewer": Group(("viewer/guard.py",), ("test/viewer/test_guard.py",)),

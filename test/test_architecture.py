@@ -64,7 +64,7 @@ FOREIGN = {
     "mpl_toolkits": ("report.pictures.*",),
     "PIL": ("report.pictures.*",),
     "rich": ("app.display",),
-    "rosbags": ("bags.*",),
+    "rosbags": ("bags*",),
     "rclpy": ("nodes.*", "app.run"),
     "*_msgs": ("nodes.*",),
     "*_interfaces": ("nodes.*",),
