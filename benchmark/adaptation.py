@@ -31,8 +31,7 @@ from adaptation_cases import (
 from measure import Contender
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTorque
-from arm_control.control.controller import Measurement
+from arm_control.control import AdaptationParameters, AdaptiveTorque, Measurement
 
 
 def error_ratio(model: RobotModel, periods: int = 10) -> float:

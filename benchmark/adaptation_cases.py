@@ -7,19 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controller import Controller, Measurement
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.task import pose_error
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers.joint import JointController, JointLoopParameters
-from arm_control.controllers.osc import OscController, OscLoopParameters
-from arm_control.maths.poses import Array
-from arm_control.motion.goals import JointGoal, PoseGoal
-from arm_control.motion.jogging import JogLimits
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.references import Reference
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import make_simulator
+from arm_control.control import Controller, ControlLoop, Measurement, pose_error, resolve_parameters
+from arm_control.controllers import JointController, JointLoopParameters, OscController, OscLoopParameters
+from arm_control.maths import Array
+from arm_control.motion import JogLimits, JointGoal, PoseGoal, Reference, Waypoints
+from arm_control.simulation import PlantProperties, make_simulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 CONTENDERS: dict[str, dict[str, Any]] = {

@@ -17,17 +17,18 @@ import numpy as np
 from careful_avoidance import CarefulAvoidance
 
 from arm_control import CompiledOsc, OscParameters, Reference, RobotModel, urdf_path
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.avoiding_step import AvoidingStep
-from arm_control.control.compiled_step import StepOutput
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.controllers.osc import OscController
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.control import (
+    Avoidance,
+    AvoidanceParameters,
+    AvoidingStep,
+    ControlLoop,
+    Measurement,
+    OscTuning,
+    StepOutput,
+)
+from arm_control.controllers import OscController
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere, rotation_from_vector
 from arm_control.model import Terms
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])

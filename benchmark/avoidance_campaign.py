@@ -24,16 +24,21 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector
-from arm_control.maths.shapes import Box, Cone, Cylinder, Sphere
-from arm_control.motion.references import Reference
-from arm_control.simulation.coal_shapes import coal_shape
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.control import Avoidance, AvoidanceParameters, CompiledOsc, OscParameters
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import (
+    Array,
+    Box,
+    Cone,
+    Cylinder,
+    Obstacle,
+    Pose,
+    Sphere,
+    rotation_from_rpy,
+    rotation_from_vector,
+)
+from arm_control.motion import Reference
+from arm_control.simulation import MujocoSimulator, coal_shape
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"

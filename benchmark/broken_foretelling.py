@@ -25,29 +25,25 @@ import mujoco
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.collision.validity import Validity
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import LoopParameters
+from arm_control.collision import Validity
+from arm_control.control import LoopParameters, Measurement
 from arm_control.controllers import control_loop
-from arm_control.core.progress import progress_bar
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.goals import JointGoal
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.motion.references import JointReference
-from arm_control.planning.execution.braking import stop
-from arm_control.planning.execution.motion_checks import contact_time
-from arm_control.planning.execution.motion_monitor import Action, MotionMonitor
-from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
-from arm_control.planning.execution.rounded_in_time import rest_of
-from arm_control.planning.execution.told_motion import present
-from arm_control.planning.rrt.connect import SearchParameters
-from arm_control.planning.time_scaling import PathLimits
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.scenario_control import arm_and_parameters
+from arm_control.core import progress_bar
+from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere
+from arm_control.motion import JointGoal, JointReference, JointTrajectory
+from arm_control.planning import (
+    Action,
+    MotionMonitor,
+    PathLimits,
+    PlannerInTime,
+    SearchParameters,
+    contact_time,
+    points_of,
+    present,
+    rest_of,
+    stop,
+)
+from arm_control.simulation import MujocoSimulator, Scenario, arm_and_parameters
 
 N_BALLS, RADIUS, SPEED = 6, 0.08, 0.3
 """Number of balls, their radius [m] and the largest of each component of their velocity [m/s]."""

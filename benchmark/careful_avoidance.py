@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.collision.near_pairs import Proximity
-from arm_control.control.avoidance_law import AvoidanceParameters
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.collision import Proximity
+from arm_control.control import AvoidanceParameters
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Shape, Sphere
 from arm_control.model import Terms
 
 TINY, PIECES, ROUNDS = 1e-12, 16, 10

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.joint_limits import BACK, SHARE, SMALLEST_ROOM, STEPS, JointLimits, LimitNumbers
+from arm_control.gate import BACK, SHARE, SMALLEST_ROOM, STEPS, GateParameters, JointLimits, LimitNumbers
 from arm_control.model import RobotModel, Terms
 
 Array = np.ndarray

@@ -8,13 +8,9 @@ from typing import cast
 import numpy as np
 import pinocchio as pin
 
-from arm_control.collision.hulls import HullObstacle
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Shape
-from arm_control.simulation.coal_shapes import coal_capsule, coal_shape
+from arm_control.collision import HullObstacle, Validity
+from arm_control.maths import Array, Mover, Obstacle, Shape, Span
+from arm_control.simulation import coal_capsule, coal_shape
 
 
 def _mover(told: Obstacle | HullObstacle | Mover) -> Mover:

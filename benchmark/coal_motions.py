@@ -18,8 +18,8 @@ import numpy as np
 import pinocchio as pin
 from coal_arm import CoalArm
 
-from arm_control.maths.poses import Array, Pose
-from arm_control.simulation.coal_shapes import CoalDistance
+from arm_control.maths import Array, Pose
+from arm_control.simulation import CoalDistance
 
 PER_UNIT = 3200
 """Places of a motion per rad or m of the arm, and per m of the fastest obstacle: a hundred times those of a check."""

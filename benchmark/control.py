@@ -21,15 +21,12 @@ from careful_limits import CarefulLimits
 from careful_osc import careful_osc
 
 from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
-from arm_control.control.compiled_step import StepOutput, step_limits
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.controllers.osc import OscController, OscLoopParameters
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.poses import rotation_from_vector
+from arm_control.control import ControlLoop, Measurement, OscTuning, StepOutput, step_limits
+from arm_control.controllers import OscController, OscLoopParameters
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import rotation_from_vector
 from arm_control.model import Terms
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation import MujocoSimulator
 
 HOME = {"ur5": [0.0, -1.4, 1.9, -2.07, -1.57, 0.0], "panda": [0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8]}
 STATES = 50

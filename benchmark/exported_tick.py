@@ -16,14 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.compiler.processors import PROCESSORS
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.export.c_folder import write_folder
-from arm_control.export.exported_controller import ExportedController, exported_controller
-from arm_control.gate.effort_gate import EffortGate
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.references import Reference
-from arm_control.simulation.scenario import Scenario
+from arm_control.compiler import PROCESSORS
+from arm_control.control import CompiledOsc
+from arm_control.export import ExportedController, exported_controller, write_folder
+from arm_control.gate import EffortGate
+from arm_control.maths import Array, Pose
+from arm_control.motion import Reference
+from arm_control.simulation import Scenario
 
 TICKS = 100
 """Ticks of a turn."""

@@ -23,12 +23,10 @@ from motion_scenes import Scene, grazing_scene, limits, random_scene
 from sliding_arm import SLIDING_ARM
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.motions import Motions
-from arm_control.collision.validity import MOST_LOOKS_FIRST, Validity
-from arm_control.core.progress import progress_bar
-from arm_control.maths.poses import Array
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.collision import MOST_LOOKS_FIRST, ArmShape, Motions, Validity
+from arm_control.core import progress_bar
+from arm_control.maths import Array
+from arm_control.model import LinkCapsule
 
 Straight: TypeAlias = tuple[Array, Array, Array]
 """Ends a and b (N, n) and times (N, 2) of motions."""

@@ -21,15 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.obstacle_tables import Told
-from arm_control.collision.validity import Validity
-from arm_control.core.progress import progress_bar
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.simulation.independent_arm import IndependentArm
-from arm_control.simulation.plan_check import check_plan
-from arm_control.simulation.plan_scene import PlanFile, PlanScene
+from arm_control.collision import Told, Validity
+from arm_control.core import progress_bar
+from arm_control.maths import Array, Mover, Obstacle, Span
+from arm_control.simulation import IndependentArm, PlanFile, PlanScene, check_plan
 
 CELLS, DT = 50, 0.025
 """Places on the path, and time between two looks [s]."""

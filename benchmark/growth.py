@@ -13,11 +13,8 @@ from measure import Contender, agree, take_turns
 from pinocchio_calls import PinocchioArm, first_numbers
 
 from arm_control import RobotModel
-from arm_control.core.cache import Cache
-from arm_control.core.progress import progress_bar
-from arm_control.model.arm import describe
-from arm_control.model.methods import TERMS
-from arm_control.model.quantities import quantity_law
+from arm_control.core import Cache, progress_bar
+from arm_control.model import TERMS, describe, quantity_law
 
 JOINT = """
   <joint name="joint{i}" type="revolute">
@@ -105,7 +102,7 @@ def _contenders(model: RobotModel) -> dict[str, Contender]:
 
 def draw(path: Path, sizes: Sequence[int], figures: dict[str, Any]) -> None:
     """Three charts over the number of joints: both times, and what the code costs."""
-    from arm_control.report.pictures.style import BLUE, GREEN, ORANGE, new_figure, style
+    from arm_control.report import BLUE, GREEN, ORANGE, new_figure, style
 
     figure = new_figure(12.0, 3.8)
     left, middle, right = figure.subplots(1, 3)

@@ -24,8 +24,8 @@ from measure import Contender
 from pinocchio_calls import EXAMPLES
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.kinematics.inverse import IkResult, InverseKinematics
-from arm_control.maths.poses import Array, quaternion_from_rotation, wrap_angle
+from arm_control.kinematics import IkResult, InverseKinematics
+from arm_control.maths import Array, quaternion_from_rotation, wrap_angle
 
 TOLERANCE = 1e-5
 SEEDS = (101, 102, 103, 104, 105)
@@ -181,7 +181,7 @@ def eaik_solver(model: RobotModel) -> Callable[[Array], Any] | None:
         from eaik.pybindings.EAIK import Robot
     except ImportError:
         return None
-    from arm_control.model.quantities import State
+    from arm_control.model import State
 
     state = State(model.tree, {"q": np.zeros(6)})
     axes = np.array([X.R[:, 2] for X in state.X_W]).T

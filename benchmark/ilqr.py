@@ -26,19 +26,19 @@ from measure import processor, versions
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.core.cache import Cache
+from arm_control.core import Cache
 from arm_control.optimal import (
     ArmDynamics,
     ControlError,
     Costs,
     Ilqr,
     IlqrParameters,
+    NumpyPasses,
     PositionError,
     StateError,
     Term,
     UserDynamics,
 )
-from arm_control.optimal.generic.numpy_passes import NumpyPasses
 
 ROOT = Path(__file__).parents[1]
 WHEELS = ("crocoddyl==3.2.1", "pin==4.0.0")

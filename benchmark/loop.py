@@ -39,12 +39,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers.osc import OscNodeParameters
-from arm_control.core.time import NANOSECONDS
-from arm_control.messages.joint_state_bytes import JointStateWriter
-from arm_control.nodes.support.qos import LATCHED, STATE
-from arm_control.processes.datagrams import HEAD
-from arm_control.processes.datagrams import STATE as STATE_MARK
+from arm_control.controllers import OscNodeParameters
+from arm_control.core import NANOSECONDS
+from arm_control.messages import JointStateWriter
+from arm_control.nodes import LATCHED, STATE
+from arm_control.processes import HEAD
+from arm_control.processes import STATE as STATE_MARK
 
 HERE = Path(__file__).parent
 CONTENDERS = ("objects", "bytes", "native", "serve", "c")

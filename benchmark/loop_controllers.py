@@ -21,16 +21,11 @@ from std_msgs.msg import Float64MultiArray
 
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.control.compiled_step import step_kernels
-from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.core.time import NANOSECONDS
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.joint_limits import JointLimits
-from arm_control.maths.poses import Array
-from arm_control.nodes.osc import OscNode
-from arm_control.nodes.support.arm_node import run
-from arm_control.nodes.support.conversions import doubles, ros
-from arm_control.nodes.support.qos import STATE
+from arm_control.control import OperationalSpaceController, step_kernels
+from arm_control.core import NANOSECONDS
+from arm_control.gate import GateParameters, JointLimits
+from arm_control.maths import Array
+from arm_control.nodes import STATE, OscNode, doubles, ros, run
 
 LISTENING = "listening on "
 """How the line begins whose last word is a port."""

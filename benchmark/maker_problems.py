@@ -15,9 +15,7 @@ import numpy as np
 import yaml
 
 from arm_control import RobotModel
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
-from arm_control.maths.shapes import Box, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Cylinder, Obstacle, Pose, Shape, Sphere, rotation_from_quaternion
 
 TIPS = {"panda": "panda_hand", "ur5": "ee_link"}
 

@@ -24,12 +24,9 @@ from measure import Contender, agree, medians, take_turns
 from pinocchio_calls import EXAMPLES, PinocchioArm, first_numbers
 
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler.call_forms import ArrayArgument, ArrayResult, CallForm
-from arm_control.compiler.law import Law
-from arm_control.core.cache import Cache
-from arm_control.core.progress import progress_bar
-from arm_control.model.engine import BACKENDS
-from arm_control.model.methods import TERMS
+from arm_control.compiler import ArrayArgument, ArrayResult, CallForm, Law
+from arm_control.core import Cache, progress_bar
+from arm_control.model import BACKENDS, TERMS
 
 ARGUMENTS = {  # how many of q, v and a (or tau) a method takes
     "mass_matrix": 1,

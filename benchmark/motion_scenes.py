@@ -11,14 +11,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.hulls import Hull, HullObstacle
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.model import RobotModel
-from arm_control.model.quantities import State
+from arm_control.collision import Hull, HullObstacle, Validity
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mover,
+    Obstacle,
+    Pose,
+    Shape,
+    Span,
+    Sphere,
+    rotation_from_vector,
+    rotation_with_z,
+)
+from arm_control.model import RobotModel, State
 
 N_AROUND, AROUND, SPREAD = 10, np.array([0.0, 0.0, 0.4]), 0.8
 """Obstacles of a random scene, their middle and largest distance from it along each axis [m]."""

@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
+from arm_control.collision import Validity
+from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
-from arm_control.planning.rrt.space_time import Travel
+from arm_control.planning import Travel
 
 N_SPHERES, RADIUS, SPEED = 20, 0.08, 0.3
 """Number of spheres, their radius [m] and the largest of each component of their velocity [m/s]."""

@@ -35,8 +35,8 @@ from mutators import Mutant
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from arm_control.compiler.procedure import Procedure  # noqa: E402  the package beside this script, none that is installed
-from arm_control.core.progress import progress_bar  # noqa: E402
+from arm_control.compiler import Procedure  # noqa: E402  the package beside this script, none that is installed
+from arm_control.core import progress_bar  # noqa: E402
 
 PACKAGE = ROOT / "arm_control"
 PYTEST = [
@@ -329,8 +329,7 @@ def _replace(mutants: Sequence[Mutant], changed: set[str]) -> bool:
 
 def _compile_anew(changed: set[str], digest: str) -> None:
     """Give laws and procedures that are defined in changed modules another key in the cache of machine code."""
-    from arm_control.compiler import compiled_procedure
-    from arm_control.compiler.law import Law
+    from arm_control.compiler import Law, compiled_procedure
 
     key, kept = Law.key.func if hasattr(Law.key, "func") else Law.key.fget, compiled_procedure._kept
 

@@ -19,16 +19,24 @@ from measure import Contender, agree, processor, take_turns, versions
 # isort: split
 import numpy as np
 
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.plain_compiler import plain_compiler
-from arm_control.maths.poses import Array
-from arm_control.neural.lif_neurons import TAU_RC, TAU_REF
-from arm_control.neural.linear_systems import LinearSystem
-from arm_control.neural.nengo_networks import nengo_system
-from arm_control.neural.neural_systems import NeuralSystem
-from arm_control.neural.point_attractor import point_attractor, scaled_attractor
-from arm_control.neural.populations import NeuronTuning, Population, decoders, points_in_cube, random_tuning
-from arm_control.neural.synapses import Lowpass, compensate
+from arm_control.compiler import compile_law, plain_compiler
+from arm_control.maths import Array
+from arm_control.neural import (
+    TAU_RC,
+    TAU_REF,
+    LinearSystem,
+    Lowpass,
+    NeuralSystem,
+    NeuronTuning,
+    Population,
+    compensate,
+    decoders,
+    nengo_system,
+    point_attractor,
+    points_in_cube,
+    random_tuning,
+    scaled_attractor,
+)
 
 DT, TAU = 1e-3, 0.1
 ALPHAS = (10.0, 100.0, 1000.0, 1900.0, 2100.0, 4100.0)
@@ -119,7 +127,7 @@ def measure(*, is_quick: bool) -> dict[str, float]:
 
 def draw(path: Path) -> None:
     """Draw responses with both compensations, spikes, and the decoded position."""
-    from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, new_figure, style, time_axis
+    from arm_control.report import BLUE, GREY, INK, ORANGE, new_figure, style, time_axis
 
     figure = new_figure(10.0, 6.4)
     figure.set_layout_engine("none")

@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from arm_control import urdf_path
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes import STATE
 
 DOMAIN, PERIOD, PATIENCE = 77, 0.005, 120.0
 HOME = (0.0, -1.4, 1.9, -2.07, -1.5708, 0.0)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.maths.poses import Array
-from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state, path_of
+from arm_control.collision import Validity
+from arm_control.maths import Array
+from arm_control.planning import ompl_space, ompl_state, path_of
 
 
 class OmplPlan(NamedTuple):

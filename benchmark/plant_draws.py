@@ -20,17 +20,13 @@ import numpy as np
 import plants
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controller import Measurement
-from arm_control.control.osc.proposal import propose_rate_limit
-from arm_control.control.osc.task import pose_error
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.progress import progress_bar
+from arm_control.control import Measurement, pose_error, propose_rate_limit, resolve_parameters
+from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.core import progress_bar
 from arm_control.exceptions import SimulationDiverged
-from arm_control.maths.poses import Array
-from arm_control.motion.goals import Target
-from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.maths import Array
+from arm_control.motion import Target
+from arm_control.simulation import PlantProperties
 
 SECONDS, LAST, N_TARGETS = 5.0, 0.5, 2
 SPEED, CHANGE = 0.02, 0.03

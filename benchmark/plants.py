@@ -22,20 +22,21 @@ import numpy as np
 from pinocchio_calls import EXAMPLES
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.proposal import propose, propose_rate_limit
-from arm_control.control.osc.task import pose_error
-from arm_control.control.osc.task_inertia import scaled_jacobian
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.progress import progress_bar
+from arm_control.control import (
+    ControlLoop,
+    Measurement,
+    pose_error,
+    propose,
+    propose_rate_limit,
+    resolve_parameters,
+    scaled_jacobian,
+)
+from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.core import progress_bar
 from arm_control.exceptions import SimulationDiverged
-from arm_control.maths.poses import Array
-from arm_control.motion.goals import Target
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import RealArm
+from arm_control.maths import Array
+from arm_control.motion import Target
+from arm_control.simulation import PlantProperties, RealArm
 
 ARMS = ("ur5", "panda", "xarm7", "kinova", "z1")
 RATES = (1000, 500, 250)

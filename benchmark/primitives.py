@@ -22,13 +22,15 @@ from adaptation import error_ratio
 from measure import Contender
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import Array
-from arm_control.primitives.coupled_rollouts import CoupledRollouts
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.linear_rollouts import LinearRollouts
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import load_demonstration
-from arm_control.primitives.primitive_run import PrimitiveRun
+from arm_control.maths import Array
+from arm_control.primitives import (
+    CoupledRollouts,
+    Demonstration,
+    LinearRollouts,
+    Primitive,
+    PrimitiveRun,
+    load_demonstration,
+)
 
 JOINTS, STEPS, WEIGHTS = 7, 100, 25
 SAMPLES = 10_000

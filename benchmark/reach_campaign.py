@@ -18,13 +18,12 @@ import arms
 import numpy as np
 
 from arm_control import CompiledOsc, Pose, Reference, RobotModel
-from arm_control.control.osc.proposal import capability, propose, propose_rate_limit
-from arm_control.control.osc.task import pose_error
-from arm_control.core.progress import progress_bar
+from arm_control.control import capability, pose_error, propose, propose_rate_limit
+from arm_control.core import progress_bar
 from arm_control.exceptions import ArmControlError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.poses import Array, rotation_from_vector
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import Array, rotation_from_vector
+from arm_control.simulation import MujocoSimulator
 
 SECONDS, SETTLED, STEPS = 20.0, 1.0, 60
 """Time allowed; time for which a target must stay reached [s]; steps of the inverse kinematics."""

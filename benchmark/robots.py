@@ -22,16 +22,14 @@ from typing import Any
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.control.controller import Measurement
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.cache import Cache
+from arm_control.control import Measurement, resolve_parameters
+from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.core import Cache
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.poses import Array, Pose, rotation_vector
-from arm_control.model.arm import Arm, describe
-from arm_control.motion.goals import Target
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.maths import Array, Pose, rotation_vector
+from arm_control.model import Arm, describe
+from arm_control.motion import Target
+from arm_control.simulation import MujocoSimulator
 
 STEPS, TIMESTEP, N_TARGETS = 4000, 1e-3, 3
 REACH = 0.3

@@ -24,15 +24,10 @@ from maker_problems import Problem, maker_arm, maker_problems
 from moving_scenes import HORIZON, random_scenes, roadmap_reaches
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision.validity import Validity
-from arm_control.core.progress import progress_bar
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import rpy_from_rotation
-from arm_control.maths.shapes import Box, Sphere
-from arm_control.planning.rrt.connect import RrtConnect
-from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state
-from arm_control.planning.rrt.plans import Plan
-from arm_control.planning.rrt.space_time import SpaceTimeRrt, Travel
+from arm_control.collision import Validity
+from arm_control.core import progress_bar
+from arm_control.maths import Box, Obstacle, Sphere, rpy_from_rotation
+from arm_control.planning import Plan, RrtConnect, SpaceTimeRrt, Travel, ompl_space, ompl_state
 
 VERIFIED_LOOKS = 100_000
 """Largest number of places of one motion that are looked at when a plan is verified."""

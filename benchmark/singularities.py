@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from arm_control import OperationalSpaceController, OscParameters, Reference, RobotModel, urdf_path
-from arm_control.control.osc.osc_parameters import SINGULARITIES
-from arm_control.control.osc.task_inertia import scaled_jacobian
-from arm_control.maths.poses import Array
+from arm_control.control import SINGULARITIES, scaled_jacobian
+from arm_control.maths import Array
 
 WAYS_IN = {
     "stretched": lambda x: [0.2, -0.6, x, -1.9, -1.57, 0.0],
@@ -72,7 +71,7 @@ def draw(path: Path, figures: dict[str, list]) -> None:
     """Torque and deviation over the distance, for the three singularities."""
     import matplotlib.pyplot as plt
 
-    from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, RED
+    from arm_control.report import BLUE, GREEN, GREY, INK, RED
 
     colours = dict(zip(SINGULARITIES, (BLUE, RED, GREEN, GREY), strict=True))
     figure, axes = plt.subplots(2, 3, figsize=(10, 5.2), sharex=True, sharey="row", layout="constrained")

@@ -19,10 +19,8 @@ from measure import Contender, agree, take_turns
 
 from arm_control import RobotModel, urdf_path
 from arm_control.compiler import llvm_compiler as llvm
-from arm_control.compiler.llvm_code import scalar_code
-from arm_control.model.arm import describe
-from arm_control.model.quantities import quantity_law, reference
-from arm_control.model.tree import Tree
+from arm_control.compiler import scalar_code
+from arm_control.model import Tree, describe, quantity_law, reference
 
 
 def mass_matrix_study(n: int, limit: float) -> dict[str, Any]:

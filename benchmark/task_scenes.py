@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
-from arm_control.planning.task_constrained.task_search import TaskPlanner
-from arm_control.simulation.plan_check import PlanCheck, check_plan
-from arm_control.simulation.plan_scene import PlanFile, PlanScene
+from arm_control.collision import Validity
+from arm_control.planning import TaskConstrainedProblem, TaskPlanner
+from arm_control.simulation import PlanCheck, PlanFile, PlanScene, check_plan
 
 DISCS, ELLIPSE, CIRCLES = "planar4_disc", "planar3_ellipse", ("lwr_circle", "lwr_circle_dynamic")
 MILLI = 1e3

@@ -24,10 +24,9 @@ import pinocchio as pin
 from pinocchio_calls import PinocchioArm
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_path import spline_path
-from arm_control.motion.joint_trajectory import JointTrajectory, powers
-from arm_control.planning.time_scaling import FREE, PathLimits, TimeScaler
+from arm_control.maths import Array
+from arm_control.motion import JointTrajectory, powers, spline_path
+from arm_control.planning import FREE, PathLimits, TimeScaler
 
 N = 1000
 FINE = 20

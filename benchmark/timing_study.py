@@ -28,13 +28,10 @@ import sympy as sp
 from measure import agree
 from symbolic_mass_matrix import mass_matrix_study
 
+from arm_control.compiler import WORK, Program, Tape, batch_code, python_function, scalar_code
 from arm_control.compiler import llvm_compiler as llvm
-from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
-from arm_control.compiler.program import Program
-from arm_control.compiler.python_kernels import python_function
-from arm_control.compiler.tape import Tape
-from arm_control.core.progress import progress_bar
-from arm_control.maths.scalars import cos, sin
+from arm_control.core import progress_bar
+from arm_control.maths import cos, sin
 
 CALLS, BLOCKS = 1_000_000, 20
 Figures = dict[str, Any]
@@ -200,7 +197,7 @@ def calls_study(directory: Path, calls: int) -> Figures:
 
 def draw(path: Path, figures: Mapping[str, Any]) -> None:
     """Bars of the calls' times; the grey part is the random arguments themselves."""
-    from arm_control.report.pictures.style import GREY, new_figure, style
+    from arm_control.report import GREY, new_figure, style
 
     figure = new_figure(12.0, 4.8)
     for axes, name in zip(figure.subplots(1, 2), FUNCTIONS, strict=True):
@@ -221,7 +218,7 @@ def _alone(way: str) -> str:
 
 
 def _colour(way: str) -> str:
-    from arm_control.report.pictures.style import BLUE, GREEN, ORANGE
+    from arm_control.report import BLUE, GREEN, ORANGE
 
     if "LLVM" in way or "tape" in way:
         return GREEN

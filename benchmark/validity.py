@@ -21,10 +21,8 @@ from coal_arm import CoalArm
 from motion_scenes import AROUND, SPREAD
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
+from arm_control.collision import Validity
+from arm_control.maths import Array, Obstacle, Pose, Sphere
 
 PER_RADIAN = 32
 """Places of a usual check per rad."""

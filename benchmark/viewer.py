@@ -86,7 +86,7 @@ class Ear:
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from sensor_msgs.msg import JointState
 
-        from arm_control.nodes.support.polling import PolledGroup
+        from arm_control.nodes import PolledGroup
 
         rclpy.init()
         self.node = Node("ear")
@@ -98,8 +98,8 @@ class Ear:
 
     def lateness(self, seconds: float) -> list[float]:
         """Milliseconds from each state to its command, for so long; infinite where a newer state was answered."""
-        from arm_control.messages.fields import nanoseconds
-        from arm_control.nodes.support.polling import poll
+        from arm_control.messages import nanoseconds
+        from arm_control.nodes import poll
 
         sent: dict[int, int] = {}
         late: dict[int, float] = {}

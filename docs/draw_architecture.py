@@ -21,8 +21,7 @@ import rclpy
 from rclpy.serialization import serialize_message
 
 from arm_control import urdf_path
-from arm_control.nodes.osc import OscNode
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes import OscNode, ros
 
 matplotlib.use("agg")
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,17 +13,17 @@ from matplotlib.patches import Circle, Polygon
 from matplotlib.ticker import MaxNLocator
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.collision.allowed_pairs import find_allowed_pairs
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.arm_text import ArmText
-from arm_control.collision.motion_law import PROGRESS
-from arm_control.collision.motions import MotionChecks
-from arm_control.collision.obstacle_tables import obstacle_tables
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Box, Sphere
-from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
+from arm_control.collision import (
+    PROGRESS,
+    ArmShape,
+    ArmText,
+    MotionChecks,
+    Validity,
+    find_allowed_pairs,
+    obstacle_tables,
+)
+from arm_control.maths import Array, Box, Obstacle, Sphere
+from arm_control.report import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "collision.png"
 START, FREE_END, HIT_END = np.array(

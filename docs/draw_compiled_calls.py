@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from arm_control.compiler import object_layouts as layout
-from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, save_in_few_colours
+from arm_control.report import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, save_in_few_colours
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "compiled_calls.png"
 ROW = 0.42

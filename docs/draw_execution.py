@@ -11,16 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.references import JointReference
-from arm_control.planning.execution.motion_monitor import Action, MotionMonitor
-from arm_control.planning.execution.planner_in_time import PlannerInTime, TimedPlan
-from arm_control.planning.execution.told_motion import from_time, present
-from arm_control.planning.time_scaling import PathLimits
-from arm_control.report.pictures.style import BLUE, GREEN, INK, ORANGE, new_figure, style
+from arm_control.collision import Validity
+from arm_control.maths import Obstacle, Pose, Sphere
+from arm_control.motion import JointReference
+from arm_control.planning import Action, MotionMonitor, PathLimits, PlannerInTime, TimedPlan, from_time, present
+from arm_control.report import BLUE, GREEN, INK, ORANGE, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "execution.png"
 START, GOAL = np.array([-0.8, 0.3]), np.array([1.2, 0.3])

@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.export.c_check import PythonController
-from arm_control.export.exported_controller import exported_controller
-from arm_control.gate.effort_gate import GateState
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.references import Reference
-from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.scenario import Scenario
+from arm_control.export import PythonController, exported_controller
+from arm_control.gate import GateState
+from arm_control.maths import Array, Pose
+from arm_control.motion import Reference
+from arm_control.report import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
+from arm_control.simulation import MujocoSimulator, Scenario
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "export.png"
 N, GOAL, BRAKE, ENABLE, LOST = 900, 100, 350, 550, (700, 715)

@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from arm_control import RobotModel, urdf_path
-from arm_control.kinematics.closed_loop import closed_loop, position_and_roll
-from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.kinematics import InverseKinematics, closed_loop, position_and_roll
 
 matplotlib.use("agg")
 PICTURE = Path(__file__).parent / "pictures" / "inverse_kinematics.png"

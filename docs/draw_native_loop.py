@@ -10,7 +10,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
-from arm_control.report.pictures.style import BLUE, GREEN, GREY, ORANGE, new_figure, save_in_few_colours
+from arm_control.report import BLUE, GREEN, GREY, ORANGE, new_figure, save_in_few_colours
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS = (

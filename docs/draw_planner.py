@@ -11,11 +11,9 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Box, Sphere
-from arm_control.planning.motion_planner import MotionPlanner, MotionPlannerParameters, MotionRequest
-from arm_control.planning.plan_record import PlanRecord
-from arm_control.viewer.standalone import PERIOD, ArmPage
+from arm_control.maths import Box, Obstacle, Sphere
+from arm_control.planning import MotionPlanner, MotionPlannerParameters, MotionRequest, PlanRecord
+from arm_control.viewer import PERIOD, ArmPage
 
 FILE = Path(__file__).parent / "pictures" / "planner_page.png"
 SIZE = {"width": 1200, "height": 640}

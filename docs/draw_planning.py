@@ -12,15 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box
-from arm_control.planning.rrt.blended_path import rounded_paths
-from arm_control.planning.rrt.connect import RrtConnect
-from arm_control.planning.rrt.plans import Plan
-from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.report.pictures.style import BLUE, GREEN, INK, ORANGE, new_figure, style
+from arm_control.collision import Validity
+from arm_control.maths import Array, Box, Obstacle, Pose
+from arm_control.planning import Plan, RrtConnect, rounded_paths, shorten
+from arm_control.report import BLUE, GREEN, INK, ORANGE, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "planning.png"
 START, GOAL = np.array([0.0, 0.0]), np.array([1.6, 0.0])

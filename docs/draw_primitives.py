@@ -11,14 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.primitives.attractor import ALPHA, BETA
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step
-from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_run import PrimitiveRun
-from arm_control.report.pictures.style import BLUE, DASHES, GREEN, GREY, INK, ORANGE, RED, new_figure, style
+from arm_control.maths import Array
+from arm_control.primitives import (
+    ALPHA,
+    BETA,
+    Demonstration,
+    DiscreteState,
+    DiscreteTask,
+    ObstacleCoupling,
+    Primitive,
+    PrimitiveRun,
+    discrete_step,
+    obstacle_force,
+)
+from arm_control.report import BLUE, DASHES, GREEN, GREY, INK, ORANGE, RED, new_figure, style
 
 PICTURE = Path(__file__).resolve().parent / "pictures" / "primitives.png"
 T = np.linspace(0.0, 1.0, 2001)

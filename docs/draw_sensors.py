@@ -10,15 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.bags.bag import Bag
-from arm_control.bags.reader import read_bag
-from arm_control.bags.simulated_bag import SimulatedBag
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import nanoseconds
-from arm_control.report.pictures.style import BLUE, DASHES, GREEN, GREY, ORANGE, RED, new_figure, style
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.recording import Trace
-from arm_control.simulation.scenario import Scenario
+from arm_control.bags import Bag, SimulatedBag, read_bag
+from arm_control.maths import Array
+from arm_control.messages import nanoseconds
+from arm_control.report import BLUE, DASHES, GREEN, GREY, ORANGE, RED, new_figure, style
+from arm_control.simulation import Scenario, Simulation, Trace
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHT = 9.81

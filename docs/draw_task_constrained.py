@@ -13,15 +13,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Circle
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.collision.obstacle_tables import course
-from arm_control.collision.validity import Validity
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Sphere
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
-from arm_control.planning.task_constrained.task_path import line
-from arm_control.planning.task_constrained.task_plans import TaskPlan
-from arm_control.planning.task_constrained.task_search import plan_task
-from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
+from arm_control.collision import Validity, course
+from arm_control.maths import Array, Sphere
+from arm_control.planning import TaskConstrainedProblem, TaskPlan, line, plan_task
+from arm_control.report import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "task_constrained.png"
 START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])

@@ -11,15 +11,19 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, rotation_from_rpy, rotation_from_vector
-from arm_control.motion.cartesian_motion import follow_path
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
-from arm_control.motion.pose_paths import blended
-from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory
-from arm_control.motion.references import JointReference
-from arm_control.planning.time_scaling import PathLimits, TimeScaler
-from arm_control.report.pictures.style import BLUE, DASHES, GREEN, INK, ORANGE, PURPLE, RED, new_figure, style
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, rotation_from_rpy, rotation_from_vector
+from arm_control.motion import (
+    JointReference,
+    JointTrajectory,
+    PosePoints,
+    PoseTrajectory,
+    Waypoints,
+    blended,
+    follow_path,
+)
+from arm_control.planning import PathLimits, TimeScaler
+from arm_control.report import BLUE, DASHES, GREEN, INK, ORANGE, PURPLE, RED, new_figure, style
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"

@@ -12,11 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import Array
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Method, Primitive
-from arm_control.primitives.primitive_files import load_demonstration
-from arm_control.report.pictures.style import BLUE, GREEN, INK, ORANGE, new_figure, style
+from arm_control.maths import Array
+from arm_control.primitives import Demonstration, Method, Primitive, load_demonstration
+from arm_control.report import BLUE, GREEN, INK, ORANGE, new_figure, style
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "walking.png"

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.core.progress import progress_bar
-from arm_control.maths.poses import Array
+from arm_control.core import progress_bar
+from arm_control.maths import Array
 from arm_control.optimal import (
     ArmDynamics,
     Barrier,
@@ -32,6 +32,7 @@ from arm_control.optimal import (
     StateError,
     Term,
 )
+from arm_control.report import draw_planar, draw_ur5
 
 DT, N = 0.01, 100
 """Step of all plans [s], and their number where nothing else is said."""
@@ -130,11 +131,6 @@ def main() -> dict[str, Any]:
 
 def draw(folder: Path, done: dict[str, Reaches], stars: dict[str, list[Reach]]) -> None:
     """Write both pictures."""
-    from arm_control.report.pictures.plans import (  # noqa: PLC0415  only this needs matplotlib
-        draw_planar,
-        draw_ur5,
-    )
-
     folder.mkdir(parents=True, exist_ok=True)
     planar = done["steps"], done["running_position"], done["changed_target"]
     draw_planar(folder / "ilqr_planar.png", *planar, stars)

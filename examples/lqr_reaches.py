@@ -18,10 +18,9 @@ import numpy as np
 from ilqr_reaches import DT, RADIUS, RADIUS_3, START, START_3, TARGET, TORQUE_3, Reach, costs, planar2, planar3, reach
 
 from arm_control import RobotModel
-from arm_control.core.progress import progress_bar
-from arm_control.maths.poses import Array
-from arm_control.optimal import ArmDynamics
-from arm_control.optimal.local_lqr import LocalLqr
+from arm_control.core import progress_bar
+from arm_control.maths import Array
+from arm_control.optimal import ArmDynamics, LocalLqr
 
 N = 100
 """Steps of 10 ms."""
@@ -145,7 +144,7 @@ def main() -> dict[str, Any]:
     }
     print(json.dumps(found, indent=1))
     if path is not None:
-        from arm_control.report.pictures.plans import draw_lqr  # noqa: PLC0415  only this needs matplotlib
+        from arm_control.report import draw_lqr  # noqa: PLC0415  only this needs matplotlib
 
         ratios = {
             name: {f: [cost_of(both["LQR"]) / cost_of(both["iLQR"]) for both in pairs] for f, pairs in star.items()}

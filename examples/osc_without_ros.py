@@ -6,8 +6,8 @@ python examples/osc_without_ros.py
 import numpy as np
 
 from arm_control import OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.simulation import MujocoSimulator
 
 HOME = (0.0, -1.4, 1.9, -2.07, -1.57, 0.0)
 

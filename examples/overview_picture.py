@@ -12,11 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.motion.goals import Target
-from arm_control.motion.target_files import TargetList
-from arm_control.report.pictures import draw_overview
-from arm_control.simulation.recording import Recording
-from arm_control.simulation.scenario import Scenario
+from arm_control.motion import Target, TargetList
+from arm_control.report import draw_overview
+from arm_control.simulation import Recording, Scenario
 
 
 def load_recording(path: Path, targets: TargetList) -> Recording:

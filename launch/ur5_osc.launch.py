@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from arm_control.app.launch_description import scenario_launch_description
+from arm_control.app import scenario_launch_description
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 REPO = Path(__file__).parents[1]

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import arm_control
+from arm_control.core.face import module_of_each_name
 
 PACKAGE = Path(__file__).parents[1] / "arm_control"
 MODULES = {
@@ -30,7 +32,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
     "pinocchio": (
-        *("model.backends.pinocchio_backend", "simulation.pinocchio_dynamics", "simulation.independent_arm"),
+        *("model.backends.pinocchio_backend", "simulation.dynamics_of_pinocchio", "simulation.independent_arm"),
     ),
     "coal": (
         "model.urdf.capsules",
@@ -56,7 +58,7 @@ FOREIGN = {
     "mujoco": (
         *("simulation.mujoco_simulator", "simulation.mujoco_changes", "simulation.tip_contact"),
         "simulation.moving_geoms",
-        "simulation.mujoco_dynamics",
+        "simulation.dynamics_of_mujoco",
         "simulation.plant_file",
         "report.pictures.*",
     ),
@@ -120,6 +122,70 @@ def test_exceptions_are_few_and_needed():
     assert len(EXCEPTIONS) <= 10
     against = {(module, imported) for module in MODULES for imported, _ in inside(module)}
     assert EXCEPTIONS.keys() <= against
+
+
+# -- faces ------------------------------------------------------------------------------------------------
+
+FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in ORDER[1:]}
+"""Names on the face of each folder, with their modules."""
+COMPOSE = {
+    "compiler.compiled_procedure": "reads, checks, prints and compiles a procedure",
+    "compiler.llvm_kernels": "lays out all forms of kernels",
+    "model.robot_model": "one class has all quantities of an arm",
+    "model.arm": "reads a description and makes the arm",
+    "collision.validity": "one class asks all questions of contact",
+    "control.osc.osc_controller": "the whole law on NumPy arrays",
+    "planning.motion_planner": "path, timing, monitor and goals of one plan",
+    "planning.execution.planner_in_time": "paths in space and in time, and their curves",
+    "processes.native_controller": "joins loop, messages and controller",
+    "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",
+    "nodes.*": "a node joins parameters, topics and processes",
+}
+"""Modules with more than twelve imports from inside the package, and why."""
+
+
+def test_folders_import_each_other_s_faces_only():
+    for module, path in MODULES.items():
+        for imported, line in inside(module):
+            is_face = imported in ("", "exceptions", "core.face", folder(imported))
+            where = f"arm_control/{path.relative_to(PACKAGE)}:{line} imports {imported}"
+            assert is_face or folder(imported) == folder(module) or module == "__init__", where
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_a_face_has_names_of_its_folder_that_exist(name: str):
+    package = import_module(f"arm_control.{name}")
+    assert package.__doc__
+    assert set(package.__all__) == set(FACES[name]) <= set(dir(package))
+    for public, module in FACES[name].items():
+        assert module.startswith(f"arm_control.{name}."), public
+        assert f"{name}.{public}" not in MODULES, f"{public} is a module of {name}, too"
+        assert public in names_of(module.removeprefix("arm_control.")), f"{public} is not of {module}"
+
+
+@cache
+def names_of(module: str) -> set[str]:
+    """Return the names that a module defines, and does not import."""
+    nodes = list(ast.walk(ast.parse(MODULES[module].read_text())))
+    definitions = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return definitions | {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def test_a_module_is_one_idea():
+    """It imports from at most twelve modules and faces of the package, but for those that join parts."""
+    many = [module for module in MODULES if len({name for name, _ in inside(module)}) > 12 and module not in FACES]
+    for module in many:
+        assert module == "__init__" or any(fnmatch(module, pattern) for pattern in COMPOSE), module
+    for pattern in COMPOSE:
+        assert any(fnmatch(module, pattern) for module in many), f"{pattern} needs no exception"
+
+
+def test_names_of_classes_are_unique():
+    where: dict[str, str] = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                assert where.setdefault(node.name, module) == module, f"{node.name} in {where[node.name]} and {module}"
 
 
 @pytest.mark.parametrize("name", ORDER[1:])
@@ -186,7 +252,7 @@ RULES = [module for module in MODULES if folder(module) == "gate" or module == "
 RUN_THEM = [
     module
     for module in MODULES
-    if module.startswith(("control.native.", "export.", "messages.", "nodes.", "simulation.", "control.loop"))
+    if module.startswith(("export.", "messages.", "processes.", "nodes.", "simulation.", "control.loop"))
 ]
 """Modules that run them."""
 TEMPLATE = PACKAGE.parent / "export" / "controller.c.in"

@@ -9,13 +9,10 @@ import pytest
 
 import arm_control.control.osc.osc_law as osc
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler.call_forms import ArrayArgument, ArrayResult, CallForm
-from arm_control.compiler.law import Law
-from arm_control.compiler.llvm_code import scalar_code
-from arm_control.core.cache import Cache
-from arm_control.model import recursions
-from arm_control.model.quantities import quantity_law, reference
-from arm_control.nodes.support.node_classes import NODES, parameter_class
+from arm_control.compiler import ArrayArgument, ArrayResult, CallForm, Law, scalar_code
+from arm_control.core import Cache
+from arm_control.model import quantity_law, recursions, reference
+from arm_control.nodes import NODES, parameter_class
 from arm_control.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
 
 ROOT = Path(__file__).parents[1]

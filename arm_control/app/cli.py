@@ -13,7 +13,7 @@ from arm_control import __version__
 from arm_control.app.commands.argument_types import check_namespace, is_xacro_argument
 from arm_control.app.commands.robot_options import take_robot_options
 from arm_control.exceptions import ArmControlError
-from arm_control.model.urdf.xml import printable
+from arm_control.model import printable
 
 COMMANDS = {
     "run": "run a scenario: simulator, controller and all",

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.app.run_options import RunOptions
-from arm_control.control.osc.tuning import OscTuning, resolve_parameters
-from arm_control.control.stall_watch import FAULT
+from arm_control.control import FAULT, OscTuning, resolve_parameters
 from arm_control.exceptions import MissingExtra
-from arm_control.gate.effort_gate import GateParameters
+from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
-from arm_control.report.run_figures import Report, hand_targets, make_report
-from arm_control.simulation.recording import Recording
-from arm_control.simulation.scenario import Scenario
+from arm_control.report import Report, hand_targets, make_report
+from arm_control.simulation import Recording, Scenario
 
 try:
     from rich.console import Console, Group
@@ -163,7 +161,7 @@ def _draw(report: Report, folder: str, content: tuple[Any, ...], console: Consol
     if not report.reaches:
         console.print("no pictures were drawn: no target had its time; --record FILE keeps the record")
         return
-    from arm_control.report.pictures import draw_report
+    from arm_control.report import draw_report
 
     for path in draw_report(Path(folder), *content):
         console.print(f"wrote {path}")

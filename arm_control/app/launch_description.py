@@ -17,15 +17,11 @@ from launch_ros.actions import Node
 
 from arm_control.app.launch_nodes import foreign_node, on_exit_of, own_node, robot_state_publisher, rviz
 from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings, with_gates_behind
-from arm_control.core.files import file_parameters
+from arm_control.core import file_parameters
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.model.urdf.description import find_description
-from arm_control.nodes.support.environment import check_environment, describe_reach
-from arm_control.nodes.support.node_classes import check_node_parameters
-from arm_control.nodes.tools.command_line_node import published_already
-from arm_control.simulation.parameter_file import check_parameter_file
-from arm_control.simulation.planned import planned
-from arm_control.simulation.scenario import SIMULATORS, Scenario
+from arm_control.model import find_description
+from arm_control.nodes import check_environment, check_node_parameters, describe_reach, published_already
+from arm_control.simulation import SIMULATORS, Scenario, check_parameter_file, planned
 
 _BOOLEAN = ("true", "false", "True", "False")
 _DRIVER = DriverTopics()

@@ -16,11 +16,10 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from arm_control.app.torque_chain import Remapping
-from arm_control.core.files import share_path
-from arm_control.core.parent_process import PARENT
+from arm_control.core import PARENT, share_path
 from arm_control.exceptions import NodeDied
-from arm_control.model.urdf.description import read_description
-from arm_control.simulation.scenario import Scenario
+from arm_control.model import read_description
+from arm_control.simulation import Scenario
 
 LaunchArguments = Mapping[str, str]
 """Values of the launch arguments; ``namespace`` and ``frame_prefix`` are among them."""

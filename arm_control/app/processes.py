@@ -23,10 +23,9 @@ import yaml
 
 from arm_control.app.run_options import RunOptions
 from arm_control.app.torque_chain import goal_remappings, with_gates_behind
-from arm_control.core.files import file_parameters
-from arm_control.core.parent_process import PARENT
+from arm_control.core import PARENT, file_parameters
 from arm_control.exceptions import MissingExtra
-from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.simulation import Scenario, scenario_names
 
 BRAKING_TIME = 1.5
 """Time for the arm to brake after a node has ended, before the others are stopped [s]."""

@@ -23,16 +23,16 @@ from arm_control.app.processes import (
 )
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError, NodeDied
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.description import find_description, read_description
-from arm_control.model.urdf.packages import add_package_path, folders_near
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.environment import check_environment
-from arm_control.nodes.support.node_classes import check_node_parameters
-from arm_control.nodes.tools.command_line_node import StopRequest
-from arm_control.nodes.tools.run_monitor import MonitorNode
-from arm_control.simulation.scenario import Scenario
+from arm_control.model import (
+    ArmParameters,
+    RobotModel,
+    add_package_path,
+    find_description,
+    folders_near,
+    read_description,
+)
+from arm_control.nodes import MonitorNode, StopRequest, check_environment, check_node_parameters, ros
+from arm_control.simulation import Scenario
 
 START_TIME = 30.0
 """Longest wall time until the first state [s]."""

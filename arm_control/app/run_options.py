@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from arm_control.core.files import file_parameters, require_writable_folder
-from arm_control.core.parameters import Parameters
+from arm_control.core import Parameters, file_parameters, require_writable_folder
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.simulation.parameter_file import check_parameter_file
-from arm_control.simulation.planned import planned
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import Scenario, check_parameter_file, planned
 
 
 @dataclass(frozen=True)

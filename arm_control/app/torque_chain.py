@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from arm_control.controllers import CONTROLLERS
-from arm_control.gate.gates_behind import GATES_BEHIND
+from arm_control.gate import GATES_BEHIND
 
 Remapping = tuple[str, str]
 """A topic, and its new name."""

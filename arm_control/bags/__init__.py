@@ -1,8 +1,23 @@
 """Bags: recordings of topics, read, written and replayed without ROS."""
 
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
 from arm_control.exceptions import MissingExtra
 
 try:
-    import rosbags  # noqa: F401
+    import rosbags
 except ImportError as error:
     raise MissingExtra("rosbags", "bags") from error
+
+if TYPE_CHECKING:
+    from arm_control.bags.bag import Bag, JointSeries, Message, Topic, joint_series, require_states
+    from arm_control.bags.message_definitions import known_types, local_types, plain
+    from arm_control.bags.reader import read_bag
+    from arm_control.bags.recorded_motion import RecordedPath, oddities_of_path, oddities_of_states, recorded_path
+    from arm_control.bags.replay import Commands, Comparison, compare, recorded_commands, replayed_commands
+    from arm_control.bags.replay_setup import ReplayOptions, arm_of, controller_of, scenario_of
+    from arm_control.bags.simulated_bag import SimulatedBag
+    from arm_control.bags.writer import STORAGES, BagWriter, Publication, refuse_existing
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

@@ -14,11 +14,10 @@ import numpy as np
 
 from arm_control.bags.message_definitions import Decoder
 from arm_control.exceptions import BagError
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import nanoseconds
-from arm_control.model import RobotModel
-from arm_control.model.urdf.xml import printable
-from arm_control.simulation.recording import Stamps
+from arm_control.maths import Array
+from arm_control.messages import nanoseconds
+from arm_control.model import RobotModel, printable
+from arm_control.simulation import Stamps
 
 FIELDS = ("position", "velocity", "effort")
 

@@ -19,9 +19,8 @@ from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_
 from rosbags.typesys.store import Typestore
 
 from arm_control.exceptions import BagError, InputError
-from arm_control.maths.poses import Array
-from arm_control.messages.build import JOINT_STATE, MessageBuilder
-from arm_control.messages.joint_state_bytes import JointStateBytes
+from arm_control.maths import Array
+from arm_control.messages import JOINT_STATE, JointStateBytes, MessageBuilder
 
 NEWEST = "kilted"
 """The ROS release of types without a definition."""

@@ -19,16 +19,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from arm_control.bags.bag import Bag
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import LoopParameters
+from arm_control.control import LoopParameters, Measurement
 from arm_control.controllers import CONTROLLERS, control_loop
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import goal_of, nanoseconds, sensor_reading_of
-from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.messages.obstacle_tracker import ObstacleTracker
+from arm_control.maths import Array
+from arm_control.messages import JointStateReader, ObstacleTracker, Refused, goal_of, nanoseconds, sensor_reading_of
 from arm_control.model import RobotModel
-from arm_control.simulation.recording import Stamps
+from arm_control.simulation import Stamps
 
 COMMANDS = "joint_commands"
 SENSOR = "measured_wrench"

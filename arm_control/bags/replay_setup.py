@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.bags.bag import Bag
-from arm_control.control.loop_parameters import LoopParameters
+from arm_control.control import LoopParameters
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.files import file_parameters, robot_names
+from arm_control.core import file_parameters, robot_names
 from arm_control.exceptions import BagError
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters, arm_values_in
-from arm_control.model.urdf.description import read_description
-from arm_control.simulation.scenario import Scenario, scenario_names
-from arm_control.simulation.scenario_control import arm_and_parameters
+from arm_control.model import ArmParameters, RobotModel, arm_values_in, read_description
+from arm_control.simulation import Scenario, arm_and_parameters, scenario_names
 
 
 @dataclass(frozen=True)

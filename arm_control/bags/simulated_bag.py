@@ -13,12 +13,10 @@ import numpy as np
 
 from arm_control.bags.message_definitions import plain
 from arm_control.bags.writer import BagWriter, Publication
-from arm_control.control.loop import TickResult
-from arm_control.control.osc.wrench_estimate import SensorReading
+from arm_control.control import SensorReading, TickResult
 from arm_control.controllers import row_of
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.messages.build import (
+from arm_control.maths import Array, Obstacle
+from arm_control.messages import (
     FLOAT64,
     JOINT_STATE,
     JOINT_TRAJECTORY,
@@ -29,16 +27,12 @@ from arm_control.messages.build import (
     STRING,
     TWIST_STAMPED,
     WRENCH_STAMPED,
+    ObstacleTracker,
+    goal_of,
 )
-from arm_control.messages.fields import goal_of
-from arm_control.messages.obstacle_tracker import ObstacleTracker
-from arm_control.model.urdf.description import read_description
-from arm_control.motion.goals import Goal, JointJog, Modulation, PoseMotion, Target, TwistJog, WrenchGoal
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.simulation.obstacle_schedule import ObstacleSchedule
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario, scenario_names
-from arm_control.simulation.sensors import Sampling, SimulatedSensors
+from arm_control.model import read_description
+from arm_control.motion import Goal, JointJog, Modulation, PoseMotion, Target, TwistJog, Waypoints, WrenchGoal
+from arm_control.simulation import ObstacleSchedule, Sampling, Scenario, SimulatedSensors, Simulation, scenario_names
 
 TELEMETRY = 20
 """Number of states between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""

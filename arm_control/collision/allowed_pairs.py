@@ -17,8 +17,7 @@ import numpy as np
 from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.arm_text import ArmText
 from arm_control.collision.distance_law import distance_law
-from arm_control.core.files import read_yaml
-from arm_control.core.parameters import refuse_unknown
+from arm_control.core import read_yaml, refuse_unknown
 from arm_control.exceptions import ParameterError
 
 SAMPLES = 10_000

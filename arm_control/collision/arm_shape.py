@@ -14,12 +14,8 @@ import numpy as np
 from arm_control.collision.link_reach import WORLD, joint_reach
 from arm_control.collision.ranges import LARGEST_LINK
 from arm_control.exceptions import FrameNotFound, ModelError
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar
-from arm_control.maths.segments import squared_between_segments
-from arm_control.model import RobotModel
-from arm_control.model.quantities import State
-from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
+from arm_control.maths import Array, Pose, Scalar, squared_between_segments
+from arm_control.model import LinkCapsule, RobotModel, State, link_capsules
 
 BALL_STEPS = 2000
 """Steps of the search for a small ball around a link."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape, Cluster
-from arm_control.collision.obstacle_tables import N_NUMBERS
+from arm_control.collision.obstacle_rows import N_NUMBERS
 from arm_control.collision.pair_texts import (
     Squares,
     core,
@@ -18,10 +18,8 @@ from arm_control.collision.pair_texts import (
     squares_between_links,
     squares_to_obstacle,
 )
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar, sqrt
-from arm_control.maths.vectors import cross, dot
-from arm_control.model.quantities import State
+from arm_control.maths import Array, Pose, Scalar, cross, dot, sqrt
+from arm_control.model import State
 
 Entries = Mapping[str, Array]
 

@@ -15,8 +15,7 @@ from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
 from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.near_pairs import Proximity
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
 
 REACH = 10.0

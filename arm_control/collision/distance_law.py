@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any
 
 from arm_control.collision.arm_text import ArmText, Entries, table_inputs
-from arm_control.collision.obstacle_tables import NUMBER, time_until_present
+from arm_control.collision.obstacle_rows import NUMBER, time_until_present
 from arm_control.collision.pair_texts import distance
-from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
-from arm_control.compiler.law import Loop
-from arm_control.maths.scalars import maximum, minimum, select
+from arm_control.compiler import NEAR, Fold, FoldedLaw, Loop
+from arm_control.maths import maximum, minimum, select
 
 NOBODY = -1.0
 """Number of the nearest obstacle where none is within reach."""

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from arm_control.collision.arm_text import ArmText
 from arm_control.collision.distance_law import distance_law
-from arm_control.collision.obstacle_tables import N_NUMBERS, NUMBER
+from arm_control.collision.kernel_samples import sample_states, sample_tables
+from arm_control.collision.obstacle_rows import N_NUMBERS, NUMBER
 from arm_control.collision.ranges import LATEST, check_range
-from arm_control.collision.samples import sample_states, sample_tables
-from arm_control.compiler.kernels import LoopKernel
+from arm_control.compiler import LoopKernel
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 BLOCK = 8
 """The number of states that are computed is a multiple of it."""

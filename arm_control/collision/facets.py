@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, minimum, select
-from arm_control.maths.segments import closest_on_segment, squared_between_segments
-from arm_control.maths.vectors import cross, dot
+from arm_control.maths import Array, Scalar, closest_on_segment, cross, dot, minimum, select, squared_between_segments
 
 
 def squared_segment_to_facet(a: Array, b: Array, corners: Array, middle: Array) -> Scalar:

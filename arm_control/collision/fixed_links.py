@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.obstacle_tables import NUMBER, SPEED, TIMES
+from arm_control.collision.obstacle_rows import NUMBER, SPEED, TIMES
 from arm_control.collision.pair_texts import signed_distance
 from arm_control.collision.ranges import LATEST, check_range
-from arm_control.maths.poses import Array, Pose
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.maths import Array, Pose
+from arm_control.model import LinkCapsule
 
 SHORTEST = 1e-9
 """Distance that counts as contact [m]."""

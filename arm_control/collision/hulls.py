@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Span
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose, Span
 
 MOST_TRIANGLES = 1000
 """Of a hull: each is a row that each check goes through."""

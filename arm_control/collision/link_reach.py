@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.model.tree import Body, Tree
+from arm_control.maths import Array
+from arm_control.model import Body, Tree
 
 WORLD = -1
 """Number of the body that everything else moves against."""

@@ -1,11 +1,11 @@
-"""Motions in columns of memory, as procedures check them (:mod:`arm_control.compiler.procedure`)."""
+"""Motions in columns of memory, as procedures check them (:mod:`arm_control.compiler.procedures`)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from arm_control.collision.motion_law import PROGRESS, START
-from arm_control.compiler.procedure import Floats, Rows, RunsCases, procedure
+from arm_control.compiler import Floats, Rows, RunsCases, procedure
 
 COVERED, HIT = PROGRESS.index("covered"), PROGRESS.index("hit")
 ALL = len(START)

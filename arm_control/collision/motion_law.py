@@ -49,13 +49,11 @@ import numpy as np
 
 from arm_control.collision.arm_shape import Cluster
 from arm_control.collision.arm_text import ArmText, Entries, table_inputs
-from arm_control.collision.obstacle_tables import SPEED, time_until_present
+from arm_control.collision.obstacle_rows import SPEED, time_until_present
 from arm_control.collision.pair_texts import clearance
 from arm_control.collision.ranges import ROUNDING
-from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
-from arm_control.compiler.program import Function
-from arm_control.compiler.repeat import Repeat
-from arm_control.maths.scalars import Scalar, maximum, minimum, select
+from arm_control.compiler import NEAR, Fold, FoldedLaw, Function, Repeat
+from arm_control.maths import Scalar, maximum, minimum, select
 
 Clusters = Sequence[tuple[int, Cluster]]
 """Numbers of moving links, each with capsules of it."""

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision.arm_text import ArmText
+from arm_control.collision.kernel_samples import sample_states, sample_tables
 from arm_control.collision.motion_columns import MotionColumns
 from arm_control.collision.motion_law import PROGRESS, START, motion_law
-from arm_control.collision.obstacle_tables import SPEED
-from arm_control.collision.samples import sample_states, sample_tables
-from arm_control.compiler.kernels import BoundRepeat, RepeatKernel
-from arm_control.maths.poses import Array
+from arm_control.collision.obstacle_rows import SPEED
+from arm_control.compiler import BoundRepeat, RepeatKernel
+from arm_control.maths import Array
 
 FIRST_TOLERANCE = 1e-9
 """Share of a motion to which a first contact is found."""

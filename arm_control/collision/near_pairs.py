@@ -34,11 +34,9 @@ from arm_control.collision.pair_search import (
     arm_shape,
     search_laws,
 )
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.urdf.capsules import link_capsules
+from arm_control.compiler import Binds, compile_procedure
+from arm_control.maths import Array, Obstacle
+from arm_control.model import RobotModel, link_capsules
 
 SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not monitored."""

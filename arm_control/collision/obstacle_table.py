@@ -13,9 +13,8 @@ import numpy as np
 
 from arm_control.collision.pair_procedures import BLOCK
 from arm_control.collision.pair_records import ObstacleRows
-from arm_control.compiler.kernels import LoopKernel
-from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, TYPES, Obstacle
-from arm_control.maths.poses import Array
+from arm_control.compiler import LoopKernel
+from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Obstacle
 
 ROOM = 1024
 """Number of obstacles at first; the table doubles where there are more."""

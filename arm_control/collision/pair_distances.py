@@ -17,25 +17,31 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.folded_law import Fold, FoldedLaw
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.program import Function
-from arm_control.maths.obstacles import CENTRE, PLACE, SIZE
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, clamp, maximum, select
-from arm_control.maths.segments import (
+from arm_control.compiler import Fold, FoldedLaw, Function, Law, Loop
+from arm_control.maths import (
+    CENTRE,
+    MIN_LENGTH,
+    PLACE,
+    SIZE,
     SLOPE_STEPS,
     TANGENT_STEPS,
+    Array,
     Bracket,
     Nearest,
     Probe,
+    Scalar,
     ShapeSearch,
+    SignedDistance,
     between_segments,
+    clamp,
+    dot,
+    maximum,
+    select,
     smallest_by_tangents,
+    to_box,
     to_point,
+    to_solid_of_revolution,
 )
-from arm_control.maths.shapes import SignedDistance, to_box, to_solid_of_revolution
-from arm_control.maths.vectors import MIN_LENGTH, dot
 
 Entries = Mapping[str, Array]
 Distance = Callable[[Array, Array], SignedDistance]

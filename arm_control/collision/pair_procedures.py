@@ -16,7 +16,7 @@ obstacles alone: a sum over them is the same to the last bit, however many candi
 from __future__ import annotations
 
 from arm_control.collision.pair_records import N_DISTANCE, N_SHAPE, N_TWIST, TWIST_AT, CloseSearch, PairColumns
-from arm_control.compiler.procedure import Rows, procedure
+from arm_control.compiler import Rows, procedure
 
 BLOCK = 8
 """Columns are computed in multiples of this."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.compiler.procedure import Floats, Ints, Rows, RunsColumns, RunsKernel
+from arm_control.compiler import Floats, Ints, Rows, RunsColumns, RunsKernel
 
 N_DISTANCE, N_TWIST, N_SHAPE, TWIST_AT = 7, 6, 15, 16
 """Numbers of a distance (rho, n, p), of a twist, of an obstacle's pose and sizes; place of the twist behind them."""

@@ -33,14 +33,9 @@ from arm_control.collision.pair_records import (
     PairCandidates,
     PairColumns,
 )
-from arm_control.compiler.kernels import BoundLoop, Kernel, LoopKernel, own_work
-from arm_control.compiler.law import Law
-from arm_control.maths.obstacles import TYPES, Obstacle
-from arm_control.maths.poses import Array
-from arm_control.maths.vectors import cross
-from arm_control.model import RobotModel
-from arm_control.model.quantities import State
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.compiler import BoundLoop, Kernel, Law, LoopKernel, own_work
+from arm_control.maths import TYPES, Array, Obstacle, cross
+from arm_control.model import LinkCapsule, RobotModel, State
 
 TIE = 1e-12
 """Difference between two capsules of a link that are equally near [m]."""

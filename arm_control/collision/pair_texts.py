@@ -1,7 +1,7 @@
 """Distances between a link's capsules and the rows of obstacle tables, and between two links, over any scalar.
 
 Each function is the text for one kind of obstacle; compiled, a link's numbers are constants of the program. A row is
-that of :mod:`~arm_control.collision.obstacle_tables`. Squared distances of a ball's centre decide which pairs
+that of :mod:`~arm_control.collision.obstacle_rows`. Squared distances of a ball's centre decide which pairs
 may be near at all.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.collision.facets import squared_segment_to_facet
-from arm_control.collision.obstacle_tables import (
+from arm_control.collision.obstacle_rows import (
     AXIS,
     BALL,
     BALL_RADIUS,
@@ -28,17 +28,27 @@ from arm_control.collision.obstacle_tables import (
     TIMES,
     VELOCITY,
 )
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar, clamp, cos, maximum, minimum, sin, sqrt
-from arm_control.maths.segments import (
+from arm_control.maths import (
+    Array,
+    Pose,
+    Scalar,
+    SignedDistance,
+    clamp,
     closest_on_segment,
+    cos,
+    cross,
+    dot,
+    maximum,
+    minimum,
     segment_to_shape,
+    sin,
+    sqrt,
     squared_between_segments,
     squared_segment_to_box,
+    to_box,
+    to_solid_of_revolution,
 )
-from arm_control.maths.shapes import SignedDistance, to_box, to_solid_of_revolution
-from arm_control.maths.vectors import cross, dot
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.model import LinkCapsule
 
 
 class Squares(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 LARGEST = 1e6
 """Of places, sizes and margins [m], and of speeds [m/s, rad/s]."""

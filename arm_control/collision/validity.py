@@ -25,16 +25,16 @@ import numpy.typing as npt
 from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
 from arm_control.collision.arm_shape import SLIDING_TOLERANCE, ArmShape
 from arm_control.collision.arm_text import ArmText
-from arm_control.collision.chords import PolynomialCurve, chords
+from arm_control.collision.curve_chords import PolynomialCurve, chords
 from arm_control.collision.distances import Distances, LinkDistances, Pair
 from arm_control.collision.fixed_links import FixedContact, fixed_contacts
 from arm_control.collision.motion_columns import MotionColumns
 from arm_control.collision.motions import MotionChecks, Motions
-from arm_control.collision.obstacle_tables import Placed, obstacle_tables
+from arm_control.collision.obstacle_rows import Placed, obstacle_tables
 from arm_control.collision.ranges import LARGEST, LARGEST_POSITION, LATEST
-from arm_control.core.exclusive import exclusive
+from arm_control.core import exclusive
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
@@ -133,7 +133,7 @@ class Validity:
         ----------
         obstacles : sequence of Obstacle, HullObstacle, Mover or sequence of Mover
             The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
-            row, as :func:`~arm_control.collision.obstacle_tables.course` makes them, one follows the other.
+            row, as :func:`~arm_control.collision.obstacle_rows.course` makes them, one follows the other.
         """
         self._tables = obstacle_tables(obstacles)
         self._checks.place(self._tables)

@@ -1,1 +1,97 @@
 """From the text of a law to machine code: tapes, straight programs, LLVM's code, kernels."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.compiler.builtin_methods import place_builtin
+    from arm_control.compiler.c_functions import object_file
+    from arm_control.compiler.c_procedure import c_parts
+    from arm_control.compiler.c_values import number
+    from arm_control.compiler.call_forms import (
+        INTO,
+        ArrayArgument,
+        ArrayResult,
+        BoundResult,
+        CallForm,
+        FlagResult,
+        InputResult,
+        ItemResult,
+        ItemsArgument,
+        NumberArgument,
+        NumberResult,
+        ObjectArgument,
+        Result,
+        TupleArgument,
+        TupleResult,
+        is_fillable,
+    )
+    from arm_control.compiler.compiled_law import Samples, check_batch, check_kernel, compile_law
+    from arm_control.compiler.compiled_procedure import (
+        Binds,
+        BoundProcedure,
+        Callback,
+        RecordCall,
+        callback_of,
+        compile_call,
+        compile_procedure,
+        direct_call,
+        replace_record,
+    )
+    from arm_control.compiler.default_compiler import plain_compiler
+    from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
+    from arm_control.compiler.kernels import (
+        Batch,
+        BoundLoop,
+        BoundRepeat,
+        Compiler,
+        Kernel,
+        LoopKernel,
+        NotFinite,
+        OwnWork,
+        RepeatKernel,
+        batch_of,
+        own_work,
+        split,
+    )
+    from arm_control.compiler.law import Law, Loop
+    from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+    from arm_control.compiler.llvm_compiler import Library, compile_code
+    from arm_control.compiler.llvm_kernels import LlvmCompiler
+    from arm_control.compiler.machine_operations import (
+        CFunction,
+        add_atomic,
+        address_of,
+        fence_acquire,
+        fence_release,
+        float_at,
+        int32_at,
+        int_at,
+        load_acquire,
+        load_relaxed,
+        nearest,
+        put_float,
+        put_int,
+        same_bits,
+        store_relaxed,
+        store_release,
+    )
+    from arm_control.compiler.procedures import (
+        Floats,
+        Ints,
+        Procedure,
+        Rows,
+        RunsCases,
+        RunsColumns,
+        RunsKernel,
+        procedure,
+    )
+    from arm_control.compiler.processors import PROCESSORS
+    from arm_control.compiler.program import Function, Program, run
+    from arm_control.compiler.python_kernels import python_function, python_kernel
+    from arm_control.compiler.repeat import Repeat
+    from arm_control.compiler.sources import source_digest
+    from arm_control.compiler.tape import Tape
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 
 Place: TypeAlias = tuple[str, str]
 """A procedure's key, and one of its names; its result is the empty name."""

@@ -27,7 +27,7 @@ from arm_control.compiler.c_values import (
 )
 from arm_control.compiler.llvm_values import NotSupported, Type, fields_of, type_named
 from arm_control.compiler.machine_operations import MachineOperation
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 
 _ARITHMETIC = {
     ast.Add: ("+", SUM),
@@ -60,7 +60,7 @@ HELPERS = {
 """Functions of C: the smaller and the larger number as in Python, which is neither ``fmin`` nor ``fmax``."""
 
 
-class Program(Protocol):
+class CFunctions(Protocol):
     """What the texts of all procedures share."""
 
     effects: Effects
@@ -87,7 +87,7 @@ class CExpressionWriter:
     ----------
     procedure : Procedure
         The procedure.
-    program : Program
+    program : CFunctions
         What all share.
 
     Attributes
@@ -96,7 +96,7 @@ class CExpressionWriter:
         Names of the procedure, as far as its text has been written.
     """
 
-    def __init__(self, procedure: Procedure[..., Any], program: Program) -> None:
+    def __init__(self, procedure: Procedure[..., Any], program: CFunctions) -> None:
         self._procedure, self._program = procedure, program
         self.names: dict[str, CValue] = {}
 

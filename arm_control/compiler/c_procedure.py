@@ -24,7 +24,7 @@ from arm_control.compiler.c_statements import FunctionWriter
 from arm_control.compiler.c_values import CValue, c_name, constant, unused
 from arm_control.compiler.c_variables import Variables
 from arm_control.compiler.llvm_values import NotSupported
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 
 INCLUDES = "\n".join(f"#include <{name}.h>" for name in ("math", "stdbool", "stddef", "stdint"))
 

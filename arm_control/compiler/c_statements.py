@@ -13,7 +13,7 @@ from arm_control.compiler.c_expressions import CExpressionWriter
 from arm_control.compiler.c_layout import Comments, doc_comment, is_single, shifted, wrapped
 from arm_control.compiler.c_values import SUM, UNARY, CValue, unused
 from arm_control.compiler.c_variables import Variables
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 
 _OPERATORS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/=", ast.FloorDiv: "/=", ast.Mod: "%="}
 _NOTHING = {"int": "0", "float": "0.0", "bool": "false"}
@@ -22,7 +22,7 @@ _LATE = re.compile("\0(.*)\0")
 """What stands for such a declaration."""
 
 
-class Program(c_expressions.Program, Protocol):
+class CProgram(c_expressions.CFunctions, Protocol):
     """What the texts of all procedures share."""
 
     def name_of_procedure(self, procedure: Procedure[..., Any]) -> str:
@@ -56,7 +56,7 @@ class FunctionWriter:
         Its names that are tables.
     """
 
-    def __init__(self, procedure: Procedure[..., Any], program: Program, columns: Sequence[int]) -> None:
+    def __init__(self, procedure: Procedure[..., Any], program: CProgram, columns: Sequence[int]) -> None:
         self._procedure, self._program = procedure, program
         self._expressions = CExpressionWriter(procedure, program)
         self._variables = Variables(procedure.tree)

@@ -26,15 +26,15 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from arm_control.compiler.call_forms import CallForm
-from arm_control.compiler.compile_law import STRICT
+from arm_control.compiler.compiled_law import STRICT
 from arm_control.compiler.kernels import CallMaker
 from arm_control.compiler.machine_operations import CFunction
 from arm_control.compiler.object_layouts import layout_text, unsupported
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 from arm_control.compiler.program import is_from_this_package
 from arm_control.compiler.sources import source_digest
-from arm_control.core.cache import Cache, default_directory
-from arm_control.maths.poses import Array
+from arm_control.core import Cache, default_directory
+from arm_control.maths import Array
 
 LOG = logging.getLogger("arm_control.compiler")
 NAME, RECORD = "procedure", "record"

@@ -29,8 +29,8 @@ import numpy as np
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.llvm_code import WORK
 from arm_control.compiler.program import Program
-from arm_control.core.cache import Cache
-from arm_control.maths.poses import Array
+from arm_control.core import Cache
+from arm_control.maths import Array
 
 LOG = logging.getLogger("arm_control.compiler")
 DRAFTS = "ARM_CONTROL_DRAFTS"

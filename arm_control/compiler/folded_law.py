@@ -34,8 +34,7 @@ import numpy as np
 
 from arm_control.compiler.program import FoldedProgram, FoldProgram, Function, Program, is_from_this_package
 from arm_control.compiler.tape import Tape
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import select
+from arm_control.maths import Array, select
 
 NEAR = "near"
 """The output that says which parts count."""

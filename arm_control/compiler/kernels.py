@@ -17,7 +17,7 @@ import numpy as np
 
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.repeat import Repeat
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -114,7 +114,7 @@ class BoundLoop(Protocol):
 
 
 class OwnWork:
-    """A kernel of machine code on a work space of its own, for procedures (:mod:`arm_control.compiler.procedure`).
+    """A kernel of machine code on a work space of its own, for procedures (:mod:`arm_control.compiler.procedures`).
 
     Parameters
     ----------

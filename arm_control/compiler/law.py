@@ -1,7 +1,7 @@
 """Laws: a function of named inputs over any scalar, for one case (:class:`Law`) or for many (:class:`Loop`).
 
 A function that takes arrays of floats can take arrays of a tape's nodes as well, and becomes a program; with columns
-of numbers as scalars it runs on many cases at once. :func:`arm_control.compiler.compile_law.compile_law` makes
+of numbers as scalars it runs on many cases at once. :func:`arm_control.compiler.compiled_law.compile_law` makes
 kernels of laws.
 
 The cases of a loop lie side by side in memory, in one of two layouts. An input or output of k numbers per case is
@@ -27,8 +27,7 @@ from arm_control.compiler.call_forms import CallForm
 from arm_control.compiler.folded_law import FoldedLaw
 from arm_control.compiler.program import FoldedProgram, Function, Program, is_from_this_package
 from arm_control.compiler.tape import Tape
-from arm_control.maths.columns import columns, rows
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, columns, rows
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from arm_control.compiler.llvm_values import (
 )
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.machine_operations import MachineOperation
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 
 _ARITHMETIC = {
     ast.Add: ("add", "fadd"),

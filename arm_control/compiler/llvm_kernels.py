@@ -26,8 +26,8 @@ from arm_control.compiler.llvm_repeat import HEAD, array_names, repeat_code
 from arm_control.compiler.object_layouts import layout_text, unsupported
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.compiler.repeat import Repeat
-from arm_control.core.cache import Cache
-from arm_control.maths.poses import Array
+from arm_control.core import Cache
+from arm_control.maths import Array
 
 Shapes = dict[str, tuple[int, ...]]
 AnyProgram = Program | FoldedProgram
@@ -228,7 +228,7 @@ class _BoundLoop:
     Attributes
     ----------
     function_address, table_address : int
-        Of the function and of its table, for procedures (:mod:`arm_control.compiler.procedure`).
+        Of the function and of its table, for procedures (:mod:`arm_control.compiler.procedures`).
     """
 
     __slots__ = ("_arrays", "_call", "_n", "_table", "function_address", "table_address")

@@ -12,7 +12,7 @@ from typing import Any
 from arm_control.compiler.llvm_expressions import ExpressionWriter
 from arm_control.compiler.llvm_values import LlvmValue, Type, parts_of, result_type
 from arm_control.compiler.machine_operations import DECLARATIONS
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 
 _HEAD = f"declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.fabs.f64(double)\n{DECLARATIONS}"
 _TAIL = "!9 = !{}"

@@ -17,7 +17,7 @@ from arm_control.compiler.llvm_calls import COMPUTE, WORD, call_functions
 from arm_control.compiler.llvm_procedure import procedure_code
 from arm_control.compiler.llvm_values import slot_of, type_named
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.procedure import Procedure
+from arm_control.compiler.procedures import Procedure
 
 
 class _Block(NamedTuple):

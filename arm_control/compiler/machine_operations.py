@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from arm_control.compiler.procedure import Ints
+from arm_control.compiler.procedures import Ints
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 HEAD = object.__basicsize__
 """Bytes before an object's own data: reference count and type."""

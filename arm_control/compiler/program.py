@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import exp, maximum, nearest, select
+from arm_control.maths import Array, exp, maximum, nearest, select
 
 LEAVES = ("constant", "input")
 

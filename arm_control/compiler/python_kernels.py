@@ -9,7 +9,7 @@ import numpy as np
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import FUNCTIONS, Operation, Program
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 

@@ -21,8 +21,7 @@ import numpy as np
 from arm_control.compiler.folded_law import FoldedLaw
 from arm_control.compiler.law import Law, check_table
 from arm_control.compiler.program import FoldedProgram, Program
-from arm_control.maths.columns import columns, rows
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, columns, rows
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arm_control.compiler.program import Operation, Program
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import cos, exp, sin, sqrt
+from arm_control.maths import Array, cos, exp, sin, sqrt
 
 
 class Node:

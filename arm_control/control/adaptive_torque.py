@@ -56,12 +56,10 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.kernels import split
-from arm_control.compiler.law import Law, Loop
+from arm_control.compiler import Law, Loop, split
 from arm_control.control.disturbance_observer import UNBOUNDED, ObserverParameters
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, cos, largest, maximum
+from arm_control.core import Parameters, parameter
+from arm_control.maths import Array, clamp, cos, largest, maximum
 from arm_control.model import RobotModel, Terms
 
 SHARES = 0.6, 0.25, 0.15

@@ -16,26 +16,32 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.pair_procedures import find_pairs, whole_blocks
-from arm_control.collision.pair_records import CloseSearch
-from arm_control.collision.pair_search import NORMAL, POINT, RHO, PairSearch
-from arm_control.compiler.call_forms import (
+from arm_control.collision import NORMAL, POINT, RHO, CloseSearch, PairSearch, find_pairs, whole_blocks
+from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
+    BoundProcedure,
     BoundResult,
     CallForm,
+    Floats,
     InputResult,
     ItemResult,
     ItemsArgument,
+    Kernel,
+    LoopKernel,
     NumberResult,
+    RecordCall,
     Result,
+    Rows,
+    RunsColumns,
+    RunsKernel,
     TupleArgument,
     TupleResult,
+    compile_call,
+    own_work,
+    procedure,
 )
-from arm_control.compiler.compiled_procedure import BoundProcedure, RecordCall, compile_call
-from arm_control.compiler.kernels import Kernel, LoopKernel, own_work
-from arm_control.compiler.procedure import Floats, Rows, RunsColumns, RunsKernel, procedure
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import Terms
 
 CALL = "tick"

@@ -58,18 +58,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.near_pairs import Pairs, Proximity
-from arm_control.compiler.builtin_methods import place_builtin
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law, Loop
+from arm_control.collision import Pairs, Proximity
+from arm_control.compiler import Kernel, Law, Loop, place_builtin
 from arm_control.control.avoidance_call import AvoidanceLaws, AvoidanceParts, AvoidanceTick
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.linalg import cholesky, lower_triangle, remove_range
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, maximum, minimum, select
-from arm_control.maths.vectors import MIN_LENGTH, cross
+from arm_control.maths import (
+    MIN_LENGTH,
+    Array,
+    Obstacle,
+    cholesky,
+    clamp,
+    cross,
+    lower_triangle,
+    maximum,
+    minimum,
+    remove_range,
+    select,
+)
 from arm_control.model import RobotModel, Terms
 
 __all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "pair_repulsion"]

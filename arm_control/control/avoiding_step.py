@@ -13,29 +13,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.builtin_methods import place_builtin
-from arm_control.compiler.call_forms import (
+from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
+    BoundProcedure,
     CallForm,
+    Floats,
+    Ints,
     ItemsArgument,
+    Kernel,
     NumberArgument,
+    RecordCall,
+    RunsKernel,
     TupleResult,
+    compile_call,
+    own_work,
+    place_builtin,
+    procedure,
 )
-from arm_control.compiler.compiled_procedure import BoundProcedure, RecordCall, compile_call
-from arm_control.compiler.kernels import Kernel, own_work
-from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.control.avoidance_call import AvoidanceParts, output_shapes, result_form
 from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.compiled_step import GATE_RESULT, PASSES, StepOutput
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.law_kernels import OSC_RESULT, reference_argument
-from arm_control.gate.compiled_limits import limit_samples, limits_law
-from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.gate import LARGEST_SHARE, JointLimits, limit_samples, limits_law
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 CALL = "step"
 """Name of the built-in function."""

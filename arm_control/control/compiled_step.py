@@ -38,18 +38,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.call_forms import (
+from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
     BoundResult,
     CallForm,
     FlagResult,
+    Function,
+    Kernel,
+    Law,
     NumberArgument,
     TupleResult,
 )
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law
-from arm_control.compiler.program import Function
 from arm_control.control.avoidance_law import AvoidanceOutput
 from arm_control.control.osc.law_kernels import (
     OSC_RESULT,
@@ -65,14 +65,19 @@ from arm_control.control.osc.law_kernels import (
     tick_form,
 )
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
-from arm_control.core.parameters import Parameters
-from arm_control.gate.compiled_limits import limit_by_name, limit_samples
-from arm_control.gate.effort_gate import GateOutput, GateParameters, GateState
-from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitNumbers
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, select, stored
-from arm_control.model import RobotModel
-from arm_control.model.tree import Tree
+from arm_control.core import Parameters
+from arm_control.gate import (
+    LARGEST_SHARE,
+    GateOutput,
+    GateParameters,
+    GateState,
+    JointLimits,
+    LimitNumbers,
+    limit_by_name,
+    limit_samples,
+)
+from arm_control.maths import Array, Scalar, select, stored
+from arm_control.model import RobotModel, Tree
 
 
 class StepOutput(NamedTuple):

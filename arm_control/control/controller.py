@@ -15,12 +15,10 @@ import numpy as np
 from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.osc.force_follower import HandWrench
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.gate.effort_gate import GateOutput
-from arm_control.gate.joint_limits import JointLimits, NextLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
+from arm_control.gate import GateOutput, JointLimits, NextLimits
+from arm_control.maths import Array, Obstacle, Pose
 from arm_control.model import Terms
-from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, PoseGoal, WrenchGoal
+from arm_control.motion import Goal, JointGoal, JointJog, Modulation, PoseGoal, WrenchGoal
 
 
 class Measurement(NamedTuple):

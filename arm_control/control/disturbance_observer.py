@@ -51,11 +51,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.law import Law
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.linalg import mirrored, solve
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, largest, maximum, select
+from arm_control.compiler import Law
+from arm_control.core import Parameters, parameter
+from arm_control.maths import Array, clamp, largest, maximum, mirrored, select, solve
 from arm_control.model import RobotModel, Terms
 
 HIGHEST_BANDWIDTH = 80.0

@@ -40,11 +40,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Array, wrap_angle
+from arm_control.maths import Array, wrap_angle
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.references import JointReference
+from arm_control.motion import JointReference
 
 POSES = 256
 """Number of random poses over which (4) takes its maximum."""

@@ -23,17 +23,22 @@ from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.controller import Controller, LawOutput, Measurement
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
-from arm_control.gate.effort_gate import BRAKING, PASSING, EffortGate, GateOutput, GateParameters
-from arm_control.gate.gaps import GapWatch
-from arm_control.gate.gates_behind import GatesBehind
-from arm_control.gate.state_prediction import is_at_rest
-from arm_control.gate.torque_rules import FADED, left_after
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.gate import (
+    FADED,
+    EffortGate,
+    GapWatch,
+    GateOutput,
+    GateParameters,
+    GatesBehind,
+    GateState,
+    is_at_rest,
+    left_after,
+)
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
+from arm_control.motion import Target
 
 HELD = "held: "
 """How the reason begins of a brake that follows another gate."""
@@ -226,7 +231,7 @@ class ControlLoop:
             self._look_for_brakes(measurement)
         if not measurement.is_restart and (gap := self.gaps.fault(measurement.dt)):
             self.gate.brake(gap)
-        is_resting = (self.gate.state is not PASSING or self._is_held) and self._rest(measurement)
+        is_resting = (self.gate.state is not GateState.PASSING or self._is_held) and self._rest(measurement)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
         dt = measurement.dt or FIRST_DT
         may_limit = self._limits_with_law and self._carried is None
@@ -249,7 +254,7 @@ class ControlLoop:
             tau = tau + self._fading(dt)
         if law.fault:
             self.gate.brake(law.fault)
-        is_silent = is_resting and self.gate.state is not BRAKING
+        is_silent = is_resting and self.gate.state is not GateState.BRAKING
         refused = None if is_silent else self._offer(tau)
         output = self.gate.tick(law.terms, dt)
         if self.observer is not None:
@@ -277,7 +282,7 @@ class ControlLoop:
     def _follow_gates_behind(self, behind: GatesBehind) -> None:
         """Brake with a gate behind this one, and hold with it when it is enabled."""
         held_by, gate = behind.held_by, self.gate
-        if not gate.is_braked and (behind.is_braking or (held_by and gate.state is PASSING)):
+        if not gate.is_braked and (behind.is_braking or (held_by and gate.state is GateState.PASSING)):
             gate.brake(f"{HELD}{held_by}")
         elif not behind.is_braking and gate.is_braked and gate.reason.startswith(HELD):
             gate.enable()
@@ -289,8 +294,8 @@ class ControlLoop:
         is_enabled = gate.is_resuming and not self._is_resuming
         if is_enabled and not self._was_braking:  # the brake has begun and ended since the last state
             stamp_ns -= round(measurement.dt * NANOSECONDS)
-        if gate.state is BRAKING or self._is_held or (is_enabled and not self._was_braking):
-            if gate.state is BRAKING:
+        if gate.state is GateState.BRAKING or self._is_held or (is_enabled and not self._was_braking):
+            if gate.state is GateState.BRAKING:
                 gate.lateness = measurement.age
             self.controller.hold(stamp_ns, measurement.q)
             self._forget_estimates()
@@ -299,7 +304,7 @@ class ControlLoop:
         if self.gates_behind is not None and gate.is_resuming and is_at_rest(measurement.v):
             self._hold_with(self.gates_behind)
         self._is_resuming, self._was_braking = gate.is_resuming, gate.is_braked
-        return self._is_held or gate.state is BRAKING or gate.is_resuming
+        return self._is_held or gate.state is GateState.BRAKING or gate.is_resuming
 
     def _hold_with(self, behind: GatesBehind) -> None:
         """Hold an arm at rest with the torque of a gate behind this one, until that passes it."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from arm_control.control.adaptive_torque import AdaptationParameters
 from arm_control.control.disturbance_observer import ObserverParameters
-from arm_control.core.parameters import Parameters, group, parameter
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.model.arm_parameters import ArmParameters
+from arm_control.core import Parameters, group, parameter
+from arm_control.gate import GateParameters
+from arm_control.model import ArmParameters
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.gate.effort_gate import GateOutput
-from arm_control.maths.poses import Array
+from arm_control.core import NANOSECONDS
+from arm_control.gate import GateOutput
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 
 FAULT = "asked to move, does not move"

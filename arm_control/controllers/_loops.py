@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import LoopParameters
+from arm_control.control import ControllerRow, ControlLoop, LoopParameters, MadeController
 from arm_control.controllers._rows import CONTROLLERS
 from arm_control.model import RobotModel
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from arm_control.core.files import module_names
+from arm_control.core import module_names
 
 if TYPE_CHECKING:  # the names alone are needed by the help of the command line, which is to come at once
-    from arm_control.control.controller_row import ControllerRow
+    from arm_control.control import ControllerRow
 
 FOLDER = "controllers"
 
@@ -35,3 +35,5 @@ class _LazyRows(Mapping[str, "ControllerRow[Any]"]):
 
 CONTROLLERS: Mapping[str, ControllerRow[Any]] = _LazyRows()
 """The row of each controller, by its name."""
+DEFAULT_CONTROLLER = "osc"
+"""Controller of an arm without a scenario."""

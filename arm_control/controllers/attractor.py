@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arm_control.control.controller_row import ControllerRow, MadeController
+from arm_control.control import ControllerRow, MadeController
 from arm_control.controllers import osc
 from arm_control.controllers.osc import NATIVE, NATIVE_ALONE, OscLoopParameters, OscNodeParameters, make_osc
-from arm_control.core.parameters import group
+from arm_control.core import group
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
-from arm_control.neural.attractor_axes import AttractorParameters
-from arm_control.neural.attractor_follower import AttractorFollower
+from arm_control.neural import AttractorFollower, AttractorParameters
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arm_control.control.controller import LawOutput, Measurement
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
-from arm_control.core.parameters import Parameters, group, parameter
+from arm_control.control import (
+    ControllerNodeParameters,
+    ControllerRow,
+    LawOutput,
+    LoopParameters,
+    MadeController,
+    Measurement,
+)
+from arm_control.core import Parameters, group, parameter
 from arm_control.exceptions import InputError
-from arm_control.gate.joint_limits import NextLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.gate import NextLimits
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, GoalQueue, Modulation
+from arm_control.motion import Goal, GoalQueue, Modulation
 
 
 @dataclass(frozen=True)

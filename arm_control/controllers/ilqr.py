@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arm_control.control.controller import LawOutput, Measurement, pose_figures, pose_goal
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
-from arm_control.control.osc.task import pose_error
-from arm_control.core.parameters import group
+from arm_control.control import (
+    ControllerNodeParameters,
+    ControllerRow,
+    LawOutput,
+    LoopParameters,
+    MadeController,
+    Measurement,
+    pose_error,
+    pose_figures,
+    pose_goal,
+)
+from arm_control.core import group
 from arm_control.exceptions import InputError
-from arm_control.gate.joint_limits import NextLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
+from arm_control.gate import NextLimits
+from arm_control.maths import Array, Obstacle, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, TwistJog
-from arm_control.motion.pose_follower import PoseFollower
-from arm_control.optimal.reach import ReachPlanner
-from arm_control.optimal.receding import PlanFollower, RecedingParameters
-from arm_control.optimal.worker import InlinePlanner, PlannerClient
+from arm_control.motion import Goal, PoseFollower, TwistJog
+from arm_control.optimal import InlinePlanner, PlanFollower, PlannerClient, ReachPlanner, RecedingParameters
 
 PLANNER_DIED = "the planner has died"
 

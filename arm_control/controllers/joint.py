@@ -7,21 +7,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.controller import LawOutput, Measurement
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.joint_space import JointParameters, JointSpaceController
-from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
-from arm_control.core.parameters import Parameters, group
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import (
+    ControllerNodeParameters,
+    ControllerRow,
+    JointParameters,
+    JointSpaceController,
+    LawOutput,
+    LoopParameters,
+    MadeController,
+    Measurement,
+)
+from arm_control.core import NANOSECONDS, Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.gate.joint_limits import NextLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.gate import NextLimits
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog, Target
-from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.joints_of_pose import JointsOfPose
+from arm_control.motion import (
+    FollowingParameters,
+    Goal,
+    GoalQueue,
+    JointFollower,
+    JointGoal,
+    JointJog,
+    JointsOfPose,
+    Target,
+    Waypoints,
+)
 
 TERMS = ("feedback", "feedforward", "bias")
 """Terms of the torque."""

@@ -8,28 +8,35 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from arm_control.control.avoidance_law import Avoidance
-from arm_control.control.avoiding_step import AvoidingStep
-from arm_control.control.compiled_step import between_law_and_gate, step_limits
-from arm_control.control.controller import LawOutput, Measurement, pose_figures, pose_goal
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower
-from arm_control.control.osc.osc_controller import TERMS, OperationalSpaceController, OscOutput
-from arm_control.control.osc.task_inertia import condition_number
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.core.parameters import group, parameter
+from arm_control.control import (
+    NO_FORCE,
+    TERMS,
+    Avoidance,
+    AvoidingStep,
+    CompiledOsc,
+    ControllerNodeParameters,
+    ControllerRow,
+    ForceFollower,
+    LawOutput,
+    LoopParameters,
+    MadeController,
+    Measurement,
+    OperationalSpaceController,
+    OscOutput,
+    OscTuning,
+    between_law_and_gate,
+    condition_number,
+    pose_figures,
+    pose_goal,
+    step_limits,
+)
+from arm_control.core import group, parameter
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.gate.joint_limits import JointLimits, NextLimits
-from arm_control.kinematics.served_rows import pose_rank
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.gate import JointLimits, NextLimits
+from arm_control.kinematics import pose_rank
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, WrenchGoal
-from arm_control.motion.jogging import JogLimits
-from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
-from arm_control.motion.references import Reference
+from arm_control.motion import Goal, JogLimits, PoseFollower, Reference, ReferenceSource, WrenchGoal
 
 JOGGING_SHARE = 0.5
 """Share of the acceleration limit that jogging may ask for; the rest is for the feedback."""

@@ -12,27 +12,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.avoidance_law import Avoidance
-from arm_control.control.controller import LawOutput, Measurement
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.joint_space import JointParameters, JointSpaceController
-from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
-from arm_control.control.osc.tuning import OscTuning
+from arm_control.control import (
+    Avoidance,
+    ControllerNodeParameters,
+    ControllerRow,
+    JointParameters,
+    JointSpaceController,
+    LawOutput,
+    LoopParameters,
+    MadeController,
+    Measurement,
+    OscTuning,
+)
 from arm_control.controllers import joint, osc
 from arm_control.controllers.osc import OscController
-from arm_control.core.parameters import Parameters, group
+from arm_control.core import Parameters, group
 from arm_control.exceptions import ParameterError
-from arm_control.gate.joint_limits import NextLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
+from arm_control.gate import NextLimits
+from arm_control.maths import Array, Obstacle, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal
-from arm_control.motion.jogging import JogLimits
-from arm_control.motion.references import JointReference, Reference
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import PrimitiveFile, for_joints
-from arm_control.primitives.primitive_follower import MOST_OBSTACLES, PrimitiveFollower, PrimitiveParameters
-from arm_control.primitives.primitive_spaces import JointSpace, PoseSpace, check_frame
+from arm_control.motion import Goal, JogLimits, JointReference, Reference
+from arm_control.primitives import (
+    MOST_OBSTACLES,
+    JointSpace,
+    PoseSpace,
+    Primitive,
+    PrimitiveFile,
+    PrimitiveFollower,
+    PrimitiveParameters,
+    check_frame,
+    for_joints,
+)
 
 
 @dataclass(frozen=True)

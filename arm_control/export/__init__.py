@@ -1,1 +1,12 @@
 """Controllers as C: object files, sources and examples (:mod:`arm_control.export.c_folder`)."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.export.c_check import PythonController
+    from arm_control.export.c_folder import EXAMPLE_ARM, write_folder
+    from arm_control.export.export_options import ExportedController, exported_controller
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

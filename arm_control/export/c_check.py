@@ -13,20 +13,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import CompiledOsc
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.export.c_text import numbers
-from arm_control.export.exported_controller import ExportedController
+from arm_control.export.export_options import ExportedController
 from arm_control.export.tick_rules import ENDLESS, longest_blind_step
-from arm_control.gate.blind_brake import BlindBrake, doubted_time
-from arm_control.gate.effort_gate import EffortGate, GateOutput, GateState
-from arm_control.gate.gaps import GapWatch
-from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds
-from arm_control.gate.torque_rules import FADED, left_after
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.gate import (
+    BELIEVED,
+    FADED,
+    RETURNED,
+    BlindBrake,
+    EffortGate,
+    GapWatch,
+    GateOutput,
+    GateState,
+    StateBounds,
+    doubted_time,
+    left_after,
+)
+from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 TICKS = 60
 """Ticks of a run."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from arm_control.compiler.c_functions import object_file
-from arm_control.compiler.c_values import number
-from arm_control.compiler.processors import PROCESSORS
-from arm_control.core.files import require_writable_folder, write_text
+from arm_control.compiler import PROCESSORS, number, object_file
+from arm_control.core import require_writable_folder, write_text
 from arm_control.exceptions import InputError
 from arm_control.export.c_check import check_pieces, checked_runs
 from arm_control.export.c_pieces import pieces_of
 from arm_control.export.c_text import filled
-from arm_control.export.exported_controller import ExportedController
+from arm_control.export.export_options import ExportedController
 from arm_control.export.step_programs import step_programs
-from arm_control.gate.joint_limits import JointLimits
+from arm_control.gate import JointLimits
 
 SOURCES = {
     **{f"controller.{end}": f"{{}}.{end}" for end in ("h", "c")},

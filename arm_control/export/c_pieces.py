@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from arm_control.compiler.c_procedure import c_parts
-from arm_control.compiler.c_values import number
-from arm_control.compiler.program import Program
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.core.parameters import Spec
+from arm_control.compiler import Program, c_parts, number
+from arm_control.control import OscParameters
+from arm_control.core import Spec
 from arm_control.export.c_text import comment, fields, numbers, text_of, wrapped
-from arm_control.export.exported_controller import ExportedController
+from arm_control.export.export_options import ExportedController
 from arm_control.export.step_programs import ALL, LIMITS, REGULAR
 from arm_control.export.tick_rules import (
     ASKED,
@@ -31,12 +29,17 @@ from arm_control.export.tick_rules import (
     take_reference,
     take_torque,
 )
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.joint_limits import LARGEST_STIFFNESS, JointLimits
-from arm_control.gate.state_prediction import predict
-from arm_control.gate.torque_rules import BRAKING, HOLDING, PASSING
-from arm_control.maths.poses import Array
-from arm_control.model.quantities import tool_numbers
+from arm_control.gate import (
+    LARGEST_STIFFNESS,
+    MODE_BRAKING,
+    MODE_HOLDING,
+    MODE_PASSING,
+    GateParameters,
+    JointLimits,
+    predict,
+)
+from arm_control.maths import Array
+from arm_control.model import tool_numbers
 
 GAINS = (
     *("kp_linear", "kp_angular", "kv_linear", "kv_angular", "speed_limit_linear", "speed_limit_angular"),
@@ -48,9 +51,9 @@ LIMIT_ROWS = ("limit_stiffness", "velocity_gain", "speed_limit", "effort_limit",
 """Numbers of the gate for each joint, in the order of :attr:`JointLimits.numbers`, behind the first two."""
 
 MODES = {
-    "HOLDING": (HOLDING, "it holds the arm until there is a reference"),
-    "PASSING": (PASSING, "the law's torque passes, within the limits"),
-    "BRAKING": (BRAKING, "it brakes and holds the arm until @PREFIX@_enable()"),
+    "HOLDING": (MODE_HOLDING, "it holds the arm until there is a reference"),
+    "PASSING": (MODE_PASSING, "the law's torque passes, within the limits"),
+    "BRAKING": (MODE_BRAKING, "it brakes and holds the arm until @PREFIX@_enable()"),
 }
 """Modes of the gate: their numbers in the rules, and comments."""
 CAUSES = {

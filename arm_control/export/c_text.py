@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from arm_control.compiler.c_values import number
-from arm_control.core.files import share_path
+from arm_control.compiler import number
+from arm_control.core import share_path
 
 WIDTH = 120
 """Characters of a line."""

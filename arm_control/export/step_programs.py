@@ -7,12 +7,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from arm_control.compiler.program import Program
-from arm_control.control.compiled_step import step_laws
-from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.gate.compiled_limits import limits_law
-from arm_control.gate.joint_limits import JointLimits
+from arm_control.compiler import Program
+from arm_control.control import OperationalSpaceController, OscParameters, step_laws
+from arm_control.gate import JointLimits, limits_law
 from arm_control.model import RobotModel
 
 REGULAR, ALL, LIMITS = "regular", "all", "limits"

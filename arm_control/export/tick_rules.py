@@ -19,54 +19,51 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.machine_operations import nearest
-from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
-from arm_control.gate.blind_brake import (
-    N_NOTED,
-    BlindMemory,
-    Moments,
-    doubted_time,
-    end_prediction,
-    new_moments,
-    note_moment,
-    predict_state,
-    seconds,
-)
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.gaps import has_long_gap, period_after
-from arm_control.gate.joint_limits import LARGEST_SHARE
-from arm_control.gate.state_bounds import (
+from arm_control.compiler import Floats, Ints, RunsKernel, nearest, procedure
+from arm_control.core import LARGEST_STAMP, NANOSECONDS
+from arm_control.gate import (
     BELIEVED,
-    NOT_FINITE,
-    RETURNED,
-    NewState,
-    StateMemory,
-    judge_state,
-    new_memory,
-    new_state,
-    unwrap,
-)
-from arm_control.gate.state_prediction import new_prediction, predict
-from arm_control.gate.torque_rules import (
-    BRAKING,
     FADED,
     IS_RATE_LIMITED,
     IS_RESUMING,
     IS_SATURATED,
+    LARGEST_SHARE,
     MODE,
-    PASSING,
+    MODE_BRAKING,
+    MODE_PASSING,
+    N_NOTED,
+    NOT_FINITE,
+    RETURNED,
+    BlindMemory,
     GateMemory,
+    GateParameters,
+    Moments,
+    NewState,
+    StateMemory,
     apply_hold,
     begin_brake,
     believed_time,
+    doubted_time,
     end_brake,
+    end_prediction,
+    has_long_gap,
     hold_torque,
+    judge_state,
     left_after,
     miss_command,
     new_gate_memory,
+    new_memory,
+    new_moments,
+    new_prediction,
+    new_state,
+    note_moment,
     pass_command,
+    period_after,
+    predict,
+    predict_state,
+    seconds,
     torque_beside_weight,
+    unwrap,
     within_effort,
 )
 from arm_control.model import RobotModel
@@ -200,7 +197,7 @@ def has_answered(c: TickMemory) -> bool:
 @procedure
 def brake_for(c: TickMemory, cause: int) -> None:
     """Brake; the first cause is kept. A goal is void."""
-    if c.gate.counts[MODE] != BRAKING:
+    if c.gate.counts[MODE] != MODE_BRAKING:
         begin_brake(c.gate)
         c.counts[CAUSE] = cause
     c.counts[HAS_REFERENCE] = 0
@@ -210,7 +207,7 @@ def brake_for(c: TickMemory, cause: int) -> None:
 @procedure
 def enable_gate(c: TickMemory) -> None:
     """End a brake: hold the arm until there is a new reference."""
-    if c.gate.counts[MODE] == BRAKING:
+    if c.gate.counts[MODE] == MODE_BRAKING:
         end_brake(c.gate)
         c.counts[CAUSE] = NO_CAUSE
         c.counts[HAS_REFERENCE] = 0
@@ -219,7 +216,7 @@ def enable_gate(c: TickMemory) -> None:
 @procedure
 def take_reference(c: TickMemory) -> bool:
     """Let the arm follow a reference; return whether it may: none acts that is set while the gate brakes."""
-    if c.gate.counts[MODE] == BRAKING:
+    if c.gate.counts[MODE] == MODE_BRAKING:
         return False
     c.counts[HAS_REFERENCE] = 1
     return True
@@ -351,7 +348,7 @@ def answer_without_command(c: TickMemory, dt: float) -> None:
         c.counts[CAUSE] = NO_COMMAND
         c.counts[HAS_REFERENCE] = 0
         c.counts[IS_CARRYING] = 0
-    if c.gate.counts[MODE] == PASSING:
+    if c.gate.counts[MODE] == MODE_PASSING:
         for i in range(c.n):
             c.law.tau[i] = c.gate.tau[i]
         c.law.limit()
@@ -421,7 +418,7 @@ def hold(c: TickMemory, dt: float) -> None:
 @procedure
 def answer_without_state(c: TickMemory, dt: float) -> None:
     """The last torque again; a gate that brakes goes on, on a predicted state."""
-    if c.gate.counts[MODE] != BRAKING or not has_answered(c):
+    if c.gate.counts[MODE] != MODE_BRAKING or not has_answered(c):
         return
     believed = take_period(c, dt)
     predict_state(c.blind, c.moments, c.gate, c.counts[NOW], c.counts[DOUBTED])

@@ -20,19 +20,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from arm_control.control.loop import ControlLoop
+from arm_control.control import ControlLoop
 from arm_control.controllers import control_loop
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.faults.chain_setup import Setup, joint_state
-from arm_control.gate.effort_gate import EffortGate
-from arm_control.gate.gates_behind import GateReport, GatesBehind
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.publisher_lock import PublisherLock
+from arm_control.gate import EffortGate, GateReport, GatesBehind
+from arm_control.maths import Array
+from arm_control.messages import PublisherLock, brake_reason, nanoseconds
 from arm_control.model import RobotModel
-from arm_control.processes.controller_process import Command, ControllerProcess
-from arm_control.processes.gate_process import OUT_OF_ORDER, Answers, GateProcess
+from arm_control.processes import OUT_OF_ORDER, Answers, Command, ControllerProcess, GateProcess
 
 REPORT_PERIOD = 0.1
 """Time after which a gate says again what it does [s]."""

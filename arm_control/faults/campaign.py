@@ -27,20 +27,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop_parameters import LoopParameters
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers.ilqr import IlqrLoopParameters
-from arm_control.controllers.joint import JointLoopParameters
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.files import urdf_path
+from arm_control.control import LoopParameters, resolve_parameters
+from arm_control.controllers import IlqrLoopParameters, JointLoopParameters, OscLoopParameters
+from arm_control.core import urdf_path
 from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, LIMITED, WITH_LOOKS, Fault
 from arm_control.faults.chain import Chain
 from arm_control.faults.chain_setup import EXACT, PLANTS, STEP, Record, Setup
 from arm_control.faults.workers import forked
-from arm_control.gate.torque_rules import AT_REST
-from arm_control.maths.poses import Pose
+from arm_control.gate import AT_REST
+from arm_control.maths import Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal, Target
+from arm_control.motion import JointGoal, Target
 
 HOME = {
     "ur5": (0.0, -1.4, 1.9, -2.07, -1.5708, 0.0),

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.files import urdf_path
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS, urdf_path
 from arm_control.faults.chain import Chain
 from arm_control.faults.chain_setup import OTHER, Delivery, Interference, braked
 from arm_control.faults.interferences import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError
 from arm_control.faults.arrangements import (
     Arrangement,
@@ -27,8 +27,8 @@ from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment,
 from arm_control.faults.datagram_arrangements import NativeServe, Serve
 from arm_control.faults.exported_arrangement import Exported
 from arm_control.faults.native_arrangement import NativeAlone
-from arm_control.maths.poses import Array
-from arm_control.simulation.real_arm import make_simulator, true_arm
+from arm_control.maths import Array
+from arm_control.simulation import make_simulator, true_arm
 
 ARRANGEMENTS: Mapping[str, type[Arrangement]] = {
     "controller": ControllerAlone,

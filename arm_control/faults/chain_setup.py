@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop_parameters import LoopParameters
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import braked_frame
+from arm_control.control import LoopParameters
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array
+from arm_control.messages import braked_frame
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal
-from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.motion import Goal
+from arm_control.simulation import PlantProperties
 
 STEP = 1e-3
 """Time step of the arm [s]."""
@@ -31,7 +31,7 @@ PLANTS: Mapping[str, PlantProperties] = {
 
 
 @dataclass(slots=True)
-class Stamp:
+class PlainStamp:
     """A ``Time``."""
 
     sec: int
@@ -39,10 +39,10 @@ class Stamp:
 
 
 @dataclass(slots=True)
-class Header:
+class PlainHeader:
     """A ``Header``."""
 
-    stamp: Stamp
+    stamp: PlainStamp
     frame_id: str
 
 
@@ -50,7 +50,7 @@ class Header:
 class JointState:
     """A ``JointState``, with the names of its fields."""
 
-    header: Header
+    header: PlainHeader
     name: Sequence[str]
     position: Array
     velocity: Array
@@ -82,7 +82,9 @@ def joint_state(
     frame_id : str
         Frame of the header.
     """
-    return JointState(Header(Stamp(*divmod(stamp_ns, NANOSECONDS)), frame_id), names, position, velocity, effort)
+    return JointState(
+        PlainHeader(PlainStamp(*divmod(stamp_ns, NANOSECONDS)), frame_id), names, position, velocity, effort
+    )
 
 
 class Delivery(NamedTuple):
@@ -194,7 +196,9 @@ def copied(message: Any) -> Any:
     """Return a message of its own with the same contents: a process may use its message again."""
     stamp = message.header.stamp
     numbers = (np.array(getattr(message, name), dtype=float) for name in ("position", "velocity", "effort"))
-    return JointState(Header(Stamp(stamp.sec, stamp.nanosec), message.header.frame_id), message.name, *numbers)
+    return JointState(
+        PlainHeader(PlainStamp(stamp.sec, stamp.nanosec), message.header.frame_id), message.name, *numbers
+    )
 
 
 def braked(message: Any, reason: str) -> Any:

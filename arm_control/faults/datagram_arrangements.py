@@ -9,20 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.machine_operations import CFunction
-from arm_control.controllers.osc import OscController
-from arm_control.core.time import NANOSECONDS
+from arm_control.compiler import CFunction
+from arm_control.controllers import OscController
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError
 from arm_control.faults.arrangements import Arrangement, Surroundings, control_loop_of
 from arm_control.faults.chain_setup import OWN, Setup
-from arm_control.messages.fields import nanoseconds
+from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
-from arm_control.processes.datagram_loop import ADDRESS_SIZE, Network
-from arm_control.processes.datagram_socket import Sender
-from arm_control.processes.datagrams import ENABLE, HEAD, NUMBER, STATE, DatagramProcess
-from arm_control.processes.native_datagrams import NativeDatagrams, address_of_sender, new_datagram
-from arm_control.processes.native_state import SystemClock
-from arm_control.processes.native_turns import step_kernels_of
+from arm_control.processes import (
+    ADDRESS_SIZE,
+    ENABLE,
+    HEAD,
+    NUMBER,
+    STATE,
+    DatagramProcess,
+    NativeDatagrams,
+    Network,
+    Sender,
+    SystemClock,
+    address_of_sender,
+    new_datagram,
+    step_kernels_of,
+)
 
 OWNER, RIVAL = ("127.0.0.1", 4001), ("127.0.0.1", 4002)
 """Senders: the driver, and another one."""

@@ -14,17 +14,15 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ArmControlError
-from arm_control.export.c_folder import write_folder
-from arm_control.export.exported_controller import exported_controller
+from arm_control.export import exported_controller, write_folder
 from arm_control.faults.arrangements import Arrangement, Surroundings
 from arm_control.faults.chain_setup import STEP, Setup
 from arm_control.faults.exported_library import CC, CPU, CController, library_of
-from arm_control.gate.torque_rules import BRAKING
-from arm_control.maths.poses import Array
+from arm_control.gate import MODE_BRAKING
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
-from arm_control.motion.references import Reference
-from arm_control.simulation.scenario import Scenario
+from arm_control.motion import Reference, Target
+from arm_control.simulation import Scenario
 
 
 def can_compile() -> bool:
@@ -65,7 +63,7 @@ class Exported(Arrangement):
 
     @property
     def is_braked(self) -> bool:
-        return self._c.state()[0] == BRAKING
+        return self._c.state()[0] == MODE_BRAKING
 
     @property
     def reason(self) -> str:

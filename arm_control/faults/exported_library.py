@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.poses import Array
-from arm_control.motion.references import Reference
+from arm_control.maths import Array
+from arm_control.motion import Reference
 
 CC = shutil.which("cc") or shutil.which("gcc")
 CPU = "x86-64-v3"
@@ -48,7 +48,7 @@ def library_of(folder: Path, name: str, cpu: str = CPU) -> ctypes.CDLL:
     return ctypes.CDLL(str(compile_c(folder, f"{name}_{cpu}.so", "-O2", "-shared", "-fPIC", *sources)))
 
 
-class Status(ctypes.Structure):
+class TickStatus(ctypes.Structure):
     """The status of a tick."""
 
     _fields_ = tuple(
@@ -76,7 +76,7 @@ class CController:
     def __init__(self, library: ctypes.CDLL, name: str, n: int) -> None:
         self._library, self._name, self._tau = library, name, np.full(n, UNWRITTEN)
         self._memory = ctypes.create_string_buffer(library.size())
-        self._function("tick").restype = Status
+        self._function("tick").restype = TickStatus
         for function in ("init", "set_reference", "begin_with", "describe"):
             self._function(function).restype = ctypes.c_char_p
         if why := self.call("init", None):
@@ -107,10 +107,10 @@ class CController:
         refusal: bytes | None = self.call("set_reference", row_of(reference).ctypes.data_as(ctypes.c_void_p))
         return refusal
 
-    def tick(self, q: Array, v: Array, dt: float) -> tuple[Array, Status]:
+    def tick(self, q: Array, v: Array, dt: float) -> tuple[Array, TickStatus]:
         """Answer a state."""
         addresses = [x.ctypes.data_as(ctypes.c_void_p) for x in (q, v)]
-        tick: Callable[..., Status] = self._function("tick")
+        tick: Callable[..., TickStatus] = self._function("tick")
         status = tick(self._memory, *addresses, ctypes.c_double(dt), self._tau.ctypes.data_as(ctypes.c_void_p))
         return self._tau.copy(), status
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.faults.chain_setup import OTHER, Delivery, Interference, copied
-from arm_control.messages.fields import nanoseconds
+from arm_control.messages import nanoseconds
 
 MS_NS = NANOSECONDS // 1000
 SEED = 20_13

@@ -13,18 +13,27 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.machine_operations import CFunction
-from arm_control.controllers.osc import OscController
-from arm_control.core.time import NANOSECONDS
+from arm_control.compiler import CFunction
+from arm_control.controllers import OscController
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.faults.arrangements import ControllerAlone, Surroundings
 from arm_control.faults.chain_setup import Setup
-from arm_control.messages.joint_state_bytes import FIELDS, HEAD, NATIVE, STAMP, JointStateBytes
+from arm_control.messages import FIELDS, HEAD, NATIVE, STAMP, JointStateBytes
 from arm_control.model import RobotModel
-from arm_control.processes.native_controller import NativeController
-from arm_control.processes.native_loop import REASON_SIZE, TAKE_FAILED, Middleware
-from arm_control.processes.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
-from arm_control.processes.native_turns import step_kernels_of
+from arm_control.processes import (
+    DATA,
+    LENGTH,
+    PUBLISHER,
+    REASON_SIZE,
+    RECEIVED_NS,
+    TAKE_FAILED,
+    WRITTEN_NS,
+    Middleware,
+    NativeController,
+    SystemClock,
+    step_kernels_of,
+)
 
 COMMANDS, ARRAYS = 1, 2
 """Addresses of the publishers."""

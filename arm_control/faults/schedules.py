@@ -43,7 +43,7 @@ ROBOT = "ur5"
 
 
 @dataclass(frozen=True)
-class Part:
+class TimedFault:
     """A fault of a schedule.
 
     Attributes
@@ -72,7 +72,7 @@ class Schedule:
         Its number.
     controller, arrangement, plant : str
         What is run.
-    parts : tuple of Part
+    parts : tuple of TimedFault
         The faults.
     enabled_at : float
         When every gate is enabled [s after the onset]; negative: never.
@@ -84,7 +84,7 @@ class Schedule:
     controller: str
     arrangement: str
     plant: str
-    parts: tuple[Part, ...]
+    parts: tuple[TimedFault, ...]
     enabled_at: float
     failure: str = ""
 
@@ -104,7 +104,7 @@ def draw(seed: int) -> Schedule:
     parts = []
     for _ in range(int(rng.integers(1, MOST_PARTS + 1))):
         begin = int(rng.integers(0, 300))
-        parts.append(Part(faults[int(rng.integers(len(faults)))], begin, begin + int(rng.geometric(0.03))))
+        parts.append(TimedFault(faults[int(rng.integers(len(faults)))], begin, begin + int(rng.geometric(0.03))))
     enabled_at = float(rng.uniform(0.0, DURATION)) if rng.random() < 0.3 else -1.0
     controller = controllers[int(rng.integers(len(controllers)))]
     return Schedule(seed, controller, arrangement, plant, tuple(parts), enabled_at)
@@ -237,7 +237,7 @@ def _release(record: Record, schedule: Schedule, setup: Setup) -> str:
     return f"the brake was released {wrong[0]:.3f} s after the onset" if wrong else ""
 
 
-def _combined(parts: list[tuple[Part, Interference]]) -> Interference | None:
+def _combined(parts: list[tuple[TimedFault, Interference]]) -> Interference | None:
     """Return what sends each message through all faults that concern it, one after the other."""
     if not parts:
         return None

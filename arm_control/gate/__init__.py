@@ -1,1 +1,88 @@
 """The gate: which states are believed, which torque may reach an actuator, how an arm is braked and held."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.gate.blind_brake import (
+        N_NOTED,
+        STATE_SILENCE,
+        BlindBrake,
+        BlindMemory,
+        Moments,
+        doubted_time,
+        end_prediction,
+        new_moments,
+        note_moment,
+        predict_state,
+        seconds,
+    )
+    from arm_control.gate.compiled_limits import LimitFunction, compile_limits, limit_by_name, limit_samples, limits_law
+    from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
+    from arm_control.gate.gaps import GapWatch, has_gap, has_long_gap, period_after
+    from arm_control.gate.gates_behind import GATES_BEHIND, GateReport, GatesBehind, GateState
+    from arm_control.gate.joint_limits import (
+        BACK,
+        LARGEST_SHARE,
+        LARGEST_STIFFNESS,
+        SHARE,
+        SMALLEST_ROOM,
+        STEPS,
+        JointLimits,
+        LimitedTorque,
+        LimitNumbers,
+        NextLimits,
+    )
+    from arm_control.gate.state_bounds import (
+        BELIEVED,
+        DEVIATION,
+        DOUBTED,
+        IS_KNOWN,
+        N_AGREEING,
+        NOT_FINITE,
+        RETURNED,
+        VIOLATION,
+        KnownState,
+        NewState,
+        StateBounds,
+        StateMemory,
+        StateRanges,
+        copy_memory,
+        describe_outside,
+        is_finite,
+        judge_state,
+        new_memory,
+        new_state,
+        remember,
+        unwrap,
+        violated_bound,
+    )
+    from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, is_at_rest, new_prediction, predict
+    from arm_control.gate.torque_rules import (
+        AT_REST,
+        FADED,
+        FADING,
+        GROWTH,
+        IS_RATE_LIMITED,
+        IS_RESUMING,
+        IS_SATURATED,
+        MODE,
+        MODE_BRAKING,
+        MODE_HOLDING,
+        MODE_PASSING,
+        GateMemory,
+        apply_hold,
+        begin_brake,
+        believed_time,
+        end_brake,
+        hold_torque,
+        left_after,
+        miss_command,
+        new_gate_memory,
+        pass_command,
+        torque_beside_weight,
+        within_effort,
+    )
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

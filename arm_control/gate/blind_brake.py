@@ -10,7 +10,7 @@ trusted are, with the names of :mod:`arm_control.gate.state_bounds`,
 
 and where this is not known, or more, those of the last 25 ms. A late state is brought up to date by the model first.
 
-The rules are procedures (:mod:`arm_control.compiler.procedure`).
+The rules are procedures (:mod:`arm_control.compiler.procedures`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.compiler.machine_operations import nearest
-from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.core.time import NANOSECONDS
+from arm_control.compiler import Binds, Floats, Ints, RunsKernel, compile_procedure, nearest, procedure
+from arm_control.core import NANOSECONDS
 from arm_control.gate.effort_gate import EffortGate, GateOutput
 from arm_control.gate.state_bounds import (
     DEVIATED,
@@ -37,7 +35,7 @@ from arm_control.gate.state_bounds import (
 )
 from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, compiled_prediction, new_prediction
 from arm_control.gate.torque_rules import GateMemory, forget_hold, torque_beside_weight
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 DOUBT = 25_000_000

@@ -8,22 +8,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arm_control.compiler.call_forms import (
+from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
     BoundResult,
     CallForm,
+    Kernel,
+    Law,
     NumberArgument,
     NumberResult,
     TupleArgument,
     TupleResult,
 )
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law
 from arm_control.gate.joint_limits import JointLimits, LimitedTorque, LimitNumbers, limit_torque
-from arm_control.maths.linalg import mirrored
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import largest as largest_entry
+from arm_control.maths import Array, Pose, mirrored
+from arm_control.maths import largest as largest_entry
 from arm_control.model import RobotModel, Terms
 
 LimitFunction: TypeAlias = Callable[[Terms, Array, Array, float, float], LimitedTorque]

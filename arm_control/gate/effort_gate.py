@@ -14,18 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.compiler.procedure import Floats, procedure
-from arm_control.core.parameters import parameter
+from arm_control.compiler import Binds, Floats, compile_procedure, procedure
+from arm_control.core import parameter
 from arm_control.exceptions import InputError
 from arm_control.gate.compiled_limits import compile_limits, compile_size_check
-from arm_control.gate.gates_behind import ENABLED
+from arm_control.gate.gates_behind import BRAKING, ENABLED, HOLDING, PASSING, STATES, GateState
 from arm_control.gate.inertia_floor import InertiaFloor
 from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits
 from arm_control.gate.success_rate import SuccessRate
@@ -49,7 +47,7 @@ from arm_control.gate.torque_rules import (
     pass_command,
     unlike_joint,
 )
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 
 UNLIKE = f"{ENABLED}a command asks for"
@@ -74,17 +72,6 @@ class GateParameters(LimitParameters):
         upper=0.1,
     )
     brake_damping: float = parameter(50.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
-
-
-class GateState(Enum):
-    """What a gate does with commands."""
-
-    HOLDING = "holding"
-    """It holds the arm until a command passes: at the start, and after a brake that was ended."""
-    PASSING = "passing"
-    """It passes commands, within the limits."""
-    BRAKING = "braking"
-    """It brakes and holds the arm, and refuses commands until it is enabled."""
 
 
 class GateOutput(NamedTuple):
@@ -118,9 +105,6 @@ class GateOutput(NamedTuple):
     def is_passing(self) -> bool:
         """Whether commands pass."""
         return self.state is GateState.PASSING
-
-
-HOLDING, PASSING, BRAKING = STATES = tuple(GateState)  # looking up a member takes as long as a kernel
 
 
 class EffortGate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arm_control.compiler.procedure import procedure
+from arm_control.compiler import procedure
 
 GAP = 1.5
 """A state is missing where the time between two states is longer than so many periods."""

@@ -7,18 +7,31 @@ observer would learn the brake. So it listens to the gates between itself and th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import NamedTuple
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
-PASSING, BRAKING, HOLDING = "passing", "braking", "holding"
-"""States of a gate: it passes commands; it brakes, until it is enabled; it holds the arm until the first command."""
 GATES_BEHIND = ("gate", "simulator", "coppeliasim_bridge")
 """Nodes with a gate between a controller and the motors, in the order in which torque passes them."""
 ENABLED = "enabled; "
 """How the reason begins of a gate that holds the arm behind a brake."""
 GATE_SILENCE = 1.0
 """Time without a report after which a gate that was heard holds the controller [s]."""
+
+
+class GateState(Enum):
+    """What a gate does with commands."""
+
+    HOLDING = "holding"
+    """It holds the arm until a command passes: at the start, and after a brake that was ended."""
+    PASSING = "passing"
+    """It passes commands, within the limits."""
+    BRAKING = "braking"
+    """It brakes and holds the arm, and refuses commands until it is enabled."""
+
+
+HOLDING, PASSING, BRAKING = STATES = tuple(GateState)  # looking up a member takes as long as a kernel
 
 
 class GateReport(NamedTuple):
@@ -29,7 +42,7 @@ class GateReport(NamedTuple):
     name : str
         Its node.
     state : str
-        :data:`PASSING`, :data:`BRAKING` or :data:`HOLDING`.
+        Value of its :class:`GateState`; ``silent`` where nothing is heard of it.
     reason : str
         Why it does not pass commands.
     since_ns : int
@@ -53,7 +66,7 @@ class GateReport(NamedTuple):
     @property
     def is_passing(self) -> bool:
         """Whether commands pass."""
-        return self.state == PASSING
+        return self.state == GateState.PASSING.value
 
     def __str__(self) -> str:
         rate = f"success rate {self.success_rate} %" if self.success_rate else ""
@@ -84,13 +97,13 @@ class GatesBehind:
     Examples
     --------
     >>> gates = GatesBehind(["gate"], clock=lambda: 0.0)
-    >>> gates.hear(GateReport("gate", BRAKING, "disabled"))
+    >>> gates.hear(GateReport("gate", "braking", "disabled"))
     >>> gates.held_by, gates.is_braking
     ('gate: disabled', True)
-    >>> gates.hear(GateReport("gate", HOLDING))
+    >>> gates.hear(GateReport("gate", "holding"))
     >>> gates.held_by, gates.is_braking
     ('gate: disabled', False)
-    >>> gates.hear(GateReport("gate", PASSING))
+    >>> gates.hear(GateReport("gate", "passing"))
     >>> gates.held_by
     ''
     """
@@ -111,9 +124,9 @@ class GatesBehind:
             return
         before = self._reports.get(name)
         self._reports[name], self._heard_at[name] = report, self._clock()
-        is_ended = report.state == HOLDING and report.reason.startswith(ENABLED)
+        is_ended = report.state == GateState.HOLDING.value and report.reason.startswith(ENABLED)
         has_braked = is_ended and before is not None and before.is_passing
-        if report.state == BRAKING or has_braked:
+        if report.state == GateState.BRAKING.value or has_braked:
             self._brakes[name] = report
         elif report.is_passing:
             self._brakes.pop(name, None)
@@ -127,13 +140,15 @@ class GatesBehind:
         silent = self._silent()
         if not (name := self._holder(silent)):
             return ""
-        reasons = [self._brakes[name].reason or BRAKING] if name in self._brakes else []
+        reasons = [self._brakes[name].reason or GateState.BRAKING.value] if name in self._brakes else []
         return f"{name}: {', '.join(reasons + [f'silent for {GATE_SILENCE:g} s'] * (name in silent))}"
 
     @property
     def is_braking(self) -> bool:
         """Whether one of them brakes now, or is silent: else it takes commands, also while the controller is held."""
-        return any(self._reports[name].state == BRAKING for name in self._brakes) or bool(self._silent())
+        return any(self._reports[name].state == GateState.BRAKING.value for name in self._brakes) or bool(
+            self._silent()
+        )
 
     def tau(self, joint_names: Sequence[str]) -> Array | None:
         """Return the newest torque of the gate that holds the controller.

@@ -46,10 +46,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.law import Law
-from arm_control.maths.linalg import mirrored
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, minimum, select
+from arm_control.compiler import Law
+from arm_control.maths import Array, clamp, minimum, mirrored, select
 from arm_control.model import RobotModel, Terms
 
 GROWTH = 1.03

@@ -45,10 +45,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.linalg import solve
-from arm_control.maths.poses import TINY, Array
-from arm_control.maths.scalars import Scalar, clamp, largest, maximum, minimum, select
+from arm_control.core import Parameters, parameter
+from arm_control.maths import TINY, Array, Scalar, clamp, largest, maximum, minimum, select, solve
 from arm_control.model import RobotModel, Terms
 
 SHARE = 0.5

@@ -25,7 +25,7 @@ the arm is where they say, and the gate must brake.
     dt                   time between the two states                     [s]
     d, a, T              0.015 rad, 100 rad/s^2, 0.1 s                   [rad; rad/s^2; s]
 
-The rules are procedures (:mod:`arm_control.compiler.procedure`): nodes call them as machine code, the loops without
+The rules are procedures (:mod:`arm_control.compiler.procedures`): nodes call them as machine code, the loops without
 Python contain them, an exported controller has them in C.
 """
 
@@ -37,11 +37,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure, direct_call
-from arm_control.compiler.machine_operations import nearest
-from arm_control.compiler.procedure import Floats, Ints, procedure
+from arm_control.compiler import Binds, Floats, Ints, compile_procedure, direct_call, nearest, procedure
 from arm_control.gate.torque_rules import LARGEST
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 SPEED = 10.0

@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.compiler.procedure import Floats, procedure
+from arm_control.compiler import Binds, Floats, compile_procedure, procedure
 from arm_control.gate.torque_rules import AT_REST, LARGEST
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 LONGEST_STEP = 1e-3
 """Longest ``dt`` [s]."""

@@ -42,7 +42,7 @@ A tick counts for the rate limit with a time that is believed: 0.1 s at first, t
     a_small          1                                                     [rad/s^2 or m/s^2]
     T                0.5                                                   [s]
 
-The rules are procedures (:mod:`arm_control.compiler.procedure`): a gate in Python calls them, an exported controller
+The rules are procedures (:mod:`arm_control.compiler.procedures`): a gate in Python calls them, an exported controller
 has them in C.
 """
 
@@ -52,9 +52,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.procedure import Floats, Ints, procedure
+from arm_control.compiler import Floats, Ints, procedure
 
-HOLDING, PASSING, BRAKING = 0, 1, 2
+MODE_HOLDING, MODE_PASSING, MODE_BRAKING = 0, 1, 2
 """Modes of a gate."""
 LONGEST_DT = 0.1
 """Longest time between two ticks that is believed at first [s]."""
@@ -153,11 +153,11 @@ def believed_time(dt: float, period: float) -> float:
 @procedure
 def begin_brake(gate: GateMemory) -> None:
     """Brake from now on; an arm that is held after a brake goes on being carried."""
-    if gate.counts[MODE] == PASSING:
+    if gate.counts[MODE] == MODE_PASSING:
         for i in range(gate.n):
             gate.carried[i] = 0.0
         forget_hold(gate)
-    gate.counts[MODE] = BRAKING
+    gate.counts[MODE] = MODE_BRAKING
     gate.counts[IS_RESUMING] = 0
 
 
@@ -176,9 +176,9 @@ def forget_hold(gate: GateMemory) -> None:
 @procedure
 def end_brake(gate: GateMemory) -> None:
     """Enable: hold the arm where it is, equation (4)."""
-    if gate.counts[MODE] != BRAKING:
+    if gate.counts[MODE] != MODE_BRAKING:
         return
-    gate.counts[MODE] = HOLDING
+    gate.counts[MODE] = MODE_HOLDING
     gate.counts[IS_RESUMING] = 1
     for i in range(gate.n):
         gate.carried[i] = torque_beside_weight(gate, i)
@@ -205,7 +205,7 @@ def left_after(dt: float) -> float:
 @procedure
 def pass_command(gate: GateMemory) -> None:
     """A command passes: the arm is no longer held."""
-    gate.counts[MODE] = PASSING
+    gate.counts[MODE] = MODE_PASSING
     gate.counts[IS_RESUMING] = 0
     gate.counts[MISSED] = 0
     gate.counts[HAS_HOLD] = 0
@@ -214,7 +214,7 @@ def pass_command(gate: GateMemory) -> None:
 @procedure
 def miss_command(gate: GateMemory, max_missed: int) -> bool:
     """Count a tick without a command; return whether so many make the gate brake."""
-    if gate.counts[MODE] != PASSING:
+    if gate.counts[MODE] != MODE_PASSING:
         return False
     gate.counts[MISSED] += 1
     if gate.counts[MISSED] < max_missed:

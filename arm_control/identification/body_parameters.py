@@ -29,8 +29,8 @@ from typing import Protocol
 import numpy as np
 
 from arm_control.identification.momentum_regressor import N_PARAMETERS, UPPER, inertia_of, parameters_of
-from arm_control.maths.poses import Array
-from arm_control.model.spatial_vectors import Inertia
+from arm_control.maths import Array
+from arm_control.model import Inertia
 
 LARGEST_CENTRE = 1.0
 """Bound of each coordinate of a payload's centre of mass [m]."""

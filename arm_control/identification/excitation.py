@@ -25,13 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.core.progress import progress_bar
+from arm_control.core import Parameters, parameter, progress_bar
 from arm_control.exceptions import InputError
 from arm_control.identification.momentum_regressor import body_motions, momentum_terms, own_frame
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion import Waypoints
 
 IsFree = Callable[[Array], bool]
 """Whether an arm at joint positions (nq,) is clear of itself and of its surroundings."""

@@ -29,11 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.columns import columns, rows
-from arm_control.maths.poses import Array, Pose
-from arm_control.model import recursions as rec
-from arm_control.model.spatial_vectors import Inertia, SpatialMotion
-from arm_control.model.tree import Frame, Tree
+from arm_control.maths import Array, Pose, columns, rows
+from arm_control.model import Frame, Inertia, SpatialMotion, Tree, axis, joint_poses, velocities, world_poses
 
 N_PARAMETERS = 10
 """Parameters of a body: m, h (3) and J (6)."""
@@ -79,9 +76,9 @@ def body_motions(tree: Tree, q: Array, v: Array) -> BodyMotions:
         Joint positions [rad or m] and velocities [rad/s or m/s].
     """
     n_states = len(q)
-    X = rec.joint_poses(tree, columns(q.T))
-    X_W = rec.world_poses(tree, X)
-    V = rec.velocities(tree, X, columns(v.T))
+    X = joint_poses(tree, columns(q.T))
+    X_W = world_poses(tree, X)
+    V = velocities(tree, X, columns(v.T))
     up = [X_i.R.T @ -tree.gravity for X_i in X_W]
 
     def numbers(entries: Array) -> Array:
@@ -123,7 +120,7 @@ def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array 
     terms = MomentumTerms(*(np.zeros((len(v), tree.n, B.shape[1])) for _ in range(3)))
     for j in tree.path(i):
         body = tree.bodies[j]
-        S = rec.axis(body)
+        S = axis(body)
         VxS = _cross_with_axis(motions.v[j], motions.w[j], S)
         S_vector = S.vector().astype(float)
         terms.p[:, body.coordinate] += np.einsum("a,nak->nk", S_vector, F)  # (3)

@@ -34,8 +34,8 @@ import numpy as np
 from arm_control.exceptions import InputError
 from arm_control.identification.body_parameters import BodyParameters
 from arm_control.identification.torque_rows import TorqueRows
-from arm_control.maths.poses import Array
-from arm_control.optimal.box_qp import box_qp
+from arm_control.maths import Array
+from arm_control.optimal import box_qp
 
 MOTOR = ("rotor inertia", "Coulomb friction", "viscous friction", "offset")
 """Columns of a joint's own motor."""

@@ -35,9 +35,8 @@ from arm_control.identification.momentum_regressor import (
     own_frame,
     parameters_of,
 )
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.tree import Frame
+from arm_control.maths import Array
+from arm_control.model import Frame, RobotModel
 
 STEP = 5e-3
 """States closer than this are averaged first [s]."""

@@ -20,14 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.kernels import own_work
+from arm_control.compiler import own_work
 from arm_control.exceptions import InputError
 from arm_control.kinematics.closed_forms import NAMES, closed_form_law, geometry_of
 from arm_control.kinematics.damped_step import TURN
 from arm_control.kinematics.search import LIMIT, Search
 from arm_control.kinematics.sobol import sobol_points
-from arm_control.kinematics.task_error import task_error
-from arm_control.maths.poses import Array, Pose
+from arm_control.kinematics.task_errors import task_error
+from arm_control.maths import Array, Pose
 
 N_STARTS = 256
 """Starts from which the postures of an arm without closed form are searched."""

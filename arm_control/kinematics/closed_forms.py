@@ -37,12 +37,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.law import Law
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, atan2, cos, maximum, minimum, select, sin, sqrt
-from arm_control.maths.vectors import cross, dot
-from arm_control.model.quantities import State
-from arm_control.model.tree import Tree
+from arm_control.compiler import Law
+from arm_control.maths import Array, Scalar, atan2, cos, cross, dot, maximum, minimum, select, sin, sqrt
+from arm_control.model import State, Tree
 
 PARALLEL, MEETING = 0.02, 0.01
 """Sine of the angle between axes that count as parallel, and distance of axes that count as meeting [m]."""

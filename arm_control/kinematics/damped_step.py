@@ -1,7 +1,7 @@
 """One step of Levenberg and Marquardt towards a pose, over any scalar: the law that inverse kinematics repeats.
 
     (1)  q <- clip(q, q_min, q_max), each joint turned as near to a reference as its limits allow
-    (2)  e, J = error of the selected rows and its derivative                 :mod:`arm_control.kinematics.task_error`
+    (2)  e, J = error of the selected rows and its derivative                 :mod:`arm_control.kinematics.task_errors`
     (3)  J_f = J without the columns of joints that are at a limit and are pressed against it, (J^T e)_i
     (4)  mu = d |e|^2 + c max |e_i| + 1e-10
     (5)  dq = J_f^T (J_f J_f^T + mu 1)^-1 e = (J_f^T J_f + mu 1)^-1 J_f^T e
@@ -26,13 +26,10 @@ from functools import partial
 
 import numpy as np
 
-from arm_control.compiler.law import Law
-from arm_control.compiler.repeat import Repeat
-from arm_control.kinematics.task_error import TaskError, task_error
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar, clamp, largest, minimum, nearest, select
-from arm_control.model.quantities import TOOL, State
-from arm_control.model.tree import Tree
+from arm_control.compiler import Law, Repeat
+from arm_control.kinematics.task_errors import TaskError, task_error
+from arm_control.maths import Array, Pose, Scalar, clamp, largest, minimum, nearest, select
+from arm_control.model import TOOL, State, Tree
 
 DAMPING, LONGEST_STEP = 0.01, 2.0
 """d and r [rad or m] of equations (4) and (6)."""
@@ -51,7 +48,7 @@ class Task:
     rows : tuple of int
         The rows that count.
     task_frame : str
-        Whose axes they are along, one of :data:`arm_control.kinematics.task_error.FRAMES`.
+        Whose axes they are along, one of :data:`arm_control.kinematics.task_errors.FRAMES`.
     turning : tuple of bool
         Joints whose range is a whole turn or more: an angle beyond a limit is inside a turn away.
     """

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from arm_control.kinematics.search import Search
-from arm_control.kinematics.served_rows import Rows, served_rows
-from arm_control.kinematics.task_error import task_error
-from arm_control.maths.poses import Array, Pose
+from arm_control.kinematics.task_errors import task_error
+from arm_control.kinematics.task_rows import Rows, served_rows
+from arm_control.maths import Array, Pose
 
 N_STARTS = 400
 """Starts of a search that decides between a local minimum and a pose out of reach."""

@@ -27,15 +27,15 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.exclusive import exclusive
+from arm_control.core import exclusive
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.kinematics.branches import Branches, BranchSearch, SelfMotion, self_motion
 from arm_control.kinematics.damped_step import TURN, Task
 from arm_control.kinematics.explanation import explain
 from arm_control.kinematics.search import Search
-from arm_control.kinematics.served_rows import Rows, chosen_rows, served_rows
-from arm_control.kinematics.task_error import task_error
-from arm_control.maths.poses import Array, Pose
+from arm_control.kinematics.task_errors import task_error
+from arm_control.kinematics.task_rows import Rows, chosen_rows, served_rows
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 
 WHOLE_TURN = TURN - 1e-6
@@ -112,7 +112,7 @@ class InverseKinematics:
         The arm. A tool that is attached to it counts, also one that is attached later.
     rows : str, optional
         Rows of the pose that count, such as ``"x y z"``; by default all that the arm serves, see
-        :func:`~arm_control.kinematics.served_rows.served_rows`.
+        :func:`~arm_control.kinematics.task_rows.served_rows`.
     task_frame : str
         Whose axes the rows are along: ``world``, ``end_effector`` or ``target``, as for the controllers.
     frame : str, optional

@@ -7,9 +7,8 @@
     (3)  q <- q + J^T (J J^T + mu 1)^-1 e + n / 2          as long as an entry of e or of n is above its tolerance
 
 e and J are those of the selected rows, without the columns of joints that are pressed against a limit. This is the
-limit w -> 0 of the Locosim lab's two tasks in one, :func:`arm_control.kinematics.closed_loop.with_posture`, whose
-posture moves the end effector off its target by some w^2. It ends in a local minimum: another start may lead to a
-nearer one.
+limit w -> 0 of the Locosim lab's two tasks in one (:func:`.closed_loop_search.with_posture`), whose posture moves the
+end effector off its target by some w^2. It ends in a local minimum: another start may lead to a nearer one.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from arm_control.compiler.law import Law
-from arm_control.compiler.repeat import Repeat
+from arm_control.compiler import Law, Repeat
 from arm_control.kinematics.damped_step import (
     DAMPING,
     LEAST_DAMPING,
@@ -33,9 +31,8 @@ from arm_control.kinematics.damped_step import (
     moved,
     repeated_step,
 )
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import largest, maximum
-from arm_control.model.tree import Tree
+from arm_control.maths import Array, largest, maximum
+from arm_control.model import Tree
 
 SHARE, POSTURE_TOLERANCE = 0.5, 1e-5
 """Share of n in a step, and its largest entry at the end [rad or m]."""

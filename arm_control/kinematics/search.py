@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.kernels import RepeatKernel
+from arm_control.compiler import RepeatKernel
 from arm_control.kinematics.damped_step import TURN, Task, into_limits, repeated_step
 from arm_control.kinematics.posture import POSTURE_LIMIT, repeated_posture_step
 from arm_control.kinematics.sobol import sobol_points
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.tree import Tree
+from arm_control.maths import Array
+from arm_control.model import RobotModel, Tree
 
 LIMIT = 20
 """Largest number of steps from one start."""

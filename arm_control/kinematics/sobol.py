@@ -14,7 +14,7 @@ from itertools import count, islice
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 BITS = 30
 """Binary digits of a number."""

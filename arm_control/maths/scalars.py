@@ -1,7 +1,7 @@
 """Functions of an abstract scalar: a float, or what a law is traced or batched with.
 
 Text written with ``+ - * /`` and these functions runs on floats as it stands, on many cases at once
-(:mod:`arm_control.maths.columns`), and on the nodes of a tape that compiles it
+(:mod:`arm_control.maths.column_scalars`), and on the nodes of a tape that compiles it
 (:mod:`arm_control.compiler.tape`). A scalar type of its own registers sine, cosine, exponential and square root, and
 has the methods ``maximum``, ``select``, ``atan2``, ``nearest`` and ``stored``.
 

@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array, Obstacle, Pose
 from arm_control.messages.fill import set_header, set_nanoseconds, set_pose, set_transform, set_twist, set_vector
 from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleUpdate
-from arm_control.simulation.range_sensor import RangeSensor
+from arm_control.motion import PosePoints, Waypoints
+from arm_control.simulation import NAMESPACE, ObstacleUpdate, RangeSensor
 
 TIME = "builtin_interfaces/msg/Time"
 DURATION = "builtin_interfaces/msg/Duration"

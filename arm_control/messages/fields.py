@@ -11,25 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.osc.wrench_estimate import SensorReading
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import SensorReading
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
-from arm_control.model import RobotModel
-from arm_control.model.urdf.xml import printable
-from arm_control.motion.goals import (
+from arm_control.maths import Array, Pose, rotation_from_quaternion
+from arm_control.model import RobotModel, printable
+from arm_control.motion import (
+    FARTHEST,
     Goal,
     JointGoal,
     JointJog,
     Modulation,
     PoseMotion,
+    PosePoints,
     Target,
     TwistJog,
+    Waypoints,
     WrenchGoal,
+    check_distance,
 )
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.references import FARTHEST, check_distance
 
 HORIZON_NS = 24 * 3600 * NANOSECONDS
 """Time after the newest state above which a stamp is wrong [ns]."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array, Pose, quaternion_from_rotation
 
 
 def set_header(message: Any, frame: str, stamp_ns: int) -> None:

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 ENCODINGS = {b"\x00\x00": ">", b"\x00\x01": "<"}
 """Order of bytes by the first two bytes of a message."""

@@ -10,19 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.control.controller import Measurement
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import Measurement
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import doubted_time
-from arm_control.gate.state_bounds import (
-    BELIEVED,
-    DEVIATION,
-    RETURNED,
-    StateBounds,
-    StateMemory,
-    copy_memory,
-)
-from arm_control.maths.poses import Array
+from arm_control.gate import BELIEVED, DEVIATION, RETURNED, StateBounds, StateMemory, copy_memory, doubted_time
+from arm_control.maths import Array
 from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
 from arm_control.model import RobotModel
 

@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths import Array, Obstacle, Pose, rotation_vector
 from arm_control.messages.fields import link_of, nanoseconds, pose_from_message
 from arm_control.messages.markers import ADD, DELETE, DELETEALL, MOST, MOST_AHEAD, check_size, name_of, shapes_of
 from arm_control.model import RobotModel

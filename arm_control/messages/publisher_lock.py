@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arm_control.exceptions import InputError, cause_of
-from arm_control.model.urdf.xml import printable
+from arm_control.model import printable
 
 ONLY_PUBLISHER = {"data": bytes([1]) * 16}
 """Instead of a GID where the middleware gives none: that of the only publisher of a topic."""

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.sources import source_digest
+from arm_control.compiler import source_digest
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, UrdfError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
 from arm_control.model.urdf.facts import Facts, read_facts

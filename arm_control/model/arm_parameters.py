@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arm_control.core.files import file_parameters
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, file_parameters, parameter
 from arm_control.exceptions import ParameterError, UrdfError
 from arm_control.model import RobotModel
 

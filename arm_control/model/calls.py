@@ -10,14 +10,26 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.call_forms import ArrayResult, InputResult, NumberResult, Result, TupleResult
-from arm_control.compiler.compile_law import Samples, compile_law
-from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, NotFinite, RepeatKernel
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.repeat import Repeat
-from arm_control.core.progress import progress_bar
+from arm_control.compiler import (
+    ArrayResult,
+    Batch,
+    InputResult,
+    Kernel,
+    Law,
+    Loop,
+    LoopKernel,
+    NotFinite,
+    NumberResult,
+    Repeat,
+    RepeatKernel,
+    Result,
+    Samples,
+    TupleResult,
+    compile_law,
+)
+from arm_control.core import progress_bar
 from arm_control.exceptions import InputError, ModelError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model.engine import Engine
 from arm_control.model.filling import fill
 from arm_control.model.methods import KERNELS, Method
@@ -157,7 +169,7 @@ class Calls:
         ----------
         law : Law
         samples : mapping of str to ndarray
-            See :func:`~arm_control.compiler.compile_law.compile_law`.
+            See :func:`~arm_control.compiler.compiled_law.compile_law`.
         """
         if law.key not in self._laws:
             self._refuse_without_masses([law.name] if law.has_masses else [])
@@ -172,7 +184,7 @@ class Calls:
         ----------
         loop : Loop
         samples : mapping of str to ndarray
-            See :func:`~arm_control.compiler.compile_law.compile_law`.
+            See :func:`~arm_control.compiler.compiled_law.compile_law`.
         """
         if loop.key not in self._loops:
             self._refuse_without_masses([loop.law.name] if loop.law.has_masses else [])
@@ -186,7 +198,7 @@ class Calls:
         ----------
         repeat : Repeat
         samples : mapping of str to ndarray
-            See :func:`~arm_control.compiler.compile_law.compile_law`.
+            See :func:`~arm_control.compiler.compiled_law.compile_law`.
         """
         if repeat.key not in self._repeats:
             self._repeats[repeat.key] = compile_law(self.engine.compiler, repeat, samples)

@@ -27,10 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.linalg import inverse
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar
-from arm_control.maths.vectors import cross, skew
+from arm_control.maths import Array, Pose, Scalar, cross, inverse, skew
 from arm_control.model.recursions import REST, axis, numeric
 from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion
 from arm_control.model.tree import Tree

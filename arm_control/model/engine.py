@@ -14,8 +14,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from arm_control.compiler.kernels import Batch, Compiler, Kernel
-from arm_control.core.cache import Cache
+from arm_control.compiler import Batch, Compiler, Kernel
+from arm_control.core import Cache
 from arm_control.exceptions import ModelError
 from arm_control.model.tree import Tree
 

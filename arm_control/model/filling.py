@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from arm_control.compiler.call_forms import INTO
+from arm_control.compiler import INTO
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 R = TypeVar("R")
 

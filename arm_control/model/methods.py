@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from arm_control.compiler.call_forms import (
+from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
     CallForm,
@@ -16,7 +16,7 @@ from arm_control.compiler.call_forms import (
     TupleResult,
     is_fillable,
 )
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.quantities import INPUTS, SHARED, input_sizes
 from arm_control.model.terms import Terms

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.law import Law
-from arm_control.maths.linalg import inverse
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar
+from arm_control.compiler import Law
+from arm_control.maths import Array, Pose, Scalar, inverse
 from arm_control.model import recursions as rec
 from arm_control.model.derivatives import (
     AccelerationDerivatives,

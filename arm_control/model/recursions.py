@@ -28,10 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.linalg import congruent
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar
-from arm_control.maths.vectors import cross
+from arm_control.maths import Array, Pose, Scalar, congruent, cross
 from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion, motion_matrix
 from arm_control.model.tree import Body, Frame, Tree
 

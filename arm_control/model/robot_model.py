@@ -21,14 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_control.compiler.builtin_methods import place_builtin
-from arm_control.compiler.compile_law import Samples
-from arm_control.compiler.kernels import Kernel, LoopKernel, RepeatKernel
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.repeat import Repeat
-from arm_control.core.cache import Cache, default_directory
+from arm_control.compiler import Kernel, Law, Loop, LoopKernel, Repeat, RepeatKernel, Samples, place_builtin
+from arm_control.core import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import methods
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls

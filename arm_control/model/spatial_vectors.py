@@ -23,10 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.maths.linalg import congruent, mirrored
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar
-from arm_control.maths.vectors import cross, skew
+from arm_control.maths import Array, Pose, Scalar, congruent, cross, mirrored, skew
 
 
 @dataclass(frozen=True)

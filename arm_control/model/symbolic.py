@@ -17,11 +17,10 @@ import cloudpickle
 import sympy
 from sympy.printing.pycode import PythonCodePrinter
 
-from arm_control.compiler.program import Program
-from arm_control.core.cache import Cache
+from arm_control.compiler import Program
+from arm_control.core import Cache
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.poses import Pose
-from arm_control.maths.scalars import cos, sin
+from arm_control.maths import Pose, cos, sin
 from arm_control.model.quantities import INPUTS, State, input_sizes, state_law
 from arm_control.model.recursions import relative_pose
 from arm_control.model.tree import Tree

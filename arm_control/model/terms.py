@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 
 
 class Terms(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.urdf.inertial_checks import TRIANGLE_TOLERANCE
 

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_with_z
-from arm_control.maths.scalars import cos, sin
+from arm_control.maths import Array, Pose, cos, rotation_from_rpy, rotation_with_z, sin
 from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.urdf.load import Urdf
 

@@ -1,1 +1,40 @@
 """References and where they come from: trajectories, followers, generated motions, target files."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.motion.cartesian_motion import follow_path
+    from arm_control.motion.goals import (
+        Goal,
+        GoalQueue,
+        JointGoal,
+        JointJog,
+        JointTolerances,
+        Modulation,
+        PoseGoal,
+        PoseMotion,
+        Target,
+        TwistJog,
+        WrenchGoal,
+    )
+    from arm_control.motion.jogging import JogLimits
+    from arm_control.motion.joint_follower import OFF_PATH, REACHED, FollowingParameters, JointFollower, Outcome
+    from arm_control.motion.joint_path import spline_path
+    from arm_control.motion.joint_trajectory import (
+        JointTrajectory,
+        Waypoints,
+        check_limits,
+        powers,
+        quintic,
+        whole_turns,
+    )
+    from arm_control.motion.joints_of_pose import JointsOfPose
+    from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
+    from arm_control.motion.pose_paths import arc, blended
+    from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, left_jacobian
+    from arm_control.motion.references import FARTHEST, JointReference, Reference, check_distance, stacked
+    from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

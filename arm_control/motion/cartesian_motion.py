@@ -35,10 +35,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.kinematics.task_error import task_error
-from arm_control.maths.free_axes import partial_turns
-from arm_control.maths.poses import Array
+from arm_control.kinematics import InverseKinematics, task_error
+from arm_control.maths import Array, partial_turns
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import JointTrajectory, powers
 from arm_control.motion.pose_trajectory import PoseTrajectory

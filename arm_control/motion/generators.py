@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.motion.pose_trajectory import PosePoints, join_points
 
 SPACING = 0.04

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import InputError, MissingExtra
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.motion.joint_trajectory import JointTrajectory
 from arm_control.motion.references import JointReference
 

@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.poses import Array, Pose, limit_magnitude, rotation_from_vector, rotation_vector
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array, Pose, limit_magnitude, rotation_from_vector, rotation_vector
 from arm_control.motion.goals import JointJog, TwistJog
 from arm_control.motion.references import JointReference, Reference
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.poses import Array, wrap_angle
+from arm_control.core import Parameters, parameter
+from arm_control.maths import Array, wrap_angle
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointJog, JointTolerances
 from arm_control.motion.jogging import JogLimits, JointJogging

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
 

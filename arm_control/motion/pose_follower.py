@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import NEVER, GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
 from arm_control.motion.jogging import LEAD, JogLimits, PoseJogging, near

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.motion.pose_trajectory import LARGEST_TURN, PosePoints
 
 SHORTEST = 1e-9

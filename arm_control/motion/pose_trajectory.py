@@ -32,8 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
-from arm_control.maths.vectors import skew
+from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector, skew
 from arm_control.motion.joint_trajectory import check_times, powers, quintic
 from arm_control.motion.references import Reference, check_distance
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 
 SHAPES = (3, 3), (3,), (6,), (6,)
 """Shapes of the parts of a reference: R, p, V_des, A_des."""

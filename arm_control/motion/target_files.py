@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from arm_control.core.files import as_mapping, read_yaml, yaml_path
-from arm_control.core.parameters import refuse_unknown
+from arm_control.core import as_mapping, read_yaml, refuse_unknown, yaml_path
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
+from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.motion import generators
 from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.joint_trajectory import Waypoints

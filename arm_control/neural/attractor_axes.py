@@ -5,7 +5,7 @@
     continuous    the same, A' and B' of the continuous compensation               Euler's method
     neurons       x_{k+1} = a x_k + (1 - a) (A' d_k + B' u_k),   d_k ~ x_k         decoded from spikes, discrete
 
-The state is that of :func:`~arm_control.neural.point_attractor.scaled_attractor`: position and velocity / w, in units
+The state is that of :func:`~arm_control.neural.attractor_system.scaled_attractor`: position and velocity / w, in units
 of a radius, so that neurons can represent it. Every axis has neurons of its own: axes do not depend on each other, the
 decoders of one are found in an eighth of the time of two together, and an axis more changes nothing for the others.
 """
@@ -17,10 +17,10 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.poses import Array
+from arm_control.core import Parameters, parameter
+from arm_control.maths import Array
+from arm_control.neural.attractor_system import scaled_attractor
 from arm_control.neural.neural_systems import NeuralSystem
-from arm_control.neural.point_attractor import scaled_attractor
 from arm_control.neural.populations import (
     CompileLoop,
     Population,

@@ -28,22 +28,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from arm_control.compiler.compile_law import Samples
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law
-from arm_control.core.time import NANOSECONDS
+from arm_control.compiler import Kernel, Law, Samples
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.goals import PoseGoal
-from arm_control.motion.jogging import JogLimits
-from arm_control.motion.pose_follower import PoseFollower
-from arm_control.motion.pose_trajectory import left_jacobian
-from arm_control.motion.references import Reference
+from arm_control.motion import JogLimits, PoseFollower, PoseGoal, Reference, left_jacobian
 from arm_control.neural.attractor_axes import AttractorParameters, NeuralAxes, make_axes
-from arm_control.neural.point_attractor import point_attractor, velocity_scale
+from arm_control.neural.attractor_system import point_attractor, velocity_scale
 from arm_control.neural.spike_record import SpikeRecord
-from arm_control.primitives.orientation import rotation_motion
+from arm_control.primitives import rotation_motion
 
 LONGEST_STEP = 1e-3
 """Longest step of the attractor [s]; there are several between states that are farther apart."""

@@ -35,8 +35,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, clamp, maximum, select
+from arm_control.maths import Array, Scalar, clamp, maximum, select
 
 TAU_RC, TAU_REF = 0.02, 0.002
 """Time constant of the membrane and refractory time [s]."""

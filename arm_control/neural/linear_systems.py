@@ -28,8 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.matrix_exponential import matrix_exponential
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, matrix_exponential
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.neural.populations import Population
 from arm_control.neural.synapses import Compensation, pole
 

@@ -23,11 +23,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arm_control.compiler.compile_law import Samples
-from arm_control.compiler.kernels import LoopKernel
-from arm_control.compiler.law import Law, Loop
+from arm_control.compiler import Law, Loop, LoopKernel, Samples
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.neural.lif_neurons import LONGEST_STEP, firing_rate, gain_and_bias, lif_step
 
 CompileLoop: TypeAlias = Callable[[Loop, Samples], LoopKernel]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.neural.populations import Population
 
 BIN = 2e-3

@@ -48,7 +48,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.neural.linear_systems import LinearSystem
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 
-from arm_control.core.parameters import refuse_unknown
+from arm_control.core import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.node_classes import NODES, node_factory

@@ -14,11 +14,10 @@ import numpy as np
 from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.control.loop import TickResult
-from arm_control.controllers.attractor import ROW, AttractorNodeParameters
-from arm_control.motion.pose_follower import PoseFollower
-from arm_control.neural.attractor_follower import AttractorFollower
-from arm_control.neural.spike_record import SpikeRecord
+from arm_control.control import TickResult
+from arm_control.controllers import CONTROLLERS, AttractorNodeParameters
+from arm_control.motion import PoseFollower
+from arm_control.neural import AttractorFollower, SpikeRecord
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
@@ -36,7 +35,7 @@ class AttractorNode(OscNode):
 
     def __init__(self) -> None:
         self._shown: tuple[Publisher, Publisher] | None = None
-        super().__init__(ROW)
+        super().__init__(CONTROLLERS["attractor"])
 
     def reference_source(self, goals: PoseFollower) -> AttractorFollower:
         """Return the attractor, which moves towards the goals."""

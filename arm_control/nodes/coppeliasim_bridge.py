@@ -20,18 +20,16 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.core.parameters import group, parameter
+from arm_control.core import group, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths import Array, Obstacle, Pose, rotation_vector
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.nodes.support.qos import EVENTS, LATCHED
 from arm_control.nodes.support.sensor_topics import SensorTopics
-from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
-from arm_control.simulation.scenario_world import range_sensors_in
+from arm_control.simulation import CoppeliasimParameters, CoppeliasimSimulator, range_sensors_in
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""

@@ -13,16 +13,11 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task_inertia import task_inertia
-from arm_control.core.parameters import parameter
+from arm_control.control import ArmNodeParameters, Measurement, OscParameters, task_inertia
+from arm_control.core import parameter
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.kinematics.task_error import ROWS
-from arm_control.messages.fields import link_of, nanoseconds, pose_from_message
-from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.kinematics import ROWS, InverseKinematics
+from arm_control.messages import JointStateReader, Refused, link_of, nanoseconds, pose_from_message
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate

@@ -14,11 +14,10 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.control.loop_parameters import ArmNodeParameters, DriverStopParameters, RealTimeParameters
-from arm_control.core.parameters import group, parameter
-from arm_control.gate.effort_gate import EffortGate, GateParameters, GateState
-from arm_control.messages.fields import braked_frame
-from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter, effort_array_head
+from arm_control.control import ArmNodeParameters, DriverStopParameters, RealTimeParameters
+from arm_control.core import group, parameter
+from arm_control.gate import EffortGate, GateParameters, GateState
+from arm_control.messages import JointStateFields, JointStateWriter, braked_frame, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.driver_stop import DriverStop
@@ -26,7 +25,7 @@ from arm_control.nodes.support.gate_states import GateStatePublisher
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.sole_publisher import LOOKING_PERIOD, SolePublisher
-from arm_control.processes.gate_process import Answers, GateProcess
+from arm_control.processes import Answers, GateProcess
 
 ENDING = "the node ends"
 """Why it brakes when a signal has come."""

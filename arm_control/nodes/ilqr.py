@@ -12,10 +12,9 @@ import numpy as np
 from geometry_msgs.msg import PoseArray
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.controller_row import MadeController
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.controllers.ilqr import ROW, IlqrController, IlqrNodeParameters
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import ControlLoop, MadeController, TickResult
+from arm_control.controllers import CONTROLLERS, IlqrController, IlqrNodeParameters
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.controller_node import ControllerNode
@@ -24,8 +23,7 @@ from arm_control.nodes.support.diagnostics import WARN, Durations
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks, Telemetry
-from arm_control.optimal.reach import ReachPlan
-from arm_control.optimal.worker import Answer, PlannerProcess, Request, reach_planner
+from arm_control.optimal import Answer, PlannerProcess, ReachPlan, Request, reach_planner
 
 POSES = 11
 """Poses of a plan that are published."""
@@ -44,7 +42,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         self._published_ns = 0
         self._planning = Durations()
         self._failed = 0
-        super().__init__(ROW)
+        super().__init__(CONTROLLERS["ilqr"])
 
     def prepare(self) -> None:
         """Publish plans."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from arm_control.control.controller_row import MadeController
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.controllers.joint import ROW, JointController, JointNodeParameters
-from arm_control.core.time import NANOSECONDS
-from arm_control.motion.goals import GoalQueue, JointGoal, Target
-from arm_control.motion.joint_follower import REACHED, Outcome
+from arm_control.control import ControlLoop, MadeController, TickResult
+from arm_control.controllers import CONTROLLERS, JointController, JointNodeParameters
+from arm_control.core import NANOSECONDS
+from arm_control.motion import REACHED, GoalQueue, JointGoal, Outcome, Target
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.diagnostics import WARN
@@ -25,7 +23,7 @@ class JointNode(ControllerNode[JointNodeParameters]):
         self._goals: GoalQueue[JointGoal | Target] = GoalQueue()
         self._outcome = ""
         self._followed: JointGoal | None = None
-        super().__init__(ROW)
+        super().__init__(CONTROLLERS["joint"])
 
     def prepare(self) -> None:
         """Serve the action and publish outcomes."""

@@ -16,17 +16,26 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
-from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters, RealTimeParameters
-from arm_control.core.parameters import group, parameter
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import (
+    ArmNodeParameters,
+    Avoidance,
+    AvoidanceOutput,
+    AvoidanceParameters,
+    Measurement,
+    RealTimeParameters,
+)
+from arm_control.core import NANOSECONDS, group, parameter
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter
-from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.messages.publisher_lock import PublisherLock
+from arm_control.maths import Array
+from arm_control.messages import (
+    JointStateFields,
+    JointStateReader,
+    JointStateWriter,
+    PublisherLock,
+    Refused,
+    brake_reason,
+    nanoseconds,
+)
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
 from arm_control.nodes.support.conversions import ros
@@ -34,7 +43,7 @@ from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
-from arm_control.processes.gate_process import OUT_OF_ORDER
+from arm_control.processes import OUT_OF_ORDER
 
 SILENCE = 1.0
 """Time without a command after which another robot may be taken [s]."""

@@ -11,12 +11,10 @@ from typing import Any
 
 from sensor_msgs.msg import JointState
 
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.controllers.osc import NATIVE, ROW, OscController, OscNodeParameters, make_osc
+from arm_control.control import ControllerRow, ControlLoop, MadeController, TickResult
+from arm_control.controllers import CONTROLLERS, NATIVE, OscController, OscNodeParameters, make_osc
 from arm_control.exceptions import InputError
-from arm_control.motion.goals import WrenchGoal
-from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
+from arm_control.motion import PoseFollower, ReferenceSource, WrenchGoal
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.goal_subscription import PoseGoals
@@ -28,7 +26,7 @@ from arm_control.nodes.support.wrench_topics import WrenchTopics
 class OscNode(ControllerNode[OscNodeParameters]):
     """Operational space control as a node; the law is in ``arm_control.control.osc.osc_law``."""
 
-    def __init__(self, row: ControllerRow[Any] = ROW) -> None:
+    def __init__(self, row: ControllerRow[Any] = CONTROLLERS["osc"]) -> None:
         self._goals: PoseGoals | None = None
         self._wrenches: WrenchTopics | None = None
         super().__init__(row)

@@ -20,14 +20,10 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.core.parameters import group, parameter
-from arm_control.core.time import NANOSECONDS
-from arm_control.messages.fields import goal_of
-from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.messages.plan_markers import plan_markers, scene_markers
-from arm_control.motion.goals import GoalQueue, JointGoal, Target
+from arm_control.control import ArmNodeParameters, Measurement
+from arm_control.core import NANOSECONDS, group, parameter
+from arm_control.messages import JointStateReader, Refused, goal_of, plan_markers, scene_markers
+from arm_control.motion import GoalQueue, JointGoal, Target
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Durations
@@ -36,11 +32,9 @@ from arm_control.nodes.support.obstacle_subscription import CountedObstacles
 from arm_control.nodes.support.planner_action import PlannerAction
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import LATCHED, STATE, TARGETS
-from arm_control.optimal.worker import PlannerProcess
-from arm_control.planning.motion_plan import MotionPlan
-from arm_control.planning.motion_planner import MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
-from arm_control.processes.motion_process import MotionProcess, PlannerGoal
-from arm_control.processes.motion_steps import ExecutionParameters, Phase, Status
+from arm_control.optimal import PlannerProcess
+from arm_control.planning import MotionPlan, MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
+from arm_control.processes import ExecutionParameters, MotionProcess, MotionStatus, Phase, PlannerGoal
 
 TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
 POSES = 11
@@ -68,7 +62,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         super().__init__("planner", PlannerNodeParameters)
         self._goals: GoalQueue[PlannerGoal] = GoalQueue()
         self._state: Measurement | None = None
-        self._shown = Status(Phase.IDLE)
+        self._shown = MotionStatus(Phase.IDLE)
         self._times = Durations()
         self._commands = self.create_publisher(JointTrajectory, "joint_trajectory", TARGETS)
         self._plans = self.create_publisher(JointTrajectory, "~/plan", LATCHED)

@@ -6,9 +6,9 @@ end effector, and be avoided as in the node ``osc``.
 
 from __future__ import annotations
 
-from arm_control.control.controller_row import MadeController
-from arm_control.controllers.primitive import (
-    ROW,
+from arm_control.control import MadeController
+from arm_control.controllers import (
+    CONTROLLERS,
     JointPrimitiveController,
     PosePrimitiveController,
     PrimitiveController,
@@ -25,7 +25,7 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
 
     def __init__(self) -> None:
         self._controller: PrimitiveController | None = None
-        super().__init__(ROW)
+        super().__init__(CONTROLLERS["primitive"])
 
     def prepare(self) -> None:
         """Refuse a missing file before a robot is waited for."""

@@ -14,21 +14,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.contact_monitor import ContactMonitor
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.core.parameters import group, parameter
+from arm_control.collision import AllowedPairs, ContactMonitor
+from arm_control.control import ArmNodeParameters, Measurement
+from arm_control.core import group, parameter
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.messages import JointStateReader, Refused, nanoseconds
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import EVENTS, STATE
-from arm_control.processes.proximity_process import ProximityParameters, ProximityProcess, Verdict
+from arm_control.processes import ProximityParameters, ProximityProcess, Verdict
 
 
 @dataclass(frozen=True)

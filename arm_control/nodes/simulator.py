@@ -10,17 +10,24 @@ from dataclasses import dataclass
 from geometry_msgs.msg import WrenchStamped
 from rclpy.publisher import Publisher
 
-from arm_control.control.osc.task import rotate_to
-from arm_control.core.parameters import group, parameter
+from arm_control.control import rotate_to
+from arm_control.core import group, parameter
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.nodes.support.sensor_topics import SensorTopics
-from arm_control.simulation.engine import EngineParameters, SimulatedArm
-from arm_control.simulation.plant_properties import PREFIX, PlantProperties
-from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
-from arm_control.simulation.scenario_world import load_world, range_sensors_in
-from arm_control.simulation.sensors import SimulatedSensors
+from arm_control.simulation import (
+    PREFIX,
+    EngineParameters,
+    PlantProperties,
+    RealArm,
+    SimulatedArm,
+    SimulatedSensors,
+    load_world,
+    make_simulator,
+    range_sensors_in,
+    true_arm,
+)
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,15 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.core.parameters import parameter
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import ArmNodeParameters
+from arm_control.core import NANOSECONDS, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.motion.target_files import Motion, TargetList, load_trajectory
+from arm_control.motion import Motion, TargetList, load_trajectory
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
-from arm_control.simulation.obstacle_schedule import LEAD
-from arm_control.simulation.planned_motion import planned_motion_in
-from arm_control.simulation.scenario_world import load_world
+from arm_control.simulation import LEAD, load_world, planned_motion_in
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.control.reachability import REACHED, STOPPED, Approach
-from arm_control.core.parameters import parameter
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import REACHED, STOPPED, Approach, ArmNodeParameters
+from arm_control.core import NANOSECONDS, parameter
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import IkResult, InverseKinematics
-from arm_control.maths.poses import Array, Pose
-from arm_control.messages.fields import link_of, nanoseconds
-from arm_control.model.urdf.description import find_description, read_description
+from arm_control.kinematics import IkResult, InverseKinematics
+from arm_control.maths import Array, Pose
+from arm_control.messages import link_of, nanoseconds
+from arm_control.model import find_description, read_description
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
@@ -38,7 +36,7 @@ from arm_control.nodes.support.qos import EVENTS, LATCHED
 from arm_control.nodes.support.service_clients import ServiceClients, may_be_braked, status_line
 
 if TYPE_CHECKING:
-    from arm_control.viewer.panel import Line
+    from arm_control.viewer import Line
 
 PERIOD = 1.0 / 30.0
 """Time between two updates of the page [s]."""
@@ -83,8 +81,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
     NEEDS_NO_MASSES = True
 
     def __init__(self) -> None:
-        from arm_control.viewer.drawings import MarkerStore
-        from arm_control.viewer.page import Page
+        from arm_control.viewer import MarkerStore, Page
 
         super().__init__("viewer", ViewerParameters)
         self.page = Page(self.parameters.control, self.parameters.port)
@@ -126,7 +123,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def on_model(self, first: bool) -> None:
         """Show this robot from now on; ``first``: it is the first one."""
-        from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
+        from arm_control.viewer import arm_parts, mesh_roots
 
         robot = self.parameters.robot
         parts, notes = arm_parts(self.model, mesh_roots(find_description(robot)[0] if robot else None))
@@ -308,7 +305,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def _target_line(self) -> Line | None:
         """Return whether the target is reached, and why not when the arm has stopped before."""
-        from arm_control.viewer.panel import Line
+        from arm_control.viewer import Line
 
         if self._approach is None or not self._goals.follower.active or self._is_braked():
             return None
@@ -335,7 +332,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def status(self) -> dict[str, Line]:
         """Return the lines of the page's status, by their short names."""
-        from arm_control.viewer.panel import Line
+        from arm_control.viewer import Line
 
         if self.is_alone:
             source = "sliders" if self.parameters.control else "sliders, in this picture only"

@@ -31,13 +31,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.collision.near_pairs import Proximity
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.core.parameters import parameter
+from arm_control.collision import Proximity
+from arm_control.control import ArmNodeParameters, Measurement
+from arm_control.core import parameter
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
-from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.maths import Array, Pose
+from arm_control.messages import JointStateReader, Refused
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals

@@ -1,35 +1,36 @@
 """Optimal control: iterative LQR, LQR, reaches planned while the arm moves; for arms and for other systems."""
 
-from arm_control.optimal.arm_dynamics import ArmDynamics
-from arm_control.optimal.costs import Barrier, Costs, SmoothAbs, Square, Term
-from arm_control.optimal.generic.user_costs import UserCosts
-from arm_control.optimal.generic.user_dynamics import UserDynamics
-from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
-from arm_control.optimal.residuals import (
-    ControlError,
-    LimitDistance,
-    ObstacleDistance,
-    OrientationError,
-    PositionError,
-    StateError,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ArmDynamics",
-    "Barrier",
-    "ControlError",
-    "Costs",
-    "Ilqr",
-    "IlqrParameters",
-    "IlqrResult",
-    "LimitDistance",
-    "ObstacleDistance",
-    "OrientationError",
-    "PositionError",
-    "SmoothAbs",
-    "Square",
-    "StateError",
-    "Term",
-    "UserCosts",
-    "UserDynamics",
-]
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.optimal.arm_dynamics import ArmDynamics
+    from arm_control.optimal.box_constraints import box_qp
+    from arm_control.optimal.costs import Barrier, Costs, SmoothAbs, Square, Term
+    from arm_control.optimal.generic.numpy_passes import NumpyPasses
+    from arm_control.optimal.generic.user_costs import UserCosts
+    from arm_control.optimal.generic.user_dynamics import UserDynamics
+    from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
+    from arm_control.optimal.local_lqr import LocalLqr
+    from arm_control.optimal.reach import ReachPlan, ReachPlanner
+    from arm_control.optimal.receding import PlanFollower, RecedingParameters
+    from arm_control.optimal.residuals import (
+        ControlError,
+        LimitDistance,
+        ObstacleDistance,
+        OrientationError,
+        PositionError,
+        StateError,
+    )
+    from arm_control.optimal.worker import (
+        Answer,
+        InlinePlanner,
+        PlannerClient,
+        PlannerProcess,
+        Request,
+        Server,
+        reach_planner,
+    )
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

@@ -18,9 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.quantities import State
+from arm_control.maths import Array
+from arm_control.model import RobotModel, State
 
 Arm = Callable[[Array, Array], State] | None
 """From x and u, arrays of scalars, to the arm in that state; None where the dynamics are not those of an arm."""

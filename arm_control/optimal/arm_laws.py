@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.program import Function
-from arm_control.maths.linalg import mirrored
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, maximum
-from arm_control.model.quantities import TOOL, State
-from arm_control.model.tree import Tree
+from arm_control.compiler import Function, Law, Loop
+from arm_control.maths import Array, clamp, maximum, mirrored
+from arm_control.model import TOOL, State, Tree
 from arm_control.optimal.costs import Costs
 from arm_control.optimal.residuals import Knot
 from arm_control.optimal.riccati import ControlBounds, Cost, expand_semi_implicit, step

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from arm_control.compiler.law import Loop
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.quantities import tool_numbers
+from arm_control.compiler import Loop
+from arm_control.maths import Array
+from arm_control.model import RobotModel, tool_numbers
 from arm_control.optimal.arm_dynamics import ArmDynamics
 from arm_control.optimal.arm_laws import ArmLaws
 from arm_control.optimal.costs import Costs

@@ -27,9 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.columns import columns, rows
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, sqrt
+from arm_control.maths import Array, Scalar, columns, maximum, rows, sqrt
 from arm_control.optimal.arm_dynamics import Arm
 from arm_control.optimal.residuals import Knot, Residual
 from arm_control.optimal.riccati import Cost

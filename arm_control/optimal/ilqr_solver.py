@@ -40,9 +40,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.exclusive import exclusive
+from arm_control.core import exclusive
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import ArmDynamics, Dynamics
 from arm_control.optimal.compiled_passes import CompiledPasses
 from arm_control.optimal.costs import Costs

@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop
-from arm_control.core.exclusive import exclusive
+from arm_control.compiler import Law, Loop
+from arm_control.core import exclusive
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import ArmDynamics
 from arm_control.optimal.arm_laws import ArmLaws, full, upper
 from arm_control.optimal.compiled_passes import loop_samples

@@ -30,11 +30,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, limit_magnitude, wrap_angle
+from arm_control.maths import Array, Pose, limit_magnitude, wrap_angle
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.references import check_distance
+from arm_control.motion import check_distance
 from arm_control.optimal.arm_dynamics import ArmDynamics
 from arm_control.optimal.costs import Barrier, Costs, Term
 from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult

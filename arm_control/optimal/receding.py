@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.core.parameters import parameter
-from arm_control.maths.poses import Array, Pose
+from arm_control.core import parameter
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.optimal.reach import PlanTorque, ReachParameters, ReachPlan, hold
 from arm_control.optimal.worker import Answer, PlannerClient, Request

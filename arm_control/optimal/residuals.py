@@ -24,11 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, rotation_vector
-from arm_control.maths.scalars import Scalar, cos, maximum, select, sin, sqrt
-from arm_control.maths.vectors import skew
-from arm_control.model.quantities import State
-from arm_control.model.recursions import frame_pose, jacobian
+from arm_control.maths import Array, Scalar, cos, maximum, rotation_vector, select, sin, skew, sqrt
+from arm_control.model import State, frame_pose, jacobian
 
 _SMALL = 1e-3
 """Square of an angle [rad^2] below which a series gives c of (1)."""

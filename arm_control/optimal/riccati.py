@@ -25,10 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.linalg import Cholesky, cholesky, is_numeric, mirrored
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, select
-from arm_control.optimal.box_qp import active_set_step, box_qp
+from arm_control.maths import Array, Cholesky, Scalar, cholesky, is_numeric, mirrored, select
+from arm_control.optimal.box_constraints import active_set_step, box_qp
 
 PASSES = 4
 """Sets of held controls that compiled code tries at a knot before it returns NOT_SETTLED."""

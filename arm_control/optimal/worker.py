@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.optimal.reach import ReachParameters, ReachPlan, ReachPlanner
 

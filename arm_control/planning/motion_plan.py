@@ -8,12 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
-from arm_control.motion.references import JointReference
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array, Mover, Obstacle, Span
+from arm_control.motion import JointReference, JointTrajectory, Waypoints
 
 
 def no_tree() -> Array:

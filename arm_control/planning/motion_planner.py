@@ -16,17 +16,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.core.exclusive import exclusive
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.collision import Validity
+from arm_control.core import Parameters, exclusive, parameter
 from arm_control.exceptions import ArmControlError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.references import JointReference
+from arm_control.motion import JointReference, Waypoints
 from arm_control.planning.execution.motion_monitor import Action, MonitorParameters, MotionMonitor
 from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
 from arm_control.planning.motion_plan import MotionPlan, are_moving, foretold, trajectory_of

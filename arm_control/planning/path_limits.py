@@ -46,12 +46,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, minimum, select, sqrt
-from arm_control.maths.vectors import dot
-from arm_control.model.quantities import TOOL, State
-from arm_control.model.tree import Tree
+from arm_control.compiler import Law, Loop
+from arm_control.maths import Array, Scalar, dot, maximum, minimum, select, sqrt
+from arm_control.model import TOOL, State, Tree
 
 DEGREE = 6
 """Coefficients of a path's piece."""

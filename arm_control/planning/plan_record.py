@@ -16,10 +16,20 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mover,
+    Obstacle,
+    Pose,
+    Shape,
+    Span,
+    Sphere,
+    quaternion_from_rotation,
+)
 from arm_control.planning.motion_plan import MotionPlan, no_tree
 
 SHAPES: dict[str, Callable[..., Shape]] = {

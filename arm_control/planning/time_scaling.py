@@ -26,15 +26,12 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.kernels import LoopKernel
-from arm_control.compiler.law import Loop
-from arm_control.core.exclusive import exclusive
+from arm_control.compiler import Loop, LoopKernel
+from arm_control.core import exclusive
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.quantities import TOOL, tool_numbers
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.motion.references import JointReference
+from arm_control.maths import Array
+from arm_control.model import TOOL, RobotModel, tool_numbers
+from arm_control.motion import JointReference, JointTrajectory
 from arm_control.planning.path_limits import NEVER, backward_loop, forward_loop, interval_loop, line_count, point_loop
 
 FREE = 1e9

@@ -25,8 +25,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, exp, largest
+from arm_control.maths import Array, Scalar, exp, largest
 
 ALPHA = 25.0
 """Stiffness of the attractor in scaled time; the value of Ijspeert 2013."""

@@ -17,12 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.plain_compiler import plain_compiler
+from arm_control.compiler import Law, Loop, compile_law, plain_compiler
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import exp
+from arm_control.maths import Array, exp
 from arm_control.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step
 from arm_control.primitives.linear_rollouts import motions_in_rows
 from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 TURN = 2.0 * np.pi
 NEAR_A_TURN = 0.3

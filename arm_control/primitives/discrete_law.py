@@ -51,8 +51,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, exp, minimum, select
+from arm_control.maths import Array, Scalar, exp, minimum, select
 from arm_control.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
 
 WIDTH = 0.8

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.primitives.attractor import ALPHA, BETA
 from arm_control.primitives.demonstration import Demonstration
 from arm_control.primitives.discrete_law import gate, gaussians

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.law import Law
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar
+from arm_control.compiler import Law
+from arm_control.maths import Array, Scalar
 from arm_control.primitives.discrete_law import (
     DiscreteState,
     DiscreteTask,

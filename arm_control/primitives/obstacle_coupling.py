@@ -32,8 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import TINY, Array
-from arm_control.maths.scalars import Scalar, atan2, exp, maximum, select, sqrt
+from arm_control.maths import TINY, Array, Scalar, atan2, exp, maximum, select, sqrt
 
 DEAD_CENTRE = 1e-9
 """Distance from the course below which an obstacle is dead ahead, as a share of its distance."""

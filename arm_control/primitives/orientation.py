@@ -24,9 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, cos, select, sin, sqrt
-from arm_control.maths.vectors import cross, dot, skew
+from arm_control.maths import Array, Scalar, cos, cross, dot, select, sin, skew, sqrt
 
 SERIES = 0.1
 """Angle below which a and b are computed as series [rad]."""

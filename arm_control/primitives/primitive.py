@@ -20,10 +20,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.parameters import refuse_unknown
+from arm_control.core import refuse_unknown
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion, rotation_vector
-from arm_control.motion.references import check_distance
+from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion, rotation_vector
+from arm_control.motion import check_distance
 from arm_control.primitives import learning
 from arm_control.primitives.demonstration import Demonstration
 from arm_control.primitives.orientation import nearest_turn, rotation_coordinates

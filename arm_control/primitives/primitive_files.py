@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.core.files import file_names, read_yaml, write_text, yaml_path
-from arm_control.core.parameters import refuse_unknown, yaml_text
+from arm_control.core import file_names, read_yaml, refuse_unknown, write_text, yaml_path, yaml_text
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.primitives.demonstration import Demonstration
 from arm_control.primitives.primitive import Primitive

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from math import pi
 from typing import Generic, cast
 
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS, Parameters, parameter
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.goals import Goal, GoalQueue, JointGoal, Modulation, Target
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.references import JointReference, Reference
+from arm_control.maths import Array, Pose
+from arm_control.motion import Goal, GoalQueue, JointGoal, JointReference, Modulation, Reference, Target, Waypoints
 from arm_control.primitives.obstacle_coupling import ObstacleCoupling
 from arm_control.primitives.primitive import Primitive
 from arm_control.primitives.primitive_run import PrimitiveRun, RunSnapshot

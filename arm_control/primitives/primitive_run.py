@@ -24,11 +24,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.plain_compiler import plain_compiler
+from arm_control.compiler import compile_law, plain_compiler
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.references import JointReference, Reference
+from arm_control.maths import Array, Pose
+from arm_control.motion import JointReference, Reference
 from arm_control.primitives.discrete_law import END
 from arm_control.primitives.live_law import LiveLaw
 from arm_control.primitives.obstacle_coupling import ObstacleCoupling

@@ -7,12 +7,9 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal, Target
-from arm_control.motion.joint_trajectory import check_limits, whole_turns
-from arm_control.motion.joints_of_pose import JointsOfPose
-from arm_control.motion.references import JointReference, Reference
+from arm_control.motion import JointGoal, JointReference, JointsOfPose, Reference, Target, check_limits, whole_turns
 from arm_control.primitives.primitive import Primitive
 from arm_control.primitives.primitive_run import PrimitiveRun
 

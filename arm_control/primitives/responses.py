@@ -21,7 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
 from arm_control.primitives.discrete_law import END, gate, gaussians, quintics
 from arm_control.primitives.rhythmic_law import TURN, rhythmic_basis

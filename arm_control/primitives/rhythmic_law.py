@@ -38,8 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, cos, exp, nearest
+from arm_control.maths import Array, Scalar, cos, exp, nearest
 from arm_control.primitives.attractor import ALPHA, BETA, OMEGA, attract, normalised
 
 TURN = 2.0 * np.pi

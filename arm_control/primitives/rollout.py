@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.references import JointReference, Reference
+from arm_control.maths import Array, Pose
+from arm_control.motion import JointReference, Reference
 from arm_control.primitives.orientation import rotation_motion
 
 

@@ -1,1 +1,55 @@
 """What runs for one message: controller, gate, planner and monitor without ROS, with or without Python in between."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.processes.controller_process import Command, ControllerProcess
+    from arm_control.processes.datagram_key import DatagramKey, read_key
+    from arm_control.processes.datagram_loop import ADDRESS_SIZE, Network
+    from arm_control.processes.datagram_socket import SILENCE, OwnerConnection, Sender, bind, is_loopback
+    from arm_control.processes.datagrams import ENABLE, HEAD, NUMBER, STATE, DatagramProcess
+    from arm_control.processes.gate_process import OUT_OF_ORDER, Answers, GateProcess
+    from arm_control.processes.gate_watch import (
+        JOINTS,
+        SINCE,
+        STAMP,
+        SUCCESS_RATE,
+        TORQUE,
+        GateWatch,
+        gate_values,
+        read_gate_report,
+    )
+    from arm_control.processes.mailbox import Mailbox, MailboxReader, MailboxWriter
+    from arm_control.processes.motion_process import MotionProcess, PlannerGoal
+    from arm_control.processes.motion_steps import ExecutionParameters, MotionStatus, Phase
+    from arm_control.processes.native_controller import (
+        NativeController,
+        SerializedMessage,
+        compile_end_of_turn,
+        compile_loop,
+    )
+    from arm_control.processes.native_datagrams import (
+        NativeDatagrams,
+        address_of_sender,
+        network_of,
+        new_datagram,
+        why_not_native,
+    )
+    from arm_control.processes.native_loop import NOT_TAKEN, REASON_SIZE, TAKE_FAILED, Middleware
+    from arm_control.processes.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
+    from arm_control.processes.native_turns import step_kernels_of
+    from arm_control.processes.planner_actions import planner_goal_of, planner_result
+    from arm_control.processes.proximity_process import ProximityParameters, ProximityProcess, Verdict
+    from arm_control.processes.trajectory_actions import (
+        INVALID_GOAL,
+        SUCCESSFUL,
+        ActionResult,
+        GoalRefused,
+        action_goal_of,
+        fill_feedback,
+        trajectory_result,
+    )
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

@@ -13,19 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import ControlLoop, Measurement, TickResult
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import STATE_SILENCE, BlindBrake, Moments
-from arm_control.gate.effort_gate import GateState
-from arm_control.gate.gaps import has_gap
-from arm_control.gate.state_bounds import StateMemory
-from arm_control.gate.state_prediction import is_at_rest
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import braked_frame, nanoseconds
-from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
+from arm_control.gate import STATE_SILENCE, BlindBrake, GateState, Moments, StateMemory, has_gap, is_at_rest
+from arm_control.maths import Array, Obstacle
+from arm_control.messages import JointStateReader, Refused, Repeated, braked_frame, nanoseconds
 from arm_control.model import RobotModel
 
 

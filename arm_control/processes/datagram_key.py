@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from arm_control.core.private_files import UnsafeFile, read_secret
+from arm_control.core import UnsafeFile, read_secret
 from arm_control.exceptions import InputError
 
 KEY_SIZE, TAG_SIZE, ORDER_SIZE = 32, 16, 16

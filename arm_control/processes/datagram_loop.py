@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.compiler.machine_operations import CFunction, address_of, float_at, put_float
-from arm_control.compiler.procedure import Ints, procedure
-from arm_control.core.time import LARGEST_STAMP
-from arm_control.gate.gaps import has_long_gap
+from arm_control.compiler import CFunction, Ints, address_of, float_at, procedure, put_float
+from arm_control.core import LARGEST_STAMP
+from arm_control.gate import has_long_gap
 from arm_control.processes.native_state import (
     ACCEPTED,
     COUNT,

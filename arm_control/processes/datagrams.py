@@ -36,15 +36,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
+from arm_control.control import ControlLoop, TickResult
+from arm_control.core import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import Moments, new_moments
-from arm_control.gate.effort_gate import GateState
-from arm_control.maths.poses import Array
-from arm_control.messages.joint_state_bytes import Header, JointStateFields, Stamp
-from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused
-from arm_control.messages.publisher_lock import ONLY_PUBLISHER
+from arm_control.gate import GateState, Moments, new_moments
+from arm_control.maths import Array
+from arm_control.messages import (
+    ONLY_PUBLISHER,
+    TIME_WENT_BACK,
+    Header,
+    JointStateFields,
+    JointStateReader,
+    Refused,
+    Stamp,
+)
 from arm_control.model import RobotModel
 from arm_control.processes.controller_process import ControllerAnswer, ControllerProcess
 from arm_control.processes.datagram_key import DatagramKey
@@ -59,7 +64,7 @@ GATE_NUMBERS = {GateState.PASSING: 0, GateState.BRAKING: 1, GateState.HOLDING: 2
 NUMBER = np.dtype("<f8")
 
 
-class Torque(NamedTuple):
+class TorqueAnswer(NamedTuple):
     """What a state is answered with.
 
     Attributes
@@ -103,7 +108,7 @@ class LastGate:
         self._process = ControllerProcess(model, loop, loop.gate.parameters.max_age, clock_ns, moments)
         self._heard_ns = 0
 
-    def on_state(self, message: JointStateFields, stamp_ns: int) -> Torque | None:
+    def on_state(self, message: JointStateFields, stamp_ns: int) -> TorqueAnswer | None:
         """Return the torque that answers a state; None while a state is refused and the gate does not brake.
 
         Parameters
@@ -124,7 +129,7 @@ class LastGate:
         answer = self._process.on_state(message, info)
         if answer.result is None:
             return self._torque_of(answer)
-        return Torque(answer.result.gate.tau, answer.result.law.terms.g)
+        return TorqueAnswer(answer.result.gate.tau, answer.result.law.terms.g)
 
     def _look_for_gap(self, now_ns: int) -> None:
         """Brake where nothing has come for too long by the clock, whatever the stamps say."""
@@ -148,7 +153,7 @@ class LastGate:
         self._heard_ns = answered.heard_ns
         self._process.resume(*answered[1:])
 
-    def miss(self, error: InputError, stamp_ns: int = 0) -> Torque | None:
+    def miss(self, error: InputError, stamp_ns: int = 0) -> TorqueAnswer | None:
         """Count a state that must not be used; return the torque of a gate that brakes.
 
         Parameters
@@ -160,11 +165,11 @@ class LastGate:
         """
         return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
 
-    def _torque_of(self, answer: ControllerAnswer) -> Torque | None:
+    def _torque_of(self, answer: ControllerAnswer) -> TorqueAnswer | None:
         """The torque of a state that was refused."""
         if answer.refused is not None:
             self._refuse("state", answer.refused)
-        return None if answer.command is None else Torque(answer.command.tau, self._process.blind.g)
+        return None if answer.command is None else TorqueAnswer(answer.command.tau, self._process.blind.g)
 
 
 class DatagramProcess:

@@ -15,17 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.controller import Measurement
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import Measurement
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate.blind_brake import STATE_SILENCE, BlindBrake
-from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
-from arm_control.gate.gaps import GapWatch
-from arm_control.gate.state_prediction import is_at_rest
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused, Repeated
-from arm_control.messages.publisher_lock import PublisherLock
+from arm_control.gate import STATE_SILENCE, BlindBrake, EffortGate, GapWatch, GateOutput, GateParameters, is_at_rest
+from arm_control.maths import Array
+from arm_control.messages import (
+    TIME_WENT_BACK,
+    JointStateReader,
+    PublisherLock,
+    Refused,
+    Repeated,
+    brake_reason,
+    nanoseconds,
+)
 from arm_control.model import RobotModel
 
 LOOKS = 8

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GateReport
-from arm_control.maths.poses import Array
+from arm_control.gate import GateReport, GateState
+from arm_control.maths import Array
 
 SILENCE = 3.0
 """Time without a message after which a gate counts as silent [s]."""
@@ -34,7 +34,7 @@ SUCCESS_RATE = "success rate [%]"
 """Key of the success rate in a status."""
 STAMP, SINCE, JOINTS, TORQUE = "stamp [ns]", "since [ns]", "joints", "torque"
 """Keys of the other values."""
-STATES = (PASSING, BRAKING, HOLDING)
+STATES = tuple(state.value for state in GateState)
 """States of a gate."""
 
 
@@ -75,7 +75,7 @@ def read_gate_report(status: Any) -> GateReport:
     """
     word, _, reason = status.message.partition(": ")
     if word not in STATES:
-        raise InputError(f"state {word!r} of a gate, allowed {PASSING}, {BRAKING}, {HOLDING}")
+        raise InputError(f"state {word!r} of a gate, allowed {', '.join(STATES)}")
     values = _values(status)
     joints = tuple(filter(None, values.get(JOINTS, "").split(",")))
     numbers = list(filter(None, values.get(TORQUE, "").split(",")))
@@ -124,9 +124,10 @@ class GateWatch:
         if status.name in self._with_state or "braked" not in values:
             return None
         is_passing = status.level in (b"\x00", 0)
-        state = BRAKING if values["braked"] == "True" else PASSING if is_passing else HOLDING
+        passing = GateState.PASSING if is_passing else GateState.HOLDING
+        state = GateState.BRAKING if values["braked"] == "True" else passing
         reason = "" if is_passing else status.message
-        return self._keep(GateReport(status.name, state, reason, success_rate=values.get(SUCCESS_RATE, "")))
+        return self._keep(GateReport(status.name, state.value, reason, success_rate=values.get(SUCCESS_RATE, "")))
 
     def look(self) -> list[GateReport]:
         """Return gates that have just become silent."""

@@ -15,16 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.compiler.machine_operations import (
+from arm_control.compiler import (
+    Binds,
+    Ints,
+    compile_procedure,
     fence_acquire,
     fence_release,
     load_acquire,
     load_relaxed,
+    procedure,
     store_relaxed,
     store_release,
 )
-from arm_control.compiler.procedure import Ints, procedure
 
 NOTHING = -1
 """Instead of a sequence number: no letter has been read."""

@@ -18,30 +18,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from arm_control.control.controller import Measurement
-from arm_control.core.time import NANOSECONDS
-from arm_control.gate.state_prediction import is_at_rest
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, wrap_angle
+from arm_control.control import Measurement
+from arm_control.core import NANOSECONDS
+from arm_control.gate import is_at_rest
+from arm_control.maths import Array, Obstacle, Pose, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.goals import GoalQueue, JointGoal, Target
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.optimal.worker import Server
-from arm_control.planning.execution.braking import stop
-from arm_control.planning.execution.motion_checks import LimitCheck
-from arm_control.planning.execution.motion_monitor import Action
-from arm_control.planning.execution.planner_in_time import points_of
-from arm_control.planning.motion_plan import MotionPlan, are_moving, foretold
-from arm_control.planning.motion_planner import (
+from arm_control.motion import GoalQueue, JointGoal, Target, Waypoints
+from arm_control.optimal import Server
+from arm_control.planning import (
+    Action,
+    LimitCheck,
     MotionAnswer,
+    MotionPlan,
     MotionRequest,
+    PathLimits,
     PlannerAnswer,
     PlannerRequest,
     WatchAnswer,
     WatchRequest,
+    are_moving,
+    foretold,
+    points_of,
+    stop,
 )
-from arm_control.planning.time_scaling import PathLimits
-from arm_control.processes.motion_steps import Command, ExecutionParameters, Phase, Status, Step
+from arm_control.processes.motion_steps import ExecutionParameters, MotionCommand, MotionStatus, Phase, Step
 
 STOP_LEAD = 0.05
 """Time from the newest state to the begin of a stop, for messages on their way [s]."""
@@ -85,7 +85,7 @@ class MotionProcess:
     ----------
     goal : JointGoal or Target or None
         The newest goal that was due.
-    status : Status
+    status : MotionStatus
         What becomes of it.
     plan : MotionPlan or None
         The newest plan.
@@ -117,7 +117,7 @@ class MotionProcess:
         self._single.clear()
         self.goal: PlannerGoal | None = None
         self.plan: MotionPlan | None = None
-        self.status, self._ending = Status(Phase.IDLE), None  # type: Status, Status | None
+        self.status, self._ending = MotionStatus(Phase.IDLE), None  # type: MotionStatus, MotionStatus | None
         self._requested: MotionPlan | None = None
         self._answer: MotionAnswer | None = None
         self._number += 1  # an answer on its way is out of date
@@ -143,7 +143,7 @@ class MotionProcess:
         """Give the goal up: the arm stops along its path. Returns whether there was one."""
         if self.status.phase.is_over:
             return False
-        self._ending = Status(Phase.CANCELED)
+        self._ending = MotionStatus(Phase.CANCELED)
         return True
 
     def execute(self) -> bool:
@@ -194,9 +194,9 @@ class MotionProcess:
         self.goal = due
         self._attempts, self._lead = 0, self.parameters.lead
         self._may_execute = False
-        self._ending = Status(Phase.PLANNING)
+        self._ending = MotionStatus(Phase.PLANNING)
 
-    def _end(self, state: Measurement, ending: Status) -> Step:
+    def _end(self, state: Measurement, ending: MotionStatus) -> Step:
         """Let a goal end, or give way to another one, once the arm is at rest."""
         if self.status.phase is Phase.MOVING:
             return self._stop(state, ending)
@@ -208,17 +208,17 @@ class MotionProcess:
         self._number, self._since_ns = self._number + 1, state.stamp_ns
         return NOTHING
 
-    def _stop(self, state: Measurement, ending: Status) -> Step:
+    def _stop(self, state: Measurement, ending: MotionStatus) -> Step:
         """Stop along the path; a motion that has not begun is replaced by none."""
         assert self.plan is not None
         t = self.plan.time(state.stamp_ns) + STOP_LEAD
         begin_ns = state.stamp_ns + round(STOP_LEAD * NANOSECONDS)
         points = behind_begin(points_of(stop(self._check, self.plan.motion, t)))
         self._stop_end_ns = begin_ns + round(float(points.times[-1]) * NANOSECONDS)
-        self.status = Status(Phase.STOPPING, ending.reason)
+        self.status = MotionStatus(Phase.STOPPING, ending.reason)
         begins_later = t > 0.0 and self._next is None  # a command that begins at once replaces those that wait
         self._next = self._change = None
-        return Step(command=Command(points, begin_ns if begins_later else 0))
+        return Step(command=MotionCommand(points, begin_ns if begins_later else 0))
 
     # -- planning ---------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class MotionProcess:
         if not is_of_motion or self._ending is not None:
             return
         if answer.action is Action.EXPOSED:
-            self._ending = Status(Phase.PLANNING, REASONS[answer.action])
+            self._ending = MotionStatus(Phase.PLANNING, REASONS[answer.action])
         elif answer.plan is not None:
             self._change = answer
 
@@ -249,7 +249,7 @@ class MotionProcess:
         answer, requested = self._answer, self._requested
         self._answer = None
         if not self._planner.alive:
-            self.status = Status(Phase.NO_PLAN, DIED)
+            self.status = MotionStatus(Phase.NO_PLAN, DIED)
         elif answer is None or requested is None:
             self._request(state, obstacles)
         elif answer.plan is None:
@@ -263,7 +263,7 @@ class MotionProcess:
         if self._is_busy or self.goal is None:
             return
         if not is_at_rest(state.v):
-            self.status = Status(Phase.PLANNING, MOVES)
+            self.status = MotionStatus(Phase.PLANNING, MOVES)
             return
         ahead = self._lead if are_moving(obstacles) else 0.0
         begin_ns = state.stamp_ns + round(ahead * NANOSECONDS)
@@ -273,39 +273,39 @@ class MotionProcess:
         goal = _destination(self._model, self.goal, state.q)
         self._planner.request(MotionRequest(self._number, state.q, goal, self._requested.obstacles, self._attempts))
         self._is_busy, self._attempts = True, self._attempts + 1
-        self.status = Status(Phase.PLANNING, self.status.reason if self._attempts > 1 else "")
+        self.status = MotionStatus(Phase.PLANNING, self.status.reason if self._attempts > 1 else "")
 
     def _fail(self, state: Measurement, requested: MotionPlan, reason: str) -> None:
         """Give the goal up, or try again where obstacles move and patience lasts."""
         waited = (state.stamp_ns - self._since_ns) / NANOSECONDS
         may_change = requested.has_moving_obstacles and waited < self.parameters.patience
         self._requested = None
-        self.status = Status(Phase.PLANNING if may_change else Phase.NO_PLAN, reason)
+        self.status = MotionStatus(Phase.PLANNING if may_change else Phase.NO_PLAN, reason)
 
     def _take_plan(self, state: Measurement, plan: MotionPlan) -> Step:
         """Take a plan that has come in time; it begins now where nothing moves."""
         self._requested = None
         if plan.has_moving_obstacles and plan.begin_ns <= state.stamp_ns:
             self._lead *= MORE_TIME
-            self.status = Status(Phase.PLANNING, f"the plan came too late; the next one has {self._lead:.2g} s")
+            self.status = MotionStatus(Phase.PLANNING, f"the plan came too late; the next one has {self._lead:.2g} s")
             return NOTHING
         if not plan.has_moving_obstacles:
             plan = replace(plan, begin_ns=state.stamp_ns)
         self.plan = plan
         if plan.duration == 0.0:
-            self.status = Status(Phase.REACHED, "", 1.0)
+            self.status = MotionStatus(Phase.REACHED, "", 1.0)
             return Step(plan)
         if not (self.parameters.execute or self._may_execute):
-            self.status = Status(Phase.PLANNED)
+            self.status = MotionStatus(Phase.PLANNED)
             return Step(plan)
         return self._start(plan)
 
     # -- moving -----------------------------------------------------------------------------------
 
     def _start(self, plan: MotionPlan) -> Step:
-        self.plan, self.status, self._epoch_ns = plan, Status(Phase.MOVING), plan.begin_ns
+        self.plan, self.status, self._epoch_ns = plan, MotionStatus(Phase.MOVING), plan.begin_ns
         self._next, self._change, self._reason, self._leads_to_goal = None, None, "", True
-        return Step(plan, Command(plan.points, plan.begin_ns if plan.has_moving_obstacles else 0))
+        return Step(plan, MotionCommand(plan.points, plan.begin_ns if plan.has_moving_obstacles else 0))
 
     def _execute(self, state: Measurement) -> Step:
         """Move along the plan that has waited, once that is asked for."""
@@ -314,7 +314,7 @@ class MotionProcess:
             return NOTHING
         is_at_start = np.abs(self._error(plan.points.qs[0], state.q)).max() <= self.parameters.goal_tolerance
         if plan.has_moving_obstacles or not is_at_start:
-            self.status, self._since_ns = Status(Phase.PLANNING), state.stamp_ns
+            self.status, self._since_ns = MotionStatus(Phase.PLANNING), state.stamp_ns
             return NOTHING
         return self._start(replace(plan, begin_ns=state.stamp_ns))
 
@@ -322,11 +322,13 @@ class MotionProcess:
         """Have the planner look ahead among the present obstacles, now and then."""
         assert self.plan is not None
         if not self._planner.alive:
-            self._ending = self._ending or Status(Phase.NO_PLAN, DIED)
+            self._ending = self._ending or MotionStatus(Phase.NO_PLAN, DIED)
         t = (state.stamp_ns - self._epoch_ns) / NANOSECONDS
         waits = (state.stamp_ns - self._asked_ns) / NANOSECONDS if self._is_busy else 0.0
         if waits > self.parameters.answer_time:
-            self._ending = self._ending or Status(Phase.PLANNING, f"the planner has not answered for {waits:.1f} s")
+            self._ending = self._ending or MotionStatus(
+                Phase.PLANNING, f"the planner has not answered for {waits:.1f} s"
+            )
         if self._is_busy or self._change is not None or t < 0.0 or state.stamp_ns < self._next_look_ns:
             return
         self._next_look_ns = state.stamp_ns + round(self.parameters.watch_period * NANOSECONDS)
@@ -342,11 +344,11 @@ class MotionProcess:
             return NOTHING
         begin_ns = self._epoch_ns + round(change.begin * NANOSECONDS)
         if state.stamp_ns - begin_ns > round(STOP_LEAD * NANOSECONDS):
-            self._ending = Status(Phase.PLANNING, f"{REASONS[change.action]}, but too late")
+            self._ending = MotionStatus(Phase.PLANNING, f"{REASONS[change.action]}, but too late")
             return NOTHING
         self._next, self._reason = replace(change.plan, begin_ns=begin_ns), REASONS[change.action]
         self._leads_to_goal = change.action is Action.PLANNED
-        return Step(self._next, Command(behind_begin(change.plan.points), begin_ns))
+        return Step(self._next, MotionCommand(behind_begin(change.plan.points), begin_ns))
 
     def _compare(self, state: Measurement) -> None:
         """Compare the arm with its plan."""
@@ -357,15 +359,15 @@ class MotionProcess:
         worst = int(errors.argmax())
         where = f"{self._model.joint_names[worst]} is {errors[worst]:.3f} away"
         if 0.0 < p.path_tolerance < errors[worst]:
-            self._ending = Status(Phase.OFF_PATH, where)
+            self._ending = MotionStatus(Phase.OFF_PATH, where)
         elif self._next is None and self._leads_to_goal and t >= plan.duration and errors[worst] <= p.goal_tolerance:
-            self.status = Status(Phase.REACHED, "", 1.0)
+            self.status = MotionStatus(Phase.REACHED, "", 1.0)
         elif self._next is None and self._leads_to_goal and t > plan.duration + p.goal_time:
-            self._ending = Status(Phase.MISSED, where)
+            self._ending = MotionStatus(Phase.MISSED, where)
         elif self._next is None and not self._leads_to_goal and t > plan.duration + p.patience:
-            self._ending = Status(Phase.NO_PLAN, f"{self._reason}; since then there is no way")
+            self._ending = MotionStatus(Phase.NO_PLAN, f"{self._reason}; since then there is no way")
         else:
-            self.status = Status(Phase.MOVING, self._reason, float(np.clip(t / plan.duration, 0.0, 1.0)))
+            self.status = MotionStatus(Phase.MOVING, self._reason, float(np.clip(t / plan.duration, 0.0, 1.0)))
 
     def _error(self, q_des: Array, q: Array) -> Array:
         """Joint errors, shape (nq,); of continuous joints the short way [rad or m]."""

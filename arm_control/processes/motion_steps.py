@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.planning.motion_plan import MotionPlan
+from arm_control.core import Parameters, parameter
+from arm_control.motion import Waypoints
+from arm_control.planning import MotionPlan
 
 
 class Phase(Enum):
@@ -67,7 +67,7 @@ class ExecutionParameters(Parameters):
     )
 
 
-class Status(NamedTuple):
+class MotionStatus(NamedTuple):
     """What becomes of the newest goal.
 
     Attributes
@@ -87,7 +87,7 @@ class Status(NamedTuple):
         return f"{self.phase.value}: {self.reason}" if self.reason else self.phase.value
 
 
-class Command(NamedTuple):
+class MotionCommand(NamedTuple):
     """What the controller of joints is to follow.
 
     Attributes
@@ -108,9 +108,9 @@ class Step(NamedTuple):
     ----------
     plan : MotionPlan or None
         A new plan.
-    command : Command or None
+    command : MotionCommand or None
         A new command.
     """
 
     plan: MotionPlan | None = None
-    command: Command | None = None
+    command: MotionCommand | None = None

@@ -15,18 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.compiled_procedure import (
-    Binds,
-    Callback,
-    callback_of,
-    compile_procedure,
-    replace_record,
-)
-from arm_control.compiler.kernels import Kernel
-from arm_control.control.loop import TickResult
-from arm_control.controllers.osc import OscController
-from arm_control.core.time import NANOSECONDS
-from arm_control.messages.joint_state_bytes import JointStateLayout, JointStateWriter, effort_array_head
+from arm_control.compiler import Binds, Callback, Kernel, callback_of, compile_procedure, replace_record
+from arm_control.control import TickResult
+from arm_control.controllers import OscController
+from arm_control.core import NANOSECONDS
+from arm_control.messages import JointStateLayout, JointStateWriter, effort_array_head
 from arm_control.model import RobotModel
 from arm_control.processes.controller_process import ControllerProcess
 from arm_control.processes.mailbox import MailboxReader, MailboxWriter

@@ -18,11 +18,9 @@ from functools import cache
 
 import numpy as np
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.loop import TickResult
-from arm_control.controllers.osc import OscController
+from arm_control.compiler import Binds, CFunction, Kernel, compile_procedure
+from arm_control.control import TickResult
+from arm_control.controllers import OscController
 from arm_control.model import RobotModel
 from arm_control.processes.datagram_loop import (
     ADDRESS_SIZE,

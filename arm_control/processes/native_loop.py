@@ -20,18 +20,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.compiler.machine_operations import (
+from arm_control.compiler import (
     CFunction,
+    Floats,
+    Ints,
     add_atomic,
     address_of,
     int_at,
     load_acquire,
+    procedure,
     put_float,
     put_int,
     store_relaxed,
     store_release,
 )
-from arm_control.compiler.procedure import Floats, Ints, procedure
 from arm_control.processes.mailbox import NOTHING, Mailbox, copy_letter, post_letter
 from arm_control.processes.native_state import (
     ACCEPTED,

@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.kernels import Kernel, OwnWork, split
-from arm_control.control.controller import Measurement
-from arm_control.core.time import NANOSECONDS
-from arm_control.gate.blind_brake import Moments
-from arm_control.gate.state_bounds import StateMemory, new_state
-from arm_control.maths.poses import Array, Pose
-from arm_control.model import Terms
-from arm_control.model.methods import TERMS
+from arm_control.compiler import Kernel, OwnWork, split
+from arm_control.control import Measurement
+from arm_control.core import NANOSECONDS
+from arm_control.gate import Moments, StateMemory, new_state
+from arm_control.maths import Array, Pose
+from arm_control.model import TERMS, Terms
 from arm_control.processes.mailbox import NOTHING, Mailbox
 from arm_control.processes.native_loop import N_HEAD, Middleware, NativeLoop, Turn
 from arm_control.processes.native_state import N_WHOLE, AnsweredMemory, NextState, StateSource, SystemClock

@@ -10,22 +10,26 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.compiler.machine_operations import (
+from arm_control.compiler import (
     CFunction,
+    Floats,
+    Ints,
     address_of,
     float_at,
     int32_at,
     int_at,
     nearest,
+    procedure,
     same_bits,
 )
-from arm_control.compiler.procedure import Floats, Ints, procedure
-from arm_control.gate.gaps import has_gap, has_long_gap, period_after
-from arm_control.gate.state_bounds import (
+from arm_control.gate import (
     BELIEVED,
     NewState,
     StateMemory,
+    has_gap,
+    has_long_gap,
     is_finite,
+    period_after,
     remember,
     unwrap,
     violated_bound,

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.gate.blind_brake import Moments, note_moment
-from arm_control.gate.torque_rules import believed_time
+from arm_control.compiler import Floats, Ints, RunsKernel, procedure
+from arm_control.gate import Moments, believed_time, note_moment
 from arm_control.processes.native_state import (
     ACCEPTED,
     COUNT,

@@ -13,17 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.kernels import Kernel, split
-from arm_control.control.compiled_step import step_kernels
-from arm_control.control.controller import LawOutput
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.osc.osc_controller import OscOutput
-from arm_control.controllers.osc import OscController
-from arm_control.gate.blind_brake import Moments
-from arm_control.gate.effort_gate import GateOutput, GateState
-from arm_control.gate.state_bounds import StateMemory, copy_memory, new_memory
-from arm_control.maths.poses import Array
-from arm_control.messages.joint_states import JointStateReader
+from arm_control.compiler import Kernel, split
+from arm_control.control import ControlLoop, LawOutput, OscOutput, TickResult, step_kernels
+from arm_control.controllers import OscController
+from arm_control.gate import GateOutput, GateState, Moments, StateMemory, copy_memory, new_memory
+from arm_control.maths import Array
+from arm_control.messages import JointStateReader
 from arm_control.model import RobotModel
 from arm_control.processes.native_records import Integers, Kernels, new_step, read_result
 from arm_control.processes.native_state import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.messages.fields import link_of, pose_points_from_message
+from arm_control.messages import link_of, pose_points_from_message
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal, Target
+from arm_control.motion import JointGoal, Target
 from arm_control.processes.motion_process import MotionProcess, PlannerGoal
 from arm_control.processes.motion_steps import Phase
 from arm_control.processes.trajectory_actions import (
@@ -77,7 +77,7 @@ def _pose_goal(message: Any, model: RobotModel, now_ns: int) -> Target:
         raise GoalRefused(INVALID_GOAL, str(error)) from error
 
 
-def result_of(process: MotionProcess, goal: PlannerGoal) -> ActionResult | None:
+def planner_result(process: MotionProcess, goal: PlannerGoal) -> ActionResult | None:
     """Return how a goal has ended; None while it goes on.
 
     Parameters

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.messages.build import MessageBuilder
-from arm_control.messages.markers import ADD, DELETE, LINE_LIST
-from arm_control.model.urdf.xml import printable
+from arm_control.collision import ContactMonitor, Margins, NearPair
+from arm_control.core import Parameters, parameter
+from arm_control.maths import Array, Obstacle
+from arm_control.messages import ADD, DELETE, LINE_LIST, MessageBuilder
+from arm_control.model import printable
 
 NAMESPACE = "proximity"
 """Namespace of the lines."""

@@ -11,18 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import TickResult
-from arm_control.controllers.joint import JointController
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import Measurement, TickResult
+from arm_control.controllers import JointController
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.messages.build import MessageBuilder
-from arm_control.messages.fields import joint_goal_of, nanoseconds
+from arm_control.maths import Array
+from arm_control.messages import MessageBuilder, joint_goal_of, nanoseconds
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal, JointTolerances
-from arm_control.motion.joint_follower import OFF_PATH, REACHED, Outcome
-from arm_control.motion.references import JointReference
+from arm_control.motion import OFF_PATH, REACHED, JointGoal, JointReference, JointTolerances, Outcome
 
 SUCCESSFUL = 0
 INVALID_GOAL = -1
@@ -124,7 +120,7 @@ def action_goal_of(message: Any, model: RobotModel, now_ns: int) -> JointGoal:
     return goal._replace(tolerances=tolerances, is_single=True)
 
 
-def result_of(goal: JointGoal, controller: JointController, tick: TickResult) -> ActionResult | None:
+def trajectory_result(goal: JointGoal, controller: JointController, tick: TickResult) -> ActionResult | None:
     """Return how a goal has ended; None while it goes on, or is not due.
 
     Parameters

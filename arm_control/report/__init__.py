@@ -1,1 +1,46 @@
 """Figures, pages and pictures of runs, simulations and bags. No ROS here."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.report.bag_figures import pose_goals, timing, topic_figures, track_obstacles
+    from arm_control.report.bag_report import write_report
+    from arm_control.report.contacts import Contacts, ObservedState, find_contacts
+    from arm_control.report.figures import text_table
+    from arm_control.report.figures_of_plans import plan_figures, plan_table, sentences
+    from arm_control.report.identification_report import (
+        identification_table,
+        identified_file,
+        notes_on,
+        recorded_motion,
+    )
+    from arm_control.report.pictures.charts import draw_overview, draw_report
+    from arm_control.report.pictures.comparison import draw_comparison
+    from arm_control.report.pictures.energy import draw_energy
+    from arm_control.report.pictures.identification_chart import draw_identification
+    from arm_control.report.pictures.nearest_points import draw_nearest_points
+    from arm_control.report.pictures.plan_chart import draw_plan
+    from arm_control.report.pictures.plans import draw_lqr, draw_planar, draw_ur5
+    from arm_control.report.pictures.primitive_chart import draw_primitive
+    from arm_control.report.pictures.style import (
+        BLUE,
+        DASHES,
+        GREEN,
+        GREY,
+        INK,
+        ORANGE,
+        PURPLE,
+        RED,
+        new_figure,
+        save_in_few_colours,
+        style,
+        time_axis,
+    )
+    from arm_control.report.primitive_figures import poor_coordinates, primitive_table, reproduce
+    from arm_control.report.required_torque import WINDOW, correlation, fitted, inverse_dynamics, summary
+    from arm_control.report.run_figures import HAND_PERIOD, Report, hand_targets, make_report
+    from arm_control.report.simulation_figures import Figures, failures, figures_of, figures_of_free_motion, table
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

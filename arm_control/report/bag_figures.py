@@ -7,21 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.bags.bag import Bag, JointSeries, Topic, joint_series
-from arm_control.bags.replay import Commands
-from arm_control.collision.near_pairs import Proximity, clearance
-from arm_control.control.osc.task import pose_errors
-from arm_control.control.osc.task_inertia import condition_number
+from arm_control.bags import Bag, Commands, JointSeries, Topic, joint_series
+from arm_control.collision import Proximity, clearance
+from arm_control.control import condition_number, pose_errors
 from arm_control.exceptions import ArmControlError, cause_of
-from arm_control.kinematics.served_rows import pose_rank
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import POSE_GOALS, nanoseconds, pose_goal_of
-from arm_control.messages.obstacle_tracker import ObstacleTracker
+from arm_control.kinematics import pose_rank
+from arm_control.maths import Array
+from arm_control.messages import POSE_GOALS, ObstacleTracker, nanoseconds, pose_goal_of
 from arm_control.model import RobotModel
-from arm_control.motion.goals import PoseMotion, Target
-from arm_control.motion.pose_follower import PoseFollower
+from arm_control.motion import PoseFollower, PoseMotion, Target
 from arm_control.report.figures import linear_angular_norms
-from arm_control.simulation.recording import Recording
+from arm_control.simulation import Recording
 
 MAX_SAMPLES = 1500
 """Largest number of states whose poses, condition numbers and distances are computed."""

@@ -16,16 +16,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.bags.bag import Bag, JointSeries, joint_series, require_states
-from arm_control.bags.replay import Commands, recorded_commands
-from arm_control.bags.replay_setup import ReplayOptions, arm_of, controller_of, scenario_of
-from arm_control.controllers.osc import OscLoopParameters
+from arm_control.bags import (
+    Bag,
+    Commands,
+    JointSeries,
+    ReplayOptions,
+    arm_of,
+    controller_of,
+    joint_series,
+    recorded_commands,
+    require_states,
+    scenario_of,
+)
+from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ArmControlError, BagError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures
-from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
 from arm_control.report.pictures import bag_charts
+from arm_control.report.required_torque import WINDOW, inverse_dynamics, summary
 from arm_control.report.run_figures import make_report
 
 MILLI = 1e3

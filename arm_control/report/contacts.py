@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
-from arm_control.core.progress import progress_bar
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.collision import ContactMonitor, Margins, NearPair
+from arm_control.core import progress_bar
+from arm_control.maths import Array, Obstacle
 
 MANY = 1000
 """Number of states from which on there is a progress bar."""

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
-from arm_control.simulation.recording import Recording
+from arm_control.motion import Target
+from arm_control.simulation import Recording
 
 
 def linear_angular_norms(rows: Array) -> tuple[Array, Array]:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.bags.bag import JointSeries
-from arm_control.core.parameters import SavedParameter, yaml_text
+from arm_control.bags import JointSeries
+from arm_control.core import SavedParameter, yaml_text
 from arm_control.exceptions import BagError
-from arm_control.identification.identify import (
+from arm_control.identification import (
     LINKS,
+    MOTOR,
     Identified,
+    JointRecording,
     links_of,
     parameters_of_arm,
     parameters_of_plant,
     payload_of,
 )
-from arm_control.identification.torque_fit import MOTOR
-from arm_control.identification.torque_rows import JointRecording
 from arm_control.model import RobotModel
-from arm_control.report.inverse_dynamics import fitted
+from arm_control.report.required_torque import fitted
 
 POOR = 0.5
 """A fit that explains less of a joint's torque is named."""

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.orientation import rotation_coordinates
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import coordinate_names
-from arm_control.primitives.rollout import Rollout
+from arm_control.maths import Array
+from arm_control.primitives import Demonstration, Primitive, Rollout, coordinate_names, rotation_coordinates
 
 SAMPLES = 401
 """Times of a motion as it was learned."""
@@ -68,7 +64,7 @@ def motion_as_learned(primitive: Primitive) -> Rollout:
     return primitive.rollout(np.linspace(0.0, primitive.duration, SAMPLES))
 
 
-def figure_table(primitive: Primitive, rms: Array | None = None) -> list[tuple[str, ...]]:
+def primitive_table(primitive: Primitive, rms: Array | None = None) -> list[tuple[str, ...]]:
     """Return a table, its head first, with a row for each coordinate.
 
     Parameters

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task import pose_error
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array, Pose
+from arm_control.control import OscParameters, pose_error
+from arm_control.gate import GateParameters
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.target_files import TargetList
+from arm_control.motion import TargetList
 from arm_control.report.figures import (
     end_effector_motion,
     goal_pose,
@@ -25,7 +24,7 @@ from arm_control.report.figures import (
     text_table,
     torque_shares,
 )
-from arm_control.simulation.recording import Recording
+from arm_control.simulation import Recording
 
 LIMIT_TOLERANCE = 1.005
 """How far a speed may overshoot its limit."""

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.parameters import refuse_unknown
+from arm_control.core import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion.target_files import Motion, TargetList
-from arm_control.planning.task_constrained.task_path import TaskPath
+from arm_control.motion import Motion, TargetList
+from arm_control.planning import TaskPath
 from arm_control.report.figures import linear_angular_norms, straightness, text_table, torque_shares
-from arm_control.simulation.free_motion import FreeTrace
-from arm_control.simulation.plan_check import nearest_distances
-from arm_control.simulation.recording import Trace
+from arm_control.simulation import FreeTrace, Trace, nearest_distances
 
 Figures = dict[str, float]
 SETTLED = 1.0

@@ -1,1 +1,45 @@
 """Scenarios and simulated arms: state out, torque in, one step at a time. No ROS here."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.simulation.coal_shapes import CoalDistance, coal_capsule, coal_shape
+    from arm_control.simulation.compared_dynamics import (
+        OURS,
+        QUANTITIES,
+        TOLERANCE,
+        ComparedQuantity,
+        Dynamics,
+        compare_dynamics,
+    )
+    from arm_control.simulation.compensation import CHOICES
+    from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
+    from arm_control.simulation.dynamics_of_mujoco import MUJOCO_VERSION, mujoco_dynamics
+    from arm_control.simulation.dynamics_of_pinocchio import PINOCCHIO_VERSION, pinocchio_dynamics
+    from arm_control.simulation.engine import ENGINES, EngineParameters, SimulatedArm
+    from arm_control.simulation.free_motion import FreeMotion, FreeTrace
+    from arm_control.simulation.independent_arm import FAR, IndependentArm
+    from arm_control.simulation.mujoco_simulator import MujocoSimulator, build_mujoco_model, save_mujoco_model
+    from arm_control.simulation.obstacle_schedule import LEAD, NAMESPACE, PERIOD_NS, ObstacleSchedule, ObstacleUpdate
+    from arm_control.simulation.offline import Simulation
+    from arm_control.simulation.own_arm import bare_scenario, proposed_limits, start_posture, write_scenario
+    from arm_control.simulation.parameter_file import check_parameter_file
+    from arm_control.simulation.plan_check import PlanCheck, check_plan, nearest_distances
+    from arm_control.simulation.plan_runs import PlanRun, ScenePlanner
+    from arm_control.simulation.plan_scene import PlanFile, PlanScene, is_at_rest, plan_names
+    from arm_control.simulation.planned_control import planned
+    from arm_control.simulation.planned_motion import planned_motion_in
+    from arm_control.simulation.plant_properties import PREFIX, PlantProperties, real_values
+    from arm_control.simulation.range_sensor import RangeSensor
+    from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
+    from arm_control.simulation.recording import Recording, Stamps, Trace, WrenchSeries
+    from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator
+    from arm_control.simulation.scenario import NODES, SIMULATORS, Scenario, merged, scenario_names
+    from arm_control.simulation.scenario_control import arm_and_parameters
+    from arm_control.simulation.scenario_world import load_world, range_sensors_in
+    from arm_control.simulation.sensors import Sampling, SimulatedSensors
+    from arm_control.simulation.world import Push, World
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.model import RobotModel
-from arm_control.model.arm import Arm
-from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.tree import build_tree
-from arm_control.model.urdf.inertial_changes import with_inertias, with_payload
+from arm_control.maths import Array, Pose, rotation_from_vector
+from arm_control.model import Arm, Inertia, RobotModel, build_tree, with_inertias, with_payload
 from arm_control.simulation.plant_properties import PlantProperties
 
 

@@ -7,11 +7,10 @@ from typing import Any
 import coal
 import numpy as np
 
-from arm_control.collision.hulls import Hull
+from arm_control.collision import Hull
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Pose, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Pose, Shape, Sphere, rotation_with_z
+from arm_control.model import LinkCapsule
 
 SHORTEST = 1e-12
 """Length of a capsule below which it is a ball [m]."""

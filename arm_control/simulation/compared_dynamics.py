@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 QUANTITIES = {

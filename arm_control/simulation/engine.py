@@ -8,11 +8,9 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from arm_control.core.parameters import Parameters, group, parameter
+from arm_control.core import Parameters, group, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacle_motion import Mover
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, Mover, Obstacle
 from arm_control.model import RobotModel
 from arm_control.simulation.changed_model import changed_model
 from arm_control.simulation.plant_properties import PlantProperties

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arm_control.core.progress import progress_bar
+from arm_control.core import progress_bar
 from arm_control.exceptions import ParameterError, SimulationDiverged
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.description import read_description
+from arm_control.maths import Array
+from arm_control.model import ArmParameters, RobotModel, read_description
 from arm_control.simulation.engine import EngineParameters, engine_of
 from arm_control.simulation.plant_properties import properties_of
 from arm_control.simulation.real_arm import make_simulator

@@ -11,10 +11,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from arm_control.maths.poses import Array, quaternion_from_rotation
-from arm_control.model import RobotModel
-from arm_control.model.urdf.inertials import principal_moments
-from arm_control.model.urdf.xml import read_robot
+from arm_control.maths import Array, quaternion_from_rotation
+from arm_control.model import RobotModel, principal_moments, read_robot
 
 MARGIN = 1e-9
 """Share of the largest principal moment that MuJoCo must have to spare."""

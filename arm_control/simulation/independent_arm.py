@@ -11,15 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision.hulls import HullObstacle
-from arm_control.collision.obstacle_tables import Placed
+from arm_control.collision import HullObstacle, Placed
 from arm_control.exceptions import ModelError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy
-from arm_control.maths.shapes import Sphere
-from arm_control.model import RobotModel
-from arm_control.model.urdf.capsules import link_capsules
+from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere, rotation_from_rpy
+from arm_control.model import RobotModel, link_capsules
 
 try:
     import coal

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arm_control.exceptions import MissingExtra
-from arm_control.maths.obstacle_motion import Mover
+from arm_control.maths import Mover
 from arm_control.simulation.tip_contact import MOVING, SURFACE, geom_of
 
 try:

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
-from arm_control.maths.obstacle_motion import Mover
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, Mover, Obstacle
 from arm_control.model import RobotModel
 from arm_control.simulation.identified_inertia import possible_inertias, set_inertias
 from arm_control.simulation.moving_geoms import MovingGeoms, add_movers

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.obstacles import Obstacle
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Obstacle
 from arm_control.simulation.world import World
 
 PERIOD_NS = 20_000_000

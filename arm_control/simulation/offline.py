@@ -10,27 +10,26 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arm_control.collision.near_pairs import Proximity, clearance
-from arm_control.control.adaptive_torque import compensated_share
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.osc.task import pose_errors, rotate_to
-from arm_control.control.osc.task_inertia import condition_number
-from arm_control.control.osc.wrench_estimate import SensorReading
-from arm_control.control.stall_watch import StallWatch
-from arm_control.controllers import control_loop
-from arm_control.controllers.joint import JointLoopParameters
-from arm_control.core.progress import progress_bar
+from arm_control.collision import Proximity, clearance
+from arm_control.control import (
+    ControlLoop,
+    Measurement,
+    SensorReading,
+    StallWatch,
+    TickResult,
+    compensated_share,
+    condition_number,
+    pose_errors,
+    rotate_to,
+)
+from arm_control.controllers import JointLoopParameters, control_loop
+from arm_control.core import progress_bar
 from arm_control.exceptions import ParameterError, SimulationDiverged
-from arm_control.kinematics.served_rows import pose_rank
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.target_files import load_trajectory
-from arm_control.planning.task_constrained.task_path import TaskPath
+from arm_control.kinematics import pose_rank
+from arm_control.maths import Array, Obstacle, Pose
+from arm_control.model import ArmParameters, RobotModel
+from arm_control.motion import Goal, JointGoal, PoseMotion, Target, Waypoints, load_trajectory
+from arm_control.planning import TaskPath
 from arm_control.simulation.engine import SimulatedArm, engine_of
 from arm_control.simulation.planned_motion import PlannedScenarioMotion
 from arm_control.simulation.plant_properties import properties_of

@@ -15,19 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.osc.osc_controller import movable_rows
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.proposal import propose, propose_rate_limit
-from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.control import OscParameters, movable_rows, propose, propose_rate_limit, scaled_jacobian
 from arm_control.controllers import DEFAULT_CONTROLLER
-from arm_control.maths.poses import Array, rotation_vector
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.description import read_description
-from arm_control.model.urdf.facts import read_facts
-from arm_control.model.urdf.part import choose_part
-from arm_control.model.urdf.xml import read_robot
-from arm_control.motion.target_files import target_entry
+from arm_control.maths import Array, rotation_vector
+from arm_control.model import ArmParameters, RobotModel, choose_part, read_description, read_facts, read_robot
+from arm_control.motion import target_entry
 from arm_control.simulation.scenario import REAL, Scenario
 
 N_SAMPLES = 300

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from arm_control.core.files import as_mapping, read_yaml, ros_parameters
-from arm_control.core.parameters import refuse_unknown
+from arm_control.core import as_mapping, read_yaml, refuse_unknown, ros_parameters
 from arm_control.exceptions import ParameterError
-from arm_control.model.urdf.description import refuse_xacro_in
+from arm_control.model import refuse_xacro_in
 
 ELSEWHERE = ("simulator", "coppeliasim_bridge", "gate")
 """Nodes for which a parameter file may have values where they do not run: one file serves simulation and hardware."""

@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.maths.poses import Array, rotation_vector
-from arm_control.planning.task_constrained.task_path import TaskPath
+from arm_control.collision import Validity
+from arm_control.maths import Array, rotation_vector
+from arm_control.planning import TaskPath
 from arm_control.simulation.independent_arm import IndependentArm
 from arm_control.simulation.plan_scene import PlanScene
 

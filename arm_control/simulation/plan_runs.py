@@ -8,24 +8,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.kinematics.served_rows import served_rows
-from arm_control.kinematics.task_error import ROWS
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, powers
-from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
-from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
-from arm_control.planning.rrt.goals import goals_of_pose
-from arm_control.planning.rrt.plans import Plan, SearchOutcome, no_path
-from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
-from arm_control.planning.task_constrained.task_path import TaskPath
-from arm_control.planning.task_constrained.task_search import TaskPlanner
-from arm_control.planning.task_constrained.task_tree import DrawnTree
-from arm_control.planning.time_scaling import PathLimits, TimeScaler
+from arm_control.kinematics import ROWS, InverseKinematics, served_rows
+from arm_control.maths import Array
+from arm_control.motion import JointTrajectory, powers
+from arm_control.planning import (
+    TIMED,
+    DrawnTree,
+    PathLimits,
+    Plan,
+    PlannedMotion,
+    RrtConnect,
+    SearchOutcome,
+    SearchParameters,
+    SpaceTimeRrt,
+    TaskConstrainedProblem,
+    TaskParameters,
+    TaskPath,
+    TaskPlanner,
+    TimeScaler,
+    Travel,
+    fastest_motion,
+    goals_of_pose,
+    no_path,
+    shorten,
+)
 from arm_control.simulation.independent_arm import IndependentArm
 from arm_control.simulation.plan_check import PlanCheck, TimedPath, check_plan
 from arm_control.simulation.plan_scene import PlanScene

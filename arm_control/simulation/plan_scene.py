@@ -26,17 +26,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.collision.hulls import Hull, HullObstacle
-from arm_control.collision.obstacle_tables import Placed, course
-from arm_control.core.files import as_mapping, file_names, read_yaml, urdf_path, yaml_path
-from arm_control.core.parameters import refuse_unknown
+from arm_control.collision import Hull, HullObstacle, Placed, course
+from arm_control.core import as_mapping, file_names, read_yaml, refuse_unknown, urdf_path, yaml_path
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
-from arm_control.model import RobotModel
-from arm_control.model.urdf.description import WITHOUT_XACRO, refuse_xacro
-from arm_control.planning.task_constrained.task_path import TaskPath, circle, ellipse, line
+from arm_control.maths import Array, Mover, Obstacle, Pose, Span, rotation_from_quaternion
+from arm_control.model import WITHOUT_XACRO, RobotModel, refuse_xacro
+from arm_control.planning import TaskPath, circle, ellipse, line
 from arm_control.simulation.world import World
 
 ENTRIES = (

@@ -18,32 +18,30 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.control.controller import Controller
-from arm_control.core.files import read_yaml, yaml_path
-from arm_control.core.parameters import group, parameter
-from arm_control.core.time import NANOSECONDS
+from arm_control.collision import Validity
+from arm_control.control import Controller
+from arm_control.core import NANOSECONDS, group, parameter, read_yaml, yaml_path
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, Obstacle, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
-from arm_control.motion.references import JointReference
-from arm_control.planning.execution.motion_monitor import Action, MonitorParameters, MotionMonitor
-from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
-from arm_control.planning.motion_plan import trajectory_of
-from arm_control.planning.motion_planner import (
+from arm_control.motion import JointGoal, JointReference, JointTrajectory, Waypoints
+from arm_control.planning import (
+    TIMED,
     TORQUE_SHARE,
+    Action,
+    MonitorParameters,
+    MotionMonitor,
     MotionPlanner,
     MotionPlannerParameters,
     MotionRequest,
     NoMotion,
+    PathLimits,
+    PlannerInTime,
+    TaskPath,
+    points_of,
+    trajectory_of,
 )
-from arm_control.planning.rrt.space_time import TIMED
-from arm_control.planning.task_constrained.task_path import TaskPath
-from arm_control.planning.time_scaling import PathLimits
 from arm_control.simulation.planned_scene import plan_scene_motion
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.world import World

@@ -14,16 +14,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacle_motion import Mover
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, Mover
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.planning.motion_planner import TORQUE_SHARE, MotionPlannerParameters, NoMotion
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
-from arm_control.planning.task_constrained.task_path import TaskPath
-from arm_control.planning.task_constrained.task_search import TaskPlanner
+from arm_control.motion import JointTrajectory
+from arm_control.planning import (
+    TORQUE_SHARE,
+    MotionPlannerParameters,
+    NoMotion,
+    TaskConstrainedProblem,
+    TaskPath,
+    TaskPlanner,
+)
 from arm_control.simulation.plan_scene import PlanFile, PlanScene
 
 

@@ -22,9 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import MissingExtra, ModelError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
-from arm_control.maths.vectors import skew
+from arm_control.maths import Array, Obstacle, Pose, quaternion_from_rotation, skew
 from arm_control.model import RobotModel
 from arm_control.simulation.mujoco_simulator import make_changeable
 from arm_control.simulation.tip_contact import add_ball, add_solids, remove_contacts

@@ -25,11 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.urdf.joint_friction import friction_in
+from arm_control.maths import Array
+from arm_control.model import RobotModel, friction_in
 
 PREFIX = "plant."
 """Beginning of the parameters' names in a scenario and in ROS."""

@@ -21,11 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
-from arm_control.maths.rays import floor_distances, ray_distances
+from arm_control.maths import Array, Obstacle, Pose, floor_distances, ray_distances, rotation_from_quaternion
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 """Names that may be part of a topic's name."""

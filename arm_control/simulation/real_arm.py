@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.maths.obstacle_motion import Mover
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, Mover, Obstacle
 from arm_control.model import RobotModel
 from arm_control.simulation.engine import EngineParameters, SimulatedArm, contact_options, make_arm, make_changed_arm
 from arm_control.simulation.plant_properties import PlantProperties

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.goals import Target
+from arm_control.maths import Array, Pose
+from arm_control.motion import Target
 
 Stamps = npt.NDArray[np.int64]
 

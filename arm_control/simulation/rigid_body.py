@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
 from arm_control.simulation.rigid_body_laws import SCHEMES, STABILITY, StepLaw
 

@@ -34,12 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop
-from arm_control.maths.linalg import inverse
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, maximum, select
-from arm_control.model.quantities import State
-from arm_control.model.tree import Tree
+from arm_control.compiler import Law, Loop
+from arm_control.maths import Array, clamp, inverse, maximum, select
+from arm_control.model import State, Tree
 
 SCHEMES = ("euler", "lab", "semi_implicit", "rk4")
 """Names of (3) to (6)."""

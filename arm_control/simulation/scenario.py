@@ -19,15 +19,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
-from arm_control.controllers import CONTROLLERS
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.files import as_mapping, file_names, node_names, read_yaml, yaml_path
-from arm_control.core.parameters import refuse_unknown
+from arm_control.control import OF_ONE_ARM, PROPOSED
+from arm_control.controllers import CONTROLLERS, OscLoopParameters
+from arm_control.core import as_mapping, file_names, node_names, read_yaml, refuse_unknown, yaml_path
 from arm_control.exceptions import ParameterError
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.description import refuse_xacro_in
-from arm_control.motion.target_files import Motion, TargetList
+from arm_control.model import ArmParameters, refuse_xacro_in
+from arm_control.motion import Motion, TargetList
 from arm_control.simulation.compensation import is_needed, with_compensation
 from arm_control.simulation.plant_properties import PREFIX
 from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of

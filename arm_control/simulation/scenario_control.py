@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from arm_control.control.loop_parameters import LoopParameters
-from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.control import LoopParameters, resolve_parameters
 from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ParameterError
-from arm_control.model import RobotModel
-from arm_control.model.urdf.description import read_description
+from arm_control.model import RobotModel, read_description
 from arm_control.simulation.scenario import Scenario
 
 

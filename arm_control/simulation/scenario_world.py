@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from arm_control.collision.obstacle_tables import Placed
-from arm_control.core.files import as_mapping, read_yaml, yaml_path
+from arm_control.collision import Placed
+from arm_control.core import as_mapping, read_yaml, yaml_path
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
+from arm_control.maths import Mover, Obstacle, Span
 from arm_control.simulation.plan_scene import PlanFile
 from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of
 from arm_control.simulation.world import World

@@ -7,10 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array
+from arm_control.model import ArmParameters, RobotModel
 from arm_control.simulation.changed_model import tilted_gravity
 from arm_control.simulation.plant_properties import PlantProperties
 from arm_control.simulation.range_sensor import RangeSensor

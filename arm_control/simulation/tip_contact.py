@@ -15,11 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arm_control.collision.near_pairs import Proximity
+from arm_control.collision import Proximity
 from arm_control.exceptions import MissingExtra, ModelError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Box, Capsule, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cylinder, Obstacle, Shape, Sphere
 from arm_control.model import RobotModel
 
 try:

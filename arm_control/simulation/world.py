@@ -9,12 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.parameters import refuse_unknown
+from arm_control.core import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mover,
+    Obstacle,
+    Pose,
+    Shape,
+    Span,
+    Sphere,
+    rotation_from_quaternion,
+)
 
 SHAPES: dict[str, Callable[..., Shape]] = {
     "sphere": Sphere,

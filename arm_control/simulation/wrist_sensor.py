@@ -21,12 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array, Pose
-from arm_control.model import RobotModel, Terms
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.urdf.inertial_changes import inertia_in
-from arm_control.model.urdf.xml import read_robot
+from arm_control.maths import Array, Pose
+from arm_control.model import ArmParameters, Inertia, RobotModel, Terms, inertia_in, read_robot
 from arm_control.simulation.plant_properties import PlantProperties
 
 

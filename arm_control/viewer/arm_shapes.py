@@ -14,13 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.core.files import share_path
+from arm_control.core import share_path
 from arm_control.exceptions import UrdfError
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cylinder, Sphere
-from arm_control.model import RobotModel
-from arm_control.model.urdf.capsules import link_capsules
-from arm_control.model.urdf.packages import folders_near, package_folders
+from arm_control.maths import Array, Box, Capsule, Cylinder, Pose, Sphere, rotation_from_rpy, rotation_with_z
+from arm_control.model import RobotModel, folders_near, link_capsules, package_folders
 from arm_control.viewer.solids import Mesh, joined, mesh_of
 
 try:

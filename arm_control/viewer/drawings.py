@@ -13,11 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Shape
-from arm_control.messages.fields import nanoseconds, pose_from_message
-from arm_control.messages.markers import ADD, DELETE, DELETEALL, shapes_of
-from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, StampOrder
+from arm_control.maths import Array, Pose, Shape
+from arm_control.messages import (
+    ADD,
+    AHEAD_NS,
+    DELETE,
+    DELETEALL,
+    DELETED_NS,
+    StampOrder,
+    nanoseconds,
+    pose_from_message,
+    shapes_of,
+)
 from arm_control.viewer.solids import joined, mesh_of
 
 MAX_MARKERS = 500

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.core.parameters import Spec
-from arm_control.maths.poses import Array, Pose
+from arm_control.core import Spec
+from arm_control.maths import Array, Pose
 from arm_control.viewer.page_commands import PageCommandQueue
 
 HOLD_TIME = 0.4

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.model import RobotModel
-from arm_control.planning.plan_record import PlanRecord
+from arm_control.planning import PlanRecord
 from arm_control.viewer.arm_shapes import MeshPart
 from arm_control.viewer.solids import mesh_of
 from arm_control.viewer.space import move

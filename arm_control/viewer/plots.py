@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#4b0082")
 """Colours of curves; the first seven, of Okabe and Ito, are distinct for the colour-blind, too."""

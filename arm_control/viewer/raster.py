@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.viewer.plots import COLOURS, Plot
 
 COLUMNS = 400

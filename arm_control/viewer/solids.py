@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 ROUND, ARC = 32, 9
 """Corners around an axis, and along a quarter of a circle."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
+from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.viewer.arm_shapes import MeshPart
 from arm_control.viewer.drawings import Drawing, ShownObstacle

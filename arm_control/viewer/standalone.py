@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.planning.plan_record import PlanRecord
+from arm_control.planning import PlanRecord
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.page import Page
 from arm_control.viewer.page_commands import PageCommand

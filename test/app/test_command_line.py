@@ -15,15 +15,13 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.app import cli
+from arm_control.app import RunOptions, cli
 from arm_control.app.commands.argument_types import check_namespace
-from arm_control.app.run_options import RunOptions, require_writable_record
-from arm_control.core.cache import Cache
-from arm_control.core.files import file_parameters, require_writable_folder, urdf_path
-from arm_control.core.parameters import SavedParameter
+from arm_control.app.run_options import require_writable_record
+from arm_control.core import Cache, SavedParameter, file_parameters, require_writable_folder, urdf_path
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.planning.plan_record import PlanRecord
-from arm_control.simulation.scenario import Scenario
+from arm_control.planning import PlanRecord
+from arm_control.simulation import Scenario
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -212,7 +210,7 @@ def test_a_domain_that_is_none_is_refused(domain: str, entry: str, monkeypatch, 
 
 @pytest.mark.parametrize("domain", [None, "", "0", "7", "232"])
 def test_a_domain_or_none_at_all_passes(domain: str | None, monkeypatch):
-    from arm_control.nodes.support.environment import check_environment
+    from arm_control.nodes import check_environment
 
     monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
     if domain is not None:
@@ -343,7 +341,9 @@ def test_a_planning_scene_names_no_xacro_file(expanded: list[Path], capsys):
 
 
 def test_a_middleware_without_security_is_said_in_one_sentence(monkeypatch, capsys):
-    from arm_control.nodes.support.environment import rclpy_implementation, security_explained
+    from rclpy.impl.implementation_singleton import rclpy_implementation
+
+    from arm_control.nodes import security_explained
 
     error = rclpy_implementation.RCLError("error creating node: no security libraries\nCompile it, at /project/a.cpp:1")
     monkeypatch.delenv("ROS_SECURITY_ENABLE", raising=False)
@@ -378,7 +378,7 @@ def test_a_middleware_without_security_is_said_in_one_sentence(monkeypatch, caps
     ],
 )
 def test_it_is_said_who_may_talk_to_the_arm(settings: dict[str, str], message: str, monkeypatch):
-    from arm_control.nodes.support.environment import describe_reach
+    from arm_control.nodes import describe_reach
 
     for name in [name for name in os.environ if name.startswith("ROS_")]:
         monkeypatch.delenv(name)

@@ -21,8 +21,8 @@ import yaml
 import arm_control
 from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
-from arm_control.nodes.support.node_classes import NODES as EXECUTABLES
-from arm_control.simulation.scenario import NODES, Scenario, scenario_names
+from arm_control.nodes import NODES as EXECUTABLES
+from arm_control.simulation import NODES, Scenario, scenario_names
 
 REPO = Path(__file__).parents[2]
 GENERIC = REPO / "launch" / "scenario.launch.py"

@@ -14,8 +14,8 @@ import yaml
 
 from arm_control.app import processes
 from arm_control.app.processes import PrintedLines, describe_exit, interrupt, start_module, wait_or_kill
-from arm_control.core.parent_process import PARENT
-from arm_control.simulation.scenario import Scenario
+from arm_control.core import PARENT
+from arm_control.simulation import Scenario
 
 
 def test_a_line_waits_for_its_end(tmp_path: Path):

@@ -14,19 +14,16 @@ from geometry_msgs.msg import PoseStamped
 
 import arm_control.app.run
 from arm_control import RobotModel
+from arm_control.app import RunOptions
 from arm_control.app.display import Console, live_table, print_summary
 from arm_control.app.processes import recorder_arguments
 from arm_control.app.run import ARRIVAL_TIME, RunEnd
-from arm_control.app.run_options import RunOptions
-from arm_control.bags.replay_setup import ReplayOptions, scenario_of
+from arm_control.bags import ReplayOptions, scenario_of
 from arm_control.exceptions import ArmControlError
-from arm_control.motion.goals import Target
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.targets import TargetsNode
+from arm_control.motion import Target
+from arm_control.nodes import FIGURES, MonitorNode, TargetsNode, ros, wrench_series
 from arm_control.nodes.tools.command_line_node import _is_complete
-from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode, wrench_series
-from arm_control.simulation.recording import Recording
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import Recording, Scenario
 
 SECOND = 1_000_000_000
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]

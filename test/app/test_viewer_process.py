@@ -14,10 +14,10 @@ import yaml
 
 import arm_control.app.processes
 import arm_control.app.run
+from arm_control.app import RunOptions
 from arm_control.app.processes import ViewerProcess, viewer_process
 from arm_control.app.run import run_scenario
-from arm_control.app.run_options import RunOptions
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import Scenario
 
 
 def news_of(page: ViewerProcess, last: str) -> list[str]:

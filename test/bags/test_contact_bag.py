@@ -8,20 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.bags.message_definitions import plain
-from arm_control.bags.reader import read_bag
-from arm_control.bags.replay import compare, recorded_commands, replayed_commands
-from arm_control.bags.replay_setup import ReplayOptions, controller_of
-from arm_control.bags.simulated_bag import SimulatedBag
+from arm_control.bags import (
+    ReplayOptions,
+    SimulatedBag,
+    compare,
+    controller_of,
+    plain,
+    read_bag,
+    recorded_commands,
+    replayed_commands,
+)
 from arm_control.controllers import control_loop
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.poses import Pose
-from arm_control.messages.fields import goal_of, sensor_reading_of
+from arm_control.maths import Pose
+from arm_control.messages import goal_of, sensor_reading_of
 from arm_control.model import RobotModel
-from arm_control.motion.goals import WrenchGoal
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.scenario_control import arm_and_parameters
+from arm_control.motion import WrenchGoal
+from arm_control.simulation import Scenario, Simulation, arm_and_parameters
 
 WRENCH = (1.0, 2.0, 3.0, 0.4, 0.5, 0.6)
 SECOND = 1_000_000_000

@@ -13,23 +13,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_control.messages.bags.bag import Bag
-from arm_control.messages.bags.message_definitions import known_types
-from arm_control.messages.bags.reader import read_bag
-from arm_control.messages.bags.replay import Commands, compare, recorded_commands, replayed_commands
-from arm_control.messages.bags.replay_setup import ReplayOptions, controller_of
-from arm_control.messages.bags.simulated_bag import SimulatedBag
 
 from arm_control.app import cli
-from arm_control.control.controller import Measurement
+from arm_control.bags import (
+    Bag,
+    Commands,
+    ReplayOptions,
+    SimulatedBag,
+    compare,
+    controller_of,
+    known_types,
+    read_bag,
+    recorded_commands,
+    replayed_commands,
+)
+from arm_control.control import Measurement
 from arm_control.controllers import control_loop
-from arm_control.maths.poses import rotation_vector
-from arm_control.messages.build import POSE_STAMPED
-from arm_control.motion.goals import JointJog, TwistJog
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario, scenario_names
-from arm_control.simulation.scenario_control import arm_and_parameters
-from arm_control.simulation.world import Mover, Push, Span, World
+from arm_control.maths import Mover, Span, rotation_vector
+from arm_control.messages import POSE_STAMPED
+from arm_control.motion import JointJog, TwistJog
+from arm_control.simulation import Push, Scenario, Simulation, World, arm_and_parameters, scenario_names
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 NUMBERS, STATES = 2000, 1000

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel
-from arm_control.bags.bag import JointSeries
-from arm_control.bags.recorded_path import (
-    RecordedPath,
-    oddities_of_path,
-    oddities_of_states,
-    recorded_path,
-)
+from arm_control.bags import JointSeries, RecordedPath, oddities_of_path, oddities_of_states, recorded_path
 from arm_control.exceptions import BagError, JointNotFound
 
 NS = 1_000_000_000

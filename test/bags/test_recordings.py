@@ -18,28 +18,15 @@ from rosbags.typesys import Stores, get_typestore
 
 from arm_control import urdf_path
 from arm_control.app import cli
-from arm_control.bags.bag import joint_series
-from arm_control.bags.message_definitions import plain
-from arm_control.bags.reader import read_bag
-from arm_control.bags.replay import Commands, compare
-from arm_control.bags.writer import BagWriter, Publication
-from arm_control.collision.near_pairs import Proximity, clearance
+from arm_control.bags import BagWriter, Commands, Publication, compare, joint_series, plain, read_bag
+from arm_control.collision import Proximity, clearance
 from arm_control.exceptions import BagError
-from arm_control.messages.build import (
-    FLOAT64,
-    JOINT_STATE,
-    MARKER_ARRAY,
-    POSE_STAMPED,
-    STRING,
-)
+from arm_control.messages import FLOAT64, JOINT_STATE, MARKER_ARRAY, POSE_STAMPED, STRING
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures as analysis
-from arm_control.report.bag_figures import pose_goals, timing, topic_figures
-from arm_control.report.inverse_dynamics import correlation, fitted, inverse_dynamics
+from arm_control.report import correlation, fitted, inverse_dynamics, new_figure, pose_goals, timing, topic_figures
 from arm_control.report.pictures import bag_charts as recorded
-from arm_control.report.pictures.style import new_figure
-from arm_control.simulation.obstacle_schedule import ObstacleSchedule
-from arm_control.simulation.world import World
+from arm_control.simulation import ObstacleSchedule, World
 
 REPO = Path(__file__).parents[3]
 DATA = REPO.parent / "shared" / "data"

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import coal
 import numpy as np
 
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.model.urdf.capsules import LinkCapsule
-from arm_control.simulation.coal_shapes import coal_capsule, coal_shape
+from arm_control.collision import ArmShape
+from arm_control.maths import Array, Obstacle, Pose
+from arm_control.model import LinkCapsule
+from arm_control.simulation import coal_capsule, coal_shape
 
 
 def placed_capsule(capsule: LinkCapsule, X_WB: Pose) -> tuple[coal.ShapeBase, coal.Transform3s]:

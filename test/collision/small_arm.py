@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 
 LINKS = {

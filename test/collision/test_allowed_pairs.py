@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
-from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision import AllowedPairs, ArmShape, find_allowed_pairs
 from arm_control.exceptions import ParameterError
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.model import LinkCapsule
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_arm import small_arm

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel
-from arm_control.collision.arm_shape import CLUSTER, ArmShape, enclosing_ball
+from arm_control.collision import ArmShape
+from arm_control.collision.arm_shape import CLUSTER, enclosing_ball
 from arm_control.exceptions import FrameNotFound, ModelError
-from arm_control.maths.poses import Array
-from arm_control.model.quantities import State
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.maths import Array
+from arm_control.model import LinkCapsule, State
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_arm import random_states, small_arm

@@ -8,16 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.obstacle_tables import SPEED, obstacle_tables
+from arm_control.collision import AllowedPairs, ArmShape, Validity, obstacle_tables
+from arm_control.collision.obstacle_rows import SPEED
 from arm_control.collision.pair_texts import Squares, clearance
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box, Capsule, Cylinder, Shape, Sphere
-from arm_control.model.quantities import State
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.maths import Array, Box, Capsule, Cylinder, Obstacle, Pose, Shape, Sphere
+from arm_control.model import LinkCapsule, State
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_arm import random_states, small_arm

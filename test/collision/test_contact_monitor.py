@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.contact_monitor import ContactMonitor
-from arm_control.collision.validity import Validity
+from arm_control.collision import AllowedPairs, ContactMonitor, Validity
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Box, Sphere
+from arm_control.maths import Box, Obstacle, Sphere
 
 OBSTACLES = (Obstacle(Sphere(0.1), Pose.at([0.5, 0.1, 0.3])), Obstacle(Box((0.5, 0.5, 0.1)), Pose.at([0.4, 0.0, 0.0])))
 

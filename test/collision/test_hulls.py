@@ -9,16 +9,11 @@ import coal
 import numpy as np
 import pytest
 
-from arm_control.collision.allowed_pairs import AllowedPairs
+from arm_control.collision import AllowedPairs, Hull, HullObstacle, Validity, obstacle_tables
 from arm_control.collision.facets import squared_segment_to_facet
-from arm_control.collision.hulls import Hull, HullObstacle
-from arm_control.collision.obstacle_tables import NUMBER, SPEED, obstacle_tables
-from arm_control.collision.validity import Validity
+from arm_control.collision.obstacle_rows import NUMBER, SPEED
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.maths.shapes import Box
+from arm_control.maths import Array, Box, Obstacle, Pose, Span, rotation_from_vector
 
 sys.path.insert(0, str(Path(__file__).parent))
 from coal_scene import distance, placed_capsule

@@ -8,13 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.obstacle_tables import course
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Box, Sphere
+from arm_control.collision import AllowedPairs, Validity, course
+from arm_control.maths import Box, Mover, Obstacle, Pose, Span, Sphere
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_arm import small_arm

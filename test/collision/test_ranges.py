@@ -9,17 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.hulls import Hull, HullObstacle
-from arm_control.collision.validity import Validity
+from arm_control.collision import AllowedPairs, ArmShape, Hull, HullObstacle, Validity
 from arm_control.exceptions import InputError, ModelError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.model.quantities import State
-from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Mover, Obstacle, Pose, Shape, Span, Sphere
+from arm_control.model import LinkCapsule, State
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_arm import small_arm

@@ -8,20 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.chords import chords
-from arm_control.collision.obstacle_tables import Told, course, obstacle_tables
-from arm_control.collision.validity import Contact, Validity
+from arm_control.collision import AllowedPairs, ArmShape, Told, Validity, chords, course, obstacle_tables
+from arm_control.collision.validity import Contact
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.model import RobotModel
-from arm_control.model.urdf.capsules import LinkCapsule
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
-from arm_control.motion.references import JointReference
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mover,
+    Obstacle,
+    Pose,
+    Shape,
+    Span,
+    Sphere,
+    rotation_from_vector,
+)
+from arm_control.model import LinkCapsule, RobotModel
+from arm_control.motion import JointReference, JointTrajectory, Waypoints
 
 sys.path.insert(0, str(Path(__file__).parent))
 from coal_scene import CoalScene

@@ -16,26 +16,28 @@ import numpy as np
 import pytest
 from memory_and_threads import resident, run_in_threads
 
-from arm_control.compiler import llvm_compiler, llvm_kernels, object_layouts
-from arm_control.compiler.call_forms import (
+from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
     BoundResult,
     CallForm,
     FlagResult,
     InputResult,
+    Kernel,
+    Law,
+    LlvmCompiler,
     NumberArgument,
     NumberResult,
     ObjectArgument,
     TupleArgument,
     TupleResult,
+    compile_law,
+    llvm_compiler,
+    llvm_kernels,
+    object_layouts,
 )
 from arm_control.compiler.call_table import MAKE_ARRAY, TABLE
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law
-from arm_control.compiler.llvm_kernels import LlvmCompiler
-from arm_control.core.cache import Cache
+from arm_control.core import Cache
 
 
 class Pair(NamedTuple):

@@ -14,13 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from arm_control.compiler.c_procedure import c_parts, c_text
+from arm_control.compiler import (
+    CFunction,
+    Floats,
+    Ints,
+    Procedure,
+    Rows,
+    RunsColumns,
+    RunsKernel,
+    address_of,
+    c_parts,
+    compile_procedure,
+    nearest,
+    procedure,
+    same_bits,
+)
+from arm_control.compiler.c_procedure import c_text
 from arm_control.compiler.c_records import member_name
-from arm_control.compiler.compiled_procedure import compile_procedure
 from arm_control.compiler.llvm_values import NotSupported, fields_of
-from arm_control.compiler.machine_operations import CFunction, address_of, exp, nearest, same_bits
-from arm_control.compiler.procedure import Floats, Ints, Procedure, Rows, RunsColumns, RunsKernel, procedure
-from arm_control.gate.state_bounds import (
+from arm_control.compiler.machine_operations import exp
+from arm_control.gate import (
     BELIEVED,
     DOUBTED,
     IS_KNOWN,
@@ -82,7 +95,7 @@ def new_work(rng: np.random.Generator) -> Work:
 def arithmetic(w: Work) -> float:
     """Operators and how closely they bind.
 
-    See :mod:`arm_control.compiler.procedure` and :func:`~arm_control.compiler.c_procedure.c_text`.
+    See :mod:`arm_control.compiler.procedures` and :func:`~arm_control.compiler.c_procedure.c_text`.
     """
     a = w.x[0]
     b = w.x[1]
@@ -468,7 +481,7 @@ def test_comments_and_long_lines():
     assert "/* * / not the end */" in text
     assert "/* a long comment */\n" in text
     assert "noqa" not in text
-    assert " * See arm_control.compiler.procedure and c_text.\n */\nstatic" in text
+    assert " * See arm_control.compiler.procedures and c_text.\n */\nstatic" in text
     assert "ENDLESS = INFINITY;" in text
 
 
@@ -932,7 +945,7 @@ def test_sizes_that_do_not_fit_are_refused():
 MODULE = """
 from __future__ import annotations
 
-from arm_control.compiler.procedure import Floats, procedure
+from arm_control.compiler.procedures import Floats, procedure
 {imports}
 SAME, FACTOR = 4, {factor}
 

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import check_loop, compile_law
-from arm_control.compiler.law import Law, Loop
+from arm_control.compiler import Law, Loop, compile_law
+from arm_control.compiler.compiled_law import check_loop
 from arm_control.exceptions import ModelError
-from arm_control.maths.columns import Column
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import atan2, cos, maximum, nearest, select, sin, sqrt
+from arm_control.maths import Array, Column, atan2, cos, maximum, nearest, select, sin, sqrt
 
 
 def text(x: Mapping[str, Array]) -> dict[str, Any]:

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import STRICT, check_kernel, compile_law
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.llvm_kernels import LlvmCompiler
-from arm_control.core.cache import Cache
+from arm_control.compiler import Law, LlvmCompiler, Loop, check_kernel, compile_law
+from arm_control.compiler.compiled_law import STRICT
+from arm_control.core import Cache
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import sqrt, stored
+from arm_control.maths import Array, sqrt, stored
 
 SAMPLES = {"a": np.array([[1.0, 2.0, 2.0], [0.5, -1.0, 3.0]]), "s": np.array([[2.0], [-1.0]])}
 Inputs = Mapping[str, Array]
@@ -172,7 +170,7 @@ def test_a_kernel_from_the_cache_is_not_compared_again(tmp_path, monkeypatch: py
     def fail(*_: object) -> None:
         raise RuntimeError("compared again")
 
-    monkeypatch.setattr("arm_control.compiler.compile_law.check_kernel", fail)
+    monkeypatch.setattr("arm_control.compiler.compiled_law.check_kernel", fail)
     assert compile_law(LlvmCompiler("a robot", "robot", Cache(tmp_path)), LAW, SAMPLES).is_compiled
     with pytest.raises(RuntimeError, match="compared again"):
         compile_law(LlvmCompiler("another robot", "robot", Cache(tmp_path)), LAW, SAMPLES)

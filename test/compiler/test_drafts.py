@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler import drafts, llvm_compiler, llvm_kernels
-from arm_control.compiler.compile_law import compile_law
+from arm_control.compiler import Kernel, Law, LlvmCompiler, compile_law, drafts, llvm_compiler, llvm_kernels
 from arm_control.compiler.drafts import Draft
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law
-from arm_control.compiler.llvm_kernels import LlvmCompiler
-from arm_control.core.cache import Cache
-from arm_control.maths.scalars import cos, exp, sin, sqrt
+from arm_control.core import Cache
+from arm_control.maths import cos, exp, sin, sqrt
 
 N = 8
 

@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.folded_law import Fold, FoldedLaw
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.llvm_kernels import LlvmCompiler
-from arm_control.compiler.repeat import Repeat
-from arm_control.core.cache import Cache
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import maximum, minimum, sin, sqrt
+from arm_control.compiler import Fold, FoldedLaw, Law, LlvmCompiler, Loop, Repeat, compile_law
+from arm_control.core import Cache
+from arm_control.maths import Array, maximum, minimum, sin, sqrt
 
 SIDES = (-1.0, 1.0)
 

@@ -8,14 +8,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.compiler.law import Law
-from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
-from arm_control.compiler.llvm_compiler import Library, compile_code
-from arm_control.compiler.program import Program, run
-from arm_control.compiler.python_kernels import python_kernel
-from arm_control.compiler.tape import Tape
-from arm_control.maths.columns import columns, rows
-from arm_control.maths.scalars import cos, exp
+from arm_control.compiler import (
+    WORK,
+    Law,
+    Library,
+    Program,
+    Tape,
+    batch_code,
+    compile_code,
+    python_kernel,
+    run,
+    scalar_code,
+)
+from arm_control.maths import columns, cos, exp, rows
 
 Function = Callable[[np.ndarray], np.ndarray]
 EDGES = [709.782712893384, np.nextafter(709.782712893384, 710.0), 710.0, 1e300, np.inf]

@@ -9,12 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
-from arm_control.compiler.llvm_compiler import Library, compile_code
+from arm_control.compiler import WORK, Library, Program, Tape, batch_code, compile_code, scalar_code
 from arm_control.compiler.llvm_sines import LARGEST_ANGLE
-from arm_control.compiler.program import Program
-from arm_control.compiler.tape import Tape
-from arm_control.maths.scalars import cos, sin
+from arm_control.maths import cos, sin
 
 Waves = Callable[[np.ndarray], np.ndarray]
 

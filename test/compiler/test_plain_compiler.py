@@ -7,10 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.law import Law
-from arm_control.compiler.plain_compiler import plain_compiler
-from arm_control.maths.scalars import exp
+from arm_control.compiler import Law, compile_law, plain_compiler
+from arm_control.maths import exp
 
 
 def test_laws_that_belong_to_no_robot_are_compiled():

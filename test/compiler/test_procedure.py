@@ -14,29 +14,29 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from arm_control.compiler.call_forms import (
+from arm_control.compiler import (
     ArrayArgument,
     CallForm,
+    CFunction,
+    Floats,
+    Ints,
     ItemResult,
     ItemsArgument,
+    Law,
+    Loop,
+    LoopKernel,
     NumberResult,
-    TupleResult,
-)
-from arm_control.compiler.compiled_procedure import (
+    OwnWork,
     RecordCall,
+    Rows,
+    RunsColumns,
+    RunsKernel,
+    TupleResult,
+    add_atomic,
+    address_of,
     callback_of,
     compile_call,
     compile_procedure,
-    replace_record,
-)
-from arm_control.compiler.kernels import LoopKernel, OwnWork, own_work
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.llvm_values import NotSupported
-from arm_control.compiler.machine_operations import (
-    CFunction,
-    add_atomic,
-    address_of,
-    exp,
     fence_acquire,
     fence_release,
     float_at,
@@ -45,13 +45,17 @@ from arm_control.compiler.machine_operations import (
     load_acquire,
     load_relaxed,
     nearest,
+    own_work,
+    procedure,
     put_float,
     put_int,
+    replace_record,
     same_bits,
     store_relaxed,
     store_release,
 )
-from arm_control.compiler.procedure import Floats, Ints, Rows, RunsColumns, RunsKernel, procedure
+from arm_control.compiler.llvm_values import NotSupported
+from arm_control.compiler.machine_operations import exp
 from arm_control.model import RobotModel
 
 LARGE = 1e300

@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import check_repeat, compile_law
-from arm_control.compiler.kernels import RepeatKernel
-from arm_control.compiler.law import Law
-from arm_control.compiler.llvm_kernels import LlvmCompiler
-from arm_control.compiler.repeat import Repeat
-from arm_control.core.cache import Cache
+from arm_control.compiler import Law, LlvmCompiler, Repeat, RepeatKernel, compile_law
+from arm_control.compiler.compiled_law import check_repeat
+from arm_control.core import Cache
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import select
+from arm_control.maths import Array, select
 
 
 def root_step(x: Mapping[str, Array]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from arm_control import CompiledOsc, OscParameters, RobotModel, urdf_path
-from arm_control.compiler.law import Law
-from arm_control.compiler.sources import FOLDERS, PACKAGE, source_digest
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.core.cache import Cache
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.compiler import Law, source_digest
+from arm_control.compiler.sources import FOLDERS, PACKAGE
+from arm_control.control import Avoidance, AvoidanceParameters
+from arm_control.core import Cache
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.kinematics import InverseKinematics
 from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, PositionError, Term
 
 MODULES = [path.relative_to(PACKAGE) for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_control.compiler.llvm_code import WORK, scalar_code
-from arm_control.compiler.llvm_compiler import Library, compile_code
-from arm_control.compiler.program import Operation, Program, run
-from arm_control.compiler.python_kernels import python_function
-from arm_control.compiler.tape import Node, Tape
-from arm_control.maths.scalars import cos, sin
+from arm_control.compiler import WORK, Library, Program, Tape, compile_code, python_function, run, scalar_code
+from arm_control.compiler.program import Operation
+from arm_control.compiler.tape import Node
+from arm_control.maths import cos, sin
 
 CONSTANTS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 4.0]
 BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}

@@ -9,32 +9,31 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.compiler.law import Law, Loop
+from arm_control.compiler import Law, Loop
+from arm_control.control import (
+    AdaptationParameters,
+    AdaptiveTorque,
+    ControlLoop,
+    LoopParameters,
+    Measurement,
+    TickResult,
+    resolve_parameters,
+)
 from arm_control.control.adaptive_torque import (
     FADING_TIME,
     LARGEST_WEIGHTS,
     SHARES,
-    AdaptationParameters,
-    AdaptiveTorque,
     neuron_loop,
     step_law,
     tuning_curves,
 )
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import LoopParameters
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.joint import JointLoopParameters
-from arm_control.controllers.osc import OscLoopParameters
+from arm_control.controllers import JointLoopParameters, OscLoopParameters, control_loop
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import GateState
-from arm_control.maths.poses import Array
+from arm_control.gate import GateState
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import JointGoal
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import RealArm, make_simulator
+from arm_control.motion import JointGoal, Waypoints
+from arm_control.simulation import PlantProperties, RealArm, make_simulator
 
 Load = Callable[..., RobotModel]
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop, row_of
-from arm_control.controllers.attractor import AttractorLoopParameters
-from arm_control.gate.effort_gate import GateState
-from arm_control.maths.poses import Pose
+from arm_control.control import ControlLoop, Measurement, resolve_parameters
+from arm_control.controllers import AttractorLoopParameters, control_loop, row_of
+from arm_control.gate import GateState
+from arm_control.maths import Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
+from arm_control.motion import Target
 
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 PERIOD = 1_000_000

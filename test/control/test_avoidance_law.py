@@ -13,14 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_control.collision.near_pairs import Proximity
-from arm_control.collision.obstacle_table import ROOM
-from arm_control.collision.pair_distances import PLACES, SEARCHED, distance_loop, samples, search_loop
-from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
+from arm_control.collision import PLACES, ROOM, SEARCHED, Proximity, distance_loop, samples, search_loop
+from arm_control.control import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Obstacle,
+    Pose,
+    Sphere,
+    rotation_from_vector,
+    rotation_with_z,
+)
 from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.collision.obstacle_table import ROOM
-from arm_control.collision.pair_search import NEAR
-from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
-from arm_control.control.avoiding_step import AvoidingStep, compute_law
-from arm_control.control.compiled_step import StepOutput
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.gate.compiled_limits import LimitFunction, compile_limits
-from arm_control.gate.effort_gate import GateOutput, GateParameters, GateState
-from arm_control.gate.joint_limits import JointLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.collision import NEAR, ROOM
+from arm_control.control import (
+    Avoidance,
+    AvoidanceOutput,
+    AvoidanceParameters,
+    AvoidingStep,
+    CompiledOsc,
+    OscParameters,
+    StepOutput,
+)
+from arm_control.control.avoiding_step import compute_law
+from arm_control.gate import GateOutput, GateParameters, GateState, JointLimits, LimitFunction, compile_limits
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Sphere, rotation_from_vector
 from arm_control.model import RobotModel, Tool
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 HOMES = {
     "ur5": (0.0, -1.4, 1.9, -2.07, -1.57, 0.0),

@@ -8,17 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.compiler.kernels import Kernel
-from arm_control.control.compiled_step import step_kernels
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.gate.compiled_limits import compile_limits
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.joint_limits import JointLimits, LimitedTorque
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.compiler import Kernel
+from arm_control.control import CompiledOsc, OperationalSpaceController, OscOutput, OscParameters, step_kernels
+from arm_control.gate import GateParameters, JointLimits, LimitedTorque, compile_limits
+from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 HOMES = {"ur5": (0.0, -1.4, 1.9, -2.07, -1.57, 0.0), "double_pendulum": (0.3, 0.5)}
 

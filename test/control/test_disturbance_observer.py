@@ -7,22 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.control.controller import Measurement
+from arm_control.control import ControlLoop, Measurement, resolve_parameters
 from arm_control.control.disturbance_observer import (
     FORGETTING_TIME,
     DisturbanceObserver,
     ObserverParameters,
 )
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.joint import JointLoopParameters
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.maths.poses import Array
+from arm_control.controllers import JointLoopParameters, OscLoopParameters, control_loop
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal, Target
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import make_simulator
+from arm_control.motion import JointGoal, Target
+from arm_control.simulation import PlantProperties, make_simulator
 
 Load = Callable[..., RobotModel]
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

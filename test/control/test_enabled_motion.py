@@ -7,27 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import LoopParameters
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.attractor import AttractorLoopParameters
-from arm_control.controllers.ilqr import IlqrLoopParameters
-from arm_control.controllers.joint import JointLoopParameters
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.controllers.primitive import PrimitiveLoopParameters
+from arm_control.control import ControlLoop, LoopParameters, Measurement, TickResult, resolve_parameters
+from arm_control.controllers import (
+    AttractorLoopParameters,
+    IlqrLoopParameters,
+    JointLoopParameters,
+    OscLoopParameters,
+    PrimitiveLoopParameters,
+    control_loop,
+)
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters, GateState
-from arm_control.gate.gates_behind import GateReport, GatesBehind
-from arm_control.maths.poses import Array, Pose
+from arm_control.gate import EffortGate, GateOutput, GateParameters, GateReport, GatesBehind, GateState
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, JointGoal, JointJog, Target, TwistJog
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import PrimitiveFile
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import make_simulator, true_arm
+from arm_control.motion import Goal, JointGoal, JointJog, Target, TwistJog
+from arm_control.primitives import Demonstration, Primitive, PrimitiveFile
+from arm_control.simulation import PlantProperties, make_simulator, true_arm
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 PERIOD = 0.002

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.attractor import AttractorLoopParameters
-from arm_control.controllers.ilqr import IlqrController, IlqrLoopParameters
-from arm_control.controllers.joint import JointController, JointLoopParameters
-from arm_control.controllers.osc import OscController, OscLoopParameters
-from arm_control.controllers.primitive import PrimitiveLoopParameters
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseMotion, Target, TwistJog, WrenchGoal
-from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import PrimitiveFile
+from arm_control.control import ControlLoop, Measurement, TickResult, resolve_parameters
+from arm_control.controllers import (
+    AttractorLoopParameters,
+    IlqrController,
+    IlqrLoopParameters,
+    JointController,
+    JointLoopParameters,
+    OscController,
+    OscLoopParameters,
+    PrimitiveLoopParameters,
+    control_loop,
+)
+from arm_control.maths import Array, Pose
+from arm_control.motion import Goal, JointGoal, JointJog, PoseMotion, PosePoints, Target, TwistJog, WrenchGoal
+from arm_control.primitives import Demonstration, Primitive, PrimitiveFile
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

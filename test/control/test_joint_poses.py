@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.control.controller import Measurement
-from arm_control.controllers.joint import JointController, JointControlParameters
+from arm_control.control import Measurement
+from arm_control.controllers import JointController, JointControlParameters
 from arm_control.exceptions import InputError
-from arm_control.motion.goals import JointGoal, PoseMotion, Target
-from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion import JointGoal, PoseMotion, PosePoints, Target
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -7,14 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.control.joint_space import JointParameters, JointSpaceController, joint_error, pd_gains
+from arm_control.control import JointParameters, JointSpaceController
+from arm_control.control.joint_space import joint_error, pd_gains
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Array, wrap_angle
+from arm_control.maths import Array, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.motion.references import JointReference
-from arm_control.motion.target_files import load_trajectory
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.motion import FollowingParameters, JointFollower, JointReference, load_trajectory
+from arm_control.simulation import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000

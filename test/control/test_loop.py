@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.compiled_step import step_limits
-from arm_control.control.controller import LawOutput, Measurement
-from arm_control.control.loop import ControlLoop, KnownDisturbance, TickResult
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscController, OscLoopParameters
-from arm_control.gate.effort_gate import GateParameters, GateState
-from arm_control.gate.joint_limits import JointLimits
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
+from arm_control.control import (
+    Avoidance,
+    AvoidanceParameters,
+    ControlLoop,
+    LawOutput,
+    Measurement,
+    OscParameters,
+    OscTuning,
+    TickResult,
+    step_limits,
+)
+from arm_control.control.loop import KnownDisturbance
+from arm_control.controllers import OscController, OscLoopParameters, control_loop
+from arm_control.gate import GateParameters, GateState, JointLimits
+from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, JointGoal, Target
+from arm_control.motion import Goal, JointGoal, Target
 
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 PERIOD = 1_000_000

@@ -9,25 +9,27 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel
-from arm_control.bags.reader import read_bag
-from arm_control.bags.replay import compare, recorded_commands, replayed_commands
-from arm_control.bags.replay_setup import ReplayOptions, controller_of
-from arm_control.bags.simulated_bag import SimulatedBag
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.primitive import JointPrimitiveController, PosePrimitiveController, PrimitiveLoopParameters
+from arm_control.bags import (
+    ReplayOptions,
+    SimulatedBag,
+    compare,
+    controller_of,
+    read_bag,
+    recorded_commands,
+    replayed_commands,
+)
+from arm_control.control import ControlLoop, Measurement, resolve_parameters
+from arm_control.controllers import (
+    JointPrimitiveController,
+    PosePrimitiveController,
+    PrimitiveLoopParameters,
+    control_loop,
+)
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.goals import JointGoal, Modulation, Target
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import PrimitiveFile
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario
+from arm_control.maths import Obstacle, Pose, Sphere
+from arm_control.motion import JointGoal, Modulation, Target
+from arm_control.primitives import Demonstration, Primitive, PrimitiveFile
+from arm_control.simulation import Scenario, Simulation
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

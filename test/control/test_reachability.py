@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.reachability import ON_THE_WAY, REACHED, STOPPED, Approach, reachability
+from arm_control.control import ON_THE_WAY, REACHED, STOPPED, Approach, reachability
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 

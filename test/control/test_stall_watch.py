@@ -5,19 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.controller import Measurement
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.control.stall_watch import FAULT, StallWatch
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.files import urdf_path
-from arm_control.gate.effort_gate import GateOutput, GateState
-from arm_control.maths.poses import Pose
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.motion.goals import Target
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import make_simulator
+from arm_control.control import FAULT, Measurement, StallWatch, resolve_parameters
+from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.core import urdf_path
+from arm_control.gate import GateOutput, GateState
+from arm_control.maths import Pose
+from arm_control.model import ArmParameters, RobotModel
+from arm_control.motion import Target
+from arm_control.simulation import PlantProperties, make_simulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 EVERY, MS = 20, 1e-3

@@ -10,17 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control import Avoidance, AvoidanceParameters, CompiledOsc, OscParameters
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.gate.joint_limits import LARGEST_SHARE
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.gate import LARGEST_SHARE, EffortGate, GateParameters
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Sphere, rotation_from_vector
 from arm_control.model import RobotModel
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 SHAPES = (Sphere(0.05), Capsule(0.04, 0.3), Box((0.1, 0.2, 0.05)), Cylinder(0.05, 0.2), Cone(0.08, 0.15))
 FORMS = (

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop
+from arm_control.control import ControlLoop, Measurement
 from arm_control.controllers import control_loop
 from arm_control.controllers.guide import GuideLoopParameters
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import GateState
-from arm_control.maths.poses import Array
-from arm_control.motion.goals import Modulation, TwistJog
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.gate import GateState
+from arm_control.maths import Array
+from arm_control.motion import Modulation, TwistJog
+from arm_control.simulation import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000

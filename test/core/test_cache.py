@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_control.app.cli import main
+from arm_control.app import main
+from arm_control.core import Cache, default_directory
 from arm_control.core import cache as cache_module
-from arm_control.core.cache import Cache, default_directory
 from arm_control.exceptions import ParameterError
 
 KEY, DATA = "kernel of ur5, version 1", bytes(range(256)) * 8

@@ -9,18 +9,10 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.core.parameters import (
-    Parameters,
-    SavedParameter,
-    Spec,
-    group,
-    parameter,
-    parameter_text,
-    refuse_unknown,
-)
+from arm_control.control import OscParameters
+from arm_control.core import Parameters, SavedParameter, Spec, group, parameter, parameter_text, refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import GateParameters
+from arm_control.gate import GateParameters
 
 
 @dataclass(frozen=True)

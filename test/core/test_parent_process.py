@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from arm_control.core.parent_process import PARENT, die_with_parent
+from arm_control.core import PARENT, die_with_parent
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the signal is one of Linux")
 CHILD = "from arm_control.core.parent_process import die_with_parent as d; d(); print('up', flush=True); input()"

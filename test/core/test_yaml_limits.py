@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arm_control.core.files import read_yaml
+from arm_control.core import read_yaml
 from arm_control.core.yaml_limits import DEEPEST, MOST_BYTES, load_yaml
 from arm_control.exceptions import ParameterError
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from arm_control.app.cli import main
-from arm_control.core.files import share_path, urdf_path
-from arm_control.export.c_folder import EXAMPLE_ARM, MARK, SOURCES
+from arm_control.app import main
+from arm_control.core import share_path, urdf_path
+from arm_control.export import EXAMPLE_ARM
+from arm_control.export.c_folder import MARK, SOURCES
 from arm_control.export.c_text import comment, filled, identifier, text_of
 
 EXPORT = ("planar1", "--cpu", "x86-64-v2")

@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.faults.campaign import Case, run_on
-from arm_control.faults.catalogue import all_faults
-from arm_control.faults.chain_setup import EXACT
-from arm_control.faults.exported_arrangement import can_compile, compiled
-from arm_control.faults.exported_library import CController
-from arm_control.gate.torque_rules import BRAKING
-from arm_control.maths.poses import Array, Pose
-from arm_control.motion.references import Reference
+from arm_control.faults import EXACT, Case, CController, all_faults, can_compile, compiled, run_on
+from arm_control.gate import MODE_BRAKING
+from arm_control.maths import Array, Pose
+from arm_control.motion import Reference
 
 pytestmark = [
     pytest.mark.skipif(not can_compile(), reason="there is no C compiler"),
@@ -28,7 +24,7 @@ HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
 
 def brake_with(payload: float) -> tuple[Array, float]:
     """Brake an arm in motion; return heights of the hand since [m], and the speed at the end."""
-    from arm_control.simulation.mujoco_simulator import MujocoSimulator
+    from arm_control.simulation import MujocoSimulator
 
     model, c = RobotModel.from_urdf(urdf_path("ur5")), CController(*compiled("ur5"), 6)
     simulator = MujocoSimulator(RobotModel.from_urdf(urdf_path("ur5"), payload_mass=payload), HOME)
@@ -40,7 +36,7 @@ def brake_with(payload: float) -> tuple[Array, float]:
         if k >= 800:
             heights.append(model.pose(simulator.q).p[2])
         simulator.step(c.tick(simulator.q.copy(), simulator.v.copy(), DT)[0])
-    assert c.state()[0] == BRAKING
+    assert c.state()[0] == MODE_BRAKING
     return np.array(heights), float(np.abs(simulator.v).max())
 
 

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from exported_library import SANITIZERS, Walk, run
 
-from arm_control.export.c_check import PythonController
-from arm_control.export.c_folder import SHIFT, write_folder
-from arm_control.export.exported_controller import ExportedController, exported_controller
-from arm_control.faults.exported_library import CC, CPU, UNWRITTEN, CController, compile_c, library_of
-from arm_control.gate.torque_rules import FADING
-from arm_control.maths.poses import Array, Pose
+from arm_control.export import ExportedController, PythonController, exported_controller, write_folder
+from arm_control.export.c_folder import SHIFT
+from arm_control.faults import CC, CPU, UNWRITTEN, CController, compile_c, library_of
+from arm_control.gate import FADING
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.references import Reference
-from arm_control.simulation.scenario import Scenario
+from arm_control.motion import Reference
+from arm_control.simulation import Scenario
 
 ARM_CC = shutil.which("aarch64-linux-gnu-gcc") or ""
 QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static") or ""
@@ -125,7 +124,7 @@ def test_two_controllers_are_in_one_program(folder: Path):
 @NEEDS_CC
 def test_the_example_moves_the_arm_as_python_does(folder: Path, controller: ExportedController):
     mujoco = pytest.importorskip("mujoco")
-    from arm_control.simulation.mujoco_simulator import MujocoSimulator, save_mujoco_model
+    from arm_control.simulation import MujocoSimulator, save_mujoco_model
 
     home = Path(mujoco.__file__).parent
     (library,) = home.glob("libmujoco.so*")

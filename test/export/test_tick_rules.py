@@ -23,27 +23,20 @@ import pytest
 from exported_library import SANITIZERS, run
 from random_messages import Wire, steps
 
-from arm_control.bags.message_definitions import plain
-from arm_control.compiler.c_values import number
-from arm_control.control.loop import FIRST_DT, ControlLoop
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.controllers.osc import OscController
-from arm_control.core.time import NANOSECONDS
-from arm_control.export import tick_rules
-from arm_control.export.c_check import PythonController
-from arm_control.export.c_folder import write_folder
-from arm_control.export.exported_controller import ExportedController, exported_controller
+from arm_control.bags import plain
+from arm_control.compiler import number
+from arm_control.control import FIRST_DT, ControlLoop, OscTuning
+from arm_control.controllers import OscController
+from arm_control.core import NANOSECONDS
+from arm_control.export import ExportedController, PythonController, exported_controller, tick_rules, write_folder
 from arm_control.export.tick_rules import longest_blind_step
-from arm_control.faults.exported_library import CC, CPU, CController, compile_c, library_of, row_of
-from arm_control.gate import blind_brake, gaps, state_bounds, state_prediction, torque_rules
-from arm_control.gate.effort_gate import GateState
-from arm_control.gate.joint_limits import JointLimits
-from arm_control.maths.poses import Array, Pose
-from arm_control.messages.fields import nanoseconds
-from arm_control.motion.goals import Target
-from arm_control.motion.references import Reference
-from arm_control.processes.controller_process import ControllerProcess
-from arm_control.simulation.scenario import Scenario
+from arm_control.faults import CC, CPU, CController, compile_c, library_of, row_of
+from arm_control.gate import GateState, JointLimits, blind_brake, gaps, state_bounds, state_prediction, torque_rules
+from arm_control.maths import Array, Pose
+from arm_control.messages import nanoseconds
+from arm_control.motion import Reference, Target
+from arm_control.processes import ControllerProcess
+from arm_control.simulation import Scenario
 
 pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
 

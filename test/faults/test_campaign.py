@@ -13,15 +13,27 @@ import pytest
 
 from arm_control.app import cli
 from arm_control.app.commands import faults_command
-from arm_control.faults import campaign, schedules
-from arm_control.faults.campaign import Case, all_cases, fall_of, plants_of, run_case, run_on, setup_of, some_cases
-from arm_control.faults.catalogue import BRAKES, EVERYWHERE, GOES_ON, HOLDS, Fault, all_faults, disable
+from arm_control.faults import (
+    Case,
+    all_cases,
+    all_faults,
+    campaign,
+    can_compile,
+    page,
+    plants_of,
+    run_on,
+    run_schedules,
+    schedules,
+    shortened,
+    some_cases,
+    summary,
+)
+from arm_control.faults.campaign import fall_of, run_case, setup_of
+from arm_control.faults.catalogue import BRAKES, EVERYWHERE, GOES_ON, HOLDS, Fault, disable
 from arm_control.faults.chain import ARRANGEMENTS, Chain
 from arm_control.faults.chain_setup import PLANTS
-from arm_control.faults.exported_arrangement import can_compile
-from arm_control.faults.fault_table import page, summary
 from arm_control.faults.interferences import lost
-from arm_control.faults.schedules import Part, Schedule, draw, run_schedules, shortened, tried
+from arm_control.faults.schedules import Schedule, TimedFault, draw, tried
 from arm_control.faults.workers import forked
 from arm_control.gate import effort_gate
 
@@ -194,11 +206,11 @@ def test_random_schedules_hold():
 @pytest.mark.parametrize(
     "parts",
     [
-        (Part(FAULTS["states:30-ms-late"], 20, 48),),
-        (Part(FAULTS["states:velocity-inf-once"], 8, 22), Part(FAULTS["states:hour-ahead-in-turn"], 9, 23)),
+        (TimedFault(FAULTS["states:30-ms-late"], 20, 48),),
+        (TimedFault(FAULTS["states:velocity-inf-once"], 8, 22), TimedFault(FAULTS["states:hour-ahead-in-turn"], 9, 23)),
     ],
 )
-def test_schedules_that_have_failed_hold(parts: tuple[Part, ...]):
+def test_schedules_that_have_failed_hold(parts: tuple[TimedFault, ...]):
     """Two answers at one moment; a state that is missing, and then one from the future."""
     assert tried(Schedule(0, "osc", "serve", "exact", parts, -1.0)).failure == ""
 
@@ -227,7 +239,7 @@ def test_schedules_go_on_from_a_fork_at_the_onset_as_from_the_start(monkeypatch:
 
 @pytest.mark.parametrize(("bound", "failure"), [("SPEED_AFTER_ENABLE", "moves with"), ("CREEP", "sinks by")])
 def test_a_schedule_fails_where_the_arm_moves_or_sinks(bound: str, failure: str, monkeypatch: pytest.MonkeyPatch):
-    schedule = Schedule(0, "osc", "controller", "real-1-kg", (Part(FAULTS["states:21-lost"], 0, 30),), -1.0)
+    schedule = Schedule(0, "osc", "controller", "real-1-kg", (TimedFault(FAULTS["states:21-lost"], 0, 30),), -1.0)
     assert tried(schedule).failure == ""
     monkeypatch.setattr(schedules, bound, -1.0)
     assert failure in tried(schedule).failure
@@ -242,7 +254,7 @@ def test_a_failing_schedule_is_shortened_to_what_it_needs(monkeypatch: pytest.Mo
         return replace(schedule, failure="a test" if is_failing else "")
 
     monkeypatch.setattr(schedules, "tried", fake)
-    schedule = replace(draw(0), parts=tuple(Part(FAULTS[name], 0, 50) for name in names), failure="a test")
+    schedule = replace(draw(0), parts=tuple(TimedFault(FAULTS[name], 0, 50) for name in names), failure="a test")
     assert [part.fault.name for part in shortened(schedule).parts] == ["commands:effort-nan"]
 
 

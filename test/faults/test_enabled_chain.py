@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arm_control.faults.campaign import HOME, Case, arm, setup_of
-from arm_control.faults.catalogue import Fault, all_faults
+from arm_control.faults import Case, all_faults
+from arm_control.faults.campaign import HOME, arm, setup_of
+from arm_control.faults.catalogue import Fault
 from arm_control.faults.chain import Chain
-from arm_control.maths.poses import Pose
-from arm_control.motion.goals import Goal, JointGoal, PoseMotion
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.maths import Pose
+from arm_control.motion import Goal, JointGoal, PoseMotion, PosePoints, Waypoints
 
 
 def motion(controller: str) -> Goal:

@@ -8,27 +8,18 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.gate.blind_brake import (
-    DOUBT,
-    LONGEST_BLIND,
-    N_MOMENTS,
-    SHORT_BLIND,
-    SPACING,
+from arm_control.gate import (
+    BELIEVED,
+    DOUBTED,
+    LONGEST_STEP,
     BlindBrake,
+    EffortGate,
+    GateParameters,
+    StateBounds,
     doubted_time,
 )
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.gate.state_bounds import (
-    BELIEVED,
-    DISAGREES,
-    DOUBTED,
-    IS_FROZEN,
-    JUMPED,
-    OUTSIDE,
-    TOO_FAST,
-    StateBounds,
-)
-from arm_control.gate.state_prediction import LONGEST_STEP
+from arm_control.gate.blind_brake import DOUBT, LONGEST_BLIND, N_MOMENTS, SHORT_BLIND, SPACING
+from arm_control.gate.state_bounds import DISAGREES, IS_FROZEN, JUMPED, OUTSIDE, TOO_FAST
 from arm_control.model import RobotModel
 
 

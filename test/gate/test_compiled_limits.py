@@ -13,15 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler import llvm_compiler
-from arm_control.compiler.law import Law
-from arm_control.compiler.program import Program
-from arm_control.core.cache import Cache
-from arm_control.gate import compiled_limits
-from arm_control.gate.compiled_limits import LimitFunction, compile_limits, compile_size_check
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.gate.joint_limits import JointLimits, LimitedTorque
-from arm_control.maths.poses import Array
+from arm_control.compiler import Law, Program, llvm_compiler
+from arm_control.core import Cache
+from arm_control.gate import (
+    EffortGate,
+    GateParameters,
+    JointLimits,
+    LimitedTorque,
+    LimitFunction,
+    compile_limits,
+    compiled_limits,
+)
+from arm_control.gate.compiled_limits import compile_size_check
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 
 BENCHMARK = Path(__file__).parents[2] / "benchmark"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from arm_control import urdf_path
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters, GateState
+from arm_control.gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.gate.inertia_floor import InertiaFloor
 from arm_control.gate.torque_rules import forget_hold
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation import MujocoSimulator
 
 UR5 = Path(__file__).parents[2] / "urdf" / "ur5" / "ur5.urdf"
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.gate.gaps import GapWatch, has_gap, period_after
+from arm_control.gate import GapWatch, has_gap, period_after
 
 
 def test_a_state_is_missing_after_more_than_one_and_a_half_periods():

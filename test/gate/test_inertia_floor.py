@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
-from arm_control.gate import inertia_floor
-from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.core import urdf_path
+from arm_control.gate import EffortGate, GateParameters, inertia_floor
 from arm_control.gate.inertia_floor import (
     BANDWIDTH,
     CHATTER,
@@ -23,8 +22,7 @@ from arm_control.gate.inertia_floor import (
     smallest_inertias,
     update_floor,
 )
-from arm_control.model import RobotModel, Terms
-from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model import ArmParameters, RobotModel, Terms
 
 Load = Callable[..., RobotModel]
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

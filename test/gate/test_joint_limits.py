@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
+from arm_control.core import urdf_path
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
-from arm_control.gate.joint_limits import JointLimits, LimitParameters, shorten
-from arm_control.maths.poses import Array
+from arm_control.gate import EffortGate, GateOutput, GateParameters, JointLimits
+from arm_control.gate.joint_limits import LimitParameters, shorten
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation import MujocoSimulator
 
 RATE = 1000.0
 MS = 1e-3
@@ -346,10 +346,9 @@ def test_without_the_limits_it_would_run_through():
 
 
 def test_ordinary_motion_is_the_same_to_the_last_bit():
-    from arm_control.control.osc.compiled_osc import CompiledOsc
-    from arm_control.control.osc.osc_parameters import OscParameters
-    from arm_control.maths.poses import Pose
-    from arm_control.motion.references import Reference
+    from arm_control.control import CompiledOsc, OscParameters
+    from arm_control.maths import Pose
+    from arm_control.motion import Reference
 
     model = RobotModel.from_urdf(urdf_path("ur5"))
     start = model.pose(HOME)

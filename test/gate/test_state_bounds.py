@@ -7,18 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from arm_control.gate.state_bounds import (
-    AGREEING,
-    BELIEVED,
-    DOUBTED,
-    NOT_FINITE,
-    OUTSIDE,
-    RETURNED,
-    TOO_FAST,
-    VIOLATION,
-    StateBounds,
-    describe_outside,
-)
+from arm_control.gate import BELIEVED, DOUBTED, NOT_FINITE, RETURNED, VIOLATION, StateBounds, describe_outside
+from arm_control.gate.state_bounds import AGREEING, OUTSIDE, TOO_FAST
 from arm_control.model import RobotModel
 
 MS = 1e-3

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.gate.blind_brake import BlindBrake
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.gate.state_prediction import PredictedState, is_at_rest
+from arm_control.gate import BlindBrake, EffortGate, GateParameters, PredictedState, is_at_rest
 from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from arm_control.gate import IS_RATE_LIMITED, IS_RESUMING, IS_SATURATED, MODE, GateMemory, new_gate_memory
 from arm_control.gate import torque_rules as rules
 from arm_control.gate.torque_rules import (
     BRAKING,
@@ -14,21 +15,15 @@ from arm_control.gate.torque_rules import (
     DELAYED_DAMPING,
     HAS_HOLD,
     HOLDING,
-    IS_RATE_LIMITED,
     IS_REACHED,
-    IS_RESUMING,
-    IS_SATURATED,
     LATENESS,
     MISSED,
-    MODE,
     PASSING,
     PEAK,
     REACHED,
     SINCE,
-    GateMemory,
-    new_gate_memory,
 )
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 N, D, RATE = 3, 50.0, 1000.0
 TAU_MAX = np.array([150.0, 40.0, 8.0])

@@ -16,7 +16,7 @@ from arm_control.identification.body_parameters import (
     centre_and_inertia,
 )
 from arm_control.identification.momentum_regressor import N_PARAMETERS, parameters_of
-from arm_control.model.spatial_vectors import Inertia
+from arm_control.model import Inertia
 
 
 def bodies_of(name: str, ur5: RobotModel) -> BodyParameters:

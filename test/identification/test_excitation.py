@@ -7,9 +7,9 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.exceptions import InputError
-from arm_control.identification.excitation import N_SHRUNK, ExcitationParameters, excite
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
-from arm_control.motion.references import JointReference
+from arm_control.identification import ExcitationParameters, excite
+from arm_control.identification.excitation import N_SHRUNK
+from arm_control.motion import JointReference, JointTrajectory, Waypoints
 
 POSTURE = (0.0, -1.4, 1.9, -2.07, -1.57, 0.0)
 

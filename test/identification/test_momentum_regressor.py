@@ -15,7 +15,7 @@ from arm_control.identification.momentum_regressor import (
     own_frame,
     parameters_of,
 )
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import Tool
 
 STEP = 1e-5

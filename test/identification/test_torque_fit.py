@@ -9,22 +9,23 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.exceptions import InputError
-from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass, centre_and_inertia
-from arm_control.identification.identify import (
+from arm_control.identification import (
     NOTHING,
     PAYLOAD,
+    JointRecording,
+    TorqueFit,
     identify,
     links_of,
     parameters_of_arm,
     payload_of,
 )
+from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass, centre_and_inertia
 from arm_control.identification.momentum_regressor import N_PARAMETERS, own_frame
-from arm_control.identification.torque_fit import TorqueFit, _noise, fit_torque
-from arm_control.identification.torque_rows import JointRecording, torque_rows
-from arm_control.maths.poses import Array
+from arm_control.identification.torque_fit import _noise, fit_torque
+from arm_control.identification.torque_rows import torque_rows
+from arm_control.maths import Array
 from arm_control.model import Tool
-from arm_control.simulation.plant_properties import PlantProperties, real_values
-from arm_control.simulation.real_arm import RealArm
+from arm_control.simulation import PlantProperties, RealArm, real_values
 
 HALF = 0.1
 CREEP = 1e-3

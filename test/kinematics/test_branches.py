@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
+from arm_control.core import urdf_path
 from arm_control.exceptions import InputError
-from arm_control.kinematics.branches import Branches
+from arm_control.kinematics import Branches, InverseKinematics
 from arm_control.kinematics.closed_forms import NAMES, closed_form_law, geometry_of
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose, rotation_vector, wrap_angle
+from arm_control.maths import Array, Pose, rotation_vector, wrap_angle
 from arm_control.model import RobotModel, Tool
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
+from arm_control.core import urdf_path
 from arm_control.exceptions import InputError
-from arm_control.kinematics.closed_loop import closed_loop, position_and_roll, with_low_torque, with_posture
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose, rpy_from_rotation, wrap_angle
+from arm_control.kinematics import InverseKinematics, closed_loop, position_and_roll
+from arm_control.kinematics.closed_loop_search import with_low_torque, with_posture
+from arm_control.maths import Array, Pose, rpy_from_rotation, wrap_angle
 from arm_control.model import RobotModel
 
 ELBOW_UP, Q_0 = (0.5, -1.5, 1.0, -np.pi), (np.pi, -np.pi / 8, -np.pi / 6, 0.0)

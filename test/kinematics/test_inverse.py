@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.control.osc.task import pose_error, rows_of, task_rotation
-from arm_control.core.cache import Cache
-from arm_control.core.files import urdf_path
+from arm_control.control import pose_error, rows_of, task_rotation
+from arm_control.core import Cache, urdf_path
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.kinematics.inverse import IkResult, InverseKinematics
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.kinematics import IkResult, InverseKinematics
+from arm_control.maths import Array, Pose, rotation_vector
 from arm_control.model import RobotModel, Tool
 
 

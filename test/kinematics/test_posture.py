@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
+from arm_control.core import urdf_path
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Tool
 
 POSTURES = {"down": [0.0, 0.8, -0.8, -0.8, -0.8, 0.0], "up": [0.0, -1.8, 1.8, -0.8, -0.8, 0.0]}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.osc.task_inertia import condition_number
-from arm_control.core.files import urdf_path
-from arm_control.kinematics.served_rows import pose_rank
+from arm_control.control import condition_number
+from arm_control.core import urdf_path
+from arm_control.kinematics import pose_rank
 from arm_control.model import RobotModel
 
 

@@ -8,10 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from arm_control.control.osc.task import pose_error, task_rotation
+from arm_control.control import pose_error, task_rotation
 from arm_control.exceptions import InputError
-from arm_control.kinematics.task_error import FRAMES, row_numbers, task_error
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.kinematics import FRAMES, task_error
+from arm_control.kinematics.task_errors import row_numbers
+from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 
 SELECTIONS = [rows for size in range(1, 7) for rows in combinations(range(6), size)][::4]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import coal
 import pytest
 
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 PAIRS: tuple[tuple[Shape, coal.ShapeBase], ...] = (
     (Sphere(0.3), coal.Sphere(0.3)),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.osc.task import orientation_error
-from arm_control.kinematics.task_error import FRAMES
-from arm_control.maths.free_axes import Turns, partial_turns
-from arm_control.maths.poses import Array, rotation_from_vector
+from arm_control.control import orientation_error
+from arm_control.kinematics import FRAMES
+from arm_control.maths import Array, partial_turns, rotation_from_vector
+from arm_control.maths.free_axes import Turns
 
 RATE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
 BEND = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0

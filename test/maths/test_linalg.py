@@ -7,23 +7,23 @@ import math
 import numpy as np
 import pytest
 
-from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
-from arm_control.compiler.llvm_compiler import Library, compile_code
-from arm_control.compiler.program import run
-from arm_control.compiler.python_kernels import python_function
-from arm_control.compiler.tape import Tape
-from arm_control.maths.linalg import (
+from arm_control.compiler import WORK, Library, Tape, batch_code, compile_code, python_function, run, scalar_code
+from arm_control.maths import (
+    Array,
+    atan2,
     cholesky,
     eigen_symmetric,
     inverse,
     lower_triangle,
+    maximum,
     mirrored,
+    nearest,
     remove_range,
+    select,
     smallest_pivot,
     solve,
+    sqrt,
 )
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import atan2, maximum, nearest, select, sqrt
 
 
 def random_symmetric(rng: np.random.Generator, n: int, spread: float) -> Array:

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 from arm_control.exceptions import InputError
-from arm_control.maths.matrix_exponential import matrix_exponential
+from arm_control.maths import matrix_exponential
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6])

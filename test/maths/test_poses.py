@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
+from arm_control.maths import (
     Array,
     Pose,
     analytic_jacobian,

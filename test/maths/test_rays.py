@@ -6,8 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from arm_control.maths.rays import floor_distances, ray_distances
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Shape, Sphere, floor_distances, ray_distances
 
 GEOM = mujoco.mjtGeom
 SHAPES = {

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.program import run
-from arm_control.compiler.tape import Tape
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, largest, maximum, minimum, select
+from arm_control.compiler import Tape, run
+from arm_control.maths import Array, clamp, largest, maximum, minimum, select
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "maximum": (maximum, np.maximum),

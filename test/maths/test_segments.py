@@ -9,21 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from arm_control.maths.columns import columns, rows
-from arm_control.maths.poses import Array
-from arm_control.maths.segments import (
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
     Nearest,
+    Shape,
     ShapeSearch,
+    Sphere,
     closest_on_segment,
+    columns,
+    cross,
+    rows,
     smallest_by_tangents,
     squared_between_segments,
     squared_segment_to_box,
+    to_box,
     to_point,
 )
-from arm_control.maths.segments import between_segments as between_two
-from arm_control.maths.segments import segment_to_shape as of_one
-from arm_control.maths.shapes import Box, Capsule, Shape, Sphere, to_box
-from arm_control.maths.vectors import any_perpendicular, cross
+from arm_control.maths import between_segments as between_two
+from arm_control.maths import segment_to_shape as of_one
+from arm_control.maths.vectors import any_perpendicular
 
 
 def segments(seed: int, n: int, size: float = 1.0) -> tuple[Array, Array]:

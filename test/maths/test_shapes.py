@@ -8,8 +8,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 
 def surface(shape: Shape, n: int = 200) -> Array:

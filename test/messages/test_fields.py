@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.messages.fields import goal_of
+from arm_control.messages import goal_of
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Modulation
+from arm_control.motion import Modulation
 
 HEADER = SimpleNamespace(frame_id="", stamp=SimpleNamespace(sec=0, nanosec=0))
 IDENTITY = SimpleNamespace(x=0.0, y=0.0, z=0.0, w=1.0)

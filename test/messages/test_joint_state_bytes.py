@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from arm_control.bags.message_definitions import plain
+from arm_control.bags import plain
 from arm_control.exceptions import InputError
-from arm_control.messages.fields import LONGEST_REASON, brake_reason, braked_frame
-from arm_control.messages.joint_state_bytes import (
-    LARGEST,
+from arm_control.messages import (
     JointStateBytes,
     JointStateFields,
     JointStateWriter,
+    brake_reason,
+    braked_frame,
     effort_array_head,
 )
+from arm_control.messages.fields import LONGEST_REASON
+from arm_control.messages.joint_state_bytes import LARGEST
 
 TYPE = "sensor_msgs/msg/JointState"
 STORE = get_typestore(Stores.ROS2_KILTED)

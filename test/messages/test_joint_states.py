@@ -8,22 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from arm_control.control.controller import Measurement
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscLoopParameters
+from arm_control.control import Measurement, resolve_parameters
+from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.exceptions import InputError
-from arm_control.messages.joint_states import (
-    TIME_WENT_BACK,
-    JointStateReader,
-    Reading,
-    Refused,
-    Repeated,
-    refuse_stale,
-)
+from arm_control.messages import TIME_WENT_BACK, JointStateReader, Refused, Repeated
+from arm_control.messages.joint_states import Reading, refuse_stale
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.motion import Target
+from arm_control.simulation import MujocoSimulator
 
 INFO = {"source_timestamp": 0}
 

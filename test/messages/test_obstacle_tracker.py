@@ -7,14 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from arm_control.bags.message_definitions import plain
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, MOST_LATE, MarkerTracks, ObstacleTracker
+from arm_control.bags import plain
+from arm_control.maths import Obstacle, Pose, Sphere
+from arm_control.messages import AHEAD_NS, DELETED_NS, MOST_LATE, MarkerTracks, ObstacleTracker
 from arm_control.model import RobotModel
-from arm_control.simulation.obstacle_schedule import PERIOD_NS, ObstacleSchedule, ObstacleUpdate
-from arm_control.simulation.world import World
+from arm_control.simulation import PERIOD_NS, ObstacleSchedule, ObstacleUpdate, World
 
 MS, SECOND = 1_000_000, 1_000_000_000
 HERE = Pose(np.eye(3), np.zeros(3))

@@ -10,19 +10,18 @@ from rclpy.serialization import serialize_message
 from std_srvs.srv import Trigger
 
 from arm_control.exceptions import FrameNotFound, InputError, cause_of
-from arm_control.messages.fields import brake_reason
-from arm_control.messages.joint_states import JointStateReader, Measurement
-from arm_control.messages.publisher_lock import (
+from arm_control.messages import (
     ONLY_PUBLISHER,
     UNKNOWN_PUBLISHER,
+    JointStateReader,
     PublisherLock,
     Rejections,
+    brake_reason,
     publisher_of,
 )
+from arm_control.messages.joint_states import Measurement
 from arm_control.model import RobotModel
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.plant_node import PlantNode
-from arm_control.nodes.tools.run_monitor import MonitorNode
+from arm_control.nodes import MonitorNode, PlantNode, ros
 
 FIRST, SECOND = ({"publisher_gid": {"data": [number] * 16}} for number in (1, 2))
 

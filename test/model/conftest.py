@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from arm_control.core.cache import Cache
-from arm_control.model import RobotModel
-from arm_control.model.arm import Arm, describe
-from arm_control.model.tree import Tree
+from arm_control.core import Cache
+from arm_control.model import Arm, RobotModel, Tree, describe
 
 INERTIAL = (
     '<inertial><origin xyz="0.1 -0.05 0.2" rpy="0.3 -0.2 0.1"/><mass value="{}"/>'

@@ -10,8 +10,7 @@ import pytest
 
 from arm_control import urdf_path
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, UrdfError
-from arm_control.model.arm import Arm, describe
-from arm_control.model.quantities import reference
+from arm_control.model import Arm, describe, reference
 
 UR5 = urdf_path("ur5")
 UR5_JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", *(f"wrist_{i}_joint" for i in (1, 2, 3)))

@@ -14,15 +14,13 @@ import numpy.typing as npt
 import pinocchio as pin
 import pytest
 
-from arm_control.compiler.kernels import Kernel
-from arm_control.core.cache import Cache
+from arm_control.compiler import Kernel
+from arm_control.core import Cache
 from arm_control.exceptions import ModelError, UrdfError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.model import RobotModel
-from arm_control.model.arm import Arm, describe
-from arm_control.model.engine import BACKENDS, Engine
-from arm_control.model.quantities import INPUTS, reference, tool_numbers
-from arm_control.model.tool import Tool
+from arm_control.maths import Array, Pose, rotation_from_vector
+from arm_control.model import BACKENDS, Arm, RobotModel, Tool, describe, reference, tool_numbers
+from arm_control.model.engine import Engine
+from arm_control.model.quantities import INPUTS
 
 REPO = Path(__file__).parents[2]
 DATA = REPO.parent / "shared" / "data" / "urdf"
@@ -205,7 +203,7 @@ def test_the_float_run_of_every_arm_agrees_with_pinocchio(robot: Robot):
 
 def test_every_arm_agrees_with_mujoco(robot: Robot):
     mujoco = pytest.importorskip("mujoco")
-    from arm_control.simulation.mujoco_simulator import build_mujoco_model
+    from arm_control.simulation import build_mujoco_model
 
     model = RobotModel(robot.arm, "python", Cache(None))
     if robot.arm.tree.has_mimic:

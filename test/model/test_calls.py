@@ -12,15 +12,12 @@ import numpy as np
 import pytest
 
 from arm_control.compiler import llvm_kernels
-from arm_control.core.cache import Cache
+from arm_control.core import Cache
 from arm_control.exceptions import InputError
-from arm_control.model import RobotModel
-from arm_control.model.arm import Arm
+from arm_control.model import BACKENDS, Arm, RobotModel, Tool, reference
 from arm_control.model.calls import BatchFunction
-from arm_control.model.engine import BACKENDS
 from arm_control.model.methods import KERNELS
-from arm_control.model.quantities import INPUTS, reference
-from arm_control.model.tool import Tool
+from arm_control.model.quantities import INPUTS
 
 QUANTITIES = ("R_WE", "p_WE", "J", "M", "h", "a", "kinetic_energy")
 TOOL = Tool(mass=1.5, centre=(0.0, 0.1, 0.2))

@@ -15,10 +15,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
-from arm_control.maths.poses import Array, analytic_jacobian, rpy_from_rotation
-from arm_control.model import RobotModel
-from arm_control.model.urdf.load import load_urdf
+from arm_control.core import urdf_path
+from arm_control.maths import Array, analytic_jacobian, rpy_from_rotation
+from arm_control.model import RobotModel, load_urdf
 
 REPO = Path(__file__).parents[2]
 TIPS = {

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.compiler import compile_law, llvm_compiler, llvm_kernels, python_kernels
+from arm_control.compiler import compiled_law as compile_law
+from arm_control.compiler import llvm_compiler, llvm_kernels, python_kernels
+from arm_control.core import Cache
 from arm_control.core import cache as cache_module
-from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
-from arm_control.model import RobotModel, engine
+from arm_control.model import TERMS, Arm, RobotModel, engine
 from arm_control.model import arm as arm_module
-from arm_control.model.arm import Arm
 from arm_control.model.backends import llvm_backend, python_backend
 from arm_control.model.engine import Engine
-from arm_control.model.methods import KERNELS, TERMS
+from arm_control.model.methods import KERNELS
 
 UR5 = urdf_path("ur5")
 Q, V = np.linspace(-1.0, 1.0, 6), np.linspace(2.0, -1.0, 6)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Terms
 
 STATE = np.array([0.1, -1.4, 1.9, -2.0, -1.5, 0.3])

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.validity import Validity
-from arm_control.core.files import urdf_path
-from arm_control.maths.poses import Array
+from arm_control.collision import ArmShape, Validity
+from arm_control.core import urdf_path
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 DH = [(0.3105, np.pi / 2), (0.0, -np.pi / 2), (0.4, -np.pi / 2), (0.0, np.pi / 2), (0.39, np.pi / 2)]

@@ -20,12 +20,10 @@ import pytest
 from memory_and_threads import resident, run_in_threads
 
 from arm_control.compiler import llvm_kernels
-from arm_control.core.cache import Cache
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.arm import Arm
+from arm_control.core import Cache
+from arm_control.maths import Array
+from arm_control.model import Arm, RobotModel, Tool
 from arm_control.model.methods import METHODS
-from arm_control.model.tool import Tool
 
 TOOL = Tool(mass=1.5, centre=(0.0, 0.1, 0.2))
 ARGUMENTS = {

@@ -11,7 +11,7 @@ import pytest
 from newton_euler import gravity_torque, mass_matrix_by_columns, rnea, rnea_world, velocity_torque
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 G0 = (0.0, 0.0, -9.81)
 States = Callable[..., list[tuple[Array, Array]]]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.collision.near_pairs import Proximity
-from arm_control.core.files import urdf_path
-from arm_control.maths.poses import rotation_vector
-from arm_control.model import RobotModel
-from arm_control.model.urdf.load import load_urdf
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.collision import Proximity
+from arm_control.core import urdf_path
+from arm_control.maths import rotation_vector
+from arm_control.model import RobotModel, load_urdf
+from arm_control.simulation import MujocoSimulator
 
 READY = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
 PUBLISHED = {  # limits of Franka's control interface: lower, upper [rad], speed [rad/s], torque [N m]

@@ -12,11 +12,9 @@ import numpy.typing as npt
 import pinocchio as pin
 import pytest
 
-from arm_control.maths.linalg import inverse
-from arm_control.maths.poses import Array, rotation_vector
-from arm_control.model.arm import Arm, describe
-from arm_control.model.quantities import INPUTS, State, input_sizes, reference, tool_numbers
-from arm_control.model.tree import Tree
+from arm_control.maths import Array, inverse, rotation_vector
+from arm_control.model import Arm, State, Tree, describe, input_sizes, reference, tool_numbers
+from arm_control.model.quantities import INPUTS
 
 ANGLES = [0.0, *np.logspace(-12, np.log10(np.pi), 7)]
 STEP = 1e-6

@@ -10,9 +10,9 @@ import pinocchio as pin
 import pytest
 
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, ModelError, UrdfError
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths import Array, Pose, rotation_vector
 from arm_control.model import RobotModel, Terms
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation import MujocoSimulator
 
 REPO = Path(__file__).parents[2]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths.linalg import congruent, mirrored
-from arm_control.maths.poses import Pose, rotation_from_vector
-from arm_control.maths.vectors import cross, skew
-from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion, motion_matrix
+from arm_control.maths import Pose, congruent, cross, mirrored, rotation_from_vector, skew
+from arm_control.model import Force, Inertia, SpatialMotion
+from arm_control.model.spatial_vectors import motion_matrix
 
 SEEDS = range(5)
 

@@ -11,11 +11,12 @@ import pytest
 import sympy
 
 from arm_control import RobotModel, urdf_path
-from arm_control.core.cache import Cache
+from arm_control.core import Cache
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
+from arm_control.model import State, reference
 from arm_control.model import arm as arm_module
-from arm_control.model.quantities import INPUTS, State, reference
+from arm_control.model.quantities import INPUTS
 from arm_control.model.symbolic import Formula, Symbolic
 
 ROBOTS = ("ur5", "ur4", "arm6", "planar1", "planar2", "planar3", "vrep_two_link", "studywolf_ur5")

@@ -8,14 +8,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from arm_control.core.cache import Cache
+from arm_control.core import Cache
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Pose, rotation_from_rpy
-from arm_control.model import RobotModel
-from arm_control.model.arm import Arm
-from arm_control.model.engine import BACKENDS
-from arm_control.model.quantities import State
-from arm_control.model.tool import Tool
+from arm_control.maths import Pose, rotation_from_rpy
+from arm_control.model import BACKENDS, Arm, RobotModel, State, Tool
 
 RPY, P = (0.3, -0.8, 1.1), (0.05, -0.1, 0.15)
 CENTRE, MOMENTS = (0.12, -0.03, 0.25), np.array([[0.02, 0.001, 0.002], [0.001, 0.025, -0.003], [0.002, -0.003, 0.03]])

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pinocchio as pin
 import pytest
 
-from arm_control.model.urdf.load import load_urdf
+from arm_control.model import load_urdf
 
 REPO = Path(__file__).parents[2]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"

@@ -5,17 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
+from arm_control.core import urdf_path
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector, rotation_vector
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, Pose, rotation_from_rpy, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.cartesian_motion import follow_path
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, check_limits
-from arm_control.motion.pose_paths import arc, blended, line
-from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory
-from arm_control.motion.references import JointReference
-from arm_control.motion.target_files import load_trajectory
+from arm_control.motion import (
+    JointReference,
+    JointTrajectory,
+    PosePoints,
+    PoseTrajectory,
+    Waypoints,
+    arc,
+    blended,
+    check_limits,
+    follow_path,
+    load_trajectory,
+)
+from arm_control.motion.pose_paths import line
 
 Q_0 = np.array([-np.pi, -np.pi / 8, -np.pi / 6, 0.0])
 TARGET = Pose(rotation_from_rpy([np.pi / 3, 0.0, -2.0]), np.array([-0.5, -0.2, 0.5]))

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError, MissingExtra
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
+from arm_control.motion import JointReference, JointTrajectory
 from arm_control.motion.jerk_limited import jerk_limited
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.motion.references import JointReference
 
 LIMITS = [np.full(3, value) for value in (1.0, 3.0, 20.0)]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import Pose, rotation_from_vector, rotation_vector
+from arm_control.maths import Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointJog, Target, TwistJog
-from arm_control.motion.jogging import LEAD, JogLimits, JointJogging, PoseJogging
-from arm_control.motion.pose_follower import PoseFollower
-from arm_control.motion.references import JointReference, Reference
+from arm_control.motion import JogLimits, JointJog, JointReference, PoseFollower, Reference, Target, TwistJog
+from arm_control.motion.jogging import LEAD, JointJogging, PoseJogging
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

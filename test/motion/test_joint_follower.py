@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion import FollowingParameters, JointFollower, Waypoints
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, rest_to_rest, whole_turns
-from arm_control.motion.references import JointReference
+from arm_control.maths import Array
+from arm_control.motion import JointReference, JointTrajectory, Waypoints, whole_turns
+from arm_control.motion.joint_trajectory import rest_to_rest
 
 RNG = np.random.default_rng(5)
 TIMES = np.array([0.7, 1.2, 2.5, 3.1])

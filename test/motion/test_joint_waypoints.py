@@ -9,8 +9,8 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, check_limits, identification_sweep
-from arm_control.motion.references import JointReference
+from arm_control.motion import JointReference, JointTrajectory, Waypoints, check_limits
+from arm_control.motion.joint_trajectory import identification_sweep
 
 ZERO = [0.0] * 6
 GOOD: dict[str, Any] = {"times": [1.0, 2.0], "positions": [[0.1] * 6, [0.2] * 6]}

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.maths import Pose, rotation_from_vector
 from arm_control.model import RobotModel
-from arm_control.motion.goals import PoseMotion, Target
-from arm_control.motion.pose_follower import PoseFollower
-from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion import PoseFollower, PoseMotion, PosePoints, Target
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -8,16 +8,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
-from arm_control.motion.pose_trajectory import (
-    SERIES,
-    PosePoints,
-    PoseTrajectory,
-    _coefficients,
-    join_points,
-    transform_reference,
-)
-from arm_control.motion.references import Reference
+from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.motion import PosePoints, PoseTrajectory, Reference
+from arm_control.motion.pose_trajectory import SERIES, _coefficients, join_points, transform_reference
 
 TIMES = np.array([0.5, 1.0, 1.8, 2.5, 3.5])
 H = 1e-5

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Pose
-from arm_control.motion.goals import GoalQueue, Target
-from arm_control.motion.references import FARTHEST, Reference, check_distance
+from arm_control.maths import Pose
+from arm_control.motion import FARTHEST, GoalQueue, Reference, Target, check_distance
 
 HERE = Pose(np.eye(3), np.zeros(3))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Pose
+from arm_control.maths import Pose
 from arm_control.motion.generators import MOST_POINTS, circle, curve, grid, random, star
 
 CENTER = np.array([0.5, 0.1, 0.3])

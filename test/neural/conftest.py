@@ -6,9 +6,8 @@ from functools import partial
 
 import pytest
 
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.llvm_kernels import LlvmCompiler
-from arm_control.core.cache import Cache
+from arm_control.compiler import LlvmCompiler, compile_law
+from arm_control.core import Cache
 from arm_control.neural.populations import CompileLoop
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.neural.attractor_axes import VARIANTS, AttractorParameters, NeuralAxes, make_axes
-from arm_control.neural.point_attractor import scaled_attractor
+from arm_control.neural import AttractorParameters, scaled_attractor
+from arm_control.neural.attractor_axes import VARIANTS, NeuralAxes, make_axes
 from arm_control.neural.populations import CompileLoop
 
 DT = 1e-3

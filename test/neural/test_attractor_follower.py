@@ -8,16 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.goals import PoseMotion, Target, TwistJog
-from arm_control.motion.jogging import JogLimits
-from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.references import Reference
-from arm_control.neural.attractor_axes import VARIANTS, AttractorParameters
-from arm_control.neural.attractor_follower import AttractorFollower
+from arm_control.motion import JogLimits, PoseMotion, PosePoints, Reference, Target, TwistJog
+from arm_control.neural import AttractorFollower, AttractorParameters
+from arm_control.neural.attractor_axes import VARIANTS
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.neural.lif_neurons import (
-    LONGEST_STEP,
-    TAU_RC,
-    TAU_REF,
-    decay,
-    firing_rate,
-    gain_and_bias,
-    lif_step,
-    log_ratio,
-)
+from arm_control.neural import TAU_RC, TAU_REF
+from arm_control.neural.lif_neurons import LONGEST_STEP, decay, firing_rate, gain_and_bias, lif_step, log_ratio
 
 
 def run(J: float, dt: float, n: int, v: float = 0.0, rho: float = 0.0) -> list[tuple[float, float, float]]:

@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import MissingExtra
-from arm_control.maths.poses import Array
-from arm_control.neural.linear_systems import LinearSystem
-from arm_control.neural.nengo_networks import nengo_system
-from arm_control.neural.neural_systems import NeuralSystem
-from arm_control.neural.point_attractor import point_attractor, scaled_attractor
-from arm_control.neural.populations import (
-    CompileLoop,
+from arm_control.maths import Array
+from arm_control.neural import (
+    LinearSystem,
+    Lowpass,
+    NeuralSystem,
     NeuronTuning,
     Population,
+    compensate,
     decoders,
-    even_tuning,
+    nengo_system,
+    point_attractor,
     points_in_cube,
     random_tuning,
+    scaled_attractor,
 )
-from arm_control.neural.synapses import Lowpass, compensate
+from arm_control.neural.populations import CompileLoop, even_tuning
 
 DT, TAU, PROBE = 1e-3, 0.1, 0.01
 RANDOM = random_tuning(1000, 2, seed=0)

@@ -7,18 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import compile_law
+from arm_control.compiler import compile_law
 from arm_control.exceptions import InputError
-from arm_control.neural.populations import (
-    NOISE,
-    CompileLoop,
-    NeuronTuning,
-    Population,
-    decoders,
-    even_tuning,
-    points_in_cube,
-    random_tuning,
-)
+from arm_control.neural import NeuronTuning, Population, decoders, points_in_cube, random_tuning
+from arm_control.neural.populations import NOISE, CompileLoop, even_tuning
 
 DT = 1e-3
 TUNINGS = {"even": even_tuning(200, 2), "random": random_tuning(200, 2, seed=4)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.neural.populations import CompileLoop, Population, decoders, even_tuning, points_in_cube
-from arm_control.neural.spike_record import MOST_BINS, SpikeRecord
+from arm_control.neural import Population, SpikeRecord, decoders, points_in_cube
+from arm_control.neural.populations import CompileLoop, even_tuning
+from arm_control.neural.spike_record import MOST_BINS
 
 DT = 1e-3
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.neural.linear_systems import LinearSystem
-from arm_control.neural.point_attractor import point_attractor, scaled_attractor
-from arm_control.neural.synapses import Lowpass, compensate, pole
+from arm_control.maths import Array
+from arm_control.neural import LinearSystem, Lowpass, compensate, point_attractor, scaled_attractor
+from arm_control.neural.synapses import pole
 
 DT, TAU = 1e-3, 0.1
 

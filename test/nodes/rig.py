@@ -27,9 +27,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from arm_control import Pose
-from arm_control.messages.fields import nanoseconds
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.polling import PolledGroup, poll
+from arm_control.messages import nanoseconds
+from arm_control.nodes import PolledGroup, poll, ros
 from arm_control.nodes.support.qos import LOSSLESS
 
 PATIENCE = 240.0

@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.exceptions import InputError
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes import ros
 from arm_control.nodes.viewer import matrix_of
 
 MS = 1_000_000

@@ -21,22 +21,26 @@ from std_msgs.msg import Bool, String
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.bags.bag import joint_series
-from arm_control.bags.message_definitions import plain
-from arm_control.bags.reader import read_bag
-from arm_control.bags.replay import compare, recorded_commands, replayed_commands
-from arm_control.bags.replay_setup import ReplayOptions, controller_of
-from arm_control.bags.writer import BagWriter, Publication
-from arm_control.exceptions import BagError
-from arm_control.messages.build import (
-    JOINT_STATE,
-    STRING,
+from arm_control.bags import (
+    BagWriter,
+    Publication,
+    ReplayOptions,
+    compare,
+    controller_of,
+    joint_series,
+    plain,
+    read_bag,
+    recorded_commands,
+    replayed_commands,
 )
-from arm_control.nodes.support.conversions import message_class, ros
+from arm_control.exceptions import BagError
+from arm_control.messages import JOINT_STATE, STRING
+from arm_control.nodes import PlaybackOptions, TopicSelection, ros
+from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.qos import LOSSLESS
 from arm_control.nodes.tools import bag_recorder as recorder
-from arm_control.nodes.tools.bag_player import PlaybackOptions, PlayerNode, is_effort
-from arm_control.nodes.tools.bag_recorder import RecorderNode, TopicSelection
+from arm_control.nodes.tools.bag_player import PlayerNode, is_effort
+from arm_control.nodes.tools.bag_recorder import RecorderNode
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000

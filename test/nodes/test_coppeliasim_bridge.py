@@ -19,8 +19,8 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import RobotModel
-from arm_control.messages.fields import nanoseconds
-from arm_control.nodes.support.conversions import ros
+from arm_control.messages import nanoseconds
+from arm_control.nodes import ros
 from arm_control.nodes.support.qos import LOSSLESS
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")

@@ -16,11 +16,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.gate.gates_behind import HOLDING, PASSING
-from arm_control.gate.torque_rules import AT_REST
-from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.nodes.support.conversions import ros
+from arm_control.gate import AT_REST, EffortGate, GateParameters
+from arm_control.messages import brake_reason, nanoseconds
+from arm_control.nodes import ros
 from arm_control.nodes.tools.gate_enabling import OUTLOOK
 
 RATE = GateParameters().rate_limit
@@ -404,7 +402,7 @@ def test_the_command_line_enables_every_gate_and_nothing_else(rig, ur5):
     assert [line.split(":")[0] for line in (simulator, osc)] == ["/cell/simulator", "/cell/osc"]
     assert "disabled" not in simulator + osc
     assert [line.split()[0] for line in (simulator_now, osc_now)] == ["/cell/simulator", "/cell/osc"]
-    assert all(line.split()[1] in (PASSING, HOLDING) for line in (simulator_now, osc_now))
+    assert all(line.split()[1] in ("passing", "holding") for line in (simulator_now, osc_now))
     assert not called
 
 

@@ -18,15 +18,14 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel
-from arm_control.gate.effort_gate import EffortGate, GateState
-from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GateReport
-from arm_control.messages.fields import braked_frame, nanoseconds
+from arm_control.gate import EffortGate, GateReport, GateState
+from arm_control.messages import braked_frame, nanoseconds
+from arm_control.nodes import ros
 from arm_control.nodes.support import gate_states
-from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
 from arm_control.nodes.support.service_clients import GATES
 from arm_control.nodes.tools.gate_enabling import OUTLOOK, in_order
-from arm_control.processes.gate_watch import read_gate_report
+from arm_control.processes import read_gate_report
 
 MS = 1_000_000
 
@@ -51,7 +50,7 @@ def test_a_gate_says_what_it_does_at_once_and_again_and_again(rig: Rig, ur5: Rob
     rig.start("gate", robot_description=ur5.urdf.text, lock_step=True)
     rig.spin(lambda: len(heard) > 2, what="a heartbeat without any state")
     assert reports(heard)[-1] == GateReport(
-        "/gate", HOLDING, "waiting for the first command", 0, None, tuple(ur5.joint_names), "100"
+        "/gate", "holding", "waiting for the first command", 0, None, tuple(ur5.joint_names), "100"
     )
     states, efforts = rig.publisher(JointState, "joint_states"), rig.publisher(JointState, "effort_in")
     tau = ur5.gravity(np.array(HOME))
@@ -65,14 +64,14 @@ def test_a_gate_says_what_it_does_at_once_and_again_and_again(rig: Rig, ur5: Rob
         answer(k)
     rig.spin(lambda: heard[-1].level == OK and "3000000" in [item.value for item in heard[-1].values], what="stamp")
     passing = reports(heard)[-1]
-    assert (passing.state, passing.reason, passing.since_ns) == (PASSING, "", 1 * MS)
+    assert (passing.state, passing.reason, passing.since_ns) == ("passing", "", 1 * MS)
     np.testing.assert_array_equal(passing.tau, rig.commands[-1].effort)
     n = len(heard)
     rig.spin(lambda: len(heard) > n + 1, what="heartbeats where nothing changes")
     assert rig.call("gate/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: heard[-1].level == ERROR, what="the brake")
     braking = reports(heard)[-1]
-    assert (braking.state, braking.reason, braking.since_ns) == (BRAKING, "disabled", 3 * MS)
+    assert (braking.state, braking.reason, braking.since_ns) == ("braking", "disabled", 3 * MS)
     assert rig.call("gate/enable", SetBool.Request(data=True)).success
     rig.spin(lambda: heard[-1].level == WARN, what="the hold")
 
@@ -99,7 +98,7 @@ def test_since_when_a_gate_brakes_is_the_stamp_of_its_first_tick_then_and_never_
         assert (len(published) > n) is is_told
         (beat,) = beats
         beat()
-        assert reports(published)[-1] == GateReport("/cell/gate", PASSING, reason, since_ns, tau, ("a",), "100")
+        assert reports(published)[-1] == GateReport("/cell/gate", "passing", reason, since_ns, tau, ("a",), "100")
 
 
 def test_a_simulator_says_it_too_also_while_it_is_paused(rig: Rig):
@@ -109,7 +108,7 @@ def test_a_simulator_says_it_too_also_while_it_is_paused(rig: Rig):
     rig.spin(lambda: len(heard) > 1, what="heartbeats")
     assert reports(heard)[-1].tau is None
     assert rig.call("simulator/enable", SetBool.Request(data=False)).success
-    rig.spin(lambda: reports(heard)[-1].state == BRAKING, what="the brake")
+    rig.spin(lambda: reports(heard)[-1].state == "braking", what="the brake")
     rig.call("simulator/pause", SetBool.Request(data=False))
     rig.spin(lambda: reports(heard)[-1].tau is not None, what="the torque of the brake")
     assert np.isfinite(reports(heard)[-1].tau).all()
@@ -277,4 +276,4 @@ def test_gates_are_enabled_from_the_motors_to_the_controllers():
 def test_values_of_a_status_are_those_of_the_message():
     values = [KeyValue(key="since [ns]", value="7"), KeyValue(key="joints", value="a,b")]
     status = DiagnosticStatus(name="/gate", message="passing", values=values)
-    assert read_gate_report(status) == GateReport("/gate", PASSING, since_ns=7, joints=("a", "b"))
+    assert read_gate_report(status) == GateReport("/gate", "passing", since_ns=7, joints=("a", "b"))

@@ -20,16 +20,13 @@ from std_srvs.srv import SetBool
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.messages.fields import pose_from_message
-from arm_control.motion.references import FARTHEST
-from arm_control.nodes.support.conversions import ros
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.messages import pose_from_message
+from arm_control.motion import FARTHEST
+from arm_control.nodes import ros
 from arm_control.nodes.support.qos import LOSSLESS
-from arm_control.optimal.reach import ReachPlanner
-from arm_control.optimal.receding import PlanFollower, RecedingParameters
-from arm_control.optimal.worker import InlinePlanner
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario
+from arm_control.optimal import InlinePlanner, PlanFollower, ReachPlanner, RecedingParameters
+from arm_control.simulation import Scenario, Simulation
 
 MS = 1_000_000
 START, STILL = np.array(HOME), np.zeros(6)

@@ -14,16 +14,12 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.controller import Measurement
-from arm_control.control.joint_space import JointParameters, JointSpaceController
-from arm_control.controllers.joint import JointController, JointControlParameters
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.messages.fields import waypoints_from_message
-from arm_control.motion.goals import JointGoal, JointJog
-from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.target_files import load_trajectory
-from arm_control.nodes.support.conversions import ros
+from arm_control.control import JointParameters, JointSpaceController, Measurement
+from arm_control.controllers import JointController, JointControlParameters
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.messages import waypoints_from_message
+from arm_control.motion import FollowingParameters, JointFollower, JointGoal, JointJog, Waypoints, load_trajectory
+from arm_control.nodes import ros
 
 MS = 1_000_000
 START = np.array(HOME)

@@ -15,9 +15,9 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control import Pose, urdf_path
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.messages.fields import nanoseconds
-from arm_control.nodes.support.conversions import ros
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.messages import nanoseconds
+from arm_control.nodes import ros
 
 
 def headless(rig, name: str, *options: str, is_forked: bool = True) -> dict[str, np.ndarray]:

@@ -14,19 +14,19 @@ from rclpy.serialization import serialize_message
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.messages.markers import (
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Pose, Sphere, rotation_from_rpy, rotation_from_vector
+from arm_control.messages import (
     MOST,
     MOST_AHEAD,
     MOST_BYTES,
     MOST_MARKERS,
+    MOST_MARKS,
     MOST_POINTS,
+    MarkerTracks,
+    Rejections,
     check_serialized_size,
 )
-from arm_control.messages.obstacle_tracker import MOST_MARKS, MarkerTracks
-from arm_control.messages.publisher_lock import Rejections
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes import ros
 from arm_control.nodes.support.obstacle_subscription import subscribe_to_markers
 
 SECOND = 1_000_000_000

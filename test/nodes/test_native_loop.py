@@ -23,22 +23,18 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler.compiled_procedure import Callback
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import OscTuning, resolve_parameters
-from arm_control.controllers.attractor import AttractorNodeParameters
-from arm_control.controllers.osc import OscController, OscNodeParameters
+from arm_control.compiler import Callback
+from arm_control.control import ControlLoop, OscTuning, resolve_parameters
+from arm_control.controllers import AttractorNodeParameters, OscController, OscNodeParameters
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
-from arm_control.messages.publisher_lock import ONLY_PUBLISHER
+from arm_control.gate import GateParameters
+from arm_control.messages import ONLY_PUBLISHER, JointStateBytes, JointStateWriter, nanoseconds
+from arm_control.nodes import STATE, poll
 from arm_control.nodes.support import rcl_functions
 from arm_control.nodes.support.native_thread import NativeThread
-from arm_control.nodes.support.polling import poll
-from arm_control.nodes.support.qos import LATEST, STATE
+from arm_control.nodes.support.qos import LATEST
 from arm_control.nodes.support.rcl_functions import RclFunctions, check_layouts
-from arm_control.processes.controller_process import ControllerProcess
+from arm_control.processes import ControllerProcess
 
 MS = 1_000_000
 N_STATES = 60

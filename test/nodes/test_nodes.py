@@ -20,9 +20,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 
 from arm_control import OscParameters, RobotModel, nodes, urdf_path
-from arm_control.control.osc.task_inertia import task_inertia
-from arm_control.messages.fields import pose_from_message
-from arm_control.nodes.support.conversions import ros
+from arm_control.control import task_inertia
+from arm_control.messages import pose_from_message
+from arm_control.nodes import ros
 from arm_control.nodes.support.qos import LATEST
 
 

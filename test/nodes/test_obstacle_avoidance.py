@@ -15,11 +15,10 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
-from arm_control.messages.fields import braked_frame, nanoseconds
-from arm_control.nodes.support.conversions import ros
+from arm_control.control import Avoidance, AvoidanceParameters
+from arm_control.maths import Obstacle, Sphere
+from arm_control.messages import braked_frame, nanoseconds
+from arm_control.nodes import ros
 
 
 def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotModel):

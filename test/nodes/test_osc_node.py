@@ -19,15 +19,11 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.proposal import propose
-from arm_control.control.osc.tuning import PROPOSED
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.references import Reference
-from arm_control.nodes.support.conversions import ros
+from arm_control.control import PROPOSED, Avoidance, AvoidanceParameters, CompiledOsc, propose
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import Obstacle, Sphere
+from arm_control.motion import Reference
+from arm_control.nodes import ros
 
 MS = 1_000_000
 QUICK = {"lock_step": True, "publish_effort_array": False, "rate_limit": 1e9, "telemetry_every": 15}

@@ -7,14 +7,11 @@ import pytest
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Sphere
-from arm_control.messages.markers import ADD, DELETEALL
-from arm_control.messages.plan_markers import plan_markers, record_of, scene_markers
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.nodes.support.conversions import ros
-from arm_control.planning.motion_plan import MotionPlan
+from arm_control.maths import Box, Capsule, Obstacle, Sphere, rotation_from_vector
+from arm_control.messages import ADD, DELETEALL, plan_markers, record_of, scene_markers
+from arm_control.motion import Waypoints
+from arm_control.nodes import ros
+from arm_control.planning import MotionPlan
 
 TURNED = Pose(rotation_from_vector(np.array([0.0, 0.4, 0.0])), np.array([0.3, 0.2, 0.1]))
 OBSTACLES = (

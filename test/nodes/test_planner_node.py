@@ -15,9 +15,9 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import RobotModel, urdf_path
-from arm_control.messages.fields import waypoints_from_message
-from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.nodes.support.conversions import ros
+from arm_control.messages import waypoints_from_message
+from arm_control.motion import FollowingParameters, JointFollower
+from arm_control.nodes import ros
 
 STEP_NS = 5_000_000
 

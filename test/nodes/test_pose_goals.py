@@ -14,20 +14,15 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.proposal import propose
-from arm_control.control.osc.tuning import OscTuning, resolve_parameters
-from arm_control.controllers.osc import OscController
+from arm_control.control import CompiledOsc, OscTuning, propose, resolve_parameters
+from arm_control.controllers import OscController
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.poses import Pose, rotation_from_vector
-from arm_control.messages.fields import pose_points_from_message
-from arm_control.motion.goals import PoseMotion, TwistJog
-from arm_control.motion.pose_follower import PoseFollower
-from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.nodes.support.conversions import ros
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import Pose, rotation_from_vector
+from arm_control.messages import pose_points_from_message
+from arm_control.motion import PoseFollower, PoseMotion, PosePoints, TwistJog
+from arm_control.nodes import ros
+from arm_control.simulation import Scenario, Simulation
 
 MS = 1_000_000
 START = np.array(HOME)

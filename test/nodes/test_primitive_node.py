@@ -9,9 +9,9 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_vector
-from arm_control.messages.fields import BRAKED
-from arm_control.nodes.support.conversions import ros
+from arm_control.maths import Pose, rotation_from_rpy, rotation_vector
+from arm_control.messages import BRAKED
+from arm_control.nodes import ros
 
 STEP = 0.004
 

@@ -10,10 +10,9 @@ from std_msgs.msg import Bool, Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
-from arm_control.nodes.support.conversions import ros
-from arm_control.simulation.obstacle_schedule import ObstacleUpdate
+from arm_control.maths import Obstacle, Sphere
+from arm_control.nodes import ros
+from arm_control.simulation import ObstacleUpdate
 
 Q = np.array(HOME)
 

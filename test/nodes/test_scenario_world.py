@@ -15,20 +15,13 @@ from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
-from arm_control.bags.simulated_bag import SimulatedBag
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose, rotation_from_rpy
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.markers import shapes_of
-from arm_control.messages.obstacle_tracker import MarkerTracks
-from arm_control.nodes.support.conversions import ros
+from arm_control.bags import SimulatedBag
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere, rotation_from_rpy
+from arm_control.messages import MarkerTracks, nanoseconds, shapes_of
+from arm_control.nodes import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.world import World
+from arm_control.simulation import MujocoSimulator, Scenario, Simulation, World
 
 MS = 1_000_000
 WORLD = {

@@ -12,10 +12,10 @@ from rclpy.node import Node
 from rig import Rig
 from std_srvs.srv import SetBool
 
+from arm_control.nodes import CommandLineNode
 from arm_control.nodes.support import service_clients
 from arm_control.nodes.support.service_clients import FACTOR, ServiceClients
 from arm_control.nodes.tools import command_line_node
-from arm_control.nodes.tools.command_line_node import CommandLineNode
 
 
 @pytest.fixture(autouse=True)

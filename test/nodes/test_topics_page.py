@@ -16,8 +16,9 @@ from rig import Rig
 
 from arm_control import urdf_path
 from arm_control.controllers import CONTROLLERS
-from arm_control.nodes.support.node_classes import NODES, node_factory
-from arm_control.processes.gate_watch import JOINTS, SINCE, STAMP, SUCCESS_RATE, TORQUE
+from arm_control.nodes import NODES
+from arm_control.nodes.support.node_classes import node_factory
+from arm_control.processes import JOINTS, SINCE, STAMP, SUCCESS_RATE, TORQUE
 
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
 EVERYWHERE = ("parameter_events", "rosout", "describe_parameters", "get_parameter", "list_parameters", "set_parameter",

@@ -12,8 +12,8 @@ from rig import LATCHED, Rig
 from test_joint import GOAL, START, Driver
 
 from arm_control import RobotModel
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.nodes.support.conversions import ros
+from arm_control.motion import Waypoints
+from arm_control.nodes import ros
 
 ABORTED, CANCELED, SUCCEEDED = 6, 5, 4
 

@@ -22,17 +22,13 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import Pose
-from arm_control.messages.fields import pose_from_message
-from arm_control.messages.obstacle_tracker import MarkerTracks
-from arm_control.motion.goals import Target
-from arm_control.nodes.support.conversions import ros
+from arm_control.maths import Pose
+from arm_control.messages import MarkerTracks, pose_from_message
+from arm_control.motion import Target
+from arm_control.nodes import ros
 from arm_control.nodes.support.service_clients import may_be_braked, status_line
 from arm_control.nodes.viewer import ViewerNode
-from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
-from arm_control.viewer.drawings import MarkerStore
-from arm_control.viewer.page_commands import PageCommand
-from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
+from arm_control.viewer import FIELD_OF_VIEW, MarkerStore, PageCommand, arm_parts, camera_of, mesh_roots
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
 from browser import drag, middle, opened, projection

@@ -19,12 +19,9 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.controller import Measurement
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import rotation_from_rpy
-from arm_control.maths.shapes import Sphere
-from arm_control.nodes import visuals
-from arm_control.nodes.support.conversions import ros
+from arm_control.control import Measurement
+from arm_control.maths import Obstacle, Sphere, rotation_from_rpy
+from arm_control.nodes import ros, visuals
 from arm_control.nodes.visuals import VisualsNode, axes, force_of
 
 TURNED = rotation_from_rpy([0.3, -0.2, 0.9])

@@ -9,7 +9,7 @@ from rig import HOME, Rig
 from sensor_msgs.msg import JointState
 
 from arm_control import RobotModel, urdf_path
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes import ros
 
 
 def test_it_shows_that_a_gate_brakes_and_says_so_in_its_exit_status(rig: Rig, ur5: RobotModel):

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import Array, rotation_from_vector
+from arm_control.maths import Array, rotation_from_vector
 from arm_control.optimal import (
     ArmDynamics,
+    Barrier,
     ControlError,
     Costs,
     LimitDistance,
@@ -21,7 +22,6 @@ from arm_control.optimal import (
     Term,
     UserDynamics,
 )
-from arm_control.optimal.costs import Barrier
 
 CAR_START = np.array([1.0, 1.0, 1.5 * np.pi, 0.0])
 CAR_LIMITS = np.array([0.5, 2.0])

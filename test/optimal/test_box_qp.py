@@ -10,9 +10,10 @@ from exact_box_qp import Errors, Problem, errors, solve_exactly
 from scipy.optimize import lsq_linear
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.optimal import box_qp as module
-from arm_control.optimal.box_qp import active_set_step, box_qp
+from arm_control.maths import Array
+from arm_control.optimal import box_constraints as module
+from arm_control.optimal import box_qp
+from arm_control.optimal.box_constraints import active_set_step
 
 
 def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array, Array, Array]:

@@ -9,12 +9,21 @@ import pytest
 from problems import UR5_HOME, everything, planar, reach
 
 from arm_control import Pose
-from arm_control.model.tool import Tool
-from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, IlqrParameters, PositionError, StateError, Term
+from arm_control.model import Tool
+from arm_control.optimal import (
+    ArmDynamics,
+    ControlError,
+    Costs,
+    Ilqr,
+    IlqrParameters,
+    NumpyPasses,
+    PositionError,
+    StateError,
+    Term,
+)
 from arm_control.optimal import compiled_passes as passes_module
 from arm_control.optimal import riccati as riccati_module
 from arm_control.optimal.compiled_passes import CompiledPasses
-from arm_control.optimal.generic.numpy_passes import NumpyPasses
 from arm_control.optimal.generic.runge_kutta import RungeKuttaArm
 
 N = 21
@@ -102,7 +111,7 @@ def test_where_nothing_compiles_the_text_runs(backend, load_robot):
 def test_what_is_compiled_is_kept(tmp_path, caplog, ur5):
     from arm_control import RobotModel, urdf_path
     from arm_control.compiler import llvm_compiler
-    from arm_control.core.cache import Cache
+    from arm_control.core import Cache
 
     costs = Costs(Term(ControlError(np.zeros(2)), running=0.01))
     for is_first in (True, False):

@@ -7,7 +7,7 @@ import pytest
 from problems import UR5_HOME, everything
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import rotation_from_vector, rotation_vector
+from arm_control.maths import rotation_from_vector, rotation_vector
 from arm_control.optimal import (
     ArmDynamics,
     Barrier,

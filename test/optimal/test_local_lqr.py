@@ -16,12 +16,21 @@ from PIL import Image
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, PositionError, StateError, Term
+from arm_control.maths import Array
+from arm_control.optimal import (
+    ArmDynamics,
+    ControlError,
+    Costs,
+    Ilqr,
+    LocalLqr,
+    PositionError,
+    ReachPlanner,
+    StateError,
+    Term,
+)
 from arm_control.optimal.generic.lqr import finite_horizon
-from arm_control.optimal.local_lqr import LocalLqr
-from arm_control.optimal.reach import ReachParameters, ReachPlanner
-from arm_control.report.pictures.plans import draw_lqr
+from arm_control.optimal.reach import ReachParameters
+from arm_control.report import draw_lqr
 
 ROOT = Path(__file__).parents[2]
 HOME = np.array([0.0, -1.2, 1.2, -1.0, -1.57, 0.0])

@@ -10,9 +10,9 @@ from problems import UR5_HOME, planar
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import rotation_from_vector, rotation_vector
-from arm_control.optimal.arm_dynamics import ArmDynamics
-from arm_control.optimal.reach import KP, KV, ReachParameters, ReachPlan, ReachPlanner, hold
+from arm_control.maths import rotation_from_vector, rotation_vector
+from arm_control.optimal import ArmDynamics, ReachPlan, ReachPlanner
+from arm_control.optimal.reach import KP, KV, ReachParameters, hold
 
 START = np.concatenate([UR5_HOME, np.zeros(6)])
 

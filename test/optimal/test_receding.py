@@ -7,9 +7,8 @@ import pytest
 from problems import planar
 
 from arm_control.model import Terms
-from arm_control.optimal.reach import PlanTorque, ReachPlanner, hold
-from arm_control.optimal.receding import PlanFollower, RecedingParameters
-from arm_control.optimal.worker import Answer, InlinePlanner, Request
+from arm_control.optimal import Answer, InlinePlanner, PlanFollower, ReachPlanner, RecedingParameters, Request
+from arm_control.optimal.reach import PlanTorque, hold
 
 MS = 1_000_000
 START = np.array([0.5, 1.0])

@@ -15,8 +15,9 @@ from problems import planar
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
-from arm_control.optimal.reach import ReachParameters, ReachPlanner
-from arm_control.optimal.worker import InlinePlanner, PlannerProcess, Request, _recipe, reach_planner
+from arm_control.optimal import InlinePlanner, PlannerProcess, ReachPlanner, Request, reach_planner
+from arm_control.optimal.reach import ReachParameters
+from arm_control.optimal.worker import _recipe
 
 PARAMETERS = ReachParameters(orientation_weight=0.0)
 MAKE = partial(reach_planner, PARAMETERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 
 def bump(goal: float = 0.01, height: float = 0.28, n: int = 501, duration: float = 1.0) -> tuple[Array, Array]:

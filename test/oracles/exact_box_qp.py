@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 Vector = list[Fraction]
 MAX_CHANGES = 3000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 

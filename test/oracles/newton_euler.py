@@ -29,10 +29,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
+from arm_control.model import Force, Tree
 from arm_control.model import recursions as rec
-from arm_control.model.spatial_vectors import Force
-from arm_control.model.tree import Tree
 
 NO_WRENCH = (0.0,) * 6
 NO_GRAVITY = (0.0, 0.0, 0.0)

@@ -14,23 +14,25 @@ import numpy as np
 from exported_library import Walk
 from native_rig import FakeMiddleware
 
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.controllers.osc import OscController
-from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
+from arm_control.control import ControlLoop, OscTuning
+from arm_control.controllers import OscController
+from arm_control.core import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.faults.datagram_arrangements import MANY, SimulatedNetwork
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.gate.joint_limits import JointLimits
-from arm_control.maths.poses import Array, Pose
-from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
+from arm_control.faults import MANY, SimulatedNetwork
+from arm_control.gate import GateParameters, JointLimits
+from arm_control.maths import Array, Pose
+from arm_control.messages import JointStateBytes, JointStateWriter
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
-from arm_control.processes.controller_process import ControllerProcess
-from arm_control.processes.datagrams import HEAD, STATE, DatagramProcess
-from arm_control.processes.native_controller import NativeController
-from arm_control.processes.native_datagrams import NativeDatagrams
-from arm_control.processes.native_turns import step_kernels_of
+from arm_control.motion import Target
+from arm_control.processes import (
+    HEAD,
+    STATE,
+    ControllerProcess,
+    DatagramProcess,
+    NativeController,
+    NativeDatagrams,
+    step_kernels_of,
+)
 
 MS = 1_000_000
 START_NS = 1_700_000_000 * NANOSECONDS + 123_456_789

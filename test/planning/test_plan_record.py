@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.planning.plan_record import PlanRecord
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Mover, Obstacle, Pose, Span, Sphere, rotation_from_vector
+from arm_control.planning import PlanRecord
 
 SHAPES = (Sphere(0.1), Box((0.1, 0.2, 0.3)), Cylinder(0.1, 0.2), Capsule(0.1, 0.2), Cone(0.1, 0.2))
 TURNED = Pose(rotation_from_vector(np.array([0.3, -0.2, 0.5])), np.array([0.1, 0.2, 0.3]))

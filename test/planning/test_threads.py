@@ -11,29 +11,31 @@ import numpy as np
 import pytest
 from problems import UR5_HOME, planar
 
-from arm_control.collision.validity import Validity
-from arm_control.core.files import urdf_path
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
+from arm_control.collision import Validity
+from arm_control.core import urdf_path
+from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
-from arm_control.motion.joint_path import spline_path
-from arm_control.motion.references import JointReference
-from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, PositionError, StateError, Term
-from arm_control.optimal.local_lqr import LocalLqr
-from arm_control.planning.execution.motion_checks import contact_time
-from arm_control.planning.execution.motion_monitor import MotionMonitor
-from arm_control.planning.execution.planner_in_time import PlannerInTime
+from arm_control.motion import JointReference, spline_path
+from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, LocalLqr, PositionError, StateError, Term
+from arm_control.planning import (
+    MotionMonitor,
+    MotionPlanner,
+    MotionPlannerParameters,
+    MotionRequest,
+    PathLimits,
+    PlannerInTime,
+    RrtConnect,
+    SpaceTimeRrt,
+    TaskConstrainedProblem,
+    TaskPlanner,
+    TimeScaler,
+    Travel,
+    contact_time,
+    line,
+    shorten,
+)
 from arm_control.planning.execution.rounded_in_time import stay
-from arm_control.planning.motion_planner import MotionPlanner, MotionPlannerParameters, MotionRequest
-from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import proved_shares
-from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.rrt.space_time import SpaceTimeRrt, Travel
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
-from arm_control.planning.task_constrained.task_path import line
-from arm_control.planning.task_constrained.task_search import TaskPlanner
-from arm_control.planning.time_scaling import PathLimits, TimeScaler
 
 sys.path.insert(0, str(Path(__file__).parent / "rrt"))
 from planar_arm import planar_validity, wall_with_gap

@@ -11,12 +11,11 @@ from problems import planar
 
 from arm_control import RobotModel
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.model.tool import Tool
-from arm_control.motion.joint_path import spline_path
-from arm_control.motion.joint_trajectory import JointTrajectory, powers
-from arm_control.planning import path_limits
-from arm_control.planning.time_scaling import FREE, PathLimits, ScaledMotion, TimeScaler
+from arm_control.maths import Array
+from arm_control.model import Tool
+from arm_control.motion import JointTrajectory, powers, spline_path
+from arm_control.planning import FREE, PathLimits, TimeScaler, path_limits
+from arm_control.planning.time_scaling import ScaledMotion
 
 FINE = np.linspace(0.0, 1.0, 22)
 WILD = [[0.2, 0.5], [1.0, -0.6], [0.1, -1.2], [-1.0, 0.4], [0.3, 1.5]]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from demonstrated_motions import cycle
 
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
+from arm_control.primitives import Demonstration, Primitive
 
 
 @pytest.fixture(scope="session")

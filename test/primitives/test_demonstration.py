@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.primitives.demonstration import Demonstration
+from arm_control.primitives import Demonstration
 
 T = np.linspace(0.0, 1.0, 5)
 Y = np.column_stack([T, T**2])

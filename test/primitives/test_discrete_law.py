@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from arm_control.maths.poses import Array
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_run import PrimitiveRun
+from arm_control.maths import Array
+from arm_control.primitives import Primitive, PrimitiveRun
 
 N_BASIS, DT, T = 7, 1e-3, 1.2
 START, VELOCITY, FINAL = np.array([0.2, 0.4]), np.array([1.0, -1.0]), np.array([0.5, 0.2])

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.primitives.coupled_rollouts import CHUNK, CoupledRollouts
-from arm_control.primitives.linear_rollouts import LinearRollouts
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_run import PrimitiveRun
+from arm_control.primitives import CoupledRollouts, LinearRollouts, Primitive, PrimitiveRun
+from arm_control.primitives.coupled_rollouts import CHUNK
 
 N = CHUNK + 9
 

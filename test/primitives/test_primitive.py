@@ -9,7 +9,7 @@ import pytest
 from demonstrated_motions import bump, cycle
 
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.poses import (
+from arm_control.maths import (
     Array,
     Pose,
     quaternion_from_rotation,
@@ -17,10 +17,8 @@ from arm_control.maths.poses import (
     rotation_from_vector,
     rotation_vector,
 )
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.discrete_law import gate, gaussians, quintics
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.rhythmic_law import rhythmic_basis
+from arm_control.primitives import Demonstration, Primitive, gate, gaussians, rhythmic_basis
+from arm_control.primitives.discrete_law import quintics
 
 TURN = 2.0 * np.pi
 

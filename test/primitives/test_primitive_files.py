@@ -9,9 +9,14 @@ import pytest
 import yaml
 
 from arm_control.exceptions import ParameterError
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import PrimitiveFile, coordinate_names, for_joints, primitive_names
+from arm_control.primitives import (
+    Demonstration,
+    Primitive,
+    PrimitiveFile,
+    coordinate_names,
+    for_joints,
+    primitive_names,
+)
 
 T = np.linspace(0.0, 2.0, 51)
 PATH = np.column_stack([T**2 * (3.0 - T), np.sin(T) ** 2, 0.1 * T**3])

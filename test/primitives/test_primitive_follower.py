@@ -10,15 +10,18 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy
-from arm_control.motion.goals import JointGoal, JointJog, Modulation, Target, TwistJog
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.references import JointReference, Reference
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import PrimitiveFile
-from arm_control.primitives.primitive_follower import PrimitiveFollower, PrimitiveParameters
-from arm_control.primitives.primitive_spaces import JointSpace, PoseSpace, check_frame
+from arm_control.maths import Array, Pose, rotation_from_rpy
+from arm_control.motion import JointGoal, JointJog, JointReference, Modulation, Reference, Target, TwistJog, Waypoints
+from arm_control.primitives import (
+    Demonstration,
+    JointSpace,
+    PoseSpace,
+    Primitive,
+    PrimitiveFile,
+    PrimitiveFollower,
+    PrimitiveParameters,
+    check_frame,
+)
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import rotation_from_quaternion, rotation_from_vector, rotation_vector
-from arm_control.primitives.orientation import nearest_turn, rotation_coordinates, rotation_motion
+from arm_control.maths import rotation_from_quaternion, rotation_from_vector, rotation_vector
+from arm_control.primitives import rotation_coordinates, rotation_motion
+from arm_control.primitives.orientation import nearest_turn
 
 ANGLES = [0.0, *np.logspace(-12, -1, 12), 0.0999, 0.1001, 1.0, 3.0, np.pi, 3.5, 6.0]
 

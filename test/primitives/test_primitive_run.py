@@ -8,15 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import check_kernel, compile_law
-from arm_control.compiler.plain_compiler import plain_compiler
+from arm_control.compiler import check_kernel, compile_law, plain_compiler
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
-from arm_control.primitives.demonstration import Demonstration
+from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.primitives import Demonstration, ObstacleCoupling, Primitive, PrimitiveRun, obstacle_force
 from arm_control.primitives.live_law import LiveLaw
-from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_run import PrimitiveRun
 
 
 def follow(run: PrimitiveRun, n: int, dt: float = 1e-3, change: Callable[[int], None] = lambda _: None) -> list[Array]:

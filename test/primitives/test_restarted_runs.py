@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import Pose, rotation_from_rpy
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_run import PrimitiveRun
+from arm_control.maths import Pose, rotation_from_rpy
+from arm_control.primitives import Demonstration, Primitive, PrimitiveRun
 
 T = np.linspace(0.0, 1.0, 101)
 RISE = T**3 * (10.0 - 15.0 * T + 6.0 * T**2)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from arm_control.maths.poses import Array
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_run import PrimitiveRun
+from arm_control.maths import Array
+from arm_control.primitives import Primitive, PrimitiveRun
 
 N_BASIS, DT = 7, 2e-3
 START, VELOCITY = [0.2, 0.4], [1.0, -1.0]

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.core.files import read_yaml, share_path
+from arm_control.core import read_yaml, share_path
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Array
-from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import load_demonstration
+from arm_control.maths import Array
+from arm_control.primitives import Demonstration, Primitive, load_demonstration
 
 STANDING = np.radians([-90.0, 0.0, 90.0])
 BOUNDS = np.array([0.06, 0.17, 0.11])

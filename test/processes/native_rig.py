@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from arm_control.compiler.compiled_procedure import Callback
-from arm_control.faults.native_arrangement import SimulatedMiddleware
+from arm_control.compiler import Callback
+from arm_control.faults import SimulatedMiddleware
 from arm_control.processes.mailbox import Mailbox
 
 

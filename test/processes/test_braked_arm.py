@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.bags.message_definitions import plain
-from arm_control.control.controller import Measurement
-from arm_control.gate.effort_gate import GateParameters, GateState
-from arm_control.maths.poses import Array
-from arm_control.messages.joint_states import JointStateReader
-from arm_control.processes.gate_process import GateProcess
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.bags import plain
+from arm_control.control import Measurement
+from arm_control.gate import GateParameters, GateState
+from arm_control.maths import Array
+from arm_control.messages import JointStateReader
+from arm_control.processes import GateProcess
+from arm_control.simulation import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
 V = np.array([0.2, 0.1, -0.1, 0.1, 0.1, 0.2])

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel
-from arm_control.bags.message_definitions import plain
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.maths.poses import Array
-from arm_control.processes.controller_process import ControllerAnswer, ControllerProcess
+from arm_control.bags import plain
+from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.maths import Array
+from arm_control.processes import ControllerProcess
+from arm_control.processes.controller_process import ControllerAnswer
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000

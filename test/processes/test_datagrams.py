@@ -15,19 +15,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.app.commands.serve_command import Changes, answer_newest
-from arm_control.control.loop import TickResult
-from arm_control.controllers import control_loop
-from arm_control.controllers.joint import JointLoopParameters
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array
-from arm_control.messages.joint_states import TIME_WENT_BACK
+from arm_control.app import Changes, answer_newest
+from arm_control.control import TickResult
+from arm_control.controllers import JointLoopParameters, control_loop
+from arm_control.gate import GateParameters
+from arm_control.maths import Array
+from arm_control.messages import TIME_WENT_BACK
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal
-from arm_control.processes.datagram_key import DatagramKey
-from arm_control.processes.datagram_socket import OwnerConnection, Sender, bind, is_loopback
-from arm_control.processes.datagrams import ENABLE, DatagramProcess
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.motion import JointGoal
+from arm_control.processes import ENABLE, DatagramKey, DatagramProcess, OwnerConnection, Sender, bind, is_loopback
+from arm_control.simulation import MujocoSimulator
 
 MS = 1_000_000
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel
-from arm_control.bags.message_definitions import plain
-from arm_control.gate.effort_gate import GateParameters, GateState
-from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState
-from arm_control.messages.fields import brake_reason, braked_frame
-from arm_control.processes.gate_process import GateProcess
+from arm_control.bags import plain
+from arm_control.gate import LONGEST_STEP, GateParameters, GateState, PredictedState
+from arm_control.messages import brake_reason, braked_frame
+from arm_control.processes import GateProcess
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from arm_control.app.cli import main
+from arm_control.app import main
 from arm_control.exceptions import InputError
-from arm_control.gate.gates_behind import GateReport
-from arm_control.processes.gate_watch import GateWatch, gate_values, read_gate_report
+from arm_control.gate import GateReport
+from arm_control.processes import GateWatch, gate_values, read_gate_report
 
 OK, WARN, ERROR = b"\x00", b"\x01", b"\x02"
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from native_rig import MeddledWords
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.compiler.procedure import Ints, procedure
+from arm_control.compiler import Binds, Ints, compile_procedure, procedure
 from arm_control.processes.mailbox import (
     NOTHING,
     Mailbox,

@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.collision.validity import Validity
-from arm_control.control.controller import Measurement
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.goals import JointGoal, Target
-from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.planning.execution.motion_monitor import Action
-from arm_control.planning.motion_planner import (
+from arm_control.collision import Validity
+from arm_control.control import Measurement
+from arm_control.maths import Array, Obstacle, Sphere
+from arm_control.motion import FollowingParameters, JointFollower, JointGoal, Target, Waypoints
+from arm_control.planning import (
+    Action,
     MotionPlanner,
     MotionPlannerParameters,
     MotionRequest,
@@ -25,8 +21,9 @@ from arm_control.planning.motion_planner import (
     PlannerRequest,
     WatchAnswer,
 )
-from arm_control.processes.motion_process import DIED, MOVES, MotionProcess, behind_begin
-from arm_control.processes.motion_steps import Command, ExecutionParameters, Phase
+from arm_control.processes import ExecutionParameters, MotionProcess, Phase
+from arm_control.processes.motion_process import DIED, MOVES, behind_begin
+from arm_control.processes.motion_steps import MotionCommand
 
 MS = 1_000_000
 STEP_NS = 10 * MS
@@ -70,12 +67,12 @@ class Bench:
         self.planner = SlowPlanner(planner)
         self.process = MotionProcess(model, ExecutionParameters(**given), self.planner)
         self.model, self.obstacles, self.push = model, obstacles, np.zeros(model.nv)
-        self.commands, self.qs, self.words = list[Command](), list[Array](), list[str]()
+        self.commands, self.qs, self.words = list[MotionCommand](), list[Array](), list[str]()
         self.restart()
 
     def restart(self) -> None:
         """Let time start over."""
-        self.now_ns, self._waiting = 0, None  # type: int, Command | None
+        self.now_ns, self._waiting = 0, None  # type: int, MotionCommand | None
         self.follower = JointFollower(self.model, FollowingParameters(), np.zeros(self.model.nv))
 
     def now(self) -> Sequence[Obstacle]:

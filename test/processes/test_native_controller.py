@@ -15,22 +15,16 @@ import pytest
 from native_rig import FakeMiddleware, MeddledWords
 
 from arm_control import Pose, RobotModel
-from arm_control.control.loop import ControlLoop
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.tuning import OscTuning
-from arm_control.controllers.osc import OscController
+from arm_control.control import ControlLoop, OscParameters, OscTuning
+from arm_control.controllers import OscController
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
-from arm_control.model.tool import Tool
-from arm_control.motion.goals import Goal, PoseMotion, Target, TwistJog
-from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.processes.controller_process import ControllerProcess
-from arm_control.processes.native_controller import NativeController
-from arm_control.processes.native_loop import NOT_TAKEN, read_orders
-from arm_control.processes.native_turns import step_kernels_of
+from arm_control.gate import GateParameters
+from arm_control.maths import Array
+from arm_control.messages import JointStateBytes, JointStateWriter, effort_array_head, nanoseconds
+from arm_control.model import Tool
+from arm_control.motion import Goal, PoseMotion, PosePoints, Target, TwistJog
+from arm_control.processes import NOT_TAKEN, ControllerProcess, NativeController, step_kernels_of
+from arm_control.processes.native_loop import read_orders
 
 MS = 1_000_000
 START_NS = 10_000 * MS

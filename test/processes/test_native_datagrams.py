@@ -16,15 +16,22 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.app.commands.serve_command import Changes, answer_newest, answer_states, answer_waiting
-from arm_control.compiler.machine_operations import CFunction
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscController, OscLoopParameters
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array
-from arm_control.model.tool import Tool
-from arm_control.motion.goals import PoseMotion, Target
-from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.app import Changes, answer_newest, answer_states, answer_waiting
+from arm_control.compiler import CFunction
+from arm_control.controllers import OscController, OscLoopParameters, control_loop
+from arm_control.gate import GateParameters
+from arm_control.maths import Array
+from arm_control.model import Tool
+from arm_control.motion import PoseMotion, PosePoints, Target
+from arm_control.processes import (
+    ENABLE,
+    SILENCE,
+    DatagramProcess,
+    NativeDatagrams,
+    SystemClock,
+    network_of,
+    step_kernels_of,
+)
 from arm_control.processes.datagram_loop import (
     ENOUGH,
     MOST_WAITING,
@@ -32,19 +39,8 @@ from arm_control.processes.datagram_loop import (
     OTHER_DATAGRAM,
     WOKEN,
 )
-from arm_control.processes.datagram_socket import SILENCE
-from arm_control.processes.datagrams import ENABLE, DatagramProcess
-from arm_control.processes.native_datagrams import NativeDatagrams, network_of
-from arm_control.processes.native_state import (
-    MISSING_STATES,
-    MONOTONIC,
-    NOT_BELIEVED,
-    NOT_FINITE,
-    OTHER_TIME,
-    SystemClock,
-)
+from arm_control.processes.native_state import MISSING_STATES, MONOTONIC, NOT_BELIEVED, NOT_FINITE, OTHER_TIME
 from arm_control.processes.native_step import CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT
-from arm_control.processes.native_turns import step_kernels_of
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])

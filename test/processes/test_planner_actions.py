@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.motion.goals import JointGoal, Target
-from arm_control.processes.motion_steps import Phase, Status
-from arm_control.processes.planner_actions import planner_goal_of, result_of
-from arm_control.processes.trajectory_actions import GoalRefused
+from arm_control.motion import JointGoal, Target
+from arm_control.processes import GoalRefused, MotionStatus, Phase, planner_goal_of, planner_result
 
 STAMP = SimpleNamespace(sec=0, nanosec=0)
 HEADER = SimpleNamespace(stamp=STAMP, frame_id="")
@@ -77,10 +75,10 @@ def test_joint_positions_that_are_no_numbers_are_refused(model: RobotModel):
 )
 def test_how_a_goal_ends(phase: Phase, code: int):
     goal = JointGoal(0, np.zeros(2))
-    process = SimpleNamespace(goal=goal, status=Status(phase, "why"))
-    assert result_of(process, goal) == (code, f"{phase.value}: why")
-    process.status = Status(Phase.MOVING)
-    assert result_of(process, goal) is None
-    ended = result_of(process, JointGoal(1, np.zeros(2)))
+    process = SimpleNamespace(goal=goal, status=MotionStatus(phase, "why"))
+    assert planner_result(process, goal) == (code, f"{phase.value}: why")
+    process.status = MotionStatus(Phase.MOVING)
+    assert planner_result(process, goal) is None
+    ended = planner_result(process, JointGoal(1, np.zeros(2)))
     assert ended is not None
     assert ended.text.startswith("another goal has taken over")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.bags.message_definitions import plain
-from arm_control.collision.contact_monitor import ContactMonitor
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
-from arm_control.messages.markers import ADD, DELETE, LINE_LIST
-from arm_control.processes.proximity_process import CONTACT_COLOUR, FREE_COLOUR, ProximityParameters, ProximityProcess
+from arm_control.bags import plain
+from arm_control.collision import ContactMonitor
+from arm_control.maths import Obstacle, Sphere
+from arm_control.messages import ADD, DELETE, LINE_LIST
+from arm_control.processes import ProximityParameters, ProximityProcess
+from arm_control.processes.proximity_process import CONTACT_COLOUR, FREE_COLOUR
 
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 

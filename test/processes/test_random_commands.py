@@ -15,16 +15,15 @@ import pytest
 from random_messages import MS, START_NS, Step, Wire, gate_parameters, steps
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers.joint import JointLoopParameters
-from arm_control.core.time import NANOSECONDS
-from arm_control.faults.arrangements import BehindSimulator, Surroundings
-from arm_control.faults.chain_setup import OTHER, OWN, Setup, joint_state
-from arm_control.gate.effort_gate import GateParameters, GateState
-from arm_control.gate.torque_rules import GROWTH
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import braked_frame
-from arm_control.motion.goals import JointGoal
-from arm_control.processes.gate_process import GateAnswer, GateProcess
+from arm_control.controllers import JointLoopParameters
+from arm_control.core import NANOSECONDS
+from arm_control.faults import OTHER, OWN, BehindSimulator, Setup, Surroundings, joint_state
+from arm_control.gate import GROWTH, GateParameters, GateState
+from arm_control.maths import Array
+from arm_control.messages import braked_frame
+from arm_control.motion import JointGoal
+from arm_control.processes import GateProcess
+from arm_control.processes.gate_process import GateAnswer
 
 ROBOTS = ("ur5", "planar3", "panda")
 N_STEPS = 600

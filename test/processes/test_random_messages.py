@@ -23,7 +23,7 @@ from random_messages import (
 )
 
 from arm_control import RobotModel, urdf_path
-from arm_control.gate.effort_gate import GateState
+from arm_control.gate import GateState
 
 ROBOTS = ("ur5", "planar3", "panda")
 """One of them with joints that turn on and on."""

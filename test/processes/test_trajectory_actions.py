@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop
-from arm_control.controllers.joint import JointController, JointControlParameters
-from arm_control.gate.effort_gate import GateParameters
+from arm_control.control import ControlLoop, Measurement
+from arm_control.controllers import JointController, JointControlParameters
+from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointGoal, JointJog
+from arm_control.motion import JointGoal, JointJog
+from arm_control.processes import ActionResult, GoalRefused, action_goal_of, trajectory_result
 from arm_control.processes import trajectory_actions as actions
-from arm_control.processes.trajectory_actions import ActionResult, GoalRefused, action_goal_of, result_of
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -104,7 +103,7 @@ class Bench:
     def result(self, goal: JointGoal, n: int = 1000) -> ActionResult | None:
         for _ in range(n):
             self.step()
-            if (result := result_of(goal, self.controller, self.newest)) is not None:
+            if (result := trajectory_result(goal, self.controller, self.newest)) is not None:
                 return result
         return None
 
@@ -148,7 +147,7 @@ def test_a_goal_ends_when_something_else_moves_or_stops_the_arm(ur5: RobotModel)
     fourth = bench.add()
     assert bench.result(fourth, 20) is None
     bench.step(restart=True)
-    assert result_of(fourth, bench.controller, bench.newest) == (actions.INVALID_GOAL, "time has started over")
+    assert trajectory_result(fourth, bench.controller, bench.newest) == (actions.INVALID_GOAL, "time has started over")
     bench.ms = fourth.stamp_ns // MS
     bench.step()
     assert bench.controller.followed is None, "it does not act again"

@@ -11,12 +11,11 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from arm_control.app import cli
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.report import draw_comparison
 from arm_control.report.pictures import comparison
-from arm_control.report.pictures.comparison import draw_comparison
 from arm_control.report.pictures.in_space import hull, lifted, surface, views
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import Scenario, Simulation
 
 
 def drawn(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control import Pose, RobotModel
-from arm_control.collision.contact_monitor import ContactMonitor, Margins
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
-from arm_control.report.contacts import ObservedState, find_contacts
+from arm_control.collision import ContactMonitor, Margins
+from arm_control.maths import Obstacle, Sphere
+from arm_control.report import ObservedState, find_contacts
 
 
 def test_several_shapes_of_a_marker_count_once_in_a_state(ur5: RobotModel):

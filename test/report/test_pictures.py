@@ -15,13 +15,13 @@ from PIL import Image, ImageSequence
 
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array, rotation_vector
-from arm_control.motion.goals import Target
-from arm_control.motion.target_files import TargetList
-from arm_control.report.pictures import animation, draw_overview, draw_report, rendering
+from arm_control.gate import GateParameters
+from arm_control.maths import Array, rotation_vector
+from arm_control.motion import Target, TargetList
+from arm_control.report import draw_overview, draw_report
+from arm_control.report.pictures import animation, rendering
 from arm_control.report.pictures.track import MAX_SAMPLES, make_track
-from arm_control.simulation.recording import Recording, WrenchSeries
+from arm_control.simulation import Recording, WrenchSeries
 
 REPO = Path(__file__).parents[2]
 STEP_NS = 10_000_000

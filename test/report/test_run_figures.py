@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.control import OscParameters
+from arm_control.gate import GateParameters
+from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
-from arm_control.motion.target_files import TargetList
-from arm_control.report.run_figures import Figure, Report, make_report
-from arm_control.simulation.recording import Recording
+from arm_control.motion import Target, TargetList
+from arm_control.report import Report, make_report
+from arm_control.report.run_figures import Figure
+from arm_control.simulation import Recording
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 STEP_NS = 10_000_000

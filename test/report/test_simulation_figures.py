@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Pose
+from arm_control.maths import Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
-from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.target_files import Motion, TargetList
-from arm_control.report.simulation_figures import MEANING, failures, figures_of, table
-from arm_control.simulation.recording import Trace
+from arm_control.motion import Motion, PosePoints, Target, TargetList
+from arm_control.report import failures, figures_of, table
+from arm_control.report.simulation_figures import MEANING
+from arm_control.simulation import Trace
 
 MS = 1_000_000
 N = 2001

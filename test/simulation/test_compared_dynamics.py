@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.app.cli import main
-from arm_control.simulation import compared_dynamics
-from arm_control.simulation.compared_dynamics import QUANTITIES, compare_dynamics, own_dynamics, random_states
+from arm_control.app import main
+from arm_control.simulation import QUANTITIES, compare_dynamics, compared_dynamics
+from arm_control.simulation.compared_dynamics import own_dynamics, random_states
 
 LIBRARIES = ("pinocchio", "mujoco")
 
@@ -26,9 +26,9 @@ def _few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_library_agrees_on_an_arm_with_rotors_whose_world_is_tilted(library: str):
     pytest.importorskip(library)
     if library == "pinocchio":
-        from arm_control.simulation.pinocchio_dynamics import pinocchio_dynamics as dynamics
+        from arm_control.simulation import pinocchio_dynamics as dynamics
     else:
-        from arm_control.simulation.mujoco_dynamics import mujoco_dynamics as dynamics
+        from arm_control.simulation import mujoco_dynamics as dynamics
     model = RobotModel.from_urdf(urdf_path("panda"), armature=[0.1 * (k + 1) for k in range(7)], gravity=(1.0, 2.0, -9))
     rows = compare_dynamics(model, {library: dynamics(model)}, 5, seed=3)
     assert [row.name for row in rows] == list(QUANTITIES)

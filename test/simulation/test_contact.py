@@ -6,23 +6,14 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.controller import Measurement
-from arm_control.control.osc.task import rotate_to
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.control.osc.wrench_estimate import SensorReading
-from arm_control.controllers import control_loop
-from arm_control.controllers.osc import OscLoopParameters
+from arm_control.control import Measurement, SensorReading, resolve_parameters, rotate_to
+from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.exceptions import ModelError, ParameterError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere
 from arm_control.model import RobotModel
-from arm_control.motion.goals import WrenchGoal
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import RealArm, make_simulator
+from arm_control.motion import WrenchGoal
+from arm_control.simulation import MujocoSimulator, PlantProperties, RealArm, World, make_simulator
 from arm_control.simulation.tip_contact import FRICTION, TIP_RADIUS
-from arm_control.simulation.world import World
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 DT = 1e-3

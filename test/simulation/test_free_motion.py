@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.app.cli import main
+from arm_control.app import main
 from arm_control.exceptions import ParameterError
-from arm_control.report.simulation_figures import figures_of_free_motion
-from arm_control.simulation.free_motion import FreeMotion
-from arm_control.simulation.scenario import Scenario, merged
-from arm_control.simulation.world import Push, Span, World
+from arm_control.maths import Span
+from arm_control.report import figures_of_free_motion
+from arm_control.simulation import FreeMotion, Push, Scenario, World, merged
 
 
 def test_the_record_begins_with_the_start_and_has_the_energies_of_the_model():

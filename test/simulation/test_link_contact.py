@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box
+from arm_control.maths import Array, Box, Obstacle, Pose
 from arm_control.model import RobotModel
+from arm_control.simulation import EngineParameters, MujocoSimulator, PlantProperties, make_simulator
 from arm_control.simulation.compensation import is_needed
-from arm_control.simulation.engine import EngineParameters
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import make_simulator
 from arm_control.simulation.tip_contact import TIP_RADIUS
 
 HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ModelError, SimulationDiverged
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.simulation import mujoco_simulator
-from arm_control.simulation.mujoco_simulator import MujocoSimulator, build_mujoco_model
+from arm_control.simulation import MujocoSimulator, build_mujoco_model, mujoco_simulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 UR5 = Path(__file__).parents[2] / "urdf" / "ur5" / "ur5.urdf"

@@ -10,18 +10,12 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.app import cli
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.proposal import propose
+from arm_control.control import CompiledOsc, OscParameters, propose
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.motion.references import Reference
-from arm_control.report.simulation_figures import figures_of
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.recording import Trace
-from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.world import World
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.motion import Reference
+from arm_control.report import figures_of
+from arm_control.simulation import MujocoSimulator, Scenario, Simulation, Trace, World
 
 
 def test_a_run_is_law_gate_and_simulator_one_after_the_other(ur5: RobotModel):

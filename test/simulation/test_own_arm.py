@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.reachability import reachability
-from arm_control.motion.target_files import TargetList
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.own_arm import proposed_limits, start_posture, write_scenario
-from arm_control.simulation.scenario import Scenario
+from arm_control.control import reachability
+from arm_control.motion import TargetList
+from arm_control.simulation import Scenario, Simulation, proposed_limits, start_posture, write_scenario
 
 
 @pytest.mark.parametrize("robot", ["ur5", "planar2", "panda"])

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.simulation.parameter_file import check_parameter_file
+from arm_control.simulation import check_parameter_file
 
 
 def write(folder: Path, content: Any) -> Path:

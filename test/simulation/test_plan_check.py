@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.core.files import urdf_path
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box, Cylinder, Sphere
+from arm_control.core import urdf_path
+from arm_control.maths import Array, Box, Cylinder, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.model import RobotModel
-from arm_control.planning.task_constrained.task_path import TaskPath, circle
-from arm_control.simulation.independent_arm import FAR, IndependentArm
-from arm_control.simulation.plan_check import PlanCheck, check_plan, distances_from, nearest_distances
-from arm_control.simulation.plan_scene import PlanScene, scene_of
+from arm_control.planning import TaskPath, circle
+from arm_control.simulation import FAR, IndependentArm, PlanCheck, PlanScene, check_plan, nearest_distances
+from arm_control.simulation.plan_check import distances_from
+from arm_control.simulation.plan_scene import scene_of
 
 BALL = {"shape": "sphere", "size": 0.1, "position": [0.0, 1.2, 0.0]}
 ENTRIES: dict[str, Any] = {"robot": "planar2", "start": [0.0, 0.5], "goal": [0.4, 0.9], "obstacles": [BALL]}

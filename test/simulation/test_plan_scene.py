@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.collision.validity import Validity
-from arm_control.core.files import urdf_path
+from arm_control.collision import Validity
+from arm_control.core import urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model import RobotModel
-from arm_control.simulation.independent_arm import IndependentArm
-from arm_control.simulation.plan_check import check_plan
-from arm_control.simulation.plan_scene import PlanFile, PlanScene, plan_names, scene_of
+from arm_control.simulation import IndependentArm, PlanFile, PlanScene, check_plan, plan_names
+from arm_control.simulation.plan_scene import scene_of
 
 BENCHMARK = Path(__file__).parents[2] / "benchmark" / "feasible_tasks.py"
 PROOFS = yaml.safe_load((Path(__file__).parent / "feasible_tasks.yaml").read_text())

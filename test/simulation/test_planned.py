@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.simulation.planned import planned
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import Scenario, planned
 
 
 def test_joint_and_planner_take_the_place_of_the_controller():

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Box, Sphere
+from arm_control.maths import Box, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.model import RobotModel
-from arm_control.planning.motion_planner import NoMotion
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.planned_motion import planned_motion_in
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import make_simulator
-from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.scenario_world import load_world, world_of
-from arm_control.simulation.world import World
+from arm_control.planning import NoMotion
+from arm_control.simulation import (
+    PlantProperties,
+    Scenario,
+    Simulation,
+    World,
+    load_world,
+    make_simulator,
+    planned_motion_in,
+)
+from arm_control.simulation.scenario_world import world_of
 
 TABLE = {"shape": "box", "size": [1.0, 1.0, 0.1], "position": [0.0, 0.0, -0.2]}
 HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])

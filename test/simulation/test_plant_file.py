@@ -9,15 +9,10 @@ import pytest
 
 from arm_control import urdf_path
 from arm_control.exceptions import ModelError, ParameterError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Box
+from arm_control.maths import Box, Obstacle, Pose
 from arm_control.model import RobotModel
-from arm_control.simulation.engine import EngineParameters
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation import EngineParameters, MujocoSimulator, PlantProperties, RealArm, make_simulator
 from arm_control.simulation.plant_file import PlantFile, read_plant_file
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import RealArm, make_simulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 SERVOS = """

@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.model import RobotModel
-from arm_control.model.tool import Tool
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.plant_properties import PlantProperties, properties_of, real_values
-from arm_control.simulation.real_arm import RealArm, make_simulator
-from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.model import RobotModel, Tool
+from arm_control.simulation import (
+    MujocoSimulator,
+    PlantProperties,
+    RealArm,
+    Scenario,
+    Simulation,
+    make_simulator,
+    real_values,
+    scenario_names,
+)
+from arm_control.simulation.plant_properties import properties_of
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 Load = Callable[..., RobotModel]

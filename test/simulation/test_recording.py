@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Pose
-from arm_control.motion.goals import Target
-from arm_control.simulation.recording import Recording, WrenchSeries
+from arm_control.maths import Pose
+from arm_control.motion import Target
+from arm_control.simulation import Recording, WrenchSeries
 
 MS = 1_000_000
 

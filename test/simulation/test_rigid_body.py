@@ -12,12 +12,8 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.simulation.engine import EngineParameters
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import RealArm, make_simulator
+from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.simulation import EngineParameters, PlantProperties, RealArm, make_simulator
 from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator, largest_decay
 from arm_control.simulation.rigid_body_laws import SCHEMES, bounded_torque
 

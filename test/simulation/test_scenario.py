@@ -10,21 +10,17 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.tuning import PROPOSED
+from arm_control.control import PROPOSED, OscParameters
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.files import read_yaml, urdf_path
+from arm_control.core import read_yaml, urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.gate import GateParameters
+from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry
-from arm_control.primitives.primitive_files import PrimitiveFile, load_demonstration
-from arm_control.simulation.parameter_file import check_parameter_file
-from arm_control.simulation.scenario import KEYS, NODES, Scenario, merged, scenario_names
-from arm_control.simulation.scenario_world import load_world
-from arm_control.simulation.world import World
+from arm_control.motion import Motion, TargetList, Waypoints, load_trajectory, target_entry
+from arm_control.primitives import PrimitiveFile, load_demonstration
+from arm_control.simulation import NODES, Scenario, World, check_parameter_file, load_world, merged, scenario_names
+from arm_control.simulation.scenario import KEYS
 
 CONFIG = Path(__file__).parents[2] / "config"
 SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))

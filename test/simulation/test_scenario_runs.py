@@ -15,10 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from arm_control.report.simulation_figures import Figures, failures, figures_of, figures_of_free_motion
-from arm_control.simulation.free_motion import FreeMotion
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.report import Figures, failures, figures_of, figures_of_free_motion
+from arm_control.simulation import FreeMotion, Scenario, Simulation, scenario_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
 ALL = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import rotation_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.simulation.world import World
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere, rotation_vector
+from arm_control.simulation import World
 
 BALL = {"shape": "sphere", "size": 0.1, "position": [1, 2, 3]}
 

@@ -10,18 +10,10 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.spatial_vectors import Inertia
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
-from arm_control.simulation.plant_properties import PlantProperties
-from arm_control.simulation.real_arm import make_simulator
-from arm_control.simulation.sensors import Sampling, SimulatedSensors
+from arm_control.maths import Array, Box, Obstacle, Pose
+from arm_control.model import ArmParameters, Inertia, RobotModel
+from arm_control.simulation import MujocoSimulator, PlantProperties, Sampling, SimulatedSensors, World, make_simulator
 from arm_control.simulation.tip_contact import TIP_RADIUS
-from arm_control.simulation.world import World
 from arm_control.simulation.wrist_sensor import carried_body, wrist_wrench
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

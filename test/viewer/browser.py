@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SOFTWARE = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import FrameNotFound
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Capsule, Sphere
-from arm_control.messages.obstacle_tracker import MOST_LATE
-from arm_control.viewer.drawings import MarkerStore, drawing_of
+from arm_control.maths import Capsule, Pose, Sphere
+from arm_control.messages import MOST_LATE
+from arm_control.viewer import MarkerStore
+from arm_control.viewer.drawings import drawing_of
 
 HERE = Pose(np.eye(3), np.zeros(3))
 ARROW, CUBE, SPHERE, STRIP, LIST, POINTS, TEXT, TRIANGLES = 0, 1, 2, 4, 5, 8, 9, 11

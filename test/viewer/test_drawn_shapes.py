@@ -12,8 +12,9 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import UrdfError
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.viewer.arm_shapes import arm_parts, find_mesh, mesh_roots
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.viewer import arm_parts, mesh_roots
+from arm_control.viewer.arm_shapes import find_mesh
 from arm_control.viewer.solids import Mesh, mesh_of
 
 VOLUMES = {

@@ -14,23 +14,17 @@ import viser
 from websockets.sync.client import connect
 
 from arm_control import RobotModel, urdf_path
-from arm_control.core.parameters import Spec
+from arm_control.core import Spec
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose, rotation_from_vector
-from arm_control.maths.shapes import Sphere
-from arm_control.planning.plan_record import PlanRecord
-from arm_control.viewer.arm_shapes import arm_parts
+from arm_control.maths import Mover, Obstacle, Pose, Span, Sphere, rotation_from_vector
+from arm_control.planning import PlanRecord
+from arm_control.viewer import FIELD_OF_VIEW, ArmPage, Line, Page, PageCommand, arm_parts, camera_of
 from arm_control.viewer.drawings import Drawing, ShownObstacle
 from arm_control.viewer.guard import cookie_name
-from arm_control.viewer.page import Page
-from arm_control.viewer.page_commands import COMMAND_TYPES, VIEW_COMMANDS, PageCommand, PageCommandQueue
-from arm_control.viewer.panel import LEVEL_STYLES, Line, slider_ends, slider_range
+from arm_control.viewer.page_commands import COMMAND_TYPES, VIEW_COMMANDS, PageCommandQueue
+from arm_control.viewer.panel import LEVEL_STYLES, slider_ends, slider_range
 from arm_control.viewer.plots import History
 from arm_control.viewer.server import name_of
-from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
-from arm_control.viewer.standalone import ArmPage
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))

@@ -9,8 +9,7 @@ from arm_control.app.commands.robot_options import add_trust_option, add_xacro_o
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
-    from arm_control.bags.bag import Bag
-    from arm_control.bags.replay_setup import ReplayOptions
+    from arm_control.bags import Bag, ReplayOptions
 
 ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "robot", "tip", "base", "trust")
 """Names of the options of :func:`add_arm_options`."""
@@ -47,7 +46,7 @@ def replay_options(options: argparse.Namespace) -> ReplayOptions:
     ArmControlError
         When a scenario and a controller are both named.
     """
-    from arm_control.bags.replay_setup import ReplayOptions
+    from arm_control.bags import ReplayOptions
 
     controller = getattr(options, "controller", "")
     if options.scenario and controller:
@@ -61,7 +60,7 @@ def replay_options(options: argparse.Namespace) -> ReplayOptions:
 
 def open_bag(options: argparse.Namespace) -> Bag:
     """Read the bag of the options, and print its damage."""
-    from arm_control.bags.reader import read_bag
+    from arm_control.bags import read_bag
 
     bag = read_bag(options.bag)
     bag.namespace = options.namespace

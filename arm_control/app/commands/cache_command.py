@@ -7,7 +7,7 @@ import re
 import time
 from typing import Any
 
-from arm_control.core.cache import Cache, default_directory
+from arm_control.core import Cache, default_directory
 
 EXAMPLES = ("cache list", "cache clear")
 """For the help."""

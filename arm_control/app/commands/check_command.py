@@ -27,15 +27,25 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
 )
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.files import urdf_path
+from arm_control.core import urdf_path
 from arm_control.exceptions import ArmControlError, FrameNotFound, ModelError, UrdfError
-from arm_control.model.arm import describe
-from arm_control.model.arm_parameters import ArmParameters, arm_values_in
-from arm_control.model.urdf.description import refuse_xacro, split_arguments
-from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, read_facts
-from arm_control.model.urdf.load import read_source
-from arm_control.model.urdf.warnings import find_notes, gripper_warnings, mesh_warnings
-from arm_control.model.urdf.xml import printable, read_robot
+from arm_control.model import (
+    ArmParameters,
+    Facts,
+    JointFacts,
+    LinkFacts,
+    arm_values_in,
+    describe,
+    find_notes,
+    gripper_warnings,
+    mesh_warnings,
+    printable,
+    read_facts,
+    read_robot,
+    read_source,
+    refuse_xacro,
+    split_arguments,
+)
 
 MISSING_LIMIT = re.compile(r"<limit> has no (effort|velocity); |<limit (effort|velocity)> is 0; ")
 """A problem that options or a parameter file can solve."""
@@ -91,7 +101,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _print_proposal(robot: str, options: argparse.Namespace) -> None:
     """Print the limits with which a simulation would run, where nothing else is missing."""
-    from arm_control.simulation.own_arm import proposed_limits
+    from arm_control.simulation import proposed_limits
 
     try:
         limits = proposed_limits(robot, arm_of(options))

@@ -16,12 +16,11 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
 )
 from arm_control.exceptions import ArmControlError
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.xml import printable
+from arm_control.model import ArmParameters, printable
 
 if TYPE_CHECKING:
     from arm_control.model import RobotModel
-    from arm_control.simulation.compared_dynamics import ComparedQuantity, Dynamics
+    from arm_control.simulation import ComparedQuantity, Dynamics
 
 EXAMPLES = ("compare --robot ur5", "compare --robot my_arm.urdf --tip flange --json")
 """For the help."""
@@ -44,8 +43,8 @@ def _compare(options: argparse.Namespace) -> int:
 
     Exit status: 0 when all agree, 1 when not.
     """
-    from arm_control.model.urdf.description import read_description
-    from arm_control.simulation.compared_dynamics import compare_dynamics
+    from arm_control.model import read_description
+    from arm_control.simulation import compare_dynamics
 
     description = read_description(chosen_robot(options))
     model = ArmParameters.from_mapping(arm_of(options)).model(description)
@@ -68,21 +67,21 @@ def _libraries(model: RobotModel) -> tuple[dict[str, Dynamics], dict[str, str]]:
 
 
 def _pinocchio() -> tuple[Callable[[RobotModel], Dynamics], str]:
-    from arm_control.simulation.pinocchio_dynamics import VERSION, pinocchio_dynamics
+    from arm_control.simulation import PINOCCHIO_VERSION, pinocchio_dynamics
 
-    return pinocchio_dynamics, VERSION
+    return pinocchio_dynamics, PINOCCHIO_VERSION
 
 
 def _mujoco() -> tuple[Callable[[RobotModel], Dynamics], str]:
-    from arm_control.simulation.mujoco_dynamics import VERSION, mujoco_dynamics
+    from arm_control.simulation import MUJOCO_VERSION, mujoco_dynamics
 
-    return mujoco_dynamics, VERSION
+    return mujoco_dynamics, MUJOCO_VERSION
 
 
 def _as_json(
     model: RobotModel, rows: Sequence[ComparedQuantity], reasons: Mapping[str, str], options: argparse.Namespace
 ) -> str:
-    from arm_control.simulation.compared_dynamics import QUANTITIES, TOLERANCE
+    from arm_control.simulation import QUANTITIES, TOLERANCE
 
     quantities = {
         row.name: {
@@ -102,8 +101,8 @@ def _as_json(
 def _as_text(
     model: RobotModel, rows: Sequence[ComparedQuantity], reasons: Mapping[str, str], options: argparse.Namespace
 ) -> str:
-    from arm_control.report.figures import text_table
-    from arm_control.simulation.compared_dynamics import OURS, QUANTITIES
+    from arm_control.report import text_table
+    from arm_control.simulation import OURS, QUANTITIES
 
     others = list(rows[0].differences)
     values = [["largest difference", "unit", "largest entry", *others, "agree"]]

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from arm_control.core.files import robot_names
+from arm_control.core import robot_names
 
 EXAMPLES = ("completion bash",)
 """For the help."""
@@ -54,7 +54,7 @@ def script(parsers: dict[str, argparse.ArgumentParser]) -> str:
 
 def _cases(parsers: dict[str, argparse.ArgumentParser]) -> Iterator[tuple[str, list[str]]]:
     """Patterns of command and word before, and the words that may follow."""
-    from arm_control.simulation.scenario import scenario_names
+    from arm_control.simulation import scenario_names
 
     robots = list(robot_names())
     names = {"scenarios": list(scenario_names()), "robots": robots}

@@ -18,17 +18,16 @@ from arm_control.app.commands.robot_options import (
     arm_for_kinematics,
     chosen_robot,
 )
-from arm_control.core.files import require_writable_folder
+from arm_control.core import require_writable_folder
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.model.urdf.xml import printable
+from arm_control.maths import Array
+from arm_control.model import printable
 
 if TYPE_CHECKING:
-    from arm_control.collision.allowed_pairs import AllowedPairs
-    from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
+    from arm_control.collision import AllowedPairs, ContactMonitor, Margins, NearPair
     from arm_control.model import RobotModel
-    from arm_control.report.contacts import Contacts, ObservedState
-    from arm_control.simulation.world import World
+    from arm_control.report import Contacts, ObservedState
+    from arm_control.simulation import World
 
 EXAMPLES = (
     "distance ur5 --at 0 -1.4 1.9 -2.07 -1.57 0 --obstacles ur5_obstacle",
@@ -92,8 +91,8 @@ def _distance(options: argparse.Namespace) -> int:
 
     Exit status: 0 free of contact, 1 in contact.
     """
-    from arm_control.collision.contact_monitor import ContactMonitor, Margins
-    from arm_control.report.contacts import find_contacts
+    from arm_control.collision import ContactMonitor, Margins
+    from arm_control.report import find_contacts
 
     _check_files(options)
     model = arm_for_kinematics(chosen_robot(options), options)
@@ -123,7 +122,7 @@ def _check_files(options: argparse.Namespace) -> None:
 
 
 def _allowed(file: str) -> AllowedPairs | None:
-    from arm_control.collision.allowed_pairs import AllowedPairs
+    from arm_control.collision import AllowedPairs
 
     return AllowedPairs.load(Path(file)) if file else None
 
@@ -132,7 +131,7 @@ def _allowed(file: str) -> AllowedPairs | None:
 
 
 def _states(options: argparse.Namespace, model: RobotModel) -> list[ObservedState]:
-    from arm_control.simulation.scenario_world import load_world
+    from arm_control.simulation import load_world
 
     world = load_world(options.obstacles) if options.obstacles else None
     if options.bag:
@@ -160,7 +159,7 @@ def _positions(words: Sequence[str], model: RobotModel) -> Array:
 
 def _observed(t: float, q: Array, world: World | None) -> ObservedState:
     """A state among the obstacles of a file at a time [s]."""
-    from arm_control.report.contacts import ObservedState
+    from arm_control.report import ObservedState
 
     movers = [] if world is None else [(i, m) for i, m in enumerate(world.movers) if m.span.holds(t)]
     return ObservedState(t, q, [mover.at(t) for _, mover in movers], [f"obstacle {i}" for i, _ in movers])
@@ -168,10 +167,8 @@ def _observed(t: float, q: Array, world: World | None) -> ObservedState:
 
 def _recorded_states(path: str, model: RobotModel, world: World | None) -> list[ObservedState]:
     """The states of a recording; without obstacles of a file, among those that it has."""
-    from arm_control.bags.bag import joint_series, require_states
-    from arm_control.bags.reader import read_bag
-    from arm_control.report.bag_figures import track_obstacles
-    from arm_control.report.contacts import ObservedState
+    from arm_control.bags import joint_series, read_bag, require_states
+    from arm_control.report import ObservedState, track_obstacles
 
     bag = read_bag(path)
     series = require_states(joint_series(bag, "joint_states"), "joint_states", bag).increasing()
@@ -194,7 +191,7 @@ def _write(contacts: Contacts, monitor: ContactMonitor, margins: Margins, option
         written.append(Path(options.write_allowed))
         monitor.allowed.save(written[-1])
     if options.report:
-        from arm_control.report.pictures.nearest_points import draw_nearest_points
+        from arm_control.report import draw_nearest_points
 
         written.append(Path(options.report) / "distance.png")
         draw_nearest_points(written[-1], monitor, contacts.worst, margins)
@@ -230,7 +227,7 @@ def _as_json(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> s
 
 
 def _as_text(contacts: Contacts, monitor: ContactMonitor, margins: Margins, *, is_recorded: bool) -> str:
-    from arm_control.report.figures import text_table
+    from arm_control.report import text_table
 
     is_one = contacts.n_states == 1
     rows = [("pair", "distance [mm]", "" if is_one else "states in contact", "at time [s]" if is_recorded else "")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from arm_control.model.urdf.xml import printable
+from arm_control.model import printable
 
 EXAMPLES = ("enable", "enable --namespace left")
 """For the help."""
@@ -24,7 +24,7 @@ def _enable(options: argparse.Namespace) -> int:
     Enabled gates hold the measured posture; goals from before are void. Exit status: 0 all enabled, 1 some not, 2 no
     gate is running.
     """
-    from arm_control.nodes.tools.gate_enabling import enable_gates
+    from arm_control.nodes import enable_gates
 
     results = enable_gates(options.namespace, lambda line: print(printable(line), flush=True))
     return 0 if all(enabled for _, enabled, _ in results) else 1

@@ -14,13 +14,13 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
 )
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.files import require_writable_folder, write_text
+from arm_control.core import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
-from arm_control.identification.excitation import Excitation, ExcitationParameters
-from arm_control.model.urdf.description import read_description
+from arm_control.identification import Excitation, ExcitationParameters
+from arm_control.model import read_description
 
 if TYPE_CHECKING:
-    from arm_control.identification.excitation import IsFree
+    from arm_control.identification import IsFree
     from arm_control.model import RobotModel
 
 EXAMPLES = (
@@ -56,8 +56,8 @@ def _run(options: argparse.Namespace) -> int:
     It keeps the limits of the joints and stays clear of the arm itself, not of anything else: see it in a simulation
     first.
     """
-    from arm_control.identification.excitation import excite
-    from arm_control.model.arm_parameters import ArmParameters, arm_values_in
+    from arm_control.identification import excite
+    from arm_control.model import ArmParameters, arm_values_in
 
     path = Path(options.output)
     if path.exists() and not options.force:
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     write_text(path, _trajectory_text(motion, model, robot))
     shares = zip(model.joint_names, motion.speed_share, motion.torque_share, strict=True)
     print(f"condition number of the regressor {motion.condition:.0f}\n")
-    from arm_control.report.figures import text_table
+    from arm_control.report import text_table
 
     rows = [
         ("joint", "speed", "torque"),
@@ -87,10 +87,8 @@ def _is_free(model: RobotModel, floor: float | None) -> IsFree:
     """Whether a posture is clear of the arm itself, and of a floor."""
     import numpy as np
 
-    from arm_control.collision.near_pairs import Proximity
-    from arm_control.maths.obstacles import Obstacle
-    from arm_control.maths.poses import Array, Pose
-    from arm_control.maths.shapes import Box
+    from arm_control.collision import Proximity
+    from arm_control.maths import Array, Box, Obstacle, Pose
 
     proximity = Proximity(model)
     ground = (
@@ -107,7 +105,7 @@ def _is_free(model: RobotModel, floor: float | None) -> IsFree:
 
 def _trajectory_text(motion: Excitation, model: RobotModel, robot: str) -> str:
     """A file for :func:`arm_control.motion.target_files.load_trajectory`."""
-    from arm_control.core.parameters import yaml_text
+    from arm_control.core import yaml_text
 
     points = motion.points
     lines = [

@@ -18,14 +18,14 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
     driver_adds_gravity,
 )
-from arm_control.compiler.processors import PROCESSORS
+from arm_control.compiler import PROCESSORS
 from arm_control.controllers import DEFAULT_CONTROLLER
-from arm_control.core.files import file_parameters
+from arm_control.core import file_parameters
 from arm_control.exceptions import ArmControlError, InputError
 
 if TYPE_CHECKING:
-    from arm_control.export.exported_controller import ExportedController
-    from arm_control.simulation.scenario import Scenario
+    from arm_control.export import ExportedController
+    from arm_control.simulation import Scenario
 
 EXAMPLES = (
     "export ur5 --out ur5_osc",
@@ -69,8 +69,7 @@ def add_command(commands: Any) -> None:
 
 def _export(options: argparse.Namespace) -> int:
     """Write a controller and its gate as C: object files, header, source, CMake file and examples."""
-    from arm_control.export.c_folder import write_folder
-    from arm_control.export.exported_controller import exported_controller
+    from arm_control.export import exported_controller, write_folder
 
     if options.controller != DEFAULT_CONTROLLER:
         raise InputError(f"controller '{options.controller}' cannot be exported, only {DEFAULT_CONTROLLER}")
@@ -86,9 +85,7 @@ def _export(options: argparse.Namespace) -> int:
 
 def _scenario(options: argparse.Namespace) -> Scenario:
     """The scenario of the options, or one of a robot by itself."""
-    from arm_control.simulation.own_arm import bare_scenario
-    from arm_control.simulation.parameter_file import check_parameter_file
-    from arm_control.simulation.scenario import Scenario
+    from arm_control.simulation import Scenario, bare_scenario, check_parameter_file
 
     if options.scenario:
         if options.robot or options.file:
@@ -108,10 +105,10 @@ def _scenario(options: argparse.Namespace) -> Scenario:
 
 def _write_example(folder: Path, controller: ExportedController) -> None:
     """Write the arm for the example with MuJoCo, where there is MuJoCo and it can simulate the arm."""
-    from arm_control.export.c_folder import EXAMPLE_ARM
+    from arm_control.export import EXAMPLE_ARM
 
     try:
-        from arm_control.simulation.mujoco_simulator import save_mujoco_model
+        from arm_control.simulation import save_mujoco_model
 
         save_mujoco_model(folder / EXAMPLE_ARM, controller.model, controller.period)
         print(f"wrote {EXAMPLE_ARM} to {folder}, for main.c")

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from arm_control.core.files import require_writable_folder, write_text
+from arm_control.core import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
 
 ARRANGEMENTS = ("controller", "gate", "simulator", "native", "serve", "serve-native", "exported")
@@ -34,12 +34,20 @@ def add_command(commands: Any) -> None:
 
 def _faults(options: argparse.Namespace) -> int:
     """Run the campaign in simulated time and print a table. Exit status: 0 all passed, 1 something did not."""
-    from arm_control.core.progress import progress_bar
-    from arm_control.faults.campaign import all_cases, plants_of, run_cases, some_cases
-    from arm_control.faults.catalogue import all_faults
-    from arm_control.faults.exported_arrangement import can_compile
-    from arm_control.faults.fault_table import page, row_text, summary
-    from arm_control.faults.schedules import run_schedules, shortened
+    from arm_control.core import progress_bar
+    from arm_control.faults import (
+        all_cases,
+        all_faults,
+        can_compile,
+        page,
+        plants_of,
+        row_text,
+        run_cases,
+        run_schedules,
+        shortened,
+        some_cases,
+        summary,
+    )
 
     faults = [fault for fault in all_faults() if options.name in fault.name]
     if not faults and not options.schedules:

@@ -15,10 +15,10 @@ from arm_control.app.commands.bag_options import (
     print_unread,
     replay_options,
 )
-from arm_control.core.files import require_writable_folder, write_text
+from arm_control.core import require_writable_folder, write_text
 
 if TYPE_CHECKING:
-    from arm_control.identification.identify import Identified
+    from arm_control.identification import Identified
     from arm_control.model import RobotModel
 
 
@@ -45,10 +45,9 @@ def _run(options: argparse.Namespace) -> int:
 
     Numbers have standard errors. R^2 is that of a part of the recording that was held out, while the joint moves.
     """
-    from arm_control.bags.bag import joint_series, require_states
-    from arm_control.bags.replay_setup import arm_of
-    from arm_control.identification.identify import LINKS, NOTHING, PAYLOAD, identify
-    from arm_control.report.identification_report import recorded_motion
+    from arm_control.bags import arm_of, joint_series, require_states
+    from arm_control.identification import LINKS, NOTHING, PAYLOAD, identify
+    from arm_control.report import recorded_motion
 
     folder = Path(options.output or _beside(Path(options.bag)))
     require_writable_folder(folder)
@@ -72,8 +71,7 @@ def _beside(bag: Path) -> Path:
 
 
 def _print(identified: Identified, model: RobotModel) -> None:
-    from arm_control.report.figures import text_table
-    from arm_control.report.identification_report import identification_table, notes_on
+    from arm_control.report import identification_table, notes_on, text_table
 
     fit = identified.fit
     print(f"{len(fit.t)} windows, of which {fit.is_held_out.sum()} were held out\n")
@@ -82,9 +80,8 @@ def _print(identified: Identified, model: RobotModel) -> None:
 
 
 def _write(identified: Identified, model: RobotModel, folder: Path) -> None:
-    from arm_control.identification.identify import LINKS, identified_urdf
-    from arm_control.report.identification_report import identified_file
-    from arm_control.report.pictures.identification_chart import draw_identification
+    from arm_control.identification import LINKS, identified_urdf
+    from arm_control.report import draw_identification, identified_file
 
     picture = folder / "identification.png"
     draw_identification(picture, identified.fit, model, "[as recorded]" if identified.has_scale else "[N m]")

@@ -18,12 +18,11 @@ from arm_control.app.commands.robot_options import (
     orientation_of,
 )
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Pose, quaternion_from_rotation
-from arm_control.model.urdf.xml import printable
+from arm_control.maths import Pose, quaternion_from_rotation
+from arm_control.model import printable
 
 if TYPE_CHECKING:
-    from arm_control.kinematics.branches import Branches
-    from arm_control.kinematics.inverse import IkResult, InverseKinematics
+    from arm_control.kinematics import Branches, IkResult, InverseKinematics
     from arm_control.model import RobotModel
 
 EXAMPLES = (
@@ -69,7 +68,7 @@ def _ik(options: argparse.Namespace) -> int:
 
     Exit status: 0 found, 1 not.
     """
-    from arm_control.kinematics.inverse import InverseKinematics
+    from arm_control.kinematics import InverseKinematics
 
     if not np.isfinite(options.position).all():
         raise InputError(f"--position {' '.join(map(str, options.position))}: the numbers must be finite")
@@ -86,8 +85,7 @@ def _ik(options: argparse.Namespace) -> int:
 
 def _positions(model: RobotModel) -> str:
     """The rows of the position that the arm can move."""
-    from arm_control.kinematics.served_rows import served_rows
-    from arm_control.kinematics.task_error import ROWS
+    from arm_control.kinematics import ROWS, served_rows
 
     return " ".join(ROWS[row] for row in served_rows(model).numbers if row < 3)
 
@@ -111,7 +109,7 @@ def _as_json(result: IkResult, branches: Branches | None, ik: InverseKinematics)
 
 
 def _as_text(result: IkResult, branches: Branches | None, ik: InverseKinematics, X_WT: Pose) -> str:
-    from arm_control.kinematics.inverse import is_revolute
+    from arm_control.kinematics import is_revolute
 
     if not result.converged:
         return f"not found: {result.why}"
@@ -141,7 +139,7 @@ def _what_is_left(result: IkResult, ik: InverseKinematics, X_WT: Pose) -> str:
 
 def _table(model: RobotModel, branches: Branches) -> str:
     """The postures, a column each."""
-    from arm_control.report.figures import text_table
+    from arm_control.report import text_table
 
     head = ("joint [rad or m]", *map(str, range(1, len(branches) + 1)))
     rows = zip(map(printable, model.joint_names), *(map("{:.5f}".format, q.tolist()) for q in branches.q), strict=True)

@@ -17,11 +17,9 @@ from arm_control.app.commands.bag_options import (
 from arm_control.exceptions import BagError, InputError
 
 if TYPE_CHECKING:
-    from arm_control.bags.bag import Bag, JointSeries
-    from arm_control.bags.recorded_path import RecordedPath
+    from arm_control.bags import Bag, JointSeries, RecordedPath
     from arm_control.model import RobotModel
-    from arm_control.primitives.demonstration import Demonstration
-    from arm_control.primitives.primitive import Primitive
+    from arm_control.primitives import Demonstration, Primitive
 
 METHODS = ("least_squares", "locally_weighted")
 EXAMPLES = (
@@ -69,10 +67,9 @@ def _run(options: argparse.Namespace) -> int:
 
     Times count from the first state. What makes the part a poor demonstration is named.
     """
-    from arm_control.bags.recorded_path import oddities_of_path
-    from arm_control.primitives.primitive import Primitive
-    from arm_control.primitives.primitive_files import PrimitiveFile
-    from arm_control.report.primitive_figures import reproduce
+    from arm_control.bags import oddities_of_path
+    from arm_control.primitives import Primitive, PrimitiveFile
+    from arm_control.report import reproduce
 
     path, model, notes = _written(options) if Path(options.bag).suffix == ".yaml" else _recorded(options)
     is_rhythmic = options.rhythmic is not None
@@ -92,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
     PrimitiveFile(primitive, _origin(options)).save(options.out)
     print(f"wrote {options.out}")
     if options.picture:
-        from arm_control.report.pictures.primitive_chart import draw_primitive
+        from arm_control.report import draw_primitive
 
         draw_primitive(Path(options.picture), primitive, Path(options.out).stem, reproduction)
         print(f"wrote {options.picture}")
@@ -101,8 +98,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _written(options: argparse.Namespace) -> tuple[RecordedPath, None, list[str]]:
     """The part of a demonstration's file to learn from, without an arm and notes."""
-    from arm_control.bags.recorded_path import RecordedPath
-    from arm_control.primitives.primitive_files import load_demonstration
+    from arm_control.bags import RecordedPath
+    from arm_control.primitives import load_demonstration
 
     if options.joints or options.end_effector:
         raise InputError(f"--joints and --end-effector are for bags; {options.bag} names the joints that are learned")
@@ -113,8 +110,7 @@ def _written(options: argparse.Namespace) -> tuple[RecordedPath, None, list[str]
 
 def _recorded(options: argparse.Namespace) -> tuple[RecordedPath, RobotModel | None, list[str]]:
     """The part of a bag to learn from, its arm, and what is odd about its states."""
-    from arm_control.bags.bag import joint_series, require_states
-    from arm_control.bags.recorded_path import oddities_of_states
+    from arm_control.bags import joint_series, oddities_of_states, require_states
 
     bag = open_bag(options)
     series = joint_series(bag, options.topic)
@@ -126,7 +122,7 @@ def _recorded(options: argparse.Namespace) -> tuple[RecordedPath, RobotModel | N
 
 def _arm(bag: Bag, series: JointSeries, options: argparse.Namespace) -> RobotModel | None:
     """The arm of the recording; None where it is unknown, and not needed."""
-    from arm_control.bags.replay_setup import arm_of
+    from arm_control.bags import arm_of
 
     try:
         return arm_of(bag, replay_options(options), series.names)
@@ -140,7 +136,7 @@ def _path(series: JointSeries, model: RobotModel | None, options: argparse.Names
     """The part of the recording to learn from."""
     import numpy as np
 
-    from arm_control.bags.recorded_path import recorded_path
+    from arm_control.bags import recorded_path
 
     arm = () if model is None else model.joint_names
     path = recorded_path(series, options.joints or arm)
@@ -151,8 +147,8 @@ def _path(series: JointSeries, model: RobotModel | None, options: argparse.Names
 def _demonstration(path: RecordedPath, model: RobotModel | None, options: argparse.Namespace) -> Demonstration:
     import numpy as np
 
-    from arm_control.maths.poses import quaternion_from_rotation
-    from arm_control.primitives.demonstration import Demonstration
+    from arm_control.maths import quaternion_from_rotation
+    from arm_control.primitives import Demonstration
 
     if not options.end_effector:
         return Demonstration(path.t, path.q, names=path.names)
@@ -179,10 +175,9 @@ def _summary(primitive: Primitive, path: RecordedPath, options: argparse.Namespa
 
 
 def _print_figures(primitive: Primitive, rms: Any) -> None:
-    from arm_control.report.figures import text_table
-    from arm_control.report.primitive_figures import figure_table, poor_coordinates
+    from arm_control.report import poor_coordinates, primitive_table, text_table
 
-    print(text_table(figure_table(primitive, rms)))
+    print(text_table(primitive_table(primitive, rms)))
     print()
     if poor := poor_coordinates(primitive, rms):
         print(f"note: {', '.join(poor)}: the reproduction is off by more than 2 % of the way; more --basis may help")

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.argument_types import count
-from arm_control.core.files import require_writable_folder
-from arm_control.core.progress import progress_bar
+from arm_control.core import progress_bar, require_writable_folder
 from arm_control.exceptions import InputError
-from arm_control.model.urdf.xml import printable
+from arm_control.model import printable
 
 if TYPE_CHECKING:
-    from arm_control.simulation.plan_runs import PlanRun
-    from arm_control.simulation.plan_scene import PlanScene
+    from arm_control.simulation import PlanRun, PlanScene
 
 EXAMPLES = ("plan planar4_disc --seeds 10 --report pictures", "plan my_scene.yaml --variant slow --json", "plan --list")
 """For the help."""
@@ -39,7 +37,7 @@ def _plan(options: argparse.Namespace) -> int:
 
     Exit status: 0 when every seed has a plan that the scene allows, 1 when not.
     """
-    from arm_control.simulation.plan_scene import PlanFile
+    from arm_control.simulation import PlanFile
 
     if options.list:
         return _list()
@@ -58,7 +56,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _list() -> int:
-    from arm_control.simulation.plan_scene import PlanFile, plan_names
+    from arm_control.simulation import PlanFile, plan_names
 
     for name in plan_names():
         print(f"{name:20} {PlanFile.load(name).description}")
@@ -66,30 +64,30 @@ def _list() -> int:
 
 
 def _runs(scene: PlanScene, n_seeds: int) -> list[PlanRun]:
-    from arm_control.simulation.plan_runs import ScenePlanner
+    from arm_control.simulation import ScenePlanner
 
     planner = ScenePlanner(scene)
     return [planner.plan(seed) for seed in progress_bar(range(n_seeds), scene.name)]
 
 
 def _as_json(runs: Mapping[str, Sequence[PlanRun]]) -> str:
-    from arm_control.report.plan_figures import figures_of
+    from arm_control.report import plan_figures
 
-    return json.dumps({name: [figures_of(run) for run in some] for name, some in runs.items()}, indent=2)
+    return json.dumps({name: [plan_figures(run) for run in some] for name, some in runs.items()}, indent=2)
 
 
 def _as_text(runs: Mapping[str, Sequence[PlanRun]]) -> str:
-    from arm_control.report.plan_figures import figure_table, sentences
+    from arm_control.report import plan_table, sentences
 
     lines = []
     for name, some in runs.items():
-        lines += [printable(name), figure_table(some), *(f"  {printable(text)}" for text in sentences(some)), ""]
+        lines += [printable(name), plan_table(some), *(f"  {printable(text)}" for text in sentences(some)), ""]
     return "\n".join(lines).rstrip()
 
 
 def _draw(scene: PlanScene, runs: Sequence[PlanRun], folder: str) -> Path | None:
     """Draw the first seed that has a plan; None where no one has."""
-    from arm_control.report.pictures.plan_chart import draw_plan
+    from arm_control.report import draw_plan
 
     run = next((run for run in runs if run.check is not None), None)
     if run is None:

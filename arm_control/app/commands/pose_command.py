@@ -16,9 +16,9 @@ from arm_control.app.commands.robot_options import (
     robot_of,
 )
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rpy_from_rotation
-from arm_control.messages.fields import link_of
-from arm_control.model.urdf.xml import printable
+from arm_control.maths import Array, Pose, quaternion_from_rotation, rpy_from_rotation
+from arm_control.messages import link_of
+from arm_control.model import printable
 
 EXAMPLES = ("pose", "pose --json", "pose --robot ur5 0 -1.4 1.9 -2.07 -1.57 0")
 """For the help."""
@@ -91,8 +91,7 @@ def _numbers(words: Sequence[str]) -> Array:
 
 
 def _hand_of_running_arm(options: argparse.Namespace) -> Hand:
-    from arm_control.nodes.tools.arm_client import ArmClient
-    from arm_control.nodes.tools.command_line_node import CommandLineNode
+    from arm_control.nodes import ArmClient, CommandLineNode
 
     with CommandLineNode("arm_control_pose") as client:
         arm = ArmClient(client, options.namespace)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from arm_control.primitives.primitive import Primitive
+    from arm_control.primitives import Primitive
 
 EXAMPLES = ("primitive list", "primitive show digit_3", "primitive show reach.yaml --out reach.png")
 """For the help."""
@@ -27,7 +27,7 @@ def add_command(commands: Any) -> None:
 
 def _list(_: argparse.Namespace) -> int:
     """List the primitives that come with the package."""
-    from arm_control.primitives.primitive_files import PrimitiveFile, primitive_names
+    from arm_control.primitives import PrimitiveFile, primitive_names
 
     for name in primitive_names():
         file = PrimitiveFile.load(name)
@@ -37,15 +37,13 @@ def _list(_: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     """Print the figures of a primitive, and draw its motion as it was learned, its force and its functions."""
-    from arm_control.primitives.primitive_files import PrimitiveFile
-    from arm_control.report.figures import text_table
-    from arm_control.report.pictures.primitive_chart import draw_primitive
-    from arm_control.report.primitive_figures import figure_table
+    from arm_control.primitives import PrimitiveFile
+    from arm_control.report import draw_primitive, primitive_table, text_table
 
     primitive, description = PrimitiveFile.load(options.file)
     name = Path(options.file).stem
     print(f"{name}: {_describe(primitive)}; {description}\n")
-    print(text_table(figure_table(primitive)))
+    print(text_table(primitive_table(primitive)))
     picture = Path(options.out or f"{name}.png")
     draw_primitive(picture, primitive, name)
     print(f"\nwrote {picture}")

@@ -26,7 +26,7 @@ def _record(options: argparse.Namespace) -> int:
 
     Exit status: 0, or 1 when no message was received.
     """
-    from arm_control.nodes.tools.bag_recorder import TopicSelection, record
+    from arm_control.nodes import TopicSelection, record
 
     path = options.output or time.strftime("bag_%Y_%m_%d-%H_%M_%S")
     selection = TopicSelection(tuple(options.topics), options.namespace)

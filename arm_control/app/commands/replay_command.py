@@ -19,8 +19,7 @@ from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
-    from arm_control.bags.bag import Bag
-    from arm_control.bags.replay import Comparison
+    from arm_control.bags import Bag, Comparison
     from arm_control.model import RobotModel
 
 TOLERANCE = 1e-9
@@ -89,7 +88,7 @@ def _refuse_options_of_another_mode(options: argparse.Namespace) -> None:
 
 
 def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.nodes.tools.bag_player import PlaybackOptions, play
+    from arm_control.nodes import PlaybackOptions, play
 
     values = {field.name: getattr(options, field.name) for field in fields(PlaybackOptions)}
     count = play(bag, PlaybackOptions(**{**values, "topics": tuple(options.topics)}))
@@ -98,9 +97,7 @@ def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
 
 
 def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.bags.replay import compare, recorded_commands, replayed_commands
-    from arm_control.bags.replay_setup import controller_of
-    from arm_control.bags.writer import refuse_existing
+    from arm_control.bags import compare, controller_of, recorded_commands, refuse_existing, replayed_commands
     from arm_control.controllers import row_of
 
     if options.output:
@@ -120,7 +117,7 @@ def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
 
 
 def _comparison_table(comparison: Comparison, model: RobotModel, tolerance: float) -> str:
-    from arm_control.report.figures import text_table
+    from arm_control.report import text_table
 
     rows = [("joint", "largest difference", "of its limit")]
     for name, share, limit in zip(model.joint_names, comparison.largest, model.tau_max, strict=True):
@@ -136,9 +133,8 @@ def _comparison_table(comparison: Comparison, model: RobotModel, tolerance: floa
 
 
 def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
-    from arm_control.bags.message_definitions import plain
-    from arm_control.bags.writer import BagWriter
-    from arm_control.messages.build import JOINT_STATE
+    from arm_control.bags import BagWriter, plain
+    from arm_control.messages import JOINT_STATE
 
     with BagWriter(path, custom={"recorded": "replay"}) as bag:
         bag.add("/joint_commands", JOINT_STATE)
@@ -148,10 +144,8 @@ def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
 
 
 def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.bags.bag import joint_series, require_states
-    from arm_control.bags.replay_setup import arm_of
-    from arm_control.report.figures import text_table
-    from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
+    from arm_control.bags import arm_of, joint_series, require_states
+    from arm_control.report import WINDOW, inverse_dynamics, summary, text_table
 
     series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
     model = arm_of(bag, replay_options(options), series.names)

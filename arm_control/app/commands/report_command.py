@@ -30,7 +30,7 @@ def add_command(commands: Any) -> None:
 
 def _report(options: argparse.Namespace) -> int:
     """Write a page about a bag, with pictures: contents, tracking, torque, timing, power."""
-    from arm_control.report.bag_report import write_report
+    from arm_control.report import write_report
 
     bag = open_bag(options)
     path = Path(options.bag)

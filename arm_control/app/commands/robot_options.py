@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 
 if TYPE_CHECKING:
-    from arm_control.maths.poses import Array
+    from arm_control.maths import Array
     from arm_control.model import RobotModel
 
 ARM_OPTIONS = ("tip", "base", "effort_limits", "velocity_limits")
@@ -50,7 +50,7 @@ def driver_adds_gravity(options: argparse.Namespace, nodes: Mapping[str, Mapping
     ParameterError
         When the parameter is neither true nor false.
     """
-    from arm_control.core.files import file_parameters
+    from arm_control.core import file_parameters
 
     name = "driver_adds_gravity"
     value = {**nodes.get("gate", {}), **file_parameters(options.params_file, "gate")}.get(name, False)
@@ -131,7 +131,7 @@ def add_orientation_options(parser: argparse.ArgumentParser, default: str) -> No
 
 def orientation_of(options: argparse.Namespace) -> Array | None:
     """Rotation matrix of the options of :func:`add_orientation_options`; None where there is none."""
-    from arm_control.maths.poses import rotation_from_quaternion, rotation_from_rpy
+    from arm_control.maths import rotation_from_quaternion, rotation_from_rpy
 
     if options.rpy is not None:
         return rotation_from_rpy([math.radians(angle) for angle in options.rpy])
@@ -148,8 +148,7 @@ def arm_for_kinematics(robot: str, options: argparse.Namespace) -> RobotModel:
     options : Namespace
         The options of :func:`add_chain_options`.
     """
-    from arm_control.model import RobotModel
-    from arm_control.model.urdf.description import read_description
+    from arm_control.model import RobotModel, read_description
 
     description, tip, base = read_description(robot), options.tip or None, options.base or None
     return RobotModel.from_urdf(description, tip=tip, base=base, kinematics_only=True)
@@ -199,9 +198,9 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
 
     import numpy as np
 
-    from arm_control.core.files import file_parameters
-    from arm_control.model.arm_parameters import ArmParameters
-    from arm_control.simulation.own_arm import proposed_limits, write_scenario
+    from arm_control.core import file_parameters
+    from arm_control.model import ArmParameters
+    from arm_control.simulation import proposed_limits, write_scenario
 
     params_file = getattr(options, "params_file", "")
     given = file_parameters(params_file, "osc")
@@ -242,7 +241,7 @@ def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> No
         if not re.fullmatch(r"\w+:=\S*", argument):
             raise InputError(f"'{argument}' is no argument of a xacro file; allowed: name:=value, without spaces")
     if "xacro_args" in options:
-        from arm_control.model.urdf.packages import add_package_path
+        from arm_control.model import add_package_path
 
         options.xacro_args = xacro_args
         add_package_path(options.package_path)

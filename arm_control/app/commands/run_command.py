@@ -18,8 +18,7 @@ from arm_control.app.commands.robot_options import (
 )
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.simulation.compensation import CHOICES
-from arm_control.simulation.scenario import SIMULATORS, scenario_names
+from arm_control.simulation import CHOICES, SIMULATORS, scenario_names
 
 NOT_OPTIONS = ("command", "xacro_args", "package_path", *ARM_OPTIONS)
 """Entries of the namespace that are no options of a run."""
@@ -90,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.headless and not options.duration:
         raise ArmControlError("--headless runs in lock step: give the simulated time with --duration S")
     if options.bag:
-        from arm_control.bags.writer import refuse_existing
+        from arm_control.bags import refuse_existing
 
         refuse_existing(options.bag)
     take_robot_for_scenario(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.simulation import Scenario, scenario_names
 
 EXAMPLES = ("scenarios",)
 """For the help."""

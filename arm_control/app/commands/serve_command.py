@@ -26,20 +26,17 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
     driver_adds_gravity,
 )
-from arm_control.core.files import file_parameters
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS, file_parameters
 from arm_control.exceptions import InputError
-from arm_control.messages.publisher_lock import Rejections
-from arm_control.model.urdf.xml import printable
-from arm_control.processes.datagram_key import DatagramKey, read_key
-from arm_control.processes.datagram_socket import SILENCE, OwnerConnection, bind, is_loopback
+from arm_control.messages import Rejections
+from arm_control.model import printable
+from arm_control.processes import SILENCE, DatagramKey, OwnerConnection, bind, is_loopback, read_key
 
 if TYPE_CHECKING:
-    from arm_control.control.loop_parameters import LoopParameters
+    from arm_control.control import LoopParameters
     from arm_control.model import RobotModel
-    from arm_control.processes.datagrams import DatagramProcess
-    from arm_control.processes.native_datagrams import NativeDatagrams
-    from arm_control.simulation.scenario import Scenario
+    from arm_control.processes import DatagramProcess, NativeDatagrams
+    from arm_control.simulation import Scenario
 
 EXAMPLES = (
     "serve ur5",
@@ -92,8 +89,8 @@ def _serve(options: argparse.Namespace) -> int:
 
     Their bytes: docs/real_robot.md, or the module arm_control.processes.datagrams.
     """
-    from arm_control.control.loop_parameters import RealTimeParameters
-    from arm_control.nodes.support.real_time import take_real_time_priority
+    from arm_control.control import RealTimeParameters
+    from arm_control.nodes import take_real_time_priority
 
     if options.states < 0:
         raise InputError(f"--states {options.states}: a number of answers, or 0 for no end")
@@ -267,11 +264,10 @@ class Served(NamedTuple):
 
 def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     """The controller of the options."""
-    from arm_control.controllers import control_loop
-    from arm_control.controllers.osc import OscLoopParameters
-    from arm_control.motion.goals import Target
-    from arm_control.processes.datagrams import DatagramProcess
-    from arm_control.simulation.scenario_control import arm_and_parameters
+    from arm_control.controllers import OscLoopParameters, control_loop
+    from arm_control.motion import Target
+    from arm_control.processes import DatagramProcess
+    from arm_control.simulation import arm_and_parameters
 
     scenario = _scenario(options)
     model, parameters = arm_and_parameters(scenario)
@@ -294,10 +290,9 @@ def _native(
     options: argparse.Namespace, served: Served, datagrams: socket.socket, waker: int
 ) -> NativeDatagrams | None:
     """What answers ordinary states without Python, if that is chosen and possible; a line says so."""
-    from arm_control.control.compiled_step import between_law_and_gate
-    from arm_control.controllers.osc import OscController, OscLoopParameters
-    from arm_control.processes.native_datagrams import NativeDatagrams, network_of, why_not_native
-    from arm_control.processes.native_turns import step_kernels_of
+    from arm_control.control import between_law_and_gate
+    from arm_control.controllers import OscController, OscLoopParameters
+    from arm_control.processes import NativeDatagrams, network_of, step_kernels_of, why_not_native
 
     model, parameters, process = served
     controller = process.loop.controller
@@ -324,8 +319,7 @@ def _nanoseconds(t: float) -> int:
 
 def _scenario(options: argparse.Namespace) -> Scenario:
     """The scenario of the options; a robot by itself has operational space control."""
-    from arm_control.simulation.own_arm import bare_scenario
-    from arm_control.simulation.scenario import Scenario
+    from arm_control.simulation import Scenario, bare_scenario
 
     if bool(options.scenario) == bool(options.robot or options.file):
         raise InputError("name a robot or, with --scenario, a scenario")

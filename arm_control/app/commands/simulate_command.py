@@ -16,19 +16,16 @@ from arm_control.app.commands.robot_options import (
     scenario_of,
     take_robot_for_scenario,
 )
-from arm_control.core.files import require_writable_folder
+from arm_control.core import require_writable_folder
 from arm_control.exceptions import ArmControlError
-from arm_control.model.urdf.xml import printable
-from arm_control.simulation.engine import ENGINES
-from arm_control.simulation.scenario import Scenario, merged
+from arm_control.model import printable
+from arm_control.simulation import ENGINES, Scenario, merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from arm_control.motion.target_files import TargetList
-    from arm_control.simulation.free_motion import FreeTrace
-    from arm_control.simulation.offline import Simulation
-    from arm_control.simulation.recording import Trace
+    from arm_control.motion import TargetList
+    from arm_control.simulation import FreeTrace, Simulation, Trace
 
 EXAMPLES = (
     "simulate --robot my_arm.urdf",
@@ -80,8 +77,8 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     """Simulate and compare the variants; return the exit status."""
     if not scenario.controller:
         return _compare_free_motion(scenario, options)
-    from arm_control.report.simulation_figures import failures, figures_of, table
-    from arm_control.simulation.offline import Simulation
+    from arm_control.report import failures, figures_of, table
+    from arm_control.simulation import Simulation
 
     variants = options.variant or tuple(scenario.variants) or ("",)
     _check_outputs(options, scenario, variants)
@@ -117,8 +114,8 @@ def _too_short(targets: TargetList | None, trace: Trace) -> list[str]:
 
 def _compare_free_motion(scenario: Scenario, options: argparse.Namespace) -> int:
     """The same for a scenario without a controller."""
-    from arm_control.report.simulation_figures import failures, figures_of_free_motion, table
-    from arm_control.simulation.free_motion import FreeMotion
+    from arm_control.report import failures, figures_of_free_motion, table
+    from arm_control.simulation import FreeMotion
 
     if options.bag:
         raise ArmControlError(f"{scenario.name} has no controller: nothing is commanded, so there is no bag")
@@ -133,7 +130,7 @@ def _compare_free_motion(scenario: Scenario, options: argparse.Namespace) -> int
         failed += [trace.end_reason] if trace.end_reason else []
     print(f"{scenario.description}\n\n{table(figures)}\n")
     if options.report:
-        from arm_control.report.pictures.energy import draw_energy
+        from arm_control.report import draw_energy
 
         path = _save_records(scenario, traces, options.report)
         draw_energy(path, scenario, traces, motion.model.joint_names)
@@ -151,7 +148,7 @@ def _verdict(failed: list[str], *, is_checked: bool) -> int:
 def _check_outputs(options: argparse.Namespace, scenario: Scenario, variants: tuple[str, ...]) -> None:
     """Refuse folders that cannot be written, before the first simulation."""
     if options.bag:
-        from arm_control.bags.writer import refuse_existing
+        from arm_control.bags import refuse_existing
 
         for name in variants:
             refuse_existing(_bag_path(options.bag, scenario, name))
@@ -168,7 +165,7 @@ def _run(simulation: Simulation, scenario: Scenario, variant: str, options: argp
     title = f"{scenario.name} {variant}".strip()
     if not options.bag:
         return simulation.run(options.duration, title)
-    from arm_control.bags.simulated_bag import SimulatedBag
+    from arm_control.bags import SimulatedBag
 
     with SimulatedBag(_bag_path(options.bag, scenario, variant), simulation, scenario, variant) as bag:
         return simulation.run(options.duration, title, bag)
@@ -176,7 +173,7 @@ def _run(simulation: Simulation, scenario: Scenario, variant: str, options: argp
 
 def _draw_comparison(scenario: Scenario, traces: dict[str, Trace], simulation: Simulation, folder: str) -> None:
     """Write the record of each variant and the picture of all."""
-    from arm_control.report.pictures.comparison import draw_comparison
+    from arm_control.report import draw_comparison
 
     path = _save_records(scenario, traces, folder)
     draw_comparison(path, scenario, traces, simulation.model)

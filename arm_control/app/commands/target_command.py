@@ -10,7 +10,7 @@ import numpy as np
 from arm_control.app.commands.argument_types import positive
 from arm_control.app.commands.robot_options import add_orientation_options, orientation_of
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Pose
+from arm_control.maths import Pose
 
 BRAKED = "the arm is braked: `arm_control watch --once` says why, `arm_control enable` releases it"
 
@@ -35,10 +35,9 @@ def add_command(commands: Any) -> None:
 
 def _target(options: argparse.Namespace) -> int:
     """Send a target, wait, and say what came of it. Exit status: 0 reached, 1 not reached or out of reach."""
-    from arm_control.control.reachability import REACHED, reachability
+    from arm_control.control import REACHED, reachability
     from arm_control.controllers import CONTROLLERS
-    from arm_control.nodes.tools.arm_client import ArmClient
-    from arm_control.nodes.tools.command_line_node import CommandLineNode
+    from arm_control.nodes import ArmClient, CommandLineNode
 
     with CommandLineNode("arm_control_target") as client:
         arm = ArmClient(client, options.namespace)

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from arm_control.core.files import write_text
+from arm_control.core import write_text
 from arm_control.exceptions import ArmControlError
-from arm_control.model.urdf.xml import printable
+from arm_control.model import printable
 
 EXAMPLES = ("tune save my_gains.yaml",)
 """For the help."""
@@ -27,8 +27,8 @@ def add_command(commands: Any) -> None:
 
 def _tune(options: argparse.Namespace) -> int:
     """Save the live parameters of a running node, with the gains that were proposed or set while it runs."""
-    from arm_control.core.parameters import parameter_text
-    from arm_control.nodes.tools.command_line_node import live_parameters
+    from arm_control.core import parameter_text
+    from arm_control.nodes import live_parameters
 
     path = Path(options.file)
     if path.exists() and not options.force:

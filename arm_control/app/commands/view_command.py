@@ -14,11 +14,10 @@ from arm_control.app.commands.robot_options import (
     add_xacro_options,
     chosen_robot,
 )
-from arm_control.model.urdf.description import find_description, read_description, refuse_xacro
-from arm_control.model.urdf.xml import printable
+from arm_control.model import find_description, printable, read_description, refuse_xacro
 
 if TYPE_CHECKING:
-    from arm_control.planning.plan_record import PlanRecord
+    from arm_control.planning import PlanRecord
 
 EXAMPLES = ("view --robot ur5", "view --robot my_arm.urdf --tip gripper_link", "view --plan plan.json")
 """For the help."""
@@ -48,7 +47,7 @@ def _view(options: argparse.Namespace) -> int:
         _view_without_ros(robot, description, options)
         return 0
     from arm_control.app.processes import set_ros_defaults
-    from arm_control.nodes.viewer import main as run_viewer
+    from arm_control.nodes import main as run_viewer
 
     set_ros_defaults()
     ends = {"tip": options.tip, "base": options.base}
@@ -63,7 +62,7 @@ def _view_without_ros(robot: str, description: str, options: argparse.Namespace)
 
 def _view_plan(options: argparse.Namespace) -> None:
     """Show the plan of a file until Ctrl-C."""
-    from arm_control.planning.plan_record import PlanRecord
+    from arm_control.planning import PlanRecord
 
     plan = PlanRecord.load(Path(options.plan))
     if not options.trust:
@@ -74,7 +73,7 @@ def _view_plan(options: argparse.Namespace) -> None:
 def _show(robot: str, description: str, tip: str, options: argparse.Namespace, plan: PlanRecord | None = None) -> None:
     """Show a robot, and a plan of it, until Ctrl-C."""
     from arm_control.model import RobotModel
-    from arm_control.viewer.standalone import ArmPage
+    from arm_control.viewer import ArmPage
 
     model = RobotModel.from_urdf(description, tip=tip or None, base=options.base or None, kinematics_only=True)
     view = ArmPage(model, find_description(robot)[0], options.port, plan)

@@ -6,10 +6,10 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from arm_control.model.urdf.xml import printable
+from arm_control.model import printable
 
 if TYPE_CHECKING:
-    from arm_control.gate.gates_behind import GateReport
+    from arm_control.gate import GateReport
 
 EXAMPLES = ("watch", "watch --once")
 """For the help."""
@@ -28,7 +28,7 @@ def _watch(options: argparse.Namespace) -> int:
 
     Exit status: 0; with --once: 0 all gates pass commands, 1 some do not, 2 no gate was heard.
     """
-    from arm_control.nodes.tools.gate_listener import current_gates, watch_gates
+    from arm_control.nodes import current_gates, watch_gates
 
     if not options.once:
         watch_gates(_show, options.namespace)

@@ -16,18 +16,17 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.builtin_methods import place_builtin
-from arm_control.compiler.kernels import Kernel
+from arm_control.compiler import Kernel, place_builtin
 from arm_control.control.compiled_step import PASSES, StepOutput, step_kernels
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.law_kernels import FADING, cases, osc_law, osc_samples
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import InputError
-from arm_control.gate.joint_limits import JointLimits
-from arm_control.maths.poses import Array, Pose
+from arm_control.gate import JointLimits
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 
 class CompiledOsc:

@@ -51,11 +51,9 @@ from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration, weighted_mass_matrix
 from arm_control.control.osc.task import select_rows, task_motion
 from arm_control.control.osc.task_inertia import TaskInertia, task_inertia
-from arm_control.maths.linalg import geometric_mean, inverse, solve
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, select, sqrt
+from arm_control.maths import Array, Scalar, geometric_mean, inverse, maximum, select, solve, sqrt
 from arm_control.model import Terms
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 SMALLEST_DAMPING = 1e-3
 """Lower bound of a chosen damping [N s/m, N m s/rad]: (2) divides by it."""

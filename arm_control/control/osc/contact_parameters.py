@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.osc.task import rows_of
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.kinematics.task_error import ROWS
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar
+from arm_control.kinematics import ROWS
+from arm_control.maths import Array, Scalar
 
 FORCE_NUMBERS = 7
 """Last numbers of the contact: the share of force control, and the wrench of the hand."""

@@ -22,11 +22,11 @@ import numpy as np
 
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.task import rotate_to, select_rows
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import GoalQueue, WrenchGoal
+from arm_control.motion import GoalQueue, WrenchGoal
 
 NO_FORCE = "target_wrench: force_axes is empty, so no axis is controlled by force"
 CHANGEOVER = 0.2
@@ -72,7 +72,7 @@ class ForceFollower:
     parameters : ContactParameters
         Axes and limits.
     frame : str
-        Frame of the axes, one of :data:`~arm_control.kinematics.task_error.FRAMES`.
+        Frame of the axes, one of :data:`~arm_control.kinematics.task_errors.FRAMES`.
 
     Attributes
     ----------

@@ -15,27 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.call_forms import (
+from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
     BoundResult,
     CallForm,
+    Function,
+    Law,
     ObjectArgument,
     TupleArgument,
     TupleResult,
 )
-from arm_control.compiler.law import Law
-from arm_control.compiler.program import Function
 from arm_control.control.osc.null_space import smallest_regularity
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_law import LawStructure
 from arm_control.control.osc.task_inertia import fading_inertia
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.model import Terms
-from arm_control.model.methods import TERMS, TERMS_RESULT
-from arm_control.model.quantities import State, input_sizes, tool_numbers
-from arm_control.model.tree import Tree
-from arm_control.motion.references import Reference
+from arm_control.maths import Array, Pose, rotation_from_vector
+from arm_control.model import TERMS, TERMS_RESULT, State, Terms, Tree, input_sizes, tool_numbers
+from arm_control.motion import Reference
 
 REFERENCE = 24
 """Numbers of a reference: R_WT (9), p_WT (3), V_des (6), A_des (6)."""

@@ -31,11 +31,9 @@ from arm_control.control.osc.osc_law import LawStructure, TaskLaw, Torque, torqu
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
 from arm_control.control.osc.task_inertia import Mobility, TaskInertia, fading_inertia, plain_inertia
-from arm_control.maths.linalg import eigen_symmetric, inverse
-from arm_control.maths.poses import TINY, Array, limit_magnitude
-from arm_control.maths.scalars import Scalar, maximum, select
+from arm_control.maths import TINY, Array, Scalar, eigen_symmetric, inverse, limit_magnitude, maximum, select
 from arm_control.model import Terms
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 
 def limit_scaled(vector: Array, largest: Scalar) -> Array:

@@ -35,9 +35,7 @@ import numpy as np
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.task import Tasks
 from arm_control.control.osc.task_inertia import TaskInertia, fading_inertia, regularity, task_inertia
-from arm_control.maths.linalg import inverse
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, select, stored
+from arm_control.maths import Array, Scalar, inverse, select, stored
 
 FIRM = 0.05
 """Threshold of J_firm#, as a share of s."""

@@ -16,11 +16,10 @@ from arm_control.control.osc.posture import JointBounds, limit_zones, posture_ac
 from arm_control.control.osc.task import Tasks, rows_of
 from arm_control.control.osc.task_inertia import ALL, scaled_jacobian
 from arm_control.exceptions import ParameterError
-from arm_control.kinematics.served_rows import sampled_jacobians
-from arm_control.kinematics.task_error import ROWS
-from arm_control.maths.poses import Array
+from arm_control.kinematics import ROWS, sampled_jacobians
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 TERMS = ("task", "posture", "disturbance", "bias")
 """Terms of a torque."""

@@ -62,11 +62,9 @@ from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration, weighted_mass_matrix
 from arm_control.control.osc.task import Tasks, select_rows, task_motion
 from arm_control.control.osc.task_inertia import ALL, TaskInertia, fading_inertia, plain_inertia
-from arm_control.maths.linalg import solve
-from arm_control.maths.poses import Array, limit_magnitude
-from arm_control.maths.scalars import Scalar, maximum, select
+from arm_control.maths import Array, Scalar, limit_magnitude, maximum, select, solve
 from arm_control.model import Terms
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
 
@@ -79,7 +77,7 @@ class LawStructure(NamedTuple):
     tasks : tuple of tuple of int
         Rows of each task, the most important task first.
     frame : str
-        Frame of the rows, one of :data:`~arm_control.kinematics.task_error.FRAMES`.
+        Frame of the rows, one of :data:`~arm_control.kinematics.task_errors.FRAMES`.
     inertia : function
         Lambda of (1).
     limit_speed : function

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.osc.task import rows_of
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.kinematics.task_error import FRAMES, ROWS
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar
+from arm_control.kinematics import FRAMES, ROWS
+from arm_control.maths import Array, Scalar
 
 SPEED_LIMIT_FORMS = ("magnitude", "scaled", "per_axis")
 SINGULARITIES = ("fade", "truncate", "damp", "none")

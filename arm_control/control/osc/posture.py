@@ -26,8 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.osc.osc_parameters import Gains
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, minimum, nearest
+from arm_control.maths import Array, Scalar, maximum, minimum, nearest
 from arm_control.model import RobotModel, Terms
 
 SMALLEST_REMAINDER = 0.2

@@ -23,14 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ParameterError
-from arm_control.kinematics.task_error import ROWS
-from arm_control.maths.columns import columns
-from arm_control.maths.columns import rows as rows_of_columns
-from arm_control.maths.free_axes import partial_turns
-from arm_control.maths.poses import TINY, Array, Pose, rotation_vector
-from arm_control.maths.scalars import atan2, maximum, sqrt
+from arm_control.kinematics import ROWS
+from arm_control.maths import TINY, Array, Pose, atan2, columns, maximum, partial_turns, rotation_vector, sqrt
+from arm_control.maths import rows as rows_of_columns
 from arm_control.model import Terms
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 Tasks = tuple[tuple[int, ...], ...]
 """Rows of each task, the most important task first."""
@@ -87,7 +84,7 @@ def task_rotation(frame: str, X_WE: Pose, X_WT: Pose) -> Array | None:
     Parameters
     ----------
     frame : str
-        One of :data:`~arm_control.kinematics.task_error.FRAMES`.
+        One of :data:`~arm_control.kinematics.task_errors.FRAMES`.
     X_WE, X_WT : Pose
         Pose of the end effector and of the target in the world.
 
@@ -121,7 +118,7 @@ def task_motion(terms: Terms, reference: Reference, frame: str, rows: Sequence[i
     reference : Reference
         Desired motion of the end effector.
     frame : str
-        One of :data:`~arm_control.kinematics.task_error.FRAMES`.
+        One of :data:`~arm_control.kinematics.task_errors.FRAMES`.
     rows : sequence of int
         The selected rows.
     """

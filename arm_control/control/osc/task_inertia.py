@@ -31,9 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.linalg import eigen_symmetric, inverse, smallest_pivot
-from arm_control.maths.poses import TINY, Array
-from arm_control.maths.scalars import Scalar, maximum, select, sqrt
+from arm_control.maths import TINY, Array, Scalar, eigen_symmetric, inverse, maximum, select, smallest_pivot, sqrt
 
 ALL = tuple(range(6))
 CHARACTERISTIC_LENGTH = 0.3

@@ -13,9 +13,9 @@ from arm_control.control.avoidance_law import AvoidanceParameters
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.osc_parameters import NULL_SPACES, OscParameters
 from arm_control.control.osc.proposal import propose
-from arm_control.core.parameters import Parameters, group, parameter
+from arm_control.core import Parameters, group, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import GateParameters
+from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 
 PROPOSED = (

@@ -38,8 +38,8 @@ import numpy as np
 
 from arm_control.control.osc.force_follower import HandWrench
 from arm_control.control.osc.task_inertia import row_scales
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.poses import Array
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 
 LENGTH, SINGULAR_VALUE = 0.3, 1e-3

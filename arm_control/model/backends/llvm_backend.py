@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from arm_control.compiler.compile_law import check_batch, check_kernel
-from arm_control.compiler.kernels import Batch, Kernel
-from arm_control.compiler.llvm_kernels import LlvmCompiler
-from arm_control.core.cache import Cache
+from arm_control.compiler import Batch, Kernel, LlvmCompiler, check_batch, check_kernel
+from arm_control.core import Cache
 from arm_control.model.methods import forms_of
 from arm_control.model.quantities import SHARED, quantity_law, sample_states
 from arm_control.model.tree import Tree

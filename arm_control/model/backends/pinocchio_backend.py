@@ -9,9 +9,9 @@ from threading import RLock
 import numpy as np
 import pinocchio as pin
 
-from arm_control.compiler.kernels import Batch, Kernel, batch_of
+from arm_control.compiler import Batch, Kernel, batch_of
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model.quantities import INPUTS, SHARED, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
 

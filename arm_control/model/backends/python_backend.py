@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arm_control.compiler.compile_law import check_batch, check_kernel
-from arm_control.compiler.kernels import Batch, Kernel, batch_of
-from arm_control.compiler.python_kernels import python_kernel
+from arm_control.compiler import Batch, Kernel, batch_of, check_batch, check_kernel, python_kernel
 from arm_control.model.quantities import SHARED, quantity_law, sample_states
 from arm_control.model.tree import Tree
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import UrdfError
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_with_z
+from arm_control.maths import Array, Pose, rotation_from_rpy, rotation_with_z
 from arm_control.model.urdf.load import Urdf
 from arm_control.model.urdf.packages import find_package
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy
+from arm_control.maths import Array, Pose, rotation_from_rpy
 from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.urdf.load import Urdf, parse, write
 from arm_control.model.urdf.xml import number, numbers, read_robot

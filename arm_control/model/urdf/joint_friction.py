@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model.urdf.load import Urdf
 
 

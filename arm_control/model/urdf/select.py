@@ -21,7 +21,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector, rpy_from_rotation
+from arm_control.maths import Array, Pose, rotation_from_rpy, rotation_from_vector, rpy_from_rotation
 from arm_control.model.urdf.load import Urdf, normalise, parse, write
 from arm_control.model.urdf.xml import number, numbers, read_robot
 

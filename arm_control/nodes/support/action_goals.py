@@ -14,18 +14,11 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.motion.references import JointReference
+from arm_control.control import ArmNodeParameters, Measurement
+from arm_control.motion import JointReference
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.conversions import ros
-from arm_control.processes.trajectory_actions import (
-    INVALID_GOAL,
-    SUCCESSFUL,
-    ActionResult,
-    GoalRefused,
-    fill_feedback,
-)
+from arm_control.processes import INVALID_GOAL, SUCCESSFUL, ActionResult, GoalRefused, fill_feedback
 
 try:
     from control_msgs.action import FollowJointTrajectory

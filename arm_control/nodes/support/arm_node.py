@@ -20,12 +20,11 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.core.parameters import Spec, refuse_unknown
-from arm_control.core.parent_process import PARENT, die_with_parent
+from arm_control.control import ArmNodeParameters
+from arm_control.core import PARENT, Spec, die_with_parent, refuse_unknown
 from arm_control.exceptions import ArmControlError
-from arm_control.gate.effort_gate import EffortGate
-from arm_control.messages.publisher_lock import Rejections
+from arm_control.gate import EffortGate
+from arm_control.messages import Rejections
 from arm_control.model import RobotModel
 from arm_control.nodes.support.environment import check_environment, describe_reach, security_explained
 from arm_control.nodes.support.polling import ControlPath, SpinLoop

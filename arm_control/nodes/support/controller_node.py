@@ -9,12 +9,17 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
-from arm_control.control.controller_row import ControllerRow, MadeController
-from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import ControllerNodeParameters
-from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
+from arm_control.control import (
+    ControllerNodeParameters,
+    ControllerRow,
+    ControlLoop,
+    MadeController,
+    OscTuning,
+    describe_proposals,
+    resolve_parameters,
+)
 from arm_control.controllers import CONTROLLERS, new_loop
-from arm_control.messages.fields import goal_of
+from arm_control.messages import goal_of
 from arm_control.model import RobotModel
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import Diagnostics

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import BagError
-from arm_control.maths.poses import Array
-from arm_control.messages.build import MessageBuilder
+from arm_control.maths import Array
+from arm_control.messages import MessageBuilder
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import Any
 
 from std_msgs.msg import Bool
 
-from arm_control.control.loop_parameters import ArmNodeParameters, DriverStopParameters
-from arm_control.gate.effort_gate import EffortGate
+from arm_control.control import ArmNodeParameters, DriverStopParameters
+from arm_control.gate import EffortGate
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import LATCHED, STATE
 

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.control import ArmNodeParameters
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import EffortGate
-from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GatesBehind
-from arm_control.maths.poses import Array
+from arm_control.gate import EffortGate, GatesBehind, GateState
+from arm_control.maths import Array
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import LATCHED
-from arm_control.processes.gate_watch import gate_values, read_gate_report
+from arm_control.processes import gate_values, read_gate_report
 
 HEARTBEAT = 0.1
 """Time between two messages of a gate where nothing changes [s]: on the steady clock, beside the executor, which has
@@ -37,7 +36,11 @@ class GateStatePublisher:
         Returns the gate; None while there is none.
     """
 
-    LEVELS: ClassVar = {PASSING: DiagnosticStatus.OK, HOLDING: DiagnosticStatus.WARN, BRAKING: DiagnosticStatus.ERROR}
+    LEVELS: ClassVar = {
+        GateState.PASSING: DiagnosticStatus.OK,
+        GateState.HOLDING: DiagnosticStatus.WARN,
+        GateState.BRAKING: DiagnosticStatus.ERROR,
+    }
 
     def __init__(self, node: ArmNode[ArmNodeParameters], gate: Callable[[], EffortGate | None]) -> None:
         self._node, self._gate = node, gate
@@ -74,7 +77,7 @@ class GateStatePublisher:
         word, joints = self._state, self._node.model.joint_names
         values = gate_values(gate.success_rate, self._stamp_ns, self._since_ns, self._tau, joints)
         status = DiagnosticStatus(
-            level=self.LEVELS[word],
+            level=self.LEVELS[gate.state],
             name=self._node.get_fully_qualified_name(),
             message=f"{word}: {gate.reason}" if gate.reason else word,
             values=[KeyValue(key=key, value=value) for key, value in values.items()],

@@ -10,12 +10,10 @@ from typing import Any
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.control import ArmNodeParameters
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.fields import WRENCH_GOAL, pose_goal_of, twist_jog_of, wrench_goal_of
-from arm_control.messages.publisher_lock import publisher_of
-from arm_control.motion.goals import WrenchGoal
-from arm_control.motion.pose_follower import PoseFollower
+from arm_control.messages import WRENCH_GOAL, pose_goal_of, publisher_of, twist_jog_of, wrench_goal_of
+from arm_control.motion import PoseFollower, WrenchGoal
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS, LATEST
 

@@ -8,9 +8,9 @@ from typing import Any
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
-from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.control import ArmNodeParameters
 from arm_control.exceptions import InputError
-from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateFields
+from arm_control.messages import JointStateBytes, JointStateFields
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import STATE
 

@@ -13,8 +13,8 @@ import rclpy
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
-from arm_control.compiler.kernels import Kernel
-from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.compiler import Kernel
+from arm_control.control import ArmNodeParameters
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import ControlPath
 from arm_control.nodes.support.qos import LATEST, STATE
@@ -26,8 +26,14 @@ from arm_control.nodes.support.rcl_functions import (
     listening,
 )
 from arm_control.nodes.support.real_time import join_control_path
-from arm_control.processes.native_controller import NativeController, compile_end_of_turn, compile_loop
-from arm_control.processes.native_loop import NOT_TAKEN, REASON_SIZE, Middleware
+from arm_control.processes import (
+    NOT_TAKEN,
+    REASON_SIZE,
+    Middleware,
+    NativeController,
+    compile_end_of_turn,
+    compile_loop,
+)
 
 TOPIC = "joint_states"
 END = 0

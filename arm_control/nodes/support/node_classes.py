@@ -7,11 +7,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.control import ArmNodeParameters, resolve_parameters
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.files import file_parameters, module_names, node_names
-from arm_control.core.parameters import Parameters
+from arm_control.core import Parameters, file_parameters, module_names, node_names
 from arm_control.nodes.support.arm_node import ROS_OWN, ArmNode
 from arm_control.nodes.support.controller_node import controller_node
 

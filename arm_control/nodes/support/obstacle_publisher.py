@@ -12,15 +12,13 @@ from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.publisher_lock import publisher_of
+from arm_control.control import ArmNodeParameters
+from arm_control.messages import nanoseconds, publisher_of
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_subscription import subscribe_to_markers
 from arm_control.nodes.support.qos import EVENTS, STATE
-from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleSchedule
-from arm_control.simulation.world import World
+from arm_control.simulation import NAMESPACE, ObstacleSchedule, World
 
 START_PERIOD = 0.1
 """Period, on the steady clock, of the obstacles at time 0 before the first state comes [s]."""

@@ -9,13 +9,10 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.avoidance_law import Avoidance
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.control import ArmNodeParameters, Avoidance, Measurement
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.messages.markers import check_serialized_size
-from arm_control.messages.obstacle_tracker import ObstacleTracker
+from arm_control.maths import Obstacle
+from arm_control.messages import ObstacleTracker, check_serialized_size
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.qos import EVENTS, LATCHED
 

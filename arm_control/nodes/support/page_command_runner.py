@@ -19,17 +19,14 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box, Shape, Sphere
-from arm_control.messages.fields import pose_from_message
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array, Box, Obstacle, Pose, Shape, Sphere
+from arm_control.messages import pose_from_message
 from arm_control.model import RobotModel
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import EVENTS, STATE, TARGETS
 from arm_control.nodes.support.service_clients import ServiceClients
-from arm_control.viewer.drawings import MarkerStore
-from arm_control.viewer.page_commands import PageCommand
+from arm_control.viewer import MarkerStore, PageCommand
 
 MIN_PERIOD = 0.05
 """Least time between two targets, and between two poses of an obstacle [s]."""

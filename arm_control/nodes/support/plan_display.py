@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import ArmNodeParameters
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.plan_markers import record_of
+from arm_control.messages import nanoseconds, record_of
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.qos import LATCHED
 
 if TYPE_CHECKING:
-    from arm_control.viewer.plan_view import PlanView
+    from arm_control.viewer import PlanView
 
 PLAN, SCENE = "planner/plan", "planner/scene"
 

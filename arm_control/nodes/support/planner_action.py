@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from arm_control.control.controller import Measurement
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.motion.references import JointReference
+from arm_control.control import ArmNodeParameters, Measurement
+from arm_control.motion import JointReference
 from arm_control.nodes.support.action_goals import ActionGoals
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.processes.motion_process import MotionProcess, PlannerGoal
-from arm_control.processes.motion_steps import Phase
-from arm_control.processes.planner_actions import planner_goal_of, result_of
-from arm_control.processes.trajectory_actions import INVALID_GOAL, GoalRefused
+from arm_control.processes import (
+    INVALID_GOAL,
+    GoalRefused,
+    MotionProcess,
+    Phase,
+    PlannerGoal,
+    planner_goal_of,
+    planner_result,
+)
 
 NAME = "~/move"
 FEEDBACK_EVERY = 5
@@ -47,7 +51,7 @@ class PlannerAction:
         for running in list(self._goals.running):
             if running.handle.is_cancel_requested and process.goal is running.goal:
                 process.cancel()
-            if (result := result_of(process, running.goal)) is not None:
+            if (result := planner_result(process, running.goal)) is not None:
                 self._goals.end(running, result)
             elif self._states % FEEDBACK_EVERY == 0:
                 self._goals.publish_feedback(running, state, *_desired(process, state))

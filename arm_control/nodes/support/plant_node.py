@@ -17,18 +17,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.core.parameters import group, parameter
-from arm_control.core.time import NANOSECONDS
+from arm_control.control import ArmNodeParameters
+from arm_control.core import NANOSECONDS, group, parameter
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
-from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
-from arm_control.gate.state_prediction import is_at_rest
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.joint_state_bytes import FIELDS, JointStateFields, JointStateWriter
-from arm_control.messages.publisher_lock import PublisherLock
-from arm_control.model import Terms
-from arm_control.model.urdf.description import read_description
+from arm_control.gate import EffortGate, GateOutput, GateParameters, is_at_rest
+from arm_control.maths import Array
+from arm_control.messages import FIELDS, JointStateFields, JointStateWriter, PublisherLock, brake_reason, nanoseconds
+from arm_control.model import Terms, read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.clock_publisher import ClockPublisher
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
@@ -37,8 +32,8 @@ from arm_control.nodes.support.joint_state_subscription import subscribe_to_join
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.qos import COMMANDS, LATCHED
 from arm_control.nodes.support.start_condition import AwaitedCounts
-from arm_control.processes.gate_process import OUT_OF_ORDER
-from arm_control.simulation.scenario_world import load_world
+from arm_control.processes import OUT_OF_ORDER
+from arm_control.simulation import load_world
 
 COMMAND_TOPICS = ("joint_commands", "effort_controller/commands")
 """Topics with commands, with stamps and without."""

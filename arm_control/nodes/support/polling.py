@@ -24,7 +24,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import qos_policy_name_from_kind
 
-from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
+from arm_control.messages import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
 from arm_control.nodes.support.qos import LATEST
 
 try:

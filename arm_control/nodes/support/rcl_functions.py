@@ -25,14 +25,20 @@ from rclpy.node import Node
 from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import JointState
 
-from arm_control.compiler.compiled_procedure import Callback
-from arm_control.compiler.machine_operations import CFunction
-from arm_control.messages.joint_state_bytes import JointStateWriter
+from arm_control.compiler import Callback, CFunction
+from arm_control.messages import JointStateWriter
 from arm_control.nodes.support.polling import polled_subscription
 from arm_control.nodes.support.qos import COMMANDS
-from arm_control.processes.native_controller import SerializedMessage
-from arm_control.processes.native_loop import Middleware
-from arm_control.processes.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
+from arm_control.processes import (
+    DATA,
+    LENGTH,
+    PUBLISHER,
+    RECEIVED_NS,
+    WRITTEN_NS,
+    Middleware,
+    SerializedMessage,
+    SystemClock,
+)
 
 Integers = npt.NDArray[np.int64]
 CAPACITY = 4096

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
-from arm_control.core.parameters import Parameters
+from arm_control.core import Parameters
 from arm_control.exceptions import ParameterError
 
 NAME = "real_time_priority"

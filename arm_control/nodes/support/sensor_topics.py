@@ -12,13 +12,12 @@ from typing import Protocol
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Range
 
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.maths.poses import Array
+from arm_control.control import ArmNodeParameters
+from arm_control.maths import Array
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import LATCHED
-from arm_control.simulation.range_sensor import RangeSensor
-from arm_control.simulation.sensors import Sampling
+from arm_control.simulation import RangeSensor, Sampling
 
 try:
     from tf2_msgs.msg import TFMessage

@@ -15,11 +15,10 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control.control.avoidance_law import AvoidanceParameters
-from arm_control.control.loop_parameters import ControllerNodeParameters
+from arm_control.control import AvoidanceParameters, ControllerNodeParameters
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.parameters import Spec
-from arm_control.gate.gates_behind import GATES_BEHIND
+from arm_control.core import Spec
+from arm_control.gate import GATES_BEHIND
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.qos import REPEAT_TIME
 

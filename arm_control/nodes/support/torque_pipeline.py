@@ -11,20 +11,21 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
-from arm_control.compiler.kernels import Kernel
-from arm_control.control.adaptive_torque import compensated_share
-from arm_control.control.controller import Measurement
-from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import ControllerNodeParameters
-from arm_control.control.stall_watch import FAULT, StallWatch
-from arm_control.controllers.osc import OscController
+from arm_control.compiler import Kernel
+from arm_control.control import (
+    FAULT,
+    ControllerNodeParameters,
+    ControlLoop,
+    Measurement,
+    StallWatch,
+    TickResult,
+    compensated_share,
+)
+from arm_control.controllers import OscController
 from arm_control.exceptions import InputError
-from arm_control.gate.effort_gate import EffortGate
-from arm_control.gate.gates_behind import GatesBehind
-from arm_control.gate.state_bounds import describe_outside
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
+from arm_control.gate import EffortGate, GatesBehind, describe_outside
+from arm_control.maths import Array, Obstacle
+from arm_control.messages import JointStateBytes, JointStateWriter, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
@@ -32,9 +33,7 @@ from arm_control.nodes.support.driver_stop import DriverStop
 from arm_control.nodes.support.gate_states import listen_to_gates
 from arm_control.nodes.support.native_thread import NativeThread
 from arm_control.nodes.support.qos import LATCHED, STATE
-from arm_control.processes.controller_process import ControllerProcess
-from arm_control.processes.native_controller import NativeController
-from arm_control.processes.native_turns import step_kernels_of
+from arm_control.processes import ControllerProcess, NativeController, step_kernels_of
 
 REPORT_PERIOD = 0.02
 """Time between two looks at what the native loop has done [s]."""

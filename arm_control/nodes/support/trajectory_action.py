@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from arm_control.control.loop import TickResult
-from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.controllers.joint import JointController
-from arm_control.motion.goals import JointGoal
+from arm_control.control import ArmNodeParameters, TickResult
+from arm_control.controllers import JointController
+from arm_control.motion import JointGoal
 from arm_control.nodes.support.action_goals import FEEDBACK_EVERY, ActionGoals, Running
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.processes.trajectory_actions import (
-    INVALID_GOAL,
-    SUCCESSFUL,
-    ActionResult,
-    GoalRefused,
-    action_goal_of,
-    result_of,
-)
+from arm_control.processes import INVALID_GOAL, SUCCESSFUL, ActionResult, GoalRefused, action_goal_of, trajectory_result
 
 NAME = "~/follow_joint_trajectory"
 
@@ -51,7 +43,7 @@ class TrajectoryAction:
         for running in list(self._goals.running):
             if running.handle.is_cancel_requested:
                 self._end(running, ActionResult(SUCCESSFUL, "canceled: the joints come to rest and are held"))
-            elif (result := result_of(running.goal, controller, tick)) is not None:
+            elif (result := trajectory_result(running.goal, controller, tick)) is not None:
                 self._end(running, result)
             elif self._states % FEEDBACK_EVERY == 0 and controller.followed is running.goal:
                 self._publish_feedback(running, controller, tick)

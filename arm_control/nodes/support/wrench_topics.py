@@ -11,11 +11,10 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import Float64
 
-from arm_control.control.loop import TickResult
-from arm_control.control.loop_parameters import ControllerNodeParameters
+from arm_control.control import ControllerNodeParameters, TickResult
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.poses import Array
-from arm_control.messages.fields import sensor_reading_of
+from arm_control.maths import Array
+from arm_control.messages import sensor_reading_of
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import STATE

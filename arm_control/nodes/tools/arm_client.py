@@ -13,14 +13,13 @@ from rclpy.parameter import parameter_value_to_python
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 
-from arm_control.control.reachability import ON_THE_WAY, Approach
+from arm_control.control import ON_THE_WAY, Approach
 from arm_control.controllers import CONTROLLERS
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
-from arm_control.messages.fields import link_of, nanoseconds
-from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
+from arm_control.maths import Array, Pose
+from arm_control.messages import link_of, nanoseconds
+from arm_control.model import ArmParameters, RobotModel
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import LATCHED, LATEST, TARGETS
 from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode

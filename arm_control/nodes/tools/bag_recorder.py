@@ -22,9 +22,8 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from std_msgs.msg import Bool
 
-from arm_control.bags.message_definitions import local_types
-from arm_control.bags.writer import STORAGES, BagWriter, Publication
-from arm_control.core.parent_process import die_with_parent
+from arm_control.bags import STORAGES, BagWriter, Publication, local_types
+from arm_control.core import die_with_parent
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.environment import check_environment

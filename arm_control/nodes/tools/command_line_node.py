@@ -19,7 +19,7 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
-from arm_control.core.parameters import SavedParameter
+from arm_control.core import SavedParameter
 from arm_control.exceptions import InputError
 from arm_control.nodes.support.arm_node import ROS_OWN
 from arm_control.nodes.support.environment import check_environment

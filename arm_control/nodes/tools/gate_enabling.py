@@ -10,10 +10,10 @@ from rcl_interfaces.srv import GetParameters
 from std_srvs.srv import SetBool
 
 from arm_control.exceptions import InputError
-from arm_control.gate.gates_behind import GATES_BEHIND
+from arm_control.gate import GATES_BEHIND
 from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode
 from arm_control.nodes.tools.gate_listener import LOOKING_PERIOD, OTHERS, Look, listen
-from arm_control.processes.gate_watch import GateWatch
+from arm_control.processes import GateWatch
 
 GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
 """Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""

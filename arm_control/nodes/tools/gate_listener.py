@@ -9,10 +9,10 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from arm_control.gate.gates_behind import GateReport
+from arm_control.gate import GateReport
 from arm_control.nodes.support.qos import LATCHED
 from arm_control.nodes.tools.command_line_node import CommandLineNode, StopRequest
-from arm_control.processes.gate_watch import GateWatch
+from arm_control.processes import GateWatch
 
 STATE_TYPE = "diagnostic_msgs/msg/DiagnosticStatus"
 """Type of the topics ``~/state`` of nodes with a gate."""

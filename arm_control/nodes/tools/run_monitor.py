@@ -22,16 +22,16 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64
 from std_srvs.srv import SetBool
 
-from arm_control.core.time import NANOSECONDS
+from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.messages.fields import nanoseconds, pose_from_message, wrench_numbers
+from arm_control.messages import nanoseconds, pose_from_message, wrench_numbers
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
+from arm_control.motion import Target
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.support.start_condition import AwaitedCounts
-from arm_control.report.run_figures import HAND_PERIOD
-from arm_control.simulation.recording import Recording, WrenchSeries
+from arm_control.report import HAND_PERIOD
+from arm_control.simulation import Recording, WrenchSeries
 
 RECORDER_READY = "recorder/ready"
 """Latched topic of a recorder that has subscribed to states and commands."""

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import Dynamics
 from arm_control.optimal.generic.user_dynamics import differences
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import Dynamics
 from arm_control.optimal.costs import Costs
 from arm_control.optimal.generic.user_costs import UserCosts

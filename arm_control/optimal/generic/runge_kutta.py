@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.quantities import State
+from arm_control.maths import Array
+from arm_control.model import RobotModel, State
 from arm_control.optimal.arm_dynamics import ArmDynamics
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.optimal.costs import Costs
 from arm_control.optimal.generic.user_dynamics import differences, second_differences
 from arm_control.optimal.riccati import Cost

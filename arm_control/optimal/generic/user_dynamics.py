@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import Arm
 
 FIRST, SECOND = 6e-6, 1e-4

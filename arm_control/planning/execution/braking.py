@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.motion.references import stacked
+from arm_control.maths import Array
+from arm_control.motion import JointTrajectory, stacked
 from arm_control.planning.execution.motion_checks import LimitCheck
 from arm_control.planning.execution.rounded_in_time import stay
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.collision.chords import chords
-from arm_control.collision.validity import DEVIATIONS, Validity
-from arm_control.core.exclusive import exclusive
-from arm_control.maths.poses import Array
+from arm_control.collision import DEVIATIONS, Validity, chords
+from arm_control.core import exclusive
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import JointTrajectory
+from arm_control.motion import JointTrajectory
 from arm_control.planning.time_scaling import PathLimits
 
 ROUNDING = 1e-6

@@ -25,12 +25,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.obstacle_tables import Told
-from arm_control.core.exclusive import exclusive
-from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory
+from arm_control.collision import Told
+from arm_control.core import Parameters, exclusive, parameter
+from arm_control.maths import Array, Obstacle
+from arm_control.motion import JointTrajectory
 from arm_control.planning.execution.braking import stop
 from arm_control.planning.execution.motion_checks import contact_time
 from arm_control.planning.execution.planner_in_time import SPEEDS, PlannerInTime

@@ -21,13 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.obstacle_tables import Told
-from arm_control.collision.validity import Validity
-from arm_control.core.exclusive import exclusive
+from arm_control.collision import Told, Validity
+from arm_control.core import exclusive
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
-from arm_control.motion.references import JointReference, stacked
+from arm_control.maths import Array
+from arm_control.motion import JointReference, JointTrajectory, Waypoints, stacked
 from arm_control.planning.execution.motion_checks import LimitCheck, contact_time
 from arm_control.planning.execution.rounded_in_time import TINY, Polyline, round_in_time, spreads
 from arm_control.planning.execution.told_motion import from_time

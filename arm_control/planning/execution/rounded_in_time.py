@@ -29,9 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, powers, quintic
-from arm_control.motion.references import JointReference, stacked
+from arm_control.maths import Array
+from arm_control.motion import JointReference, JointTrajectory, powers, quintic, stacked
 
 TINY = 1e-9
 """Knots that are nearer to each other are one [s]; steps of the velocity that are smaller are none [rad/s or m/s]."""

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.collision.obstacle_tables import Told
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import rotation_vector
+from arm_control.collision import Told
+from arm_control.maths import Mover, Obstacle, Span, rotation_vector
 
 
 def from_time(told: Sequence[Told], t: float) -> list[Told]:

@@ -22,11 +22,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.motion.references import JointReference
+from arm_control.maths import Array
+from arm_control.motion import JointReference, JointTrajectory
 from arm_control.planning.rrt.plans import PROOF_LOOKS, Plan
 from arm_control.planning.time_scaling import ScaledMotion, TimeScaler
 

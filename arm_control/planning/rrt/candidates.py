@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.maths.poses import Array
+from arm_control.collision import Validity
+from arm_control.maths import Array
 from arm_control.planning.rrt.plans import proved_shares
 from arm_control.planning.rrt.search_tree import SearchTree
 

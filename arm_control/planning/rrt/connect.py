@@ -25,11 +25,10 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.validity import Validity
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.core.exclusive import exclusive
-from arm_control.core.progress import progress_bar
-from arm_control.maths.poses import Array
+from arm_control.collision import Validity
+from arm_control.compiler import Binds, compile_procedure
+from arm_control.core import exclusive, progress_bar
+from arm_control.maths import Array
 from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.rrt.plans import (
     Effort,

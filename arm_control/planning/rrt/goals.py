@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, Pose
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import Plan, SearchOutcome, no_path
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import MissingExtra
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.planning.rrt.joint_space import SearchSpace
 
 

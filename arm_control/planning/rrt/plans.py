@@ -7,10 +7,9 @@ from enum import Enum
 
 import numpy as np
 
-from arm_control.collision.distances import Pair
-from arm_control.collision.validity import Validity
-from arm_control.core.exclusive import exclusive
-from arm_control.maths.poses import Array
+from arm_control.collision import Pair, Validity
+from arm_control.core import exclusive
+from arm_control.maths import Array
 
 MILLIMETRES = 1e3
 """In a metre."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from arm_control.collision.motion_columns import check_motions, covered, is_contact, is_free
-from arm_control.compiler.procedure import procedure
+from arm_control.collision import check_motions, covered, is_contact, is_free
+from arm_control.compiler import procedure
 from arm_control.planning.rrt.trees import (
     N_MOTIONS,
     NOBODY,

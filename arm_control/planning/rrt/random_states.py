@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.planning.rrt.joint_space import SearchSpace
 
 NEAR_WAY = 32

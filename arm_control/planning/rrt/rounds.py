@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from arm_control.collision.motion_columns import check_motions, covered, is_contact, is_free
-from arm_control.compiler.procedure import procedure
+from arm_control.collision import check_motions, covered, is_contact, is_free
+from arm_control.compiler import procedure
 from arm_control.planning.rrt.proofs import FIRST, KEPT, SECOND, motion_length, prove
 from arm_control.planning.rrt.trees import (
     INFINITY,

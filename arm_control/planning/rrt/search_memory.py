@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.collision.motion_columns import MotionColumns
-from arm_control.collision.validity import Validity
-from arm_control.compiler.compiled_procedure import Binds
-from arm_control.maths.poses import Array
+from arm_control.collision import MotionColumns, Validity
+from arm_control.compiler import Binds
+from arm_control.maths import Array
 from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.rrt.proofs import MOST_AT_ONCE
 from arm_control.planning.rrt.rounds import GOES_ON

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 Numbers = npt.NDArray[np.int_]
 """Numbers of nodes."""

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.core.exclusive import exclusive
+from arm_control.collision import Validity
+from arm_control.core import exclusive
 from arm_control.planning.rrt.candidates import Way
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import Effort, Plan, proved_shares

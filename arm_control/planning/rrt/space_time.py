@@ -30,12 +30,10 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.motions import Motions
-from arm_control.collision.validity import Validity
-from arm_control.core.exclusive import exclusive
-from arm_control.core.progress import progress_bar
+from arm_control.collision import Motions, Validity
+from arm_control.core import exclusive, progress_bar
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.planning.rrt.candidates import Candidates, Way, no_way
 from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.rrt.plans import Effort, Plan, SearchOutcome, describe_contact, free_path, no_path

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.motion_columns import MotionColumns
-from arm_control.compiler.procedure import Floats, Ints, Rows, procedure
-from arm_control.maths.poses import Array
+from arm_control.collision import MotionColumns
+from arm_control.compiler import Floats, Ints, Rows, procedure
+from arm_control.maths import Array
 
 INFINITY = float("inf")
 NOBODY = -1

@@ -26,11 +26,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, largest, maximum, sqrt
-from arm_control.model.quantities import TOOL, State
-from arm_control.model.tree import Tree
+from arm_control.compiler import Law, Loop
+from arm_control.maths import Array, Scalar, largest, maximum, sqrt
+from arm_control.model import TOOL, State, Tree
 from arm_control.planning.task_constrained.kinematic_law import (
     DEGREE,
     SMALLEST_SPEED,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.planning.task_constrained.dynamic_law import dynamic_loop
 from arm_control.planning.task_constrained.kinematic_law import DEGREE, kinematic_loop
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters

@@ -30,12 +30,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop
-from arm_control.maths.linalg import solve
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, largest, maximum, minimum
-from arm_control.model.quantities import TOOL, State
-from arm_control.model.tree import Tree
+from arm_control.compiler import Law, Loop
+from arm_control.maths import Array, Scalar, largest, maximum, minimum, solve
+from arm_control.model import TOOL, State, Tree
 
 DAMPING = 1e-9
 """mu [m^2]."""

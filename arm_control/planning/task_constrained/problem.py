@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.planning.task_constrained.task_path import TaskPath
 

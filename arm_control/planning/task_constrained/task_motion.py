@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, quintic
+from arm_control.maths import Array
+from arm_control.motion import JointTrajectory, quintic
 from arm_control.planning.task_constrained.edges import Integers
 from arm_control.planning.task_constrained.task_tree import TaskTree
 

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import quintic
-from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.maths import Array
+from arm_control.motion import PosePoints, quintic
 
 AXES = ("x", "y", "z")
 """Rows that a path may have: coordinates of the end effector's position in the world."""

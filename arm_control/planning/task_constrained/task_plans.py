@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.distances import Pair
+from arm_control.collision import Pair
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, powers
+from arm_control.maths import Array
+from arm_control.motion import JointTrajectory, powers
 from arm_control.planning.rrt.plans import SearchOutcome
 from arm_control.planning.task_constrained.task_motion import TaskMotion
 from arm_control.planning.task_constrained.task_tree import DrawnTree, TaskTree

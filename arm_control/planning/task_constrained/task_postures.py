@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.kinematics.damped_step import Task, repeated_step
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose
+from arm_control.kinematics import InverseKinematics, Task, repeated_step
+from arm_control.maths import Array, Pose
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
 
 LIMIT = 12

@@ -6,9 +6,9 @@ from math import comb
 
 import numpy as np
 
-from arm_control.collision.validity import Validity
-from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, powers
+from arm_control.collision import Validity
+from arm_control.maths import Array
+from arm_control.motion import JointTrajectory, powers
 from arm_control.planning.task_constrained.edges import Flags
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
 

@@ -27,10 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.core.exclusive import exclusive
-from arm_control.core.progress import progress_bar
+from arm_control.core import exclusive, progress_bar
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.planning.rrt.plans import SearchOutcome, describe_contact
 from arm_control.planning.task_constrained.edges import Chains, Edges, Integers, Start
 from arm_control.planning.task_constrained.paces import FASTEST, Pace

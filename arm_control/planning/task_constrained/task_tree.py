@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.planning.task_constrained.edges import Chains, Integers, Start
 
 CAPACITY = 1024

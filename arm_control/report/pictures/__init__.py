@@ -3,7 +3,7 @@
 from arm_control.exceptions import MissingExtra
 
 try:
-    import matplotlib  # noqa: F401
+    import matplotlib
 except ImportError as error:
     raise MissingExtra("matplotlib", "demo") from error
 

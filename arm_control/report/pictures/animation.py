@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.rendering import Frames, Rendering, Shots, render
 from arm_control.report.pictures.sketch import homogeneous, sketch

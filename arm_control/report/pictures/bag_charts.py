@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.report.pictures.style import (
     BLUE,
     INK,

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array
+from arm_control.control import OscParameters
+from arm_control.gate import GateParameters
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion.target_files import TargetList
+from arm_control.motion import TargetList
 from arm_control.report.pictures.animation import draw_animation, make_shots, render_or_sketch
 from arm_control.report.pictures.rendering import Frames
 from arm_control.report.pictures.sketch import draw_path
@@ -30,7 +30,7 @@ from arm_control.report.pictures.style import (
     time_axis,
 )
 from arm_control.report.pictures.track import Track, make_track
-from arm_control.simulation.recording import Recording
+from arm_control.simulation import Recording
 
 LOWEST = 1e-4
 """Where a logarithmic axis ends, as a share of the tolerance or limit it shows."""

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task import rows_of
-from arm_control.control.osc.task_inertia import scaled_jacobian
-from arm_control.maths.poses import Array
+from arm_control.control import OscParameters, rows_of, scaled_jacobian
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.figures import linear_angular_norms, torque_shares
 from arm_control.report.pictures.in_space import draw_run, draw_runs, same_frame, views
@@ -31,8 +29,7 @@ from arm_control.report.pictures.style import (
     time_axis,
 )
 from arm_control.report.simulation_figures import exerted_force
-from arm_control.simulation.recording import Trace
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import Scenario, Trace
 
 LENGTH, APART = OscParameters().characteristic_length, 20
 """Length that scales angles [m], and number of states between two samples, of singular values."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.report.pictures.style import (
     BLUE,
     GREEN,
@@ -22,8 +22,7 @@ from arm_control.report.pictures.style import (
     style,
     time_axis,
 )
-from arm_control.simulation.free_motion import FreeTrace
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import FreeTrace, Scenario
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED)
 MOST_IN_A_ROW = 3

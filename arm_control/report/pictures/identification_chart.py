@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.identification.torque_fit import TorqueFit
-from arm_control.maths.poses import Array
+from arm_control.identification import TorqueFit
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, new_figure, style, time_axis
 

@@ -9,13 +9,11 @@ import numpy as np
 from matplotlib.patches import Polygon
 from matplotlib.patheffects import withStroke
 
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import RobotModel
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import GREY, INK, RED
-from arm_control.simulation.recording import Trace
-from arm_control.simulation.world import World
+from arm_control.simulation import Trace, World
 
 POSTURES, GHOSTS = (0.0, 0.19, 0.41, 0.64, 0.87, 1.0), 6
 """Of the arm, by shares of its way, and of an obstacle that moves, in each drawing in space."""

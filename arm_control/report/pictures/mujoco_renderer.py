@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import MissingExtra
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.report.pictures.rendering import Frames
 
 try:

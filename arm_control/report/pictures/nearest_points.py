@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
-from arm_control.collision.contact_monitor import ContactMonitor, Margins, NearPair
-from arm_control.maths.poses import Array
-from arm_control.maths.shapes import Sphere
+from arm_control.collision import ContactMonitor, Margins, NearPair
+from arm_control.maths import Array, Sphere
 from arm_control.report.contacts import ObservedState
 from arm_control.report.pictures.in_space import HALO, View, hull, surface
 from arm_control.report.pictures.style import BLUE, GREEN, INK, ORANGE, RED, new_figure, style

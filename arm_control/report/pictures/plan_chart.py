@@ -10,11 +10,8 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 
-from arm_control.collision.hulls import HullObstacle
-from arm_control.collision.obstacle_tables import Placed
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
+from arm_control.collision import HullObstacle, Placed
+from arm_control.maths import Mover, Obstacle, Span, Sphere
 from arm_control.report.pictures.in_space import ABOVE, SIDES, View, hull, surface
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import (
@@ -30,10 +27,7 @@ from arm_control.report.pictures.style import (
     style,
     time_axis,
 )
-from arm_control.simulation.independent_arm import FAR
-from arm_control.simulation.plan_check import PlanCheck
-from arm_control.simulation.plan_runs import PlanRun
-from arm_control.simulation.plan_scene import PlanScene, is_at_rest
+from arm_control.simulation import FAR, PlanCheck, PlanRun, PlanScene, is_at_rest
 
 POSTURES = 7
 """Of the arm, and of obstacles that move, over time."""

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.patches import Circle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import (

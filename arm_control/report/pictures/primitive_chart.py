@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import Array
-from arm_control.primitives.discrete_law import gate, gaussians
-from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_files import POSITION, coordinate_names
-from arm_control.primitives.rhythmic_law import TURN, rhythmic_basis
+from arm_control.maths import Array
+from arm_control.primitives import POSITION, TURN, Primitive, coordinate_names, gate, gaussians, rhythmic_basis
 from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, limit, new_figure, style
 from arm_control.report.primitive_figures import Reproduction, motion_as_learned
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import arm_control
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 Frames = npt.NDArray[np.uint8]

@@ -13,7 +13,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MultipleLocator
 from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.rendering import Frames, Shots
 from arm_control.report.pictures.style import AXIS_COLOURS, BLUE, DPI, GREY, GRID, INK, ORANGE

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.control.osc.task import pose_errors
+from arm_control.control import pose_errors
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.report.figures import end_effector_motion, goal_pose, linear_angular_norms
-from arm_control.simulation.recording import Recording, Stamps
+from arm_control.simulation import Recording, Stamps
 
 MAX_SAMPLES = 25_000
 """States a picture is drawn from; of a longer recording every second, third ... one is taken."""

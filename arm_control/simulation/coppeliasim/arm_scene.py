@@ -18,11 +18,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import JointNotFound, ModelError
-from arm_control.maths.poses import Array, Pose, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.model import RobotModel
-from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.tree import Body
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Pose, Shape, Sphere, rotation_with_z
+from arm_control.model import Body, Inertia, RobotModel
 
 THICKNESS = 0.06
 """Thickness of the shapes of links [m]."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from arm_control.core.files import share_path
+from arm_control.core import share_path
 from arm_control.exceptions import ModelError, SimulatorLost
 from arm_control.simulation.coppeliasim.arm_scene import find
 from arm_control.simulation.coppeliasim.coppeliasim_client import Connection

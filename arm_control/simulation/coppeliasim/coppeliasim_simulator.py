@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.parameters import Parameters, parameter
+from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
-from arm_control.maths.shapes import Shape
+from arm_control.maths import Array, Pose, Shape, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.simulation.coppeliasim.arm_scene import build, find, find_joints, find_object, joint_paths, shape_of
 from arm_control.simulation.coppeliasim.bridge_script import (

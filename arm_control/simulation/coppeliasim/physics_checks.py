@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array, Pose
-from arm_control.model import RobotModel
-from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.tree import Body
+from arm_control.maths import Array, Pose
+from arm_control.model import Body, Inertia, RobotModel
 
 MIN_VERSION = 40300
 """Oldest version of CoppeliaSim with the joint modes used here."""

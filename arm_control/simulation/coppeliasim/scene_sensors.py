@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array, Pose
-from arm_control.model import RobotModel
-from arm_control.model.spatial_vectors import Force
+from arm_control.maths import Array, Pose
+from arm_control.model import Force, RobotModel
 from arm_control.simulation.coppeliasim.arm_scene import find, find_object
 from arm_control.simulation.range_sensor import RangeSensor
 

@@ -17,14 +17,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arm_control.app.cli import main
+from arm_control.app import main
 from arm_control.app.commands.check_command import Check, as_json, as_text, check_file
 from arm_control.exceptions import FrameNotFound, ModelError
-from arm_control.model.arm import describe
-from arm_control.model.urdf.facts import read_facts
-from arm_control.model.urdf.load import load_urdf
-from arm_control.model.urdf.warnings import find_notes, find_warnings, mesh_warnings
-from arm_control.model.urdf.xml import printable, read_robot
+from arm_control.model import (
+    describe,
+    find_notes,
+    find_warnings,
+    load_urdf,
+    mesh_warnings,
+    printable,
+    read_facts,
+    read_robot,
+)
 
 REPO = Path(__file__).parents[3]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"

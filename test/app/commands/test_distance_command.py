@@ -10,15 +10,13 @@ import pytest
 
 from arm_control import Pose
 from arm_control.app import cli
-from arm_control.bags.message_definitions import plain
-from arm_control.bags.writer import BagWriter
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
-from arm_control.messages.build import JOINT_STATE, MARKER_ARRAY
+from arm_control.bags import BagWriter, plain
+from arm_control.collision import AllowedPairs
+from arm_control.maths import Obstacle, Sphere
+from arm_control.messages import JOINT_STATE, MARKER_ARRAY
+from arm_control.report import new_figure
 from arm_control.report.pictures import nearest_points
-from arm_control.report.pictures.style import new_figure
-from arm_control.simulation.obstacle_schedule import ObstacleUpdate
+from arm_control.simulation import ObstacleUpdate
 
 BALL = """\
 obstacles:

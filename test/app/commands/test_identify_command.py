@@ -11,19 +11,16 @@ import yaml
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.bags.message_definitions import plain
-from arm_control.bags.writer import BagWriter
-from arm_control.controllers.osc import OscLoopParameters
-from arm_control.core.files import file_parameters
-from arm_control.maths.poses import Array
-from arm_control.messages.build import JOINT_STATE, STRING
-from arm_control.model import Tool
-from arm_control.model.arm_parameters import ArmParameters, arm_values_in
-from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.target_files import load_trajectory
-from arm_control.nodes.simulator import SimulatorParameters
+from arm_control.bags import BagWriter, plain
+from arm_control.controllers import OscLoopParameters
+from arm_control.core import file_parameters
+from arm_control.maths import Array
+from arm_control.messages import JOINT_STATE, STRING
+from arm_control.model import ArmParameters, Tool, arm_values_in
+from arm_control.motion import Waypoints, load_trajectory
+from arm_control.nodes import SimulatorParameters
+from arm_control.report import new_figure
 from arm_control.report.pictures import identification_chart
-from arm_control.report.pictures.style import new_figure
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 SECONDS, RATE = 12.0, 80

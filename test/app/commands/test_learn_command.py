@@ -10,14 +10,13 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.bags.message_definitions import plain
-from arm_control.bags.writer import BagWriter
-from arm_control.core.files import share_path
-from arm_control.maths.poses import Array
-from arm_control.messages.build import JOINT_STATE, STRING
-from arm_control.primitives.primitive_files import PrimitiveFile
+from arm_control.bags import BagWriter, plain
+from arm_control.core import share_path
+from arm_control.maths import Array
+from arm_control.messages import JOINT_STATE, STRING
+from arm_control.primitives import PrimitiveFile
+from arm_control.report import new_figure
 from arm_control.report.pictures import primitive_chart
-from arm_control.report.pictures.style import new_figure
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "bags"
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

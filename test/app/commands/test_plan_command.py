@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from arm_control.app.cli import main
-from arm_control.simulation.plan_scene import plan_names
+from arm_control.app import main
+from arm_control.simulation import plan_names
 
 WALL = [{"shape": "box", "size": [0.03, 0.9, 0.3], "position": [0.44, y, 0.0]} for y in (0.51, -0.51)]
 """With a gap, through which the arm must draw back."""

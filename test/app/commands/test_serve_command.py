@@ -21,7 +21,7 @@ import pytest
 from arm_control.app import cli
 from arm_control.app.commands import serve_command
 from arm_control.app.commands.serve_command import NATIVE, PORT, PYTHON
-from arm_control.processes.datagrams import DatagramProcess
+from arm_control.processes import DatagramProcess
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "udp_driver.c"
 PATIENCE = 60.0

@@ -12,20 +12,16 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.compiler import llvm_compiler
-from arm_control.compiler.law import Law
-from arm_control.compiler.program import Program
-from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.compiler import Law, Program, llvm_compiler
+from arm_control.control import CompiledOsc, OperationalSpaceController, OscParameters, scaled_jacobian
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.law_kernels import osc_law, osc_samples
-from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task_inertia import regularity, scaled_jacobian
-from arm_control.core.cache import Cache
+from arm_control.control.osc.task_inertia import regularity
+from arm_control.core import Cache
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms, Tool
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 Load = Callable[..., RobotModel]
 

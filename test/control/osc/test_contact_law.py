@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control import CompiledOsc, OperationalSpaceController, OscParameters, OscTuning
 from arm_control.control.osc.contact_law import damping, task_inertias
 from arm_control.control.osc.contact_parameters import ContactNumbers, ContactParameters
 from arm_control.control.osc.null_space import build_hierarchy
-from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import plain_inertia
-from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ParameterError
-from arm_control.maths.linalg import geometric_mean
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.maths import Array, Pose, geometric_mean, rotation_from_vector
 from arm_control.model import RobotModel
-from arm_control.motion.references import Reference
+from arm_control.motion import Reference
 
 HOME = np.array([0.1, -1.4, 1.9, -2.07, -1.5, 0.2])
 OSC = OscParameters(posture=tuple(HOME + 0.3))

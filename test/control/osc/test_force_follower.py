@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from arm_control.control import ForceFollower
 from arm_control.control.osc.contact_parameters import ContactParameters
-from arm_control.control.osc.force_follower import CHANGEOVER, ForceFollower
+from arm_control.control.osc.force_follower import CHANGEOVER
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import WrenchGoal
+from arm_control.motion import WrenchGoal
 
 HOME = np.array([0.1, -1.4, 1.9, -2.07, -1.5, 0.2])
 DOWN = (3.0, 0.0, -10.0, 0.0, 0.0, 0.0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from arm_control.control import SINGULARITIES
 from arm_control.control.osc.law_variants import INERTIAS, LAWS, SPEED_LIMITS, damped_inertia
 from arm_control.control.osc.osc_law import LawStructure
-from arm_control.control.osc.osc_parameters import NULL_SPACES, SINGULARITIES, SPEED_LIMIT_FORMS
+from arm_control.control.osc.osc_parameters import NULL_SPACES, SPEED_LIMIT_FORMS
 
 VECTORS = np.random.default_rng(0).normal(size=(100, 3)) * np.geomspace(1e-3, 1e3, 100)[:, None]
 MAGNITUDE, SCALED, PER_AXIS = (SPEED_LIMITS[name] for name in ("magnitude", "scaled", "per_axis"))

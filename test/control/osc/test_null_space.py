@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control import CompiledOsc, OperationalSpaceController, OscParameters, rows_of
 from arm_control.control.osc.law_variants import project_by_pseudo_inverse
 from arm_control.control.osc.null_space import NullSpace, TaskInverse, dynamically_consistent_inverse
-from arm_control.control.osc.osc_controller import OperationalSpaceController, structure_of
-from arm_control.control.osc.osc_parameters import Gains, OscParameters
-from arm_control.control.osc.task import rows_of, task_motion
+from arm_control.control.osc.osc_controller import structure_of
+from arm_control.control.osc.osc_parameters import Gains
+from arm_control.control.osc.task import task_motion
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.references import Reference
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.motion import Reference
+from arm_control.simulation import MujocoSimulator
 
 PANDA = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.7, 0.8])
 UR5 = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -10,18 +10,22 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.control.osc.osc_parameters import Gains, OscParameters
-from arm_control.control.osc.task import pose_error, task_rotation
-from arm_control.control.osc.task_inertia import task_inertia
+from arm_control.control import (
+    CompiledOsc,
+    OperationalSpaceController,
+    OscParameters,
+    pose_error,
+    task_inertia,
+    task_rotation,
+)
+from arm_control.control.osc.osc_parameters import Gains
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.kinematics.task_error import FRAMES
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.kinematics import FRAMES
+from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.references import Reference
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.motion import Reference
+from arm_control.simulation import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 UNLIMITED = {

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.proposal import capability, propose
-from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.controllers.osc import OscLoopParameters
+from arm_control.control import CompiledOsc, capability, propose, resolve_parameters
+from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ParameterError
-from arm_control.gate.effort_gate import EffortGate, GateParameters
-from arm_control.maths.poses import Pose
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths import Pose
 from arm_control.model import RobotModel
-from arm_control.motion.references import Reference
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.motion import Reference
+from arm_control.simulation import MujocoSimulator
 
 
 def test_what_is_given_stays_and_the_rest_suits_it(ur5: RobotModel):

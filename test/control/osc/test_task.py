@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.osc.task import (
-    ROWS,
-    orientation_error,
-    pose_error,
-    pose_errors,
-    rotate_to,
-    rows_of,
-    task_rotation,
-)
+from arm_control.control import orientation_error, pose_error, pose_errors, rotate_to, rows_of, task_rotation
+from arm_control.control.osc.task import ROWS
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.maths import Pose, rotation_from_vector
 
 
 def poses(seed: int, n: int = 50) -> list[tuple[Pose, Pose]]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.app.run_options import RunOptions
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.proposal import propose
-from arm_control.control.osc.tuning import PROPOSED, OscTuning, describe_proposals, resolve_parameters
-from arm_control.controllers.osc import OscLoopParameters
+from arm_control.app import RunOptions
+from arm_control.control import PROPOSED, OscParameters, OscTuning, describe_proposals, propose, resolve_parameters
+from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ParameterError
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import Scenario, Simulation
 
 
 @pytest.mark.parametrize("robot", ["ur5", "planar2", "planar3", "arm6"])

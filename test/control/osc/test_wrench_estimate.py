@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from arm_control.control import SensorReading
 from arm_control.control.osc.force_follower import HandWrench
-from arm_control.control.osc.wrench_estimate import SensorReading, WrenchEstimate, hand_wrench
+from arm_control.control.osc.wrench_estimate import WrenchEstimate, hand_wrench
 from arm_control.model import RobotModel
 
 HOME = np.array([0.1, -1.4, 1.9, -2.07, -1.5, 0.2])

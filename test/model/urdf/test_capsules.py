@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy
-from arm_control.model import RobotModel
-from arm_control.model.urdf.capsules import LinkCapsule, enclosing_capsule, link_capsules
-from arm_control.model.urdf.load import load_urdf
+from arm_control.maths import Array, Pose, rotation_from_rpy
+from arm_control.model import LinkCapsule, RobotModel, link_capsules, load_urdf
+from arm_control.model.urdf.capsules import enclosing_capsule
 
 REPO = Path(__file__).parents[3]
 

@@ -7,12 +7,8 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ModelError
-from arm_control.model import Tool
-from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.urdf.inertial_changes import inertia_in, with_inertias
-from arm_control.model.urdf.load import load_urdf
-from arm_control.model.urdf.xml import read_robot
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.model import Inertia, Tool, inertia_in, load_urdf, read_robot, with_inertias
+from arm_control.simulation import MujocoSimulator
 
 PAYLOAD = {"payload_mass": 2.0, "payload_centre": (0.1, -0.05, 0.2)}
 

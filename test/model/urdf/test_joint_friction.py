@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.model.arm import Arm, describe
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.model import Arm, ArmParameters, describe
+from arm_control.simulation import PlantProperties
 
 
 def text(*entries: str) -> str:

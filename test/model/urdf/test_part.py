@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ModelError, UrdfError
-from arm_control.model import RobotModel
-from arm_control.model.arm import describe
+from arm_control.model import RobotModel, describe
 
 INERTIAL = """<inertial><mass value="{mass}"/>
   <inertia ixx="{xx}" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>"""

@@ -11,7 +11,8 @@ import pinocchio as pin
 import pytest
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
-from arm_control.model.urdf.load import Urdf, load_urdf
+from arm_control.model import load_urdf
+from arm_control.model.urdf.load import Urdf
 from arm_control.model.urdf.select import Selection, select
 
 REPO = Path(__file__).parents[3]

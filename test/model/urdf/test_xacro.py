@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from arm_control.exceptions import MissingExtra, UrdfError
-from arm_control.model.arm import describe
-from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model import ArmParameters, describe, load_urdf, read_description
 from arm_control.model.urdf.checks import find_problems
-from arm_control.model.urdf.description import read_description
-from arm_control.model.urdf.load import load_urdf
 from arm_control.model.urdf.packages import find_package
 from arm_control.model.urdf.xacro import expand_xacro
 

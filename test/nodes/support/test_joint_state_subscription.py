@@ -9,9 +9,8 @@ import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
-from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
-from arm_control.messages.publisher_lock import Rejections
-from arm_control.nodes.support.conversions import ros
+from arm_control.messages import JointStateBytes, JointStateWriter, Rejections
+from arm_control.nodes import ros
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 
 Q = np.array([0.0, -1.4, 1.9])

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import arm_control.nodes.support.polling
-from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
-from arm_control.nodes.support.polling import StepPacer, poll, polled_subscription
+from arm_control.messages import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
+from arm_control.nodes import poll
+from arm_control.nodes.support.polling import StepPacer, polled_subscription
 
 
 class Handle(contextlib.nullcontext):

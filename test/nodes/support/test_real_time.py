@@ -11,11 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from arm_control.controllers.osc import OscNodeParameters
+from arm_control.controllers import OscNodeParameters
 from arm_control.exceptions import ParameterError
+from arm_control.nodes import take_real_time_priority
 from arm_control.nodes.dynamics import DynamicsParameters
 from arm_control.nodes.support import real_time
-from arm_control.nodes.support.real_time import highest_priority, take_real_time_priority
+from arm_control.nodes.support.real_time import highest_priority
 
 IN_A_PROCESS = """
 import os, threading

@@ -11,15 +11,12 @@ import pytest
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Range
 
-from arm_control.bags.reader import read_bag
-from arm_control.bags.simulated_bag import SimulatedBag
-from arm_control.messages.fields import nanoseconds
+from arm_control.bags import SimulatedBag, read_bag
+from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
 from arm_control.nodes.support import sensor_topics
 from arm_control.nodes.support.sensor_topics import SensorTopics
-from arm_control.simulation.offline import Simulation
-from arm_control.simulation.range_sensor import RangeSensor
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation import RangeSensor, Scenario, Simulation
 
 MS = 1_000_000
 F_E = np.array([1.0, 2.0, 3.0, 0.4, 0.5, 0.6])

@@ -8,17 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.references import JointReference
-from arm_control.planning.execution.motion_monitor import Action, MonitorParameters, MotionMonitor
-from arm_control.planning.execution.planner_in_time import PlannerInTime
+from arm_control.collision import Validity
+from arm_control.maths import Obstacle, Pose, Sphere
+from arm_control.motion import JointReference
+from arm_control.planning import (
+    Action,
+    MonitorParameters,
+    MotionMonitor,
+    PathLimits,
+    PlannerInTime,
+    SearchParameters,
+    from_time,
+    present,
+)
 from arm_control.planning.execution.rounded_in_time import stay
-from arm_control.planning.execution.told_motion import from_time, present
-from arm_control.planning.rrt.connect import SearchParameters
-from arm_control.planning.time_scaling import PathLimits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))

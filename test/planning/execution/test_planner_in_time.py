@@ -8,21 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.motion.references import JointReference
-from arm_control.planning.execution.braking import stop
-from arm_control.planning.execution.motion_checks import LimitCheck, contact_time
-from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
-from arm_control.planning.execution.rounded_in_time import Polyline, rest_of, round_in_time, spreads
-from arm_control.planning.execution.told_motion import Agreement, from_time, present
+from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere
+from arm_control.motion import JointReference, JointTrajectory
+from arm_control.planning import (
+    LimitCheck,
+    PathLimits,
+    PlannerInTime,
+    contact_time,
+    from_time,
+    points_of,
+    present,
+    rest_of,
+    stop,
+)
+from arm_control.planning.execution.rounded_in_time import Polyline, round_in_time, spreads
+from arm_control.planning.execution.told_motion import Agreement
 from arm_control.planning.rrt.plans import Effort, free_path
-from arm_control.planning.time_scaling import PathLimits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
 from planar_arm import planar_validity, plate, smallest_distance

@@ -8,15 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Box
-from arm_control.model import RobotModel
-from arm_control.model.urdf.capsules import LinkCapsule
-from arm_control.planning.rrt.plans import Plan
+from arm_control.collision import AllowedPairs, ArmShape, Validity
+from arm_control.maths import Array, Box, Obstacle, Pose
+from arm_control.model import LinkCapsule, RobotModel
+from arm_control.planning import Plan
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))
 from coal_scene import CoalScene

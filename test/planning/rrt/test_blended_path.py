@@ -8,17 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.planning.rrt.blended_path import fastest_motion, rounded_paths
-from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
-from arm_control.planning.rrt.plans import Effort, Plan, free_path
-from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.time_scaling import PathLimits, TimeScaler
+from arm_control.maths import Obstacle, Pose, Sphere
+from arm_control.motion import JointTrajectory
+from arm_control.planning import (
+    PathLimits,
+    Plan,
+    RrtConnect,
+    SearchParameters,
+    TimeScaler,
+    fastest_motion,
+    rounded_paths,
+    shorten,
+)
+from arm_control.planning.rrt.plans import Effort, free_path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planar_arm import planar_validity, plate, smallest_distance, wall_with_gap

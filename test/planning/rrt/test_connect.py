@@ -9,21 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.allowed_pairs import AllowedPairs
-from arm_control.collision.validity import Validity
+from arm_control.collision import AllowedPairs, Validity
 from arm_control.exceptions import InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Box
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Box, Obstacle, Pose
+from arm_control.planning import RrtConnect, SearchOutcome, SearchParameters, shorten
 from arm_control.planning.rrt import connect, search_memory
-from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import plan_to_pose
 from arm_control.planning.rrt.joint_space import SearchSpace
-from arm_control.planning.rrt.plans import SearchOutcome, path_length
+from arm_control.planning.rrt.plans import path_length
 from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.search_tree import SearchTree
-from arm_control.planning.rrt.shortcuts import improve, shorten
+from arm_control.planning.rrt.shortcuts import improve
 from arm_control.planning.rrt.trees import ROOM, cut, nearest_node, set_roots
 
 sys.path.insert(0, str(Path(__file__).parent))

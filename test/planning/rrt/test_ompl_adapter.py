@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import MissingExtra
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.shapes import Sphere
-from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state, path_of
+from arm_control.maths import Obstacle, Sphere
+from arm_control.planning import ompl_space, ompl_state, path_of
 
 REPO = Path(__file__).parents[3]
 START, GOAL = np.array([-0.8, 0.0]), np.array([0.8, 0.0])

@@ -9,15 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.collision.validity import Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.planning.rrt.connect import SearchParameters
-from arm_control.planning.rrt.plans import Plan, SearchOutcome
-from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
+from arm_control.maths import Mover, Obstacle, Pose, Span, Sphere
+from arm_control.planning import TIMED, Plan, SearchOutcome, SearchParameters, SpaceTimeRrt, Travel
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planar_arm import planar_validity, plate, smallest_distance

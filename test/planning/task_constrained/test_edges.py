@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision.validity import Validity
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.joint_trajectory import JointTrajectory, powers, quintic
+from arm_control.collision import Validity
+from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.motion import JointTrajectory, powers, quintic
+from arm_control.planning import TaskConstrainedProblem, TaskParameters, circle, line
 from arm_control.planning.task_constrained.edges import Chains, Edges, Start
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
-from arm_control.planning.task_constrained.task_path import circle, line
 from arm_control.planning.task_constrained.task_proof import deviations, first_unproved, is_free, keeps_limits
 
 START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Pose
-from arm_control.motion.pose_paths import arc
-from arm_control.planning.task_constrained.task_path import TaskPath, circle, ellipse, line, through
+from arm_control.maths import Pose
+from arm_control.motion import arc
+from arm_control.planning import TaskPath, circle, ellipse, line
+from arm_control.planning.task_constrained.task_path import through
 
 ARC = arc(Pose.at([0.0, 0.0, 0.0]), [0.5, 0.5, 0.1], Pose.at([1.0, 0.0, 0.0]))
 PATHS = {

@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision.obstacle_tables import Told, course
-from arm_control.collision.validity import Validity
+from arm_control.collision import Told, Validity, course
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.shapes import Sphere
-from arm_control.motion.joint_trajectory import JointTrajectory
-from arm_control.planning.rrt.plans import SearchOutcome
+from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.motion import JointTrajectory
+from arm_control.planning import (
+    SearchOutcome,
+    TaskConstrainedProblem,
+    TaskParameters,
+    TaskPlan,
+    TaskPlanner,
+    line,
+    plan_task,
+)
 from arm_control.planning.task_constrained import task_search
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
-from arm_control.planning.task_constrained.task_path import line
-from arm_control.planning.task_constrained.task_plans import TaskPlan, values_at
+from arm_control.planning.task_constrained.task_plans import values_at
 from arm_control.planning.task_constrained.task_proof import first_unproved
-from arm_control.planning.task_constrained.task_search import TaskPlanner, plan_task
 
 START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
 PATH = line([1.2, -0.7], [1.2, 0.7])

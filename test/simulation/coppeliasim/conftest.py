@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from stand_in import REAL, StandIn, empty_the_scene, world_with
 
-from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
-from arm_control.simulation.range_sensor import RangeSensor
+from arm_control.simulation import CoppeliasimParameters, CoppeliasimSimulator, RangeSensor
 
 
 @pytest.fixture

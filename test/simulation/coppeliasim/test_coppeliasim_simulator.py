@@ -11,12 +11,12 @@ from lua_sim import C, lua_with
 from stand_in import REAL, stopped_api
 
 from arm_control import RobotModel
-from arm_control.core.files import share_path
+from arm_control.core import share_path
 from arm_control.exceptions import JointNotFound, MissingExtra, ModelError, SimulatorLost
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.simulation import MujocoSimulator
 from arm_control.simulation.coppeliasim import bridge_script as coppeliasim_script
 from arm_control.simulation.coppeliasim import coppeliasim_client
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ALIKE = 2e-3 if REAL else 1e-8

@@ -11,7 +11,7 @@ import pytest
 from lua_sim import C, World, lua_with
 
 from arm_control import RobotModel
-from arm_control.core.files import share_path
+from arm_control.core import share_path
 from arm_control.simulation.coppeliasim.arm_scene import build
 
 TEXT = share_path("coppeliasim", "ros2_bridge.lua").read_text()

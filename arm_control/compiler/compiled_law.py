@@ -36,7 +36,7 @@ from arm_control.compiler.kernels import (
 from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.repeat import Repeat
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 LOG = logging.getLogger("arm_control.compiler")
 STRICT = "ARM_CONTROL_STRICT"

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.bags.bag import JointSeries
+from arm_control.bags import JointSeries
 from arm_control.exceptions import BagError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 WINDOW = 0.1

@@ -7,11 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from arm_control.collision.hulls import Hull, HullObstacle
-from arm_control.collision.obstacle_tables import obstacle_tables
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.collision.obstacle_rows import obstacle_tables
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mover,
+    Obstacle,
+    Pose,
+    Shape,
+    Span,
+    Sphere,
+    rotation_from_vector,
+)
 from arm_control.model import RobotModel
 
 SHAPES: dict[str, tuple[Shape, Shape]] = {

@@ -7,18 +7,18 @@ import sys
 import numpy as np
 
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.compared_dynamics import Dynamics
 
 try:
     import pinocchio as pin
 
-    from arm_control.model.backends.pinocchio_backend import PinocchioBackEnd
+    from arm_control.model import PinocchioBackEnd
 except ImportError as error:
     raise ModelError(f"Pinocchio is not installed: {sys.executable} -m pip install pin") from error
 
-VERSION: str = pin.__version__
+PINOCCHIO_VERSION: str = pin.__version__
 
 
 def pinocchio_dynamics(model: RobotModel) -> Dynamics:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.kinematics.task_error import FRAMES, ROWS, row_numbers
-from arm_control.maths.poses import Array
+from arm_control.kinematics.task_errors import FRAMES, ROWS, row_numbers
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 N_POSTURES = 24

@@ -7,17 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.compiled_step import between_law_and_gate
-from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.controllers.osc import ROW, OscLoopParameters
+from arm_control.control import OscParameters, between_law_and_gate
+from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.export.c_text import identifier
-from arm_control.gate.effort_gate import GateParameters
-from arm_control.maths.poses import Array
+from arm_control.gate import GateParameters
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.simulation.own_arm import start_posture
-from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.scenario_control import arm_and_parameters
+from arm_control.simulation import Scenario, arm_and_parameters, start_posture
 
 FILES = ("check", "main")
 """Names of other files beside a controller's own."""
@@ -73,7 +70,7 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
     """
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:
-        raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only {ROW.name}")
+        raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only osc")
     if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
     if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
@@ -91,6 +88,6 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
         raise ParameterError(f"'{name}' is the name of another file that is exported: choose another one")
     if not law.posture:
         law = law.replace(posture=tuple(start.tolist()))
-    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{ROW.name}")
+    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_osc")
     period = 1.0 / parameters.control.rate
     return ExportedController(name, model, law, parameters.gate, start, period, driver_adds_gravity)

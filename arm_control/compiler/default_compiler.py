@@ -6,7 +6,7 @@ import logging
 
 from arm_control.compiler.kernels import Compiler
 from arm_control.compiler.sources import source_digest
-from arm_control.core.cache import Cache, default_directory
+from arm_control.core import Cache, default_directory
 
 LOG = logging.getLogger("arm_control.compiler")
 

@@ -29,9 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar, select, sqrt
-from arm_control.maths.vectors import cross
+from arm_control.maths import Array, Pose, Scalar, cross, select, sqrt
 
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 """Rows of a twist."""

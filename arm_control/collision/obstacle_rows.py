@@ -19,12 +19,20 @@ import numpy as np
 from arm_control.collision.hulls import HullObstacle
 from arm_control.collision.ranges import LARGEST, LATEST, are_rotations
 from arm_control.exceptions import InputError
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import SIZE as OBSTACLE_SIZE
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_vector
-from arm_control.maths.scalars import Scalar, maximum
-from arm_control.maths.shapes import Capsule, Shape, Sphere
+from arm_control.maths import SIZE as OBSTACLE_SIZE
+from arm_control.maths import (
+    Array,
+    Capsule,
+    Mover,
+    Obstacle,
+    Pose,
+    Scalar,
+    Shape,
+    Span,
+    Sphere,
+    maximum,
+    rotation_vector,
+)
 
 PLACE, VELOCITY, TIMES, SPEED, NUMBER = slice(0, 3), slice(3, 6), slice(6, 9), 9, 10
 SIZE, ROTATION, AXIS, RATE = slice(11, 14), slice(14, 23), slice(23, 26), 26

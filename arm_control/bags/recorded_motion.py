@@ -9,7 +9,7 @@ import numpy as np
 
 from arm_control.bags.bag import JointSeries
 from arm_control.exceptions import BagError, JointNotFound
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 
 LONGEST_GAP = 0.25

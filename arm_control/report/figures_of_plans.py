@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from arm_control.report.figures import text_table
-from arm_control.simulation.independent_arm import FAR
-from arm_control.simulation.plan_runs import PlanRun
+from arm_control.simulation import FAR, PlanRun
 
 MILLI = 1e3
 PLAIN = 1000.0
@@ -30,7 +29,7 @@ HEADS: Mapping[str, str] = {
 Figures = dict[str, int | float | str | None]
 
 
-def figures_of(run: PlanRun) -> Figures:
+def plan_figures(run: PlanRun) -> Figures:
     """Return the figures of one seed by name; None where there is none.
 
     Distances are in mm; a clearance is that from obstacles or between links, the smaller one.
@@ -51,9 +50,9 @@ def figures_of(run: PlanRun) -> Figures:
     return {**head, "ms": MILLI * run.seconds, "rounds": run.rounds, "size": run.size, **known}
 
 
-def figure_table(runs: Sequence[PlanRun]) -> str:
+def plan_table(runs: Sequence[PlanRun]) -> str:
     """Return the table of the seeds of a scene, with the medians of those that have a plan below."""
-    figures = [figures_of(run) for run in runs]
+    figures = [plan_figures(run) for run in runs]
     rows = [("seed", "outcome", *HEADS.values())]
     rows += [(str(x["seed"]), _outcome(x), *(_cell(x[name]) for name in HEADS)) for x in figures]
     medians = [_median([x[name] for x in figures if x["valid"]]) for name in HEADS]

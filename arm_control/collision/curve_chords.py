@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 
 DEGREE = 3
 """Of the acceleration of a piece."""

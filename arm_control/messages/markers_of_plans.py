@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.time import NANOSECONDS
-from arm_control.maths.obstacle_motion import Mover, Span
-from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, rotation_vector
+from arm_control.core import NANOSECONDS
+from arm_control.maths import Array, Mover, Obstacle, Span, rotation_vector
 from arm_control.messages.build import MessageBuilder
 from arm_control.messages.fields import nanoseconds, pose_from_message
 from arm_control.messages.fill import set_header
 from arm_control.messages.markers import ADD, DELETEALL, LINE_LIST, shapes_of
 from arm_control.model import RobotModel
-from arm_control.planning.motion_plan import MotionPlan
-from arm_control.planning.plan_record import PlanRecord
+from arm_control.planning import MotionPlan, PlanRecord
 
 LINE_POINTS, POSTURES, MOMENTS = 60, 6, 4
 """Points of the end effector's line, postures of the arm, and later moments of the obstacles that are drawn."""

@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.kinematics.task_error import TaskError
-from arm_control.maths.poses import Array, analytic_jacobian, rpy_from_rotation
+from arm_control.kinematics.task_errors import TaskError
+from arm_control.maths import Array, analytic_jacobian, rpy_from_rotation
 from arm_control.model import RobotModel
 
 TaskFunction: TypeAlias = Callable[[Array], TaskError]

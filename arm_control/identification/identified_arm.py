@@ -7,16 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.core.parameters import SavedParameter
+from arm_control.core import SavedParameter
 from arm_control.exceptions import InputError
 from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass
 from arm_control.identification.momentum_regressor import N_PARAMETERS, inertia_of, own_frame
 from arm_control.identification.torque_fit import TorqueFit, fit_torque
 from arm_control.identification.torque_rows import JointRecording, torque_rows
-from arm_control.maths.poses import Array
-from arm_control.model import RobotModel
-from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.urdf.inertial_changes import with_inertias
+from arm_control.maths import Array
+from arm_control.model import Inertia, RobotModel, with_inertias
 
 HALF = 0.1
 """Half of a window [s]."""

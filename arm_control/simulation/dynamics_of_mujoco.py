@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from arm_control.exceptions import MissingExtra
-from arm_control.maths.poses import Array
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.compared_dynamics import Dynamics
 from arm_control.simulation.mujoco_simulator import build_mujoco_model
@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mujoco", "mujoco") from error
 
-VERSION: str = mujoco.__version__
+MUJOCO_VERSION: str = mujoco.__version__
 
 
 def mujoco_dynamics(model: RobotModel) -> Dynamics:

@@ -40,9 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.linalg import Cholesky, cholesky
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import select
+from arm_control.maths import Array, Cholesky, cholesky, select
 
 FULL_STEPS = 8
 MAX_CHANGES = 20

@@ -21,7 +21,7 @@ import numpy as np
 from arm_control.control.osc.osc_controller import movable_rows
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import scaled_jacobian
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 
 LENGTH = 0.3
