@@ -99,5 +99,9 @@ EQUIVALENT: dict[str, str] = {
         "the order is learnt again from each message: slower, and the same"
     ),
     "messages/publisher_lock.py PublisherLock.__init__: self._heard_at = 0.0 *": FIRST_OWNER,
+    "gate/state_prediction.py new_prediction: .zeros(n * n), np.zeros(1), n)"
+    " -> .zeros(n * n), np.zeros(2), n)": SECOND_NUMBER,
+    "gate/state_prediction.py predict: + state.a[i] * state.dt[0]) <= LARGEST"
+    " -> + state.a[i] * state.dt[-1]) <= LARGEST": ONE_NUMBER,
 }
 """Reason by the key of a mutant, as the script prints it without the line; ``*`` at its end: all that begin so."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control.gate import BlindBrake, EffortGate, GateParameters, PredictedState, is_at_rest
+from arm_control.gate.state_prediction import LARGEST, new_prediction, predict
 from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -38,6 +39,43 @@ def test_it_goes_on_by_the_model_in_steps_of_a_millisecond_at_most(ur5: RobotMod
         q = q + v * dt
     np.testing.assert_allclose(prediction.q, q, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(prediction.v, v, rtol=1e-12, atol=1e-14)
+
+
+def filled(v: list[float], tau: list[float], dt: float) -> PredictedState:
+    """A state of an arm whose mass matrix is the identity."""
+    state = new_prediction(len(v))
+    state.v[:], state.tau[:], state.M[:], state.dt[0] = v, tau, np.eye(len(v)).ravel(), dt
+    return state
+
+
+def test_its_text_runs_in_python_and_keeps_to_its_arrays():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(4, 4))
+    M, tau, h, v = A @ A.T + np.eye(4), *rng.normal(size=(3, 4))
+    state = filled(v, tau, 0.1)
+    state.M[:], state.h[:] = M.ravel(), h
+    assert predict(state) == 0.0
+    np.testing.assert_allclose(state.v, v + np.linalg.solve(M, tau - h) * 0.1, rtol=1e-12)
+    np.testing.assert_allclose(state.M.reshape(4, 4)[np.triu_indices(4, 1)], M[np.triu_indices(4, 1)])  # as it was
+
+
+@pytest.mark.parametrize(
+    ("v", "tau", "dt", "moves"),
+    [
+        (LARGEST, 0.0, 0.5, True),
+        (LARGEST, 1.0, 0.5, True),  # lost in rounding
+        (LARGEST, LARGEST, 0.5, False),
+        (-LARGEST, -LARGEST, 0.5, False),
+        (LARGEST, -LARGEST, 0.5, True),
+        (0.0, LARGEST, 0.5, True),
+    ],
+)
+def test_only_a_speed_within_the_largest_one_goes_on(v: float, tau: float, dt: float, moves: bool):
+    state = filled([0.0, v], [0.0, tau], dt)
+    with np.errstate(over="ignore"):
+        assert predict(state) == 0.0
+    assert state.v[1] == (v + dt * tau if moves else v)
+    assert (state.q[1] != 0.0) == moves
 
 
 def test_where_one_speed_is_not_finite_the_state_stays():

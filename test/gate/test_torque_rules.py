@@ -323,3 +323,18 @@ def test_any_sequence_of_calls_is_answered_as_the_page_says(seed: int):
         np.testing.assert_allclose(gate.carried, other.c, rtol=1e-12, atol=1e-11)
         np.testing.assert_allclose(gate.spring, other.spring, rtol=1e-12, atol=1e-11)
         assert gate.times[DAMPING] == D
+
+
+def test_a_carried_torque_fades_with_a_time_constant_of_half_a_second():
+    """Equation (6) is the implicit Euler step of x' = -x / T: it is stable for any dt."""
+    assert rules.left_after(0.0) == 1.0
+    assert rules.left_after(0.5) == 0.5
+    assert rules.left_after(1e-4) ** 5000 == pytest.approx(np.exp(-1.0), rel=1e-3)
+    assert 0.0 < rules.left_after(1e9) < 1e-8
+
+
+def test_a_carried_torque_of_20_newton_metres_is_left_out_after_five_seconds():
+    dt, tau, t = 1e-3, 20.0, 0.0
+    while tau > rules.FADED:
+        tau, t = tau * rules.left_after(dt), t + dt
+    assert t == pytest.approx(4.95, abs=0.02)
