@@ -10,15 +10,15 @@ import pytest
 from arm_control.gate import IS_RATE_LIMITED, IS_RESUMING, IS_SATURATED, MODE, GateMemory, new_gate_memory
 from arm_control.gate import torque_rules as rules
 from arm_control.gate.torque_rules import (
-    BRAKING,
     DAMPING,
     DELAYED_DAMPING,
     HAS_HOLD,
-    HOLDING,
     IS_REACHED,
     LATENESS,
     MISSED,
-    PASSING,
+    MODE_BRAKING,
+    MODE_HOLDING,
+    MODE_PASSING,
     PEAK,
     REACHED,
     SINCE,
@@ -46,7 +46,7 @@ def random_gate(seed: int, **fields: Array) -> GateMemory:
 
 def test_a_new_gate_holds_and_knows_its_limits():
     gate = new_gate_memory(TAU_MAX, 40.0, 500.0)
-    np.testing.assert_array_equal(gate.counts, [HOLDING, 0, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(gate.counts, [MODE_HOLDING, 0, 0, 0, 0, 0, 0])
     np.testing.assert_array_equal(gate.times, [0.0, 0.0, 0.0, 40.0, 0.0, 500.0])
     np.testing.assert_array_equal(gate.tau_max, TAU_MAX)
     assert gate.n == 3
@@ -150,9 +150,9 @@ def test_what_is_cut_is_known_by_its_limit():
 
 def test_a_place_that_is_forgotten_leaves_nothing_behind():
     gate = random_gate(0)
-    gate.counts[:], gate.times[:] = [BRAKING, 2, 1, 1, 1, 1, 1], [3.0, 2.0, 1.0, D, 0.1, RATE]
+    gate.counts[:], gate.times[:] = [MODE_BRAKING, 2, 1, 1, 1, 1, 1], [3.0, 2.0, 1.0, D, 0.1, RATE]
     rules.forget_hold(gate)
-    np.testing.assert_array_equal(gate.counts, [BRAKING, 2, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(gate.counts, [MODE_BRAKING, 2, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(gate.times, [0.0, 0.0, 0.0, D, 0.1, RATE])
     assert not gate.spring.any()
 
@@ -161,7 +161,7 @@ def test_what_the_spring_carried_is_carried_once():
     """Enabled, braked and enabled again before a state has come."""
     gate = random_gate(0)
     carried = gate.carried + gate.M.reshape(N, N) @ gate.spring
-    gate.counts[MODE] = BRAKING
+    gate.counts[MODE] = MODE_BRAKING
     for _ in range(2):
         rules.end_brake(gate)
         np.testing.assert_allclose(gate.carried, carried, rtol=1e-14)
@@ -170,10 +170,10 @@ def test_what_the_spring_carried_is_carried_once():
 
 def test_a_command_that_passes_ends_the_count_of_those_that_are_missed():
     gate = new_gate_memory(TAU_MAX, D, RATE)
-    gate.counts[[MODE, HAS_HOLD, IS_RESUMING]] = HOLDING, 1, 1
+    gate.counts[[MODE, HAS_HOLD, IS_RESUMING]] = MODE_HOLDING, 1, 1
     for _ in range(2):
         rules.pass_command(gate)
-        np.testing.assert_array_equal(gate.counts[[MODE, MISSED, HAS_HOLD, IS_RESUMING]], [PASSING, 0, 0, 0])
+        np.testing.assert_array_equal(gate.counts[[MODE, MISSED, HAS_HOLD, IS_RESUMING]], [MODE_PASSING, 0, 0, 0])
         assert [rules.miss_command(gate, 3) for _ in range(2)] == [False, False]
 
 
@@ -282,7 +282,7 @@ class Gate:
 def test_any_sequence_of_calls_is_answered_as_the_page_says(seed: int):
     rng = np.random.default_rng(seed)
     gate, other = new_gate_memory(TAU_MAX, D, RATE), Gate(np.zeros(N))
-    modes, q, v = {HOLDING: "holding", PASSING: "passing", BRAKING: "braking"}, np.zeros(N), np.zeros(N)
+    modes, q, v = {MODE_HOLDING: "holding", MODE_PASSING: "passing", MODE_BRAKING: "braking"}, np.zeros(N), np.zeros(N)
     for k in range(300):
         if k % 20 == 0:
             v = rng.choice([0.0, 1e-3, 0.03, 1.0]) * rng.uniform(-1.0, 1.0, N)
@@ -297,7 +297,7 @@ def test_any_sequence_of_calls_is_answered_as_the_page_says(seed: int):
         elif event == "forget":
             rules.forget_hold(gate), other.forget()
         elif event == "miss":
-            was_passing = gate.counts[MODE] == PASSING
+            was_passing = gate.counts[MODE] == MODE_PASSING
             has_braked = rules.miss_command(gate, 3)
             other.miss(3)
             assert has_braked == (was_passing and other.mode == "braking")
@@ -310,7 +310,7 @@ def test_any_sequence_of_calls_is_answered_as_the_page_says(seed: int):
                 gate.command[:] = wanted + rng.choice([0.0, 0.5, 2.0]) * rng.uniform(-1.0, 1.0, N)
                 is_like = rules.unlike_joint(gate) < 0
                 passes = other.command(gate.command.copy(), wanted, M)
-                assert passes == (gate.counts[MODE] != BRAKING and (is_like or not gate.counts[IS_RESUMING]))
+                assert passes == (gate.counts[MODE] != MODE_BRAKING and (is_like or not gate.counts[IS_RESUMING]))
                 if passes:
                     rules.pass_command(gate)
             rules.apply_hold(gate, dt)
