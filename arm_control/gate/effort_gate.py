@@ -65,8 +65,8 @@ class GateParameters(LimitParameters):
     max_age: float = parameter(0.02, "age above which a command is stale; 0: any age is fresh", unit="s", lower=0.0)
     inertia_floor: float = parameter(
         0.0,
-        "time in which a motor at its effort limit brings its own rotor to the speed limit: a floor of joint inertia"
-        " that is taken back where a joint chatters; 0: none",
+        "time a motor needs to accelerate its own rotor to the speed limit at full effort; sets a lower bound on joint"
+        " inertia, removed where a joint chatters; 0: none",
         unit="s",
         lower=0.0,
         upper=0.1,
@@ -244,7 +244,7 @@ class EffortGate:
         self._command = tau
 
     def offer_brake(self, reason: str) -> None:
-        """Take note that the controller brakes: its torque is no command, and an arm in motion must brake here, too.
+        """Refuse the torque of a controller that reports a brake; a passing gate brakes as well.
 
         Parameters
         ----------
