@@ -34,9 +34,7 @@ def face(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]
     def find(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules[name]), name)
-        setattr(module, name, value)
-        return value
+        return getattr(import_module(modules[name]), name)
 
     return find, lambda: sorted({*vars(module), *modules}), sorted(modules)
 

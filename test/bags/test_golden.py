@@ -34,7 +34,7 @@ from arm_control.messages import POSE_STAMPED
 from arm_control.motion import JointJog, TwistJog
 from arm_control.simulation import Push, Scenario, Simulation, World, arm_and_parameters, scenario_names
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 NUMBERS, STATES = 2000, 1000
 """Most joint positions in a bag, states times joints, and most states. More would be more megabytes."""
 TOLERANCE = 1e-9

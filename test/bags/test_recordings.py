@@ -28,7 +28,7 @@ from arm_control.report import correlation, fitted, inverse_dynamics, new_figure
 from arm_control.report.pictures import bag_charts as recorded
 from arm_control.simulation import ObstacleSchedule, World
 
-REPO = Path(__file__).parents[3]
+REPO = Path(__file__).parents[2]
 DATA = REPO.parent / "shared" / "data"
 GOLDEN = REPO / "test" / "golden"
 TIAGO = "tiago_figaroh/rosbag2_sqlite3"

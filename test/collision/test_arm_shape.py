@@ -34,7 +34,7 @@ def ends(shape: ArmShape, k: int, q: Array) -> Array:
 def shape(request: pytest.FixtureRequest, ur5: RobotModel) -> ArmShape:
     if request.param == "planar3":
         capsules = [LinkCapsule(f"link{i}", np.zeros(3), np.array([0.3, 0.0, 0.0]), 0.05) for i in (1, 2, 3)]
-        model = RobotModel.from_urdf(Path(__file__).parents[3] / "urdf" / "planar3" / "planar3.urdf")
+        model = RobotModel.from_urdf(Path(__file__).parents[2] / "urdf" / "planar3" / "planar3.urdf")
         capsules = [LinkCapsule(name, c.a, c.b, c.radius) for name, c in zip(model.frames[1:4], capsules, strict=True)]
         return ArmShape(model, capsules)
     return ArmShape(small_arm() if request.param == "small" else ur5)

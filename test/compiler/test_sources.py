@@ -121,4 +121,4 @@ def test_laws_are_made_from_these_folders_only(folders_of_laws: set[str]):
     costs = Costs(Term(ControlError(np.zeros(2)), running=1e-4), Term(PositionError([0.6, 0.2, 0.3]), terminal=10.0))
     Ilqr(ArmDynamics(model, 0.02), costs, 5, -np.full(2, 30.0), np.full(2, 30.0))
     InverseKinematics(model)
-    assert {"maths", "compiler", "model", "kinematics", "control", "planning"} <= folders_of_laws <= set(FOLDERS)
+    assert {"maths", "compiler", "model", "kinematics", "control", "optimal"} <= folders_of_laws <= set(FOLDERS)

@@ -36,7 +36,7 @@ STRONG = AvoidanceParameters(threshold=0.2, smallest_distance=0.02, takeover_dis
 
 
 def load_campaign():
-    path = Path(__file__).parents[3] / "benchmark" / "avoidance_campaign.py"
+    path = Path(__file__).parents[2] / "benchmark" / "avoidance_campaign.py"
     specification = importlib.util.spec_from_file_location(path.stem, path)
     module = sys.modules[path.stem] = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
