@@ -9,17 +9,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1]
 """Folder of this package."""
 FOLDERS = (
-    "maths",
-    "compiler",
-    "neural",
-    "model",
-    "kinematics",
-    "collision",
-    "motion",
-    "planning",
-    "gate",
-    "control",
-    "simulation",
+    *("maths", "compiler", "model", "kinematics", "collision", "gate", "motion", "primitives", "neural", "optimal"),
+    *("planning", "control", "simulation", "processes"),
 )
 """Folders whose texts are compiled, or compile; ``motion`` because laws unpack its references."""
 
