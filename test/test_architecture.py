@@ -245,6 +245,15 @@ def test_test_files_suit_the_pytest_of_a_ros_installation():
     assert [path for path in paths if skips.search(path.read_text())] == []
 
 
+def test_the_five_questions_name_files_that_exist():
+    answers = PAGE.partition("## Five questions\n")[2].partition("\n## ")[0]
+    files = re.findall(r"\]\(([^)]+)\)", answers)
+    assert answers.count("?**") == 5
+    assert len(files) > 12
+    for file in files:
+        assert (PACKAGE.parent / "docs" / file).is_file(), file
+
+
 # -- the rules of the gate -----------------------------------------------------------------------------
 
 RULES = [module for module in MODULES if folder(module) == "gate" or module == "export.tick_rules"]
