@@ -1,4 +1,4 @@
-"""Draw the picture of docs/primitives.md.
+"""Draw the picture of docs/primitive_law.md.
 
 ``python docs/draw_primitives.py`` in the environment of ``make setup``.
 """

@@ -1,4 +1,4 @@
-"""Draw the picture of docs/walking.md, and write its table of errors.
+"""Draw the picture of docs/primitive_law.md, and write its table of errors.
 
 ``python docs/draw_walking.py`` in the environment of ``make setup``.
 """
@@ -18,7 +18,7 @@ from arm_control.report import BLUE, GREEN, INK, ORANGE, new_figure, style
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "walking.png"
-PAGE = ROOT / "docs" / "walking.md"
+PAGE = ROOT / "docs" / "primitive_law.md"
 BEGIN, END = "<!-- errors: begin -->\n", "<!-- errors: end -->\n"
 HEAD = """| functions | all weights together | one by one | largest acceleration [rad/s²] |
 |---|---|---|---|

@@ -58,7 +58,7 @@ def test_the_readme_shows_the_law_of_the_code():
 
 
 def test_the_page_of_primitives_shows_the_laws_of_the_code():
-    page = (ROOT / "docs" / "primitives.md").read_text()
+    page = (ROOT / "docs" / "primitive_law.md").read_text()
     shown = re.findall(r"^ {4}\(\d\).*$", page, re.MULTILINE)
     texts = (discrete_law, rhythmic_law, learning, orientation, obstacle_coupling)
     lines = {line for text in texts for line in (text.__doc__ or "").splitlines()}
@@ -69,22 +69,23 @@ def test_the_page_of_primitives_shows_the_laws_of_the_code():
 PAGES_TO_RUN = (
     "adaptation",
     "api",
+    "attractor",
     "collision",
     "compiled_calls",
-    "inverse_kinematics",
-    "learning",
-    "native_loop",
-    "neural",
-    "planning",
     "execution",
     "export",
-    "planner_node",
+    "inverse_kinematics",
+    "native_loop",
     "plan_scenes",
-    "primitives",
+    "planner_node",
+    "planning",
+    "primitive",
+    "primitive_law",
     "proximity",
+    "rigid_body",
     "sensors",
     "task_constrained",
-    "walking",
+    "trajectories",
 )
 SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
 

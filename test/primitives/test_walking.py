@@ -59,7 +59,7 @@ def test_weights_fitted_one_by_one_reproduce_it_thirty_times_worse(gait: Demonst
 
 
 def test_the_page_has_the_errors_of_today(gait: Demonstration):
-    page = (Path(__file__).parents[2] / "docs" / "walking.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "primitive_law.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| (.*?) \| (.*?) \| \d+ \|$", page, flags=re.MULTILINE)
     assert [int(row[0]) for row in rows] == [10, 25, 50, 100, 1000]
     for n_basis, together, alone in rows[:3]:
