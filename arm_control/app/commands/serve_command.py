@@ -87,7 +87,7 @@ def add_command(commands: Any) -> None:
 def _serve(options: argparse.Namespace) -> int:
     """Answer the states of a driver with torque, behind a gate, in datagrams.
 
-    Their bytes: docs/real_robot.md, or the module arm_control.processes.datagrams.
+    Their bytes: docs/serve.md, or the module arm_control.processes.datagrams.
     """
     from arm_control.control import RealTimeParameters
     from arm_control.nodes import take_real_time_priority
