@@ -15,47 +15,26 @@ from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx_build
 
+from arm_control.controllers import CONTROLLERS
+
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 """Pages that are not below docs/, and where they are on the site."""
 CONTENTS = {
-    "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
-    "Controllers": (
-        *("osc", "avoidance", "joint", "guide", "trajectories", "primitives", "learning", "walking", "ilqr", "neural"),
-        *(
-            "gate",
-            "faults",
-            "disturbance",
-            "adaptation",
-            "contact",
-            "collision",
-            "proximity",
-            "planning",
-            "task_constrained",
-            "plan_scenes",
-            "execution",
-            "planner_node",
-            "ompl",
-            "identification",
-            "tuning",
-        ),
-    ),
-    "Runs": ("scenarios", "rigid_body", "sensors", "viewer", "rviz", "coppeliasim", "bags"),
-    "Reference": (
-        "api",
-        "topics",
-        "parameters",
-        "model",
-        "model_speed",
-        "compiled_calls",
-        "native_loop",
-        "export",
-        "inverse_kinematics",
-        "architecture",
-        "contributing",
-        "changes",
-    ),
+    "I want to use my own arm": ("own_robot", "robots"),
+    "I want to move a real arm": ("real_robot", "ros2_control", "serve", "export"),
+    "I want to know what fails, and how": ("gate", "faults", "troubleshooting", "limitations"),
+    "I want to choose a controller": tuple(CONTROLLERS),
+    "I want to shape motions and forces": ("trajectories", "primitive_law", "contact"),
+    "I want to compensate what the model lacks": ("disturbance", "adaptation", "identification"),
+    "I want to keep clear of obstacles": ("avoidance", "collision", "proximity"),
+    "I want to plan": ("planning", "task_constrained", "execution", "planner_node", "plan_scenes", "ompl"),
+    "I want to simulate, see and record": ("scenarios", "rigid_body", "sensors", "viewer", "coppeliasim", "bags"),
+    "I want to use the library": ("api", "model", "model_speed", "inverse_kinematics", "compiled_calls", "native_loop"),
+    "I want to look something up": ("topics", "parameters"),
+    "I want to change the code": ("architecture", "contributing", "changes"),
 }
+"""Pages by the question that they answer; each controller has a page of its name."""
 API = {
     "arm_control": (
         "RobotModel",
