@@ -31,7 +31,7 @@ CONTENTS = {
     "I want to plan": ("planning", "task_constrained", "execution", "planner_node", "plan_scenes", "ompl"),
     "I want to simulate, see and record": ("scenarios", "rigid_body", "sensors", "viewer", "coppeliasim", "bags"),
     "I want to use the library": ("api", "model", "model_speed", "inverse_kinematics", "compiled_calls", "native_loop"),
-    "I want to look something up": ("topics", "parameters"),
+    "I want to look something up": ("topics", "parameters", "scenario_figures"),
     "I want to change the code": ("architecture", "contributing", "changes"),
 }
 """Pages by the question that they answer; each controller has a page of its name."""

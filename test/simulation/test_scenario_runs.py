@@ -1,4 +1,4 @@
-"""Every scenario from start to end: its checks hold, and the figures in docs/scenarios.md are those of today.
+"""Every scenario from start to end: its checks hold, and docs/scenario_figures.md has the figures of today.
 
 To write them anew, in test/: ``PYTHONPATH=..:. python -c "from test_scenario_runs import *; write_figures()"``. The
 pictures beside them, from what ``arm_control simulate NAME --report FOLDER`` wrote: ``write_gallery(FOLDER)``.
@@ -19,6 +19,7 @@ from arm_control.report import Figures, failures, figures_of, figures_of_free_mo
 from arm_control.simulation import FreeMotion, Scenario, Simulation, scenario_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
+FIGURES = PAGE.with_name("scenario_figures.md")
 ALL = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]
 CASES = [(name, variant) for name, variant in ALL if Scenario.load(name).controller]
 FREE = [case for case in ALL if case not in CASES]
@@ -72,8 +73,8 @@ def table() -> str:
 
 def write_figures() -> None:
     """Write today's figures into the page."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
+    before, rest = FIGURES.read_text(encoding="utf-8").split(BEGIN)
+    FIGURES.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
 
 
 def write_gallery(folder: str) -> None:
@@ -94,7 +95,7 @@ def shown() -> list[str]:
 
 def stated() -> dict[tuple[str, str], list[str]]:
     """Cells of the page's table of figures."""
-    lines = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0].strip().split("\n")[2:]
+    lines = FIGURES.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0].strip().split("\n")[2:]
     rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
     return {(cells[0].strip("`"), cells[1]): cells[2:] for cells in rows}
 
@@ -126,7 +127,7 @@ def test_the_pictures_of_scenarios_are_there_and_small():
 
 
 def test_the_page_names_every_scenario():
-    first = PAGE.read_text(encoding="utf-8").split(BEGIN)[0]
+    first = PAGE.read_text(encoding="utf-8").split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", first, flags=re.MULTILINE) == sorted(scenario_names())
     assert list(stated()) == CASES
 
