@@ -35,7 +35,8 @@ NAMES = {"ur5": "UR5", "panda": "Panda"}
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Lines of a table."""
-    return ["", *(f"| {' | '.join(map(str, row))} |" for row in (head, ["---"] * len(head), *rows)), ""]
+    lines = [f"| {' | '.join(map(str, row))} |".replace("|  |", "| |") for row in (head, *rows)]
+    return ["", lines[0], f"|{'---|' * len(head)}", *lines[1:], ""]
 
 
 def first_results(m: Figures, arms: Sequence[str]) -> list[str]:
@@ -49,8 +50,8 @@ def first_results(m: Figures, arms: Sequence[str]) -> list[str]:
     return [
         "## From a URDF to the first result of every kernel",
         "",
-        "`from_urdf`, `prepare`, one `evaluate` and the batch of pose, Jacobian and mass matrix, each time in a new",
-        "process: with an empty cache (cold) and with a full one. Seconds; the last column is the whole process.",
+        "`from_urdf`, `prepare`, one `evaluate` and a batch, each time in a new process: with an empty cache (cold)",
+        "and with a full one. Seconds; the last column is the whole process.",
         *table(["arm", "cache", "work", "with imports", "process"], rows),
         f"The other back ends keep nothing; for the UR5 they take: {others}.",
         "",
@@ -67,40 +68,31 @@ def first_torque(t: Figures) -> list[str]:
     return [
         "## From a URDF to the first torque",
         "",
-        "`from_urdf`, `CompiledOsc` and one `tick`, each time in a new process: CPU time [s], since other work ran",
-        "beside it. The last column is the whole process with its imports.",
+        "`from_urdf`, `CompiledOsc` and one `tick`, each time in a new process: CPU time [s].",
         *table(["arm", "cache", "URDF to torque", "process"], rows),
-        "With an empty cache long kernels are [drafts](model.md#the-cache) first. What is left is LLVM, and",
-        "tapes and their text in Python (a quarter).",
+        "With an empty cache long kernels are [drafts](model.md#the-cache) first. A quarter of the rest is Python.",
         "",
-        f"The node `osc` with a full cache has taken {t['osc.start_cpu_s']:.2f} s of CPU time when it sends its first",
-        f"command, {t['osc.imports_cpu_s']:.2f} s of it for imports.",
+        f"The node `osc` with a full cache sends its first command after {t['osc.start_cpu_s']:.2f} s of CPU time, "
+        f"{t['osc.imports_cpu_s']:.2f} s of it for imports.",
         "",
     ]
 
 
 def one_tick(m: Figures, arms: Sequence[str]) -> list[str]:
     """Section about the terms of a tick."""
-    rows = [["`model.evaluate`", *_of_each(m, arms, "evaluate"), *[""] * len(arms)]]
-    rows += [
-        [
-            f"Pinocchio: {text}",
-            *_of_each(m, arms, f"fused_{way}"),
-            *(f"{m[f'{arm}.vs_fused_{way}']:.2f}" for arm in arms),
-        ]
-        for way, text in WAYS.items()
-    ]
+    rows = [["`model.evaluate`", *_of_each(m, arms, "evaluate")]]
+    rows += [[f"Pinocchio: {text}", *_of_each(m, arms, f"fused_{way}")] for way, text in WAYS.items()]
     backends = ", ".join(f"`{name}` {m[f'ur5.{name}.evaluate_us']:.1f} us" for name in ("llvm", "python", "pinocchio"))
-    head = ["", *(f"{NAMES[arm]} [us]" for arm in arms), *(f"ours / this, {NAMES[arm]}" for arm in arms)]
+    head = ["", *(f"{NAMES[arm]} [us]" for arm in arms)]
     return [
         "## Every term of a control tick",
         "",
-        "Pose, twist, Jacobian, `Jdot v`, M, g and h at once, from Python, arguments checked; medians, with p99 of",
-        "single calls behind the stroke. What `evaluate` returns may be kept.",
+        "Pose, twist, Jacobian, `Jdot v`, M, g and h at once, from Python; medians, with p99 of single calls behind",
+        "the stroke.",
         *table(head, rows),
         f"The kernel by itself takes {m['ur5.kernel_terms_us']:.2f} us for the UR5, that of M alone "
-        f"{m['ur5.kernel_mass_matrix_us']:.2f} us: most of a",
-        "call is checks and new arrays, though machine code does both ([how](compiled_calls.md)).",
+        f"{m['ur5.kernel_mass_matrix_us']:.2f} us; checks and new arrays take the rest",
+        "([how](compiled_calls.md)).",
         f"The back ends, in turns with one another: {backends}.",
         "",
     ]
@@ -117,16 +109,15 @@ def single_calls(m: Figures, arms: Sequence[str]) -> list[str]:
             f"`{method}`",
             f"`{counterpart}`",
             *(f"{m[f'{arm}.{method}_us']:.2f} / {m[f'{arm}.{method}_pinocchio_us']:.2f}" for arm in arms),
-            *(f"{m[f'{arm}.{method}_vs_pinocchio']:.2f}" for arm in arms),
         ]
         for method, counterpart in CALLS.items()
     ]
-    head = ["method", "Pinocchio", *(f"{NAMES[arm]} [us]" for arm in arms), *(f"ratio, {NAMES[arm]}" for arm in arms)]
+    head = ["method", "Pinocchio", *(f"{NAMES[arm]} [us]" for arm in arms)]
     return [
         "## Single calls",
         "",
-        "Ours / Pinocchio's, from Python. Pinocchio's calls do not check for numbers that are not finite; a call of",
-        f"ours that computes nothing takes {m['ur5.empty_us']:.2f} us, for checks and the new array.",
+        f"Ours / Pinocchio's, from Python. A call of ours that computes nothing takes {m['ur5.empty_us']:.2f} us,",
+        "for checks and the new array.",
         *table(head, rows),
     ]
 
@@ -140,22 +131,18 @@ def batches(m: Figures, arms: Sequence[str]) -> list[str]:
         "Pinocchio, `oMf[frame]`": "by_index",
     }
     rows = [[text, *(f"{1e3 * m[f'{arm}.batch_{part}_s']:.1f}" for arm in arms)] for text, part in parts.items()]
-    ratios = {
-        "`out=` used again": "batch_vs_pinocchio_loop",
-        "new memory": "batch_fresh_vs_pinocchio_loop",
-        "`out=` used again, `oMf[frame]`": "batch_vs_pinocchio_loop_by_index",
-        "new memory, `oMf[frame]`": "batch_fresh_vs_pinocchio_loop_by_index",
-    }
-    rows_of_ratios = [[text, *(f"{m[f'{arm}.{key}']:.1f}" for arm in arms)] for text, key in ratios.items()]
+    reused, fresh = (
+        " and ".join(f"{m[f'{arm}.{key}']:.1f}" for arm in arms)
+        for key in ("batch_vs_pinocchio_loop", "batch_fresh_vs_pinocchio_loop")
+    )
     return [
         "## Many states",
         "",
         f"Pose, Jacobian and mass matrix of {m['batch.states']:,} states on one thread, against a Python loop over",
-        "Pinocchio (`computeFrameJacobian`, `crba`, the pose in one of two ways, all as arrays) that keeps nothing.",
-        "Milliseconds:",
+        "Pinocchio that keeps nothing. Milliseconds:",
         *table(["", *(NAMES[arm] for arm in arms)], rows),
-        "How many times faster than the quicker loop, and than the one with `oMf[frame]`:",
-        *table(["", *(NAMES[arm] for arm in arms)], rows_of_ratios),
+        f"Used again, `out=` is {reused} times as fast as the quicker loop; new memory {fresh} times.",
+        "",
     ]
 
 
@@ -175,8 +162,8 @@ def growth(m: Figures) -> list[str]:
     return [
         "## Growth with the number of joints",
         "",
-        "Random chains without a right angle that would save anything; microseconds, Pinocchio's fastest way. The",
-        "kernel of all terms is a straight program: its length, and the time to make it, grow about with the square.",
+        "Random chains without right angles; microseconds, Pinocchio's fastest way. The kernel of all terms is a",
+        "straight program: its length, and the time to make it, grow about with the square.",
         "",
         "![Time of a call, operations, time to the first result, by number of joints](pictures/model_growth.png)",
         *table(head, rows),
@@ -197,8 +184,8 @@ def slower(m: Figures, arms: Sequence[str]) -> list[str]:
     return [
         "## What is slower than Pinocchio",
         "",
-        "These take longer than Pinocchio's counterpart (times as long in brackets). Whoever needs more than one",
-        "quantity of a state asks `evaluate`.",
+        "These take longer than Pinocchio's counterpart (times as long in brackets). For more than one quantity of a",
+        "state use `evaluate`.",
         "",
         *lines,
         "- The first use on a machine: Pinocchio compiles nothing.",
@@ -227,18 +214,16 @@ def study(s: Figures) -> list[str]:
         "## What a generated function costs",
         "",
         "`f1 = l0 cos q0`, `f2 = l1 sin(q0 - l0 sin q1 cos q2 - l2 sin q2 - l0 sin q1 + q0 l0) cos q0 + l2 sin q0`:",
-        "seconds of a million calls, the drawing of new random arguments included. The last rows take all arguments",
-        f"at once. Measured with {s['versions']}.",
+        "seconds of a million calls, drawing random arguments included. The last rows take all arguments at once. "
+        f"Measured with {s['versions']}.",
         "",
         "![Bars: seconds of a million calls of f1 and f2](pictures/timing_study.png)",
         *table(["", "f1 [s]", "f2 [s]"], rows),
-        "One formula is not what machine code behind a call from Python is for: the call costs more than the formula.",
-        "It pays for kernels with hundreds of operations, and for many states at once.",
+        "For one formula the call from Python costs more than the formula.",
         "",
         "## What it costs to generate one",
         "",
-        "The mass matrix of the UR5, by SymPy's matrices (chained transforms, derivatives, a sum over the links) and",
-        "`lambdify`, and as it is done here, where the tool is an input as well and a call includes checks and a copy.",
+        "The mass matrix of the UR5, by SymPy's matrices and `lambdify`, and as it is done here.",
         *table(["", "SymPy", "arm_control"], costs),
     ]
 
@@ -250,7 +235,7 @@ def page(m: Figures, s: Figures, t: Figures) -> str:
         "# How fast the model is",
         "",
         f"Measured on: {m['cpu']}, {m['versions']}.",
-        "One thread; contenders in turns; medians. To measure it on another machine, and to write this page anew:",
+        "One thread; contenders in turns; medians. To measure it on another machine and write this page:",
         "",
         "```sh",
         "python benchmark/model.py --json model.json --picture docs/pictures/model_growth.png",

@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("arm_control", "benchmark", "examples", "test")
-GENERATED = ("faults.md", "parameters.md", "topics.md")
+GENERATED = ("faults.md", "parameters.md", "scenario_figures.md", "topics.md")
 """Pages of docs that are made from the code."""
 NO_CODE = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
 LARGE = 800

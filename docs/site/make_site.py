@@ -28,7 +28,7 @@ CONTENTS = {
     "I want to shape motions and forces": ("trajectories", "primitive_law", "contact"),
     "I want to compensate what the model lacks": ("disturbance", "adaptation", "identification"),
     "I want to keep clear of obstacles": ("avoidance", "collision", "proximity"),
-    "I want to plan": ("planning", "task_constrained", "execution", "planner_node", "plan_scenes", "ompl"),
+    "I want to plan": ("planning", "task_constrained", "execution", "plan_scenes"),
     "I want to simulate, see and record": ("scenarios", "rigid_body", "sensors", "viewer", "coppeliasim", "bags"),
     "I want to use the library": ("api", "model", "model_speed", "inverse_kinematics", "compiled_calls", "native_loop"),
     "I want to look something up": ("topics", "parameters", "scenario_figures"),

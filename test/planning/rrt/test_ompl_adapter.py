@@ -63,7 +63,7 @@ def test_a_path_of_ompl_is_free_without_a_gap(validity: Validity):
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("ompl")
-    (example,) = re.findall(r"```python\n(.*?)```", (REPO / "docs" / "ompl.md").read_text(), re.DOTALL)
+    (example,) = re.findall(r"```py\n(.*?)```", (REPO / "docs" / "planning.md").read_text(), re.DOTALL)
     assert len(example.splitlines()) <= 20
     exec(example, {})
     assert "Exact solution" in capsys.readouterr().out
