@@ -24,7 +24,7 @@ from measure import Contender, agree, medians, take_turns
 from pinocchio_calls import EXAMPLES, PinocchioArm, first_numbers
 
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler import ArrayArgument, ArrayResult, CallForm, Law
+from arm_control.compiler import ArrayArgument, ArrayResult, CallForm, KernelCall, Law, OwnWork, builtin_call
 from arm_control.core import Cache, progress_bar
 from arm_control.model import BACKENDS, TERMS
 
@@ -148,9 +148,9 @@ def _check(contenders: Mapping[str, Contender], fused: list[str]) -> None:
 def empty_call(model: RobotModel) -> Callable[..., Any]:
     """Return a built-in call that checks q and v and returns one number of them: all but the arithmetic."""
     form = CallForm("nothing", (ArrayArgument("q", (model.nq,)), ArrayArgument("v", (model.nv,))), ArrayResult("first"))
-    law = Law("nothing", lambda x: {"first": x["q"][0]}, {"q": model.nq, "v": model.nv}, calls=(form,))
-    kernel = model.compile_law(law, {name: np.zeros((1, size)) for name, size in law.inputs.items()})
-    return kernel.calls["nothing"].bind(model.bias, {})
+    law = Law("nothing", lambda x: {"first": x["q"][0]}, {"q": model.nq, "v": model.nv})
+    work = OwnWork(model.compile_law(law, {name: np.zeros((1, size)) for name, size in law.inputs.items()}))
+    return builtin_call(KernelCall(form, work, work.inputs, work.outputs, {}), model.bias)
 
 
 def back_ends(arm: tuple[Path, str], sizes: Sizes) -> Figures:

@@ -129,7 +129,6 @@ def test_exceptions_are_few_and_needed():
 FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in ORDER[1:]}
 """Names on the face of each folder, with their modules."""
 COMPOSE = {
-    "compiler.compiled_procedure": "reads, checks, prints and compiles a procedure",
     "compiler.llvm_kernels": "lays out all forms of kernels",
     "model.robot_model": "one class has all quantities of an arm",
     "model.arm": "reads a description and makes the arm",

@@ -33,7 +33,7 @@ from arm_control.collision.pair_records import (
     PairCandidates,
     PairColumns,
 )
-from arm_control.compiler import BoundLoop, Kernel, Law, LoopKernel, own_work
+from arm_control.compiler import BoundLoop, Kernel, Law, LoopKernel, OwnWork
 from arm_control.maths import TYPES, Array, Obstacle, cross
 from arm_control.model import LinkCapsule, RobotModel, State
 
@@ -168,7 +168,7 @@ class PairSearch:
 
     def __init__(self, laws: SearchLaws, shape: PaddedCapsules, capsule_pairs: Array) -> None:
         self._laws, self._shape = laws, shape
-        self._arm = own_work(laws.arm)
+        self._arm = OwnWork(laws.arm)
         self.q, self.axes, self.reach = self._arm.inputs["q"], self._arm.outputs["axes"], np.zeros(2)
         self._capsules = {"ends": self._arm.outputs["ends"].reshape(-1), "radii": shape.radius}
         of_obstacles = {**self._capsules, "reach": self.reach[:1]}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.compiler.builtin_methods import place_builtin
+    from arm_control.compiler.builtin_calls import builtin_call, in_machine_code
     from arm_control.compiler.c_functions import object_file
     from arm_control.compiler.c_procedure import c_parts
     from arm_control.compiler.c_values import number
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
         BoundResult,
         CallForm,
         FlagResult,
-        InputResult,
-        ItemResult,
         ItemsArgument,
+        KernelCall,
         NumberArgument,
         NumberResult,
         ObjectArgument,
@@ -32,12 +31,9 @@ if TYPE_CHECKING:
         Binds,
         BoundProcedure,
         Callback,
-        RecordCall,
         callback_of,
-        compile_call,
         compile_procedure,
         direct_call,
-        replace_record,
     )
     from arm_control.compiler.default_compiler import plain_compiler
     from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
@@ -52,7 +48,6 @@ if TYPE_CHECKING:
         OwnWork,
         RepeatKernel,
         batch_of,
-        own_work,
         split,
     )
     from arm_control.compiler.law import Law, Loop

@@ -11,7 +11,7 @@ import ctypes
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import RLock
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,29 +20,6 @@ from arm_control.compiler.repeat import Repeat
 from arm_control.maths import Array
 
 Shapes = Mapping[str, tuple[int, ...]]
-
-
-class CallMaker(Protocol):
-    """Makes built-in functions of one form; see :class:`arm_control.compiler.call_forms.CallForm`."""
-
-    def bind(self, slow: Callable[..., Any], bound: Mapping[str, object], doc: str | None = None) -> Callable[..., Any]:
-        """Return a built-in function.
-
-        Parameters
-        ----------
-        slow : callable
-            Takes over where the arguments are not what the form says.
-        bound : mapping of str to object
-            Whatever is bound to the function: for an input an array of floats, read in every call; for a result an
-            object.
-        doc : str, optional
-            Documentation, for ``help``; it may begin with a signature.
-
-        Raises
-        ------
-        ValueError
-            When an array does not fit.
-        """
 
 
 class Kernel:
@@ -59,8 +36,6 @@ class Kernel:
         the other. That function returns whether an input is not finite.
     is_compiled : bool
         Whether it is machine code.
-    calls : mapping of str to CallMaker
-        Built-in functions around it, by name; none where they cannot be made.
     address : int
         Of ``double compute(double *work)``, which works on a block of all inputs, then all outputs, and returns 0 where
         every input is finite, else not a number; 0 where there is no machine code. It is there as long as the kernel.
@@ -75,8 +50,6 @@ class Kernel:
         The function.
     is_compiled : bool
         Whether it is machine code.
-    calls : mapping of str to CallMaker
-        Built-in functions around it: they work on the stack, and leave the work space alone.
     lock : RLock
         For threads that share the work space.
     """
@@ -87,10 +60,9 @@ class Kernel:
         outputs: Shapes,
         bind: Callable[[Array, Array], Callable[[], bool]],
         is_compiled: bool = False,
-        calls: Mapping[str, CallMaker] | None = None,
         address: int = 0,
     ) -> None:
-        self.is_compiled, self.calls, self.address = is_compiled, calls or {}, address
+        self.is_compiled, self.address = is_compiled, address
         self.lock = RLock()
         self.bind = bind
         n_inputs = sum(inputs.values())
@@ -114,12 +86,11 @@ class BoundLoop(Protocol):
 
 
 class OwnWork:
-    """A kernel of machine code on a work space of its own, for procedures (:mod:`arm_control.compiler.procedures`).
+    """A kernel on a work space of its own; of machine code, procedures may call it (``RunsKernel``).
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel; it has an address.
     work : ndarray, optional
         Memory for all inputs, then all outputs; by default new memory.
 
@@ -130,46 +101,28 @@ class OwnWork:
     inputs, outputs : dict of str to ndarray
         Views of them, by name and in their shapes.
     function_address, table_address : int
-        Of the function, and of the work space.
+        Of the function, which is 0 where it is no machine code, and of the work space.
     """
 
     def __init__(self, kernel: Kernel, work: Array | None = None) -> None:
+        inputs, outputs = ({name: x.shape for name, x in views.items()} for views in (kernel.inputs, kernel.outputs))
+        n_inputs, n_outputs = (sum(map(math.prod, some.values())) for some in (inputs, outputs))
+        self.work = np.zeros(n_inputs + n_outputs) if work is None else work
+        self.inputs, self.outputs = split(self.work[:n_inputs], inputs), split(self.work[n_inputs:], outputs)
         self._kernel, self.function_address = kernel, kernel.address
-        self.work, self.inputs, self.outputs = _work_of(kernel, work)
         self.table_address: int = self.work.ctypes.data
-        self._call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(kernel.address)
+        self._bound: Callable[[], bool] | None = None
+        if kernel.address:
+            self._call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(kernel.address)
+        else:
+            self._bound = kernel.bind(self.work[:n_inputs], self.work[n_inputs:])
 
     def __call__(self) -> float:
         """Compute the outputs from the inputs; return 0 where every input is finite, else nan."""
+        if self._bound is not None:
+            return math.nan if self._bound() else 0.0
         result: float = self._call(self.table_address)
         return result
-
-
-class FloatWork:
-    """The same of a kernel that is no machine code: work, inputs, outputs, call."""
-
-    def __init__(self, kernel: Kernel, work: Array | None = None) -> None:
-        self.work, self.inputs, self.outputs = _work_of(kernel, work)
-        n_inputs = sum(len(array) for array in kernel.inputs.values())
-        self._call = kernel.bind(self.work[:n_inputs], self.work[n_inputs:])
-
-    def __call__(self) -> float:
-        """Compute the outputs from the inputs; return 0 where every input is finite, else nan."""
-        return math.nan if self._call() else 0.0
-
-
-def own_work(kernel: Kernel, work: Array | None = None) -> OwnWork | FloatWork:
-    """Return a kernel on a work space of its own; parameters of :class:`OwnWork`."""
-    return OwnWork(kernel, work) if kernel.address else FloatWork(kernel, work)
-
-
-def _work_of(kernel: Kernel, work: Array | None) -> tuple[Array, dict[str, Array], dict[str, Array]]:
-    """A work space, and views of its inputs and outputs."""
-    inputs, outputs = ({name: x.shape for name, x in views.items()} for views in (kernel.inputs, kernel.outputs))
-    n_inputs, n_outputs = (sum(map(math.prod, shapes.values())) for shapes in (inputs, outputs))
-    if work is None:
-        work = np.zeros(n_inputs + n_outputs)
-    return work, split(work[:n_inputs], inputs), split(work[n_inputs:], outputs)
 
 
 class LoopKernel(Protocol):

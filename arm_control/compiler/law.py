@@ -23,7 +23,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from arm_control.compiler.call_forms import CallForm
 from arm_control.compiler.folded_law import FoldedLaw
 from arm_control.compiler.program import FoldedProgram, Function, Program, is_from_this_package
 from arm_control.compiler.tape import Tape
@@ -50,8 +49,6 @@ class Law:
         Whether masses enter: a model for kinematics only refuses such a law.
     agreement : float
         Largest difference of a new kernel from the float run, relative to the largest entry: rounding, and no more.
-    calls : tuple of CallForm
-        Built-in functions that the kernel for one case has.
     """
 
     name: str
@@ -60,7 +57,6 @@ class Law:
     structure: object = ()
     has_masses: bool = True
     agreement: float = 1e-9
-    calls: tuple[CallForm, ...] = ()
 
     tables: ClassVar[tuple[str, ...]] = ()
     """A law without folds has none; see :class:`~arm_control.compiler.folded_law.FoldedLaw`."""
@@ -71,7 +67,7 @@ class Law:
 
         The key of the robot covers the sources of this package; of a function from elsewhere the program itself counts.
         """
-        made_from = repr([dict(self.inputs), self.structure, *self.calls])
+        made_from = repr([dict(self.inputs), self.structure])
         if "array(" in made_from or " at 0x" in made_from:
             raise ValueError(f"{self.name}: the structure has arrays, or objects without a text: {made_from:.200}")
         return f"{self.name} {sha256((made_from + self._text_from_elsewhere()).encode()).hexdigest()}"

@@ -2,8 +2,8 @@
 
 One state: ``object NAME(object, object)``, the form of a function built into Python that takes no argument: a
 call costs 0.02 us, a hundredth of what ctypes and its arguments may take. Its work space, at the address in
-``WORK``, holds all inputs, then all outputs; it returns True when an input is not finite, else False. Functions with
-arguments may stand around the same arithmetic: see :mod:`arm_control.compiler.llvm_calls`.
+``WORK``, holds all inputs, then all outputs; it returns True when an input is not finite, else False. The arithmetic is
+a function of its own, ``double compute(ptr work)``, which returns 0 where every input is finite, else nan.
 
 Many states: ``double NAME(i64 n, ptr in_0, ..., ptr out)``. Each input has a row per state, and so has
 the output, with all outputs side by side. ``WIDTH`` states are computed at a time, one in each lane of the
@@ -13,18 +13,16 @@ it lies in memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Protocol
 
-from arm_control.compiler.call_forms import CallForm
-from arm_control.compiler.llvm_calls import COMPUTE, call_functions
 from arm_control.compiler.llvm_exponential import exponential_function
 from arm_control.compiler.llvm_sines import sine_function
-from arm_control.compiler.llvm_writer import Writer
+from arm_control.compiler.llvm_writer import Writer, finite
 from arm_control.compiler.program import FoldedProgram, Operation, Program
 
 LANES = 8
-WORK = "arm_control_work"
+COMPUTE, WORK = "compute", "arm_control_work"
 _SINES = ("sin", "cos")
 _PACKED = (*_SINES, "exp")
 """Functions of which one state computes up to LANES at once."""
@@ -38,28 +36,17 @@ class Entries(Protocol):
     def __getitem__(self, number: int, /) -> str: ...
 
 
-def scalar_code(program: Program, name: str, forms: Sequence[CallForm] = ()) -> str:
-    """Intermediate code for one state.
-
-    Parameters
-    ----------
-    program : Program
-    name : str
-        Name of the function.
-    forms : sequence of CallForm
-        Built-in functions around the same arithmetic, with arguments and results.
-    """
+def scalar_code(program: Program, name: str) -> str:
+    """Intermediate code for one state."""
     code = Writer(1)
     n_inputs = sum(program.inputs.values())
     inputs = [code.load("%w", str(i)) for i in range(n_inputs)]
-    results = body(code, program, inputs)
-    for place, result in enumerate(results):
+    for place, result in enumerate(body(code, program, inputs)):
         code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
-    checked = [*inputs, *(results if any(form.is_finite for form in forms) else ())]
-    code.line(f"ret double {_finite(code, checked)}")
+    code.line(f"ret double {finite(code, inputs)}")
     compute = [f"define double @{COMPUTE}(ptr %w) {{", *code.lines, "}"]
     head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *functions(program, 1)]
-    return "\n".join([*head, *compute, *_function_without_arguments(name), *call_functions(program, forms)])
+    return "\n".join([*head, *compute, *_function_without_arguments(name)])
 
 
 def _function_without_arguments(name: str) -> list[str]:
@@ -96,7 +83,7 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
     results = body(code, program, inputs)
     rows = [code.op(f"mul i64 {lane}, {len(results)}") for lane in lanes]
     store_rows(code, results, rows, "%out")
-    total = code.op(f"fadd {code.type} %sum, {_finite(code, inputs)}")
+    total = code.op(f"fadd {code.type} %sum, {finite(code, inputs)}")
     start = [
         f"define double @{name}(i64 %n, {', '.join([*arguments, 'ptr noalias %out'])}) {{",
         "entry:",
@@ -237,15 +224,6 @@ def _call_sines(code: Writer, width: int, vector: str) -> tuple[str, str]:
     T = f"<{width} x double>"
     both = code.op(f"call {{{T}, {T}}} @sines({T} {vector})")
     return code.op(f"extractvalue {{{T}, {T}}} {both}, 0"), code.op(f"extractvalue {{{T}, {T}}} {both}, 1")
-
-
-def _finite(code: Writer, numbers: list[str]) -> str:
-    """0 where every number is finite, else nan."""
-    terms = [code.op(f"fmul {code.type} {x}, {code.constant(0.0)}") for x in numbers]
-    while len(terms) > 1:  # pairwise: a short chain
-        pairs = [code.op(f"fadd {code.type} {x}, {y}") for x, y in zip(terms[::2], terms[1::2], strict=False)]
-        terms = pairs + terms[len(pairs) * 2 :]
-    return terms[0]
 
 
 def store_rows(code: Writer, results: list[str], rows: list[str], base: str) -> None:

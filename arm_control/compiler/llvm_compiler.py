@@ -117,7 +117,7 @@ class MethodDefinition(ctypes.Structure):
     )
 
 
-_METH_NOARGS = 0x0004
+_METH_NOARGS, _METH_FASTCALL, _METH_KEYWORDS = 0x0004, 0x0080, 0x0002
 
 
 def make_builtin(name: str, address: int, flags: int, bound: object, doc: str | None = None) -> Callable[..., Any]:
@@ -159,9 +159,10 @@ class Library:
         self._engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(data))
         self._engine.finalize_object()
 
-    def function(self, name: str, *arguments: Any) -> Any:
-        """Return a function that returns a double."""
-        function: Any = ctypes.CFUNCTYPE(ctypes.c_double, *arguments)(self._engine.get_function_address(name))
+    def function(self, name: str, *arguments: Any, keeps_lock: bool = False) -> Any:
+        """Return a function that returns a double; Python's lock is held while it runs, or is not."""
+        kind = ctypes.PYFUNCTYPE if keeps_lock else ctypes.CFUNCTYPE
+        function: Any = kind(ctypes.c_double, *arguments)(self._engine.get_function_address(name))
         function.library = self
         return function
 
@@ -172,6 +173,10 @@ class Library:
     def variable(self, name: str) -> int:
         """Return the address of a global variable."""
         return int(self._engine.get_global_value_address(name))
+
+    def builtin_with_arguments(self, name: str, bound: object, doc: str | None) -> Callable[..., Any]:
+        """Return a built-in function; parameters as those of :func:`make_builtin`."""
+        return make_builtin(name, self.address(name), _METH_FASTCALL | _METH_KEYWORDS, bound, doc)
 
     def builtin(self, name: str, variable: str, value: int) -> Callable[[], bool]:
         """Return a built-in function without arguments, and give the code's global variable its value."""

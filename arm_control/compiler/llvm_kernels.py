@@ -15,15 +15,13 @@ import numpy as np
 
 from arm_control.compiler import drafts
 from arm_control.compiler import llvm_compiler as llvm
-from arm_control.compiler.builtin_calls import builtin_calls
+from arm_control.compiler.compiled_procedure import address_of_call
 from arm_control.compiler.drafts import Draft
 from arm_control.compiler.kernels import Batch, BoundLoop, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
-from arm_control.compiler.llvm_calls import COMPUTE
-from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_code import COMPUTE, WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_loops import loop_code
 from arm_control.compiler.llvm_repeat import HEAD, array_names, repeat_code
-from arm_control.compiler.object_layouts import layout_text, unsupported
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.compiler.repeat import Repeat
 from arm_control.core import Cache
@@ -65,22 +63,13 @@ class LlvmCompiler:
 
     def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
         """Return the kernel of a law for one case."""
-        forms = () if unsupported() else law.calls
-        key = f"{law.key} {layout_text()}" if forms else law.key
-        function = self._function(
-            key,
-            f"{law.name} (one)",
-            law.program,
-            lambda program, name: scalar_code(program, name, forms),
-            has_draft=True,
-        )
+        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code, has_draft=True)
 
         def bind(inputs: Array, _: Array) -> Callable[[], bool]:
             return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
 
-        calls = builtin_calls(function.library, forms, function.inputs)
         address = function.library.address(COMPUTE)
-        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True, calls=calls, address=address)
+        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True, address=address)
         _check_and_keep(function, partial(check, kernel))
         return kernel
 
@@ -235,7 +224,7 @@ class _BoundLoop:
 
     def __init__(self, call: Callable[[int], float], table: Array, arrays: list[Array]) -> None:
         self._call, self._table, self._arrays, self._n = call, table, arrays, int(table[0])
-        self.function_address, self.table_address = _address_of(call), table.ctypes.data
+        self.function_address, self.table_address = address_of_call(call), table.ctypes.data
 
     def __call__(self, n: int | None = None, /) -> float:
         if n is not None:
@@ -259,7 +248,7 @@ class _BoundRepeat:
     ) -> None:
         self._call, self._table, self._kernel, self._arrays = call, table, kernel, arrays
         self._n, self._limit = int(table[0]), int(table[1])
-        self.function_address, self.table_address = _address_of(call), table.ctypes.data
+        self.function_address, self.table_address = address_of_call(call), table.ctypes.data
 
     def __call__(self, n: int | None = None, limit: int | None = None) -> float:
         self._table[0] = self._n if n is None else checked_count(n, self._n)
@@ -270,11 +259,6 @@ class _BoundRepeat:
         """See :class:`~arm_control.compiler.kernels.BoundRepeat`."""
         self._kernel.replace_table(self._table, name, table)
         self._arrays[name] = table
-
-
-def _address_of(call: Callable[[int], float]) -> int:
-    """Address of a function of a library."""
-    return int(ctypes.cast(call, ctypes.c_void_p).value or 0)  # type: ignore[arg-type]
 
 
 STAGE = 3072

@@ -85,29 +85,10 @@ def splat(value: float, width: int) -> str:
     return f"<{', '.join([f'double {constant(value)}'] * width)}>"
 
 
-def compare_pointers(code: Writer, arrays: tuple[str, str], n: str, otherwise: str) -> None:
-    """Write a loop over two arrays of pointers, which goes on where all are equal.
-
-    Parameters
-    ----------
-    code : Writer
-    arrays : tuple of str
-        Their addresses.
-    n : str
-        How many there are.
-    otherwise : str
-        Block for the first ones that differ.
-    """
-    before, test, compare, after = (code.label(name) for name in ("before", "test", "compare", "after"))
-    k, following = (f"%{code.label(name)}" for name in ("k", "following"))
-    code.line(f"br label %{before}")
-    code.begin(before)
-    code.line(f"br label %{test}")
-    code.begin(test)
-    code.line(f"{k} = phi i64 [0, %{before}], [{following}, %{compare}]")
-    code.line(f"br i1 {code.op(f'icmp ult i64 {k}, {n}')}, label %{compare}, label %{after}")
-    code.begin(compare)
-    one, other = (code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr {x}, i64 {k}')}") for x in arrays)
-    code.line(f"{following} = add i64 {k}, 1")
-    code.line(f"br i1 {code.op(f'icmp eq ptr {one}, {other}')}, label %{test}, label %{otherwise}")
-    code.begin(after)
+def finite(code: Writer, numbers: list[str]) -> str:
+    """0 where every number is finite, else nan."""
+    terms = [code.op(f"fmul {code.type} {x}, {code.constant(0.0)}") for x in numbers]
+    while len(terms) > 1:  # pairwise: a short chain
+        pairs = [code.op(f"fadd {code.type} {x}, {y}") for x, y in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]

@@ -9,7 +9,7 @@ The equations are those of :mod:`~arm_control.control.avoidance_law`; here is wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -20,26 +20,25 @@ from arm_control.collision import NORMAL, POINT, RHO, CloseSearch, PairSearch, f
 from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
+    Binds,
     BoundProcedure,
     BoundResult,
     CallForm,
     Floats,
-    InputResult,
-    ItemResult,
     ItemsArgument,
     Kernel,
+    KernelCall,
     LoopKernel,
     NumberResult,
-    RecordCall,
-    Result,
+    OwnWork,
     Rows,
     RunsColumns,
     RunsKernel,
     TupleArgument,
     TupleResult,
-    compile_call,
-    own_work,
+    compile_procedure,
     procedure,
+    split,
 )
 from arm_control.maths import Array
 from arm_control.model import Terms
@@ -201,13 +200,17 @@ def replace_task(t: Tick) -> None:
 
 
 @cache
-def _compiled(n: int, output: type[tuple[object, ...]]) -> Callable[[Tick], BoundProcedure[Tick]]:
-    """The tick of arms with n joints, and its built-in call of terms and obstacles."""
+def _compiled() -> Binds[Tick]:
+    """Each arm's tick; while it runs, no other thread works on its memory."""
+    return compile_procedure(avoid, keeps_lock=True)
+
+
+def tick_form(n: int, output: type[tuple[object, ...]]) -> CallForm:
+    """Return the form of a tick of terms and obstacles, for n joints."""
     q, v, h = (ArrayArgument("state", (n,), first) for first in (0, n, 2 * n))
     terms = TupleArgument(Terms, (q, v, None, None, None, None, ArrayArgument("state", (n, n), 3 * n), None, h))
     arguments = (terms, ItemsArgument("current"), ArrayArgument("tau_task", (n,)))
-    form = CallForm(CALL, arguments, result_form(output, InputResult("state")), n_required=2, takes_none=True)
-    return compile_call(avoid, RecordCall(form, {"state": 3 * n + n * n, "tau_task": n}, output_shapes(n)))
+    return CallForm(CALL, arguments, result_form(output, "state"), n_required=2, takes_none=True)
 
 
 def output_shapes(n: int) -> dict[str, tuple[int, ...]]:
@@ -215,19 +218,19 @@ def output_shapes(n: int) -> dict[str, tuple[int, ...]]:
     return {"tau_avoid": (n,), "replacement": (n,), "tau_total": (n,), "share": (), "distance": ()}
 
 
-def result_form(output: type[tuple[object, ...]], state: Result) -> TupleResult:
+def result_form(output: type[tuple[object, ...]], state: str) -> TupleResult:
     """Return the form of a result.
 
     Parameters
     ----------
     output : type
         As :class:`AvoidanceLaws` says.
-    state : Result
-        The arm's terms in it.
+    state : str
+        Name of the arm's terms in it.
     """
     torques, numbers = map(ArrayResult, ("tau_avoid", "tau_total")), map(NumberResult, ("share", "distance"))
-    about = ItemResult("current", 0), ItemResult("current", 1), BoundResult("reader")
-    return TupleResult(output, (*torques, *numbers, state, *about))
+    about = BoundResult("current", 0), BoundResult("current", 1), BoundResult("reader")
+    return TupleResult(output, (*torques, *numbers, ArrayResult(state), *about))
 
 
 class AvoidanceParts(NamedTuple):
@@ -276,12 +279,12 @@ class AvoidanceTick:
         self.search, self._laws, self._replaces_always = search, laws, replaces_always
         self._n = n = len(tau_max)
         self._factor, self._shorten, self._takeover = (
-            own_work(law) for law in (laws.factor, laws.shorten, laws.takeover)
+            OwnWork(law) for law in (laws.factor, laws.shorten, laws.takeover)
         )
         self._shorten.inputs["tau_max"][:] = tau_max
         self._inputs, self._outputs, self._v = np.zeros(4 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
         self._numbers = np.zeros(laws.n_numbers)
-        self._of, self._procedure = search.record, _compiled(n, laws.output)(self._record())
+        self._of, self._procedure = search.record, _compiled()(self._record())
 
     def set_numbers(self, numbers: Sequence[float], reach: Sequence[float], damping: float) -> None:
         """Set what the laws depend on, from the next run on.
@@ -297,27 +300,23 @@ class AvoidanceTick:
         """
         self._numbers[:], self.search.reach[:], self._takeover.inputs["damping"][:] = numbers, reach, damping
 
-    def builtin(
-        self, slow: Callable[..., object], doc: str, current: list[object], reader: object
-    ) -> Callable[..., object] | None:
-        """Return the tick as a built-in function; None where it cannot be made.
+    def call(self, current: list[object], reader: object) -> KernelCall:
+        """Return the tick as a function of terms, obstacles and torque.
 
         Parameters
         ----------
-        slow : callable
-            Takes over where terms or obstacles are not as expected.
-        doc : str
-            Documentation.
         current : list
             The obstacles of the search, and what else belongs to a result.
         reader : object
             Computes on request what is not in a result.
         """
-        maker = self._procedure.calls.get(CALL)
-        return None if maker is None else maker.bind(slow, {"current": current, "reader": reader}, doc)
+        n = self._n
+        inputs = split(self._inputs, {"state": (3 * n + n * n,), "tau_task": (n,)})
+        bound, form = {"current": current, "reader": reader}, tick_form(n, self._laws.output)
+        return KernelCall(form, self._procedure, inputs, split(self._outputs, output_shapes(n)), bound)
 
     def parts(self, current: list[object], reader: object) -> AvoidanceParts:
-        """Return what a procedure around it works with; parameters as those of :meth:`builtin`."""
+        """Return what a procedure around it works with; parameters as those of :meth:`call`."""
         return AvoidanceParts(self._procedure, self._inputs, self._outputs, current, reader)
 
     def run(self, *inputs: npt.ArrayLike) -> Array:

@@ -59,7 +59,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision import Pairs, Proximity
-from arm_control.compiler import Kernel, Law, Loop, place_builtin
+from arm_control.compiler import Kernel, Law, Loop, in_machine_code
 from arm_control.control.avoidance_call import AvoidanceLaws, AvoidanceParts, AvoidanceTick
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import InputError, ParameterError
@@ -302,7 +302,7 @@ class Avoidance:
         self._tick = AvoidanceTick(self.proximity.new_search(), laws, model.tau_max)
         self._current: list[Any] = [(), parameters]
         self.parameters = parameters
-        place_builtin(self, Avoidance, "tick", partial(self._tick.builtin, current=self._current, reader=self._reader))
+        self._call = self._tick.call(self._current, self._reader)
 
     @property
     def parameters(self) -> AvoidanceParameters:
@@ -320,6 +320,7 @@ class Avoidance:
         """What a procedure around a tick works with."""
         return self._tick.parts(self._current, self._reader)
 
+    @in_machine_code(lambda avoidance: avoidance._call)
     def tick(
         self, terms: Terms, obstacles: Sequence[Obstacle], tau_task: npt.ArrayLike | None = None
     ) -> AvoidanceOutput:

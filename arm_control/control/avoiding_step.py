@@ -7,7 +7,8 @@ These are the kernels of the separate calls, on memory of their own, one behind 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -15,26 +16,24 @@ import numpy as np
 
 from arm_control.compiler import (
     ArrayArgument,
-    ArrayResult,
-    BoundProcedure,
+    Binds,
     CallForm,
     Floats,
-    Ints,
     ItemsArgument,
-    Kernel,
+    KernelCall,
     NumberArgument,
-    RecordCall,
+    OwnWork,
     RunsKernel,
     TupleResult,
-    compile_call,
-    own_work,
-    place_builtin,
+    compile_procedure,
+    in_machine_code,
     procedure,
+    split,
 )
 from arm_control.control.avoidance_call import AvoidanceParts, output_shapes, result_form
 from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.compiled_step import GATE_RESULT, PASSES, StepOutput
-from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.compiled_osc import CompiledOsc, law_run
 from arm_control.control.osc.law_kernels import OSC_RESULT, reference_argument
 from arm_control.gate import LARGEST_SHARE, JointLimits, limit_samples, limits_law
 from arm_control.maths import Array, Obstacle
@@ -50,17 +49,11 @@ class AvoidingRecord(NamedTuple):
 
     Attributes
     ----------
-    inputs : ndarray, shape (n + 2 + k,)
-        ``tau_0``, ``dt`` and ``is_on`` of the limits, then the inputs of the law.
-    outputs : ndarray
-        Those of the law, then what follows from ``terms`` on.
-    regular, fading : RunsKernel
-        The law for regular states, and for all others; the same where there is only one. They share their memory:
+    limits : ndarray, shape (n + 2,)
+        ``tau_0``, ``dt`` and ``is_on`` of the limits.
+    law : RunsKernel
+        The law; its memory:
     q, v, h, M, g, tau : ndarray
-    regularity : ndarray, shape (1,)
-        Above zero in regular states; where there is only one law, always.
-    is_fading : ndarray of int, shape (1,)
-        Whether the second law answered last: it is asked first.
     avoid : RunsKernel
         The tick of avoidance; its memory:
     avoid_inputs, avoid_outputs, tau_total : ndarray
@@ -76,18 +69,14 @@ class AvoidingRecord(NamedTuple):
         Joints; sizes of ``terms`` and ``avoided``.
     """
 
-    inputs: Floats
-    outputs: Floats
-    regular: RunsKernel
-    fading: RunsKernel
+    limits: Floats
+    law: RunsKernel
     q: Floats
     v: Floats
     h: Floats
     M: Floats
     g: Floats
     tau: Floats
-    regularity: Floats
-    is_fading: Ints
     avoid: RunsKernel
     avoid_inputs: Floats
     avoid_outputs: Floats
@@ -108,7 +97,7 @@ class AvoidingRecord(NamedTuple):
 def step_around(t: AvoidingRecord) -> float:
     """One step: inputs to outputs; returns 0 where they count."""
     n = t.n
-    if compute_law(t) != 0.0:
+    if t.law() != 0.0:
         return 1.0
     put(t.terms, 0, t.q, n)
     put(t.terms, n, t.v, n)
@@ -125,28 +114,11 @@ def step_around(t: AvoidingRecord) -> float:
     put(t.limit_inputs, 0, t.terms, t.n_terms)
     put(t.limit_inputs, t.n_terms, t.tau_total, n)
     put(t.limit_inputs, t.n_terms + n, t.g, n)
-    put(t.limit_inputs, t.n_terms + 2 * n, t.inputs, n + 2)
+    put(t.limit_inputs, t.n_terms + 2 * n, t.limits, n + 2)
     if t.limit() != 0.0:
         return 1.0
     put(t.passed, 0, t.limit_outputs, n + 3)
     return 0.0
-
-
-@procedure
-def compute_law(t: AvoidingRecord) -> float:
-    """The law, by the kernel that answered last or by the other one; returns 0 where every input is finite."""
-    result = 0.0
-    if t.is_fading[0] == 0:
-        result = t.regular()
-        if not t.regularity[0] > 0.0:
-            t.is_fading[0] = 1
-            result = t.fading()
-    else:
-        result = t.fading()
-        if t.regularity[0] > 0.0:
-            t.is_fading[0] = 0
-            result = t.regular()
-    return result
 
 
 @procedure
@@ -172,20 +144,11 @@ class AvoidingStep:
     """
 
     def __init__(self, model: RobotModel, osc: CompiledOsc, avoidance: Avoidance, limits: JointLimits) -> None:
-        law, parts = osc.kernels[0], avoidance.parts
-        inputs = {"tau_0": model.nv, "dt": 1, "is_on": 1} | {name: x.size for name, x in law.inputs.items()}
-        outputs = {name: x.shape for name, x in law.outputs.items()}
-        run = _compiled(tuple(inputs.items()), tuple(outputs.items()))(_record(model, osc.kernels, parts, limits))
-        bound = {**PASSES, "current": parts.current, "reader": parts.reader}
-        bound |= {"tool": law.inputs["tool"], "numbers": osc.page.numbers}
-        bound |= {"length": osc.parameters.characteristic_length}
+        self._call: KernelCall | None = None
+        if osc.is_compiled:
+            self._call = _call(model, osc, avoidance.parts, limits)
 
-        def make(slow: Callable[..., object], doc: str) -> Callable[..., object] | None:
-            maker = run.calls.get(CALL)
-            return None if maker is None else maker.bind(slow, bound, doc)
-
-        place_builtin(self, AvoidingStep, CALL, make)
-
+    @in_machine_code(lambda step: step._call)
     def step(
         self,
         q: Array,
@@ -214,19 +177,22 @@ class AvoidingStep:
             the last tick of avoidance, where more pairs are near than there is room for, and for a torque that the
             gate does not believe.
         """
-        return None
+        if self._call is None:
+            return None
+        output: StepOutput | None = self._call(q, v, reference, tau_0, dt, is_on, obstacles, tau_dist)
+        return output
 
 
 @cache
-def _compiled(
-    inputs: tuple[tuple[str, int], ...], law_outputs: tuple[tuple[str, tuple[int, ...]], ...]
-) -> Callable[[AvoidingRecord], BoundProcedure[AvoidingRecord]]:
-    """The step with its built-in call, for inputs and outputs of the law of these sizes and shapes."""
-    n = dict(inputs)["q"]
+def _compiled() -> Binds[AvoidingRecord]:
+    return compile_procedure(step_around, keeps_lock=True)
+
+
+def _form(n: int) -> CallForm:
     q, v, tau_0, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_0", "tau_dist"))
     limits = tau_0, NumberArgument("dt"), NumberArgument("is_on")
-    results = OSC_RESULT, GATE_RESULT, result_form(AvoidanceOutput, ArrayResult("terms"))
-    form = CallForm(
+    results = OSC_RESULT, GATE_RESULT, result_form(AvoidanceOutput, "terms")
+    return CallForm(
         CALL,
         (q, v, reference_argument(), *limits, ItemsArgument("current"), tau_dist),
         TupleResult(StepOutput, results),
@@ -234,27 +200,30 @@ def _compiled(
         bound=("tool", "numbers"),
         takes_none=True,
     )
-    outputs = {**dict(law_outputs), "terms": (3 * n + n * n,), **output_shapes(n), "tau_1": (n,), "cut": (3,)}
-    return compile_call(step_around, RecordCall(form, dict(inputs), outputs))
 
 
-def _record(model: RobotModel, law: Sequence[Kernel], parts: AvoidanceParts, limits: JointLimits) -> AvoidingRecord:
-    """Memory of a step: all inputs, then all outputs, the law's work space among them."""
-    n = model.nv
-    n_before, n_terms, n_inputs = n + 2, 3 * n + n * n, sum(x.size for x in law[0].inputs.values())
-    n_law = n_inputs + sum(x.size for x in law[0].outputs.values())
-    ends = np.cumsum([n_before, n_law, n_terms, len(parts.outputs), n + 3])
-    memory = np.zeros(ends[-1])
-    _, work, terms, avoided, passed = np.split(memory, ends[:-1])
-    regular, fading = own_work(law[0], work), own_work(law[-1], work)
-    x, y = regular.inputs, regular.outputs
-    limit = own_work(model.compile_law(limits_law(limits.is_unlimited), limit_samples(n)))
+def _call(model: RobotModel, osc: CompiledOsc, parts: AvoidanceParts, limits: JointLimits) -> KernelCall:
+    """The step, on memory for all inputs, then all outputs; the law's own memory is among them."""
+    law, n = osc.kernels[0], model.nv
+    before, behind = {"tau_0": (n,), "dt": (1,), "is_on": (1,)}, {"terms": (3 * n + n * n,), **output_shapes(n)}
+    inputs = before | {name: x.shape for name, x in law.inputs.items()}
+    outputs = {name: x.shape for name, x in law.outputs.items()} | behind | {"tau_1": (n,), "cut": (3,)}
+    memory = np.zeros(sum(map(math.prod, (*inputs.values(), *outputs.values()))))
+    n_before, n_inputs = n + 2, sum(map(math.prod, inputs.values()))
+    n_law = n_inputs - n_before + sum(x.size for x in law.outputs.values())
+    ends = np.cumsum([n_before, n_law, 3 * n + n * n, len(parts.outputs)])
+    at_limits, work, terms, avoided, passed = np.split(memory, ends)
+    run, of_law = law_run(osc.kernels, work)
+    x, y = of_law.inputs, of_law.outputs
+    limit = OwnWork(model.compile_law(limits_law(limits.is_unlimited), limit_samples(n)))
     limit.inputs["numbers"][:] = limits.numbers
-    return AvoidingRecord(
-        memory[: n_before + n_inputs], memory[n_before + n_inputs :],
-        regular, fading, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["g"], y["tau"],
-        y["regularity"].reshape(1) if "regularity" in y else np.ones(1), np.zeros(1, np.int64),
+    record = AvoidingRecord(
+        at_limits, run, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["g"], y["tau"],
         parts.run, parts.inputs, parts.outputs, parts.outputs[2 * n : 3 * n], LARGEST_SHARE * model.tau_max,
         limit, limit.work, limit.work[-len(passed) :],
-        terms, avoided, passed, n, n_terms, len(avoided),
+        terms, avoided, passed, n, len(terms), len(avoided),
     )  # fmt: skip
+    bound = {**PASSES, "current": parts.current, "reader": parts.reader, "tool": law.inputs["tool"]}
+    bound |= {"numbers": osc.page.numbers, "length": osc.parameters.characteristic_length}
+    views = split(memory[:n_inputs], inputs), split(memory[n_inputs:], outputs)
+    return KernelCall(_form(n), _compiled()(record), *views, bound)

@@ -55,14 +55,11 @@ from arm_control.control.osc.law_kernels import (
     OSC_RESULT,
     agreement_of,
     cases,
-    forms_of_kind,
-    has_twin,
     osc_function,
     osc_inputs,
     osc_samples,
     osc_structure,
     reference_argument,
-    tick_form,
 )
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.core import Parameters
@@ -190,11 +187,6 @@ def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, 
         sizes,
         [*osc_structure(page, is_regular), is_unlimited.tolist()],
         agreement=agreement_of(page.structure, n),
-        calls=tuple(
-            kind
-            for form in (tick_form(n), step_form(n))
-            for kind in forms_of_kind(form, is_regular, has_twin(page.structure, n))
-        ),
     )
 
 
@@ -207,7 +199,7 @@ def step_form(n: int) -> CallForm:
         TupleResult(StepOutput, (OSC_RESULT, GATE_RESULT, BoundResult("avoidance"))),
         n_required=6,
         bound=("tool", "numbers", "limits"),
-        certificates=("believable",),
+        certificate="believable",
         takes_none=True,
     )
 

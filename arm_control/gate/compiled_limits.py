@@ -13,12 +13,14 @@ from arm_control.compiler import (
     ArrayResult,
     BoundResult,
     CallForm,
-    Kernel,
+    KernelCall,
     Law,
     NumberArgument,
     NumberResult,
+    OwnWork,
     TupleArgument,
     TupleResult,
+    builtin_call,
 )
 from arm_control.gate.joint_limits import JointLimits, LimitedTorque, LimitNumbers, limit_torque
 from arm_control.maths import Array, Pose, mirrored
@@ -44,8 +46,14 @@ def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
     kernel = model.compile_law(limits_law(limits.is_unlimited), limit_samples(model.nv))
     if not kernel.is_compiled:
         return limits.limit_torque
-    slow, maker = _bind(kernel, limits), kernel.calls.get("limit")
-    return slow if maker is None else maker.bind(slow, {"numbers": limits.numbers})
+    work = OwnWork(kernel)
+    call = KernelCall(_form(model.nv), work, work.inputs, work.outputs, {"numbers": limits.numbers})
+
+    def limit(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> LimitedTorque:
+        limited: LimitedTorque | None = call(t, tau, tau_0, dt, is_on)
+        return limits.limit_torque(t, tau, tau_0, dt, is_on) if limited is None else limited
+
+    return builtin_call(call, limit) or limit
 
 
 def limits_law(is_unlimited: Array) -> Law:
@@ -62,7 +70,7 @@ def limits_law(is_unlimited: Array) -> Law:
     n = len(is_unlimited)
     sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "is_on": 1}
     function, structure = partial(limit_by_name, is_unlimited), is_unlimited.tolist()
-    return Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure, calls=(_form(n),))
+    return Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure)
 
 
 def _form(n: int) -> CallForm:
@@ -73,7 +81,7 @@ def _form(n: int) -> CallForm:
     terms = TupleArgument(Terms, tuple(parts.get(name) for name in Terms._fields))
     result = TupleResult(LimitedTorque, (ArrayResult("tau_1"), *(NumberResult("cut", k) for k in range(3))))
     arguments = (terms, tau, tau_0, NumberArgument("dt"), NumberArgument("is_on"))
-    return CallForm("limit", arguments, result, bound=("numbers",))
+    return CallForm("limit", arguments, result, bound=("numbers",), finite="nothing")  # else the law gives the weight
 
 
 def limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
@@ -84,24 +92,6 @@ def limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]
     numbers = LimitNumbers.of(x["numbers"], is_unlimited)
     result = limit_torque(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], numbers)
     return {"tau_1": result.tau, "cut": result[1:]}
-
-
-def _bind(kernel: Kernel, limits: JointLimits) -> LimitFunction:
-    """Return a function that fills in, calls and copies; everything is looked up here, once: looking up shows."""
-    call, x, numbers, n = kernel.call, kernel.inputs, limits.numbers, len(limits.is_unlimited)
-    q_in, v_in, g_in, h_in, tau_in, tau_0_in = (x[name] for name in ("q", "v", "g", "h", "tau", "tau_0"))
-    M_in, dt_in, is_on_in, numbers_in = x["M"].reshape(n, n), x["dt"], x["is_on"], x["numbers"]
-    tau_1, cut, new, lock = kernel.outputs["tau_1"].copy, kernel.outputs["cut"].tolist, tuple.__new__, kernel.lock
-
-    def limit(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> LimitedTorque:
-        with lock:
-            q_in[...], v_in[...], g_in[...], h_in[...], M_in[...] = t.q, t.v, t.g, t.h, t.M
-            tau_in[...], tau_0_in[...], numbers_in[...] = tau, tau_0, numbers
-            dt_in[0], is_on_in[0] = dt, is_on
-            call()  # whether all is finite does not matter: the law gives the weight where it is not
-            return new(LimitedTorque, (tau_1(), *cut()))
-
-    return limit
 
 
 def compile_size_check(model: RobotModel, largest: Array) -> Callable[[Array], bool]:
@@ -120,12 +110,13 @@ def compile_size_check(model: RobotModel, largest: Array) -> Callable[[Array], b
 
     n = model.nv
     form = CallForm(
-        "is_small", (ArrayArgument("tau", (n,)),), BoundResult("answer"), bound=("largest",), certificates=("room",)
+        "is_small", (ArrayArgument("tau", (n,)),), BoundResult("answer"), bound=("largest",), certificate="room"
     )
-    law = Law("size of a torque", _room, {"tau": n, "largest": n}, has_masses=False, calls=(form,))
+    law = Law("size of a torque", _room, {"tau": n, "largest": n}, has_masses=False)
     kernel = model.compile_law(law, {"tau": np.linspace(-2.0, 1.0, n)[None], "largest": np.ones((1, n))})
-    maker = kernel.calls.get("is_small")
-    return is_small if maker is None else maker.bind(is_small, {"largest": largest, "answer": True})
+    work = OwnWork(kernel)
+    call = KernelCall(form, work, work.inputs, work.outputs, {"largest": largest, "answer": True})
+    return builtin_call(call, is_small) or is_small
 
 
 def _room(x: Mapping[str, Array]) -> dict[str, Any]:

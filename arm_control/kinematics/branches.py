@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import own_work
+from arm_control.compiler import OwnWork
 from arm_control.exceptions import InputError
 from arm_control.kinematics.closed_forms import NAMES, closed_form_law, geometry_of
 from arm_control.kinematics.damped_step import TURN
@@ -105,7 +105,7 @@ class BranchSearch:
             postures = np.random.default_rng(0).uniform(-2.0, 2.0, (3, 6))  # not singular
             targets, homes = ([_pose_numbers(model.pose(q)) for q in qs] for qs in (postures, np.zeros((3, 6))))
             samples = {"target": np.array(targets), "home": np.array(homes)}
-            self._solve = own_work(model.compile_law(closed_form_law(geometry), samples))  # other frames share the law
+            self._solve = OwnWork(model.compile_law(closed_form_law(geometry), samples))  # other frames share the law
             self._target, self._home = (self._solve.inputs[name] for name in ("target", "home"))
             self._q, self._slack = (self._solve.outputs[name] for name in ("q", "slack"))
         else:

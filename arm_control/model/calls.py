@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -11,20 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler import (
-    ArrayResult,
     Batch,
-    InputResult,
     Kernel,
+    KernelCall,
     Law,
     Loop,
     LoopKernel,
     NotFinite,
-    NumberResult,
+    OwnWork,
     Repeat,
     RepeatKernel,
-    Result,
     Samples,
-    TupleResult,
+    builtin_call,
     compile_law,
 )
 from arm_control.core import progress_bar
@@ -100,43 +97,31 @@ class Calls:
         """
         key = (method.name, frame)
         if key not in self._functions:
-            kernel = self.kernel(method.quantities, frame)
-            slow = self._python_function(kernel, method)
-            self._functions[key] = self._builtin(kernel, method, slow) or slow
+            call = self._call(method, frame)
+            slow = self._python_function(call, method)
+            self._functions[key] = builtin_call(call, slow) or slow
         return self._functions[key]
 
-    def builtin(self, method: Method[R], slow: Callable[..., R], doc: str) -> Callable[..., R] | None:
-        """Return a built-in function; None where there is none.
+    def ready(self, method: Method[R]) -> KernelCall | None:
+        """Return the call behind a method, if its kernel has been made."""
+        return self._call(method) if (method.quantities, None) in self._kernels else None
 
-        Parameters
-        ----------
-        method : Method
-        slow : callable
-            Takes over where the arguments are not arrays of finite floats, as they should be.
-        doc : str
-            Documentation, for ``help``.
-        """
-        return self._builtin(self.kernel(method.quantities), method, slow, doc)
+    def _call(self, method: Method[R], frame: str | None = None) -> KernelCall:
+        kernel = self.kernel(method.quantities, frame)
+        work = OwnWork(kernel)
+        return KernelCall(method.form(len(kernel.inputs["q"])), work, work.inputs, work.outputs, kernel.inputs)
 
-    def _builtin(
-        self, kernel: Kernel, method: Method[R], slow: Callable[..., R], doc: str | None = None
-    ) -> Callable[..., R] | None:
-        maker = kernel.calls.get(method.name)
-        return None if maker is None else maker.bind(slow, kernel.inputs, doc)
-
-    def _python_function(self, kernel: Kernel, method: Method[R]) -> Callable[..., R]:
+    def _python_function(self, call: KernelCall, method: Method[R]) -> Callable[..., R]:
         """The method in Python: any array-like, one sentence for what is wrong."""
-        call, names, build = kernel.call, method.arguments, result_builder(method.result, kernel)
-        inputs = [kernel.inputs[name] for name in names]
-        outputs = list(kernel.outputs.values())
-        rest = [view for name, view in kernel.inputs.items() if name not in (*names, *SHARED)]
+        names = method.arguments
+        sizes = [call.inputs[name].shape for name in names]
 
         def refuse(values: Sequence[npt.ArrayLike]) -> None:
             for name, value in zip(names, values, strict=True):
                 self.checked(value, name)
 
         def function(*values: Any, into: R | None = None) -> R:
-            arrays = [np.empty(len(view)) for view in inputs]
+            arrays = [np.empty(size) for size in sizes]
             try:
                 for array, value in zip(arrays, values, strict=True):
                     if len(value) != len(array):
@@ -145,14 +130,8 @@ class Calls:
             except (TypeError, ValueError):
                 refuse(values)
                 raise
-            with kernel.lock:
-                for view, array in zip(inputs, arrays, strict=True):
-                    view[...] = array
-                for view in rest:
-                    view[...] = 0.0
-                is_bad, result = call(), build()
-                is_bad = is_bad or (method.is_finite and not all(np.isfinite(x).all() for x in outputs))
-            if is_bad:
+            result: R | None = call(*arrays)
+            if result is None:
                 refuse(values)
                 largest = ", ".join(
                     f"{name} {np.abs(array).max():g}" for name, array in zip(names, arrays, strict=True)
@@ -253,29 +232,6 @@ class Calls:
             bad = {name: x for name, x in named.items() if not np.isfinite(x)}
             raise InputError(f"{what} is not finite: {bad}")
         return array
-
-
-def result_builder(result: Result, kernel: Kernel) -> Callable[[], Any]:
-    """Return a function that makes a result of what a kernel has computed.
-
-    Parameters
-    ----------
-    result : Result
-        What is made; nothing in it is bound.
-    kernel : Kernel
-        What has computed it.
-    """
-    if isinstance(result, ArrayResult):
-        return kernel.outputs[result.output].copy
-    if isinstance(result, InputResult):
-        return kernel.inputs[result.input].copy
-    if isinstance(result, NumberResult):
-        return partial(kernel.outputs[result.output].item, result.entry)
-    if not isinstance(result, TupleResult):
-        raise TypeError(f"{result} needs an object")
-    kind, new = result.type, tuple.__new__  # a named tuple's own function costs half a microsecond
-    builders = [result_builder(item, kernel) for item in result.items]
-    return lambda: new(kind, [build() for build in builders])
 
 
 class BatchFunction:

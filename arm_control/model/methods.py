@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
     CallForm,
-    InputResult,
     NumberResult,
     Result,
     TupleResult,
@@ -79,9 +78,8 @@ class Method(Generic[Result_co]):
         arguments = tuple(ArrayArgument(name, (sizes[name],)) for name in self.arguments)
         bound = tuple(name for name in SHARED if any(name in INPUTS[quantity] for quantity in self.quantities))
         fills = is_fillable(self.result)
-        return CallForm(
-            self.name, arguments, self.result, self.n_required, bound, fills=fills, is_finite=self.is_finite
-        )
+        finite: Literal["inputs", "all"] = "all" if self.is_finite else "inputs"
+        return CallForm(self.name, arguments, self.result, self.n_required, bound, fills=fills, finite=finite)
 
 
 def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:
@@ -89,7 +87,7 @@ def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:
 
 
 _POSE = TupleResult(Pose, _arrays(POSE_QUANTITIES))
-TERMS_RESULT = TupleResult(Terms, (InputResult("q"), InputResult("v"), _POSE, *_arrays(TERMS[2:])))
+TERMS_RESULT = TupleResult(Terms, (ArrayResult("q"), ArrayResult("v"), _POSE, *_arrays(TERMS[2:])))
 _TORQUE_DERIVATIVES = TupleResult(TorqueDerivatives, _arrays(TORQUE_QUANTITIES))
 _ACCELERATION_DERIVATIVES = TupleResult(AccelerationDerivatives, _arrays(ACCELERATION_QUANTITIES))
 
@@ -122,16 +120,3 @@ METHODS: tuple[Method[object], ...] = (
     EVALUATE, POSE, JACOBIAN, MASS_MATRIX, GRAVITY, BIAS, INVERSE_DYNAMICS, FORWARD_DYNAMICS, TORQUE_DERIVATIVES,
     ACCELERATION_DERIVATIVES, KINETIC_ENERGY, POTENTIAL_ENERGY, CENTRE_OF_MASS, KINEMATICS, FRAMES, POINT_JACOBIAN,
 )  # fmt: skip
-
-
-def forms_of(quantities: Sequence[str], n: int) -> tuple[CallForm, ...]:
-    """Return the forms of all methods that call the kernel of these quantities.
-
-    Parameters
-    ----------
-    quantities : sequence of str
-        What the kernel computes.
-    n : int
-        Number of joints.
-    """
-    return tuple(method.form(n) for method in METHODS if method.quantities == tuple(quantities))

@@ -14,14 +14,14 @@ recursions of :mod:`arm_control.model.recursions`, compiled for this robot when 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_control.compiler import Kernel, Law, Loop, LoopKernel, Repeat, RepeatKernel, Samples, place_builtin
+from arm_control.compiler import Kernel, Law, Loop, LoopKernel, Repeat, RepeatKernel, Samples, in_machine_code
 from arm_control.core import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths import Array, Pose
@@ -31,7 +31,7 @@ from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import Engine
 from arm_control.model.filling import fill
-from arm_control.model.methods import KERNELS, Method
+from arm_control.model.methods import Method
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
@@ -41,7 +41,13 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Into: TypeAlias = "Array | None"
+F = TypeVar("F", bound=Callable[..., object])
 ORIGIN, NO_WRENCH = (0.0, 0.0, 0.0), (0.0,) * 6
+
+
+def _by(method: Method[Any]) -> Callable[[F], F]:
+    """Decorate a method that answers by a kernel."""
+    return in_machine_code(lambda model: model._calls.ready(method))
 
 
 class RobotModel:
@@ -96,7 +102,6 @@ class RobotModel:
         engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, self._cache, backend)
         self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names, arm.has_dynamics)
         self._made_from = arm, backend
-        self._placed: set[str] = set()
 
     @classmethod
     def from_urdf(
@@ -163,22 +168,13 @@ class RobotModel:
         return cls(describe(source, **choices), backend, cache)
 
     def __reduce__(self) -> tuple[Callable[..., RobotModel], tuple[object, ...]]:
-        left_out = {"_calls", "_placed", *self._placed}
-        own = {name: value for name, value in vars(self).items() if name not in left_out}
+        own = {name: x for name, x in vars(self).items() if name != "_calls" and not isinstance(x, BuiltinFunctionType)}
         return _restored, (type(self), own, *self._made_from, self._cache, self.tool)
 
     def _run(self, method: Method[R], *values: ArrayLike, frame: str | None = None, into: R | None = None) -> R:
         """Call the kernel behind a method."""
         function = self._calls.function(method, frame)
-        if method.name not in self._placed:
-            self._place(method)
         return function(*values) if into is None else function(*values, into=into)
-
-    def _place(self, method: Method[object]) -> None:
-        """Put a built-in function in the place of a method, where there is one."""
-        self._placed.add(method.name)
-        if hasattr(RobotModel, method.name):
-            place_builtin(self, RobotModel, method.name, partial(self._calls.builtin, method))
 
     @property
     def backend(self) -> str:
@@ -190,6 +186,7 @@ class RobotModel:
         """Why it is not one of those before it in that list."""
         return tuple(self._calls.engine.reasons)
 
+    @_by(methods.EVALUATE)
     def evaluate(self, q: ArrayLike, v: ArrayLike, *, into: Terms | None = None) -> Terms:
         """Every term of one control tick, computed once.
 
@@ -207,6 +204,7 @@ class RobotModel:
         """
         return self._run(methods.EVALUATE, q, v, into=into)
 
+    @_by(methods.POSE)
     def pose(self, q: ArrayLike, frame: str | None = None, *, into: Pose | None = None) -> Pose:
         """Pose ``X_WF`` of a link in the world, the tip when none is named."""
         if frame is None:
@@ -214,6 +212,7 @@ class RobotModel:
         row = self._run(methods.FRAMES, q)[self._index(frame)]
         return fill(into, Pose(row[:9].reshape(3, 3), row[9:]))
 
+    @_by(methods.JACOBIAN)
     def jacobian(
         self, q: ArrayLike, frame: str | None = None, point: ArrayLike = ORIGIN, *, into: Into = None
     ) -> Array:
@@ -235,14 +234,17 @@ class RobotModel:
         J[:3] += np.cross(J[3:].T, R_WE @ self._calls.checked(point, "point")).T
         return fill(into, J)
 
+    @_by(methods.MASS_MATRIX)
     def mass_matrix(self, q: ArrayLike, *, into: Into = None) -> Array:
         """Mass matrix ``M(q)``, shape (nv, nv) [kg m^2 or kg], armature included."""
         return self._run(methods.MASS_MATRIX, q, into=into)
 
+    @_by(methods.GRAVITY)
     def gravity(self, q: ArrayLike, *, into: Into = None) -> Array:
         """Gravity torque ``g(q)``, shape (nv,) [N m or N]: what holds the arm still."""
         return self._run(methods.GRAVITY, q, into=into)
 
+    @_by(methods.BIAS)
     def bias(self, q: ArrayLike, v: ArrayLike, *, into: Into = None) -> Array:
         """Bias ``h(q, v) = C v + g``, shape (nv,) [N m or N]."""
         return self._run(methods.BIAS, q, v, into=into)
@@ -251,6 +253,7 @@ class RobotModel:
         """Matrix ``C(q, v)`` of Christoffel's symbols, shape (nv, nv): ``Mdot - 2 C`` is skew."""
         return 0.5 * self._run(methods.TORQUE_DERIVATIVES, q, v, np.zeros(self.nv)).tau_v
 
+    @_by(methods.INVERSE_DYNAMICS)
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, F_E: ArrayLike = NO_WRENCH, *, into: Into = None
     ) -> Array:
@@ -265,30 +268,36 @@ class RobotModel:
         """
         return self._run(methods.INVERSE_DYNAMICS, q, v, a, F_E, into=into)
 
+    @_by(methods.FORWARD_DYNAMICS)
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, into: Into = None) -> Array:
         """Acceleration ``M^-1 (tau - h)`` that a torque causes, shape (nv,) [rad/s^2 or m/s^2]."""
         return self._run(methods.FORWARD_DYNAMICS, q, v, tau, into=into)
 
+    @_by(methods.TORQUE_DERIVATIVES)
     def torque_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, into: TorqueDerivatives | None = None
     ) -> TorqueDerivatives:
         """Torque for an acceleration and its derivatives by q, v and a."""
         return self._run(methods.TORQUE_DERIVATIVES, q, v, a, into=into)
 
+    @_by(methods.ACCELERATION_DERIVATIVES)
     def acceleration_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, into: AccelerationDerivatives | None = None
     ) -> AccelerationDerivatives:
         """Acceleration that a torque causes and its derivatives by q, v and tau."""
         return self._run(methods.ACCELERATION_DERIVATIVES, q, v, tau, into=into)
 
+    @_by(methods.KINETIC_ENERGY)
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
         """Kinetic energy [J], armature included."""
         return self._run(methods.KINETIC_ENERGY, q, v)
 
+    @_by(methods.POTENTIAL_ENERGY)
     def potential_energy(self, q: ArrayLike) -> float:
         """Potential energy of what moves [J]; zero where its centre of mass is level with the world's origin."""
         return self._run(methods.POTENTIAL_ENERGY, q)
 
+    @_by(methods.CENTRE_OF_MASS)
     def centre_of_mass(self, q: ArrayLike, *, into: Into = None) -> Array:
         """Centre of mass of what moves, in the world, shape (3,) [m]."""
         return self._run(methods.CENTRE_OF_MASS, q, into=into)
@@ -323,10 +332,6 @@ class RobotModel:
     def prepare(self, *kernels: str, progress: bool = True) -> None:
         """Make kernels of :data:`arm_control.model.methods.KERNELS` now (all when none is named); with a bar."""
         self._calls.prepare(kernels, progress)
-        prepared = {KERNELS[name] for name in kernels or KERNELS}
-        for method in methods.METHODS:
-            if method.quantities in prepared:
-                self._place(method)
 
     @overload
     def compile_law(self, law: Law, samples: Samples) -> Kernel: ...

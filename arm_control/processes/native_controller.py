@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import Binds, Callback, Kernel, callback_of, compile_procedure, replace_record
+from arm_control.compiler import Binds, Callback, Kernel, callback_of, compile_procedure
 from arm_control.control import TickResult
 from arm_control.controllers import OscController
 from arm_control.core import NANOSECONDS
@@ -207,7 +207,7 @@ class NativeController:
                 owner=np.frombuffer(gid, dtype=np.int64)[:2].copy(),
             )
         )
-        replace_record(self._answer, self._loop)  # calls of the middleware do nothing with it: it is Python's turn
+        self._answer.replace(self._loop)  # calls of the middleware do nothing with it: it is Python's turn
         self._known = layout, gid
         return True
 

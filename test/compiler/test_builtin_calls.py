@@ -10,7 +10,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from types import BuiltinFunctionType
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -22,21 +25,22 @@ from arm_control.compiler import (
     BoundResult,
     CallForm,
     FlagResult,
-    InputResult,
-    Kernel,
+    KernelCall,
     Law,
     LlvmCompiler,
     NumberArgument,
     NumberResult,
     ObjectArgument,
+    OwnWork,
     TupleArgument,
     TupleResult,
+    builtin_call,
+    builtin_calls,
     compile_law,
+    in_machine_code,
     llvm_compiler,
-    llvm_kernels,
-    object_layouts,
 )
-from arm_control.compiler.call_table import MAKE_ARRAY, TABLE
+from arm_control.compiler.builtin_calls import MAKE_ARRAY, TABLE, address_of_function
 from arm_control.core import Cache
 
 
@@ -82,7 +86,7 @@ FORM = CallForm(
         Report,
         (
             ArrayResult("y"),
-            InputResult("x"),
+            ArrayResult("x"),
             TupleResult(Pair, (ArrayResult("B"), ArrayResult("nothing"))),
             NumberResult("y", 2),
             TupleResult(Pair, (FlagResult("y", 2), FlagResult("zero"))),
@@ -91,8 +95,7 @@ FORM = CallForm(
     ),
     n_required=3,
     bound=("scale",),
-    certificates=("sign",),
-    objection="objection",
+    certificate="sign",
     takes_none=True,
 )
 
@@ -100,15 +103,30 @@ FORM = CallForm(
 def function(x: Mapping[str, np.ndarray]) -> dict[str, Any]:
     s, extra = x["scale"][0], x["extra"]
     y = s * x["x"] + x["t"][0] * x["A"][4] + extra[0] - extra[1]
-    signs = {"sign": x["t"][0] + 100.0, "zero": 0.0 * s, "objection": x["t"][0] - 1e9}
+    signs = {"sign": x["t"][0] + 100.0, "zero": 0.0 * s}
     return {"y": y, "B": s * x["A"][:4].reshape(2, 2), "nothing": x["A"][5], **signs}
 
 
+def work_of(text: Callable[..., Any], sizes: Mapping[str, int], cache: Cache | None = None) -> OwnWork:
+    """A law, compiled."""
+    samples = {name: np.ones((1, size)) for name, size in sizes.items()}
+    return OwnWork(compile_law(LlvmCompiler("test", "test", cache or Cache(None)), Law("a law", text, sizes), samples))
+
+
+def call_of(form: CallForm, work: OwnWork, **bound: object) -> KernelCall:
+    return KernelCall(form, work, work.inputs, work.outputs, bound)
+
+
+def twice(x: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    return {"y": 2.0 * x["x"]}
+
+
+TWICE = CallForm("twice", (ArrayArgument("x", (3,)),), ArrayResult("y"))
+
+
 @pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    law = Law("report", function, SIZES, calls=(FORM,))
-    samples = {name: np.ones((1, size)) for name, size in SIZES.items()}
-    return compile_law(LlvmCompiler("test", "test", Cache(None)), law, samples)
+def work() -> OwnWork:
+    return work_of(function, SIZES)
 
 
 SCALE = np.array([2.0])
@@ -123,12 +141,12 @@ def handed_on() -> list[tuple[object, ...]]:
 
 
 @pytest.fixture
-def call(kernel: Kernel, handed_on: list[tuple[object, ...]]) -> Callable[..., Any]:
+def call(work: OwnWork, handed_on: list[tuple[object, ...]]) -> Callable[..., Any]:
     def slow(*arguments: object, **named: object) -> str:
         handed_on.append((*arguments, *named))
         return "slow"
 
-    return kernel.calls["report"].bind(slow, {"scale": SCALE, "label": "a label"}, "report(x, t, wish)\n--\n\nReport.")
+    return builtin_call(call_of(FORM, work, scale=SCALE, label="a label"), slow, "report(x, t, wish)\n--\n\nReport.")
 
 
 def test_every_kind_of_argument_and_result(call: Callable[..., Any], handed_on: list[object]):
@@ -160,18 +178,16 @@ def test_what_is_missing_or_none_is_zero(call: Callable[..., Any], handed_on: li
 def test_what_is_left_out_is_zero_whatever_the_stack_holds():
     """Call after call at one place on the stack: what the one before wrote there must not count."""
     form = CallForm("total", (ArrayArgument("x", (1,)), ArrayArgument("many", (200,))), ArrayResult("y"), n_required=1)
-    law = Law("total", lambda x: {"y": x["x"] + sum(x["many"])}, {"x": 1, "many": 200}, calls=(form,))
-    samples = {name: np.ones((1, size)) for name, size in law.inputs.items()}
-    kernel = compile_law(LlvmCompiler("test", "test", Cache(None)), law, samples)
-    call = kernel.calls["total"].bind(lambda *_: "slow", {})
+    work = work_of(lambda x: {"y": x["x"] + sum(x["many"])}, {"x": 1, "many": 200})
+    call = builtin_call(call_of(form, work), lambda *_: "slow")
     one, many = np.ones(1), np.full(200, 7.0)
     results = [call(*arguments) for arguments in [(one, many), (one,)] * 5]
     assert [result.tolist() for result in results] == [[1401.0], [1.0]] * 5
 
 
-def test_what_is_bound_is_read_in_every_call(kernel: Kernel):
+def test_what_is_bound_is_read_in_every_call(work: OwnWork):
     scale = np.array([3.0])
-    call = kernel.calls["report"].bind(lambda *_: None, {"scale": scale, "label": None})
+    call = builtin_call(call_of(FORM, work, scale=scale, label=None), lambda *_: None)
     first = call(X, 0.5, WISH)
     scale[0] = 4.0
     assert (call(X, 0.5, WISH).y - first.y).tolist() == X.tolist()
@@ -181,9 +197,9 @@ def test_what_is_bound_is_read_in_every_call(kernel: Kernel):
 @pytest.mark.parametrize(
     "scale", [np.ones(2), np.ones(1, np.float32), [1.0], np.ones(1, ">f8"), np.ones((1, 1)), np.broadcast_to(1.0, (1,))]
 )
-def test_what_does_not_fit_cannot_be_bound(kernel: Kernel, scale: object):
+def test_what_does_not_fit_cannot_be_bound(work: OwnWork, scale: object):
     with pytest.raises(ValueError, match="scale"):
-        kernel.calls["report"].bind(print, {"scale": scale, "label": ""})
+        builtin_call(call_of(FORM, work, scale=scale, label=""), print)
 
 
 class Subclass(np.ndarray):
@@ -232,7 +248,7 @@ BAD = {
     **{f"x {name}": (x, 0.5, WISH) for name, x in BAD_X.items()},
     **{f"wish {name}": (X, 0.5, wish) for name, wish in BAD_WISH.items()},
     **{f"t {t!r}": (X, t, WISH) for t in (1, True, None, np.float64(0.5), "0.5", np.array(0.5), float("nan"), 10**400)},
-    "certificate": (X, -100.0, WISH), "objection": (X, 2e9, WISH),
+    "certificate": (X, -100.0, WISH),
     "nothing": (), "one": (X,), "two": (X, 0.5), "five": (X, 0.5, WISH, None, None),
     "extra list": (X, 0.5, WISH, [1.0, 2.0]), "extra nan": (X, 0.5, WISH, np.array([np.nan, 0.0])),
 }  # fmt: skip
@@ -253,6 +269,29 @@ def test_all_else_is_handed_on_as_it_came(
     assert [sys.getrefcount(x) for x in watched] == before
 
 
+IN_PYTHON = ("list", "float32", "int", "big endian", "every second", "backwards", "not aligned", "subclass", "object")
+"""Arrays that only Python takes."""
+
+
+def flat(item: object) -> list[object]:
+    """Types and bits of a result."""
+    if isinstance(item, tuple):
+        return [type(item), *(x for part in item for x in flat(part))]
+    return [(item.shape, item.tobytes()) if isinstance(item, np.ndarray) else item]
+
+
+def test_python_gives_the_same_bits_for_any_array_like(work: OwnWork, call: Callable[..., Any]):
+    plain = call_of(FORM, work, scale=SCALE, label="a label")
+    for extra in ((), (None,), (np.array([5.0, 1.0]),)):
+        assert flat(plain(X, 0.5, WISH, *extra)) == flat(call(X, 0.5, WISH, *extra))
+    for name in IN_PYTHON:
+        assert flat(plain(BAD_X[name], 0.5, WISH)) == flat(call(np.array(BAD_X[name], float), 0.5, WISH))
+    refused = [x for name, x in BAD_X.items() if name not in (*IN_PYTHON, "tuple", "structured", "complex")]
+    assert [plain(x, 0.5, WISH) for x in refused] == [None] * len(refused)
+    others = "certificate", "nothing", "one", "two", "five", "extra nan", "wish wrong shift", "wish a short pair"
+    assert [plain(*BAD[name]) for name in others] == [None] * len(others)
+
+
 def test_keywords_are_handed_on(call: Callable[..., Any], handed_on: list[tuple[object, ...]]):
     assert call(X, 0.5, wish=WISH) == "slow"
     assert call(x=X, t=0.5, wish=WISH) == "slow"
@@ -263,16 +302,15 @@ def test_keywords_are_handed_on(call: Callable[..., Any], handed_on: list[tuple[
 FILLING = CallForm(
     "fill",
     (ArrayArgument("x", (3,)),),
-    TupleResult(Pair, (ArrayResult("square"), InputResult("x"))),
+    TupleResult(Pair, (ArrayResult("square"), ArrayResult("x"))),
     fills=True,
 )
 
 
 def test_an_earlier_result_is_filled(handed_on: list[tuple[object, ...]]):
     """Where all of it fits; else nothing is written, and the slow function gets it."""
-    law = Law("square", lambda x: {"square": np.outer(x["x"], x["x"])}, {"x": 3}, calls=(FILLING,))
-    maker = compile_law(LlvmCompiler("test", "test", Cache(None)), law, {"x": np.ones((1, 3))}).calls["fill"]
-    call = maker.bind(lambda *arguments, **named: handed_on.append((*arguments, named)), {})
+    work = work_of(lambda x: {"square": np.outer(x["x"], x["x"])}, {"x": 3})
+    call = builtin_call(call_of(FILLING, work), lambda *arguments, **named: handed_on.append((*arguments, named)))
     into = Pair(np.zeros((3, 3)), np.zeros(3))
     assert call(X, into=into) is into
     np.testing.assert_array_equal(into.matrix, np.outer(X, X))
@@ -303,25 +341,23 @@ def test_an_earlier_result_is_filled(handed_on: list[tuple[object, ...]]):
     assert not np.any(into.matrix), "nothing is written"
 
 
-def test_the_slow_function_raises_what_it_likes(kernel: Kernel):
+def test_the_slow_function_raises_what_it_likes(work: OwnWork):
     def slow(*_: object) -> None:
         raise KeyError("on purpose")
 
-    call = kernel.calls["report"].bind(slow, {"scale": SCALE, "label": ""})
+    call = builtin_call(call_of(FORM, work, scale=SCALE, label=""), slow)
     for arguments in ((), (X, 0.5, without("pair")), (X, 0.5, None)):
         with pytest.raises(KeyError, match="on purpose"):
             call(*arguments)
 
 
-def test_an_attribute_that_raises_is_left_to_the_slow_function(kernel: Kernel):
+def test_an_attribute_that_raises_is_left_to_the_slow_function():
     class Broken:
         def __getattr__(self, name: str) -> object:
             raise ZeroDivisionError(name)
 
     form = CallForm("report", (ObjectArgument(Broken, (("x", ArrayArgument("x", (3,))),)),), ArrayResult("y"))
-    law = Law("twice", lambda x: {"y": 2.0 * x["x"]}, {"x": 3}, calls=(form,))
-    maker = compile_law(LlvmCompiler("test", "test", Cache(None)), law, {"x": np.ones((1, 3))}).calls["report"]
-    call = maker.bind(lambda broken: "slow", {})
+    call = builtin_call(call_of(form, work_of(twice, {"x": 3})), lambda broken: "slow")
     assert call(Broken()) == "slow"
 
 
@@ -340,10 +376,13 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
 
 
 @contextmanager
-def without_memory(maker: Any, name: str, nth: int) -> Iterator[None]:
+def without_memory(work: OwnWork, name: str, nth: int) -> Iterator[None]:
     """Let a function that makes objects fail, the nth time in a call; no exception is set, which Python notices."""
-    library, table = maker._kept
-    entry = ctypes.c_uint64.from_address(library.variable(TABLE) + 8 * table.place(name))
+    sizes, shapes = ({name: x.shape for name, x in views.items()} for views in (work.inputs, work.outputs))
+    memory = tuple((name, n) for name, (n,) in sizes.items()), tuple(shapes.items())
+    library, writer = builtin_calls._machine_code(FORM, *memory, on_stack=True)
+    place = writer.table.index(address_of_function(name))
+    entry = ctypes.c_uint64.from_address(library.variable(TABLE) + 8 * place)
     kind, own, count = ctypes.PYFUNCTYPE(ctypes.c_void_p, *PROTOTYPES[name]), entry.value, itertools.count(1)
 
     def make(*arguments: Any) -> int | None:
@@ -371,11 +410,11 @@ def without_memory(maker: Any, name: str, nth: int) -> Iterator[None]:
         *(("PyType_GenericAlloc", k) for k in (1, 2)),
     ],
 )
-def test_without_memory_it_is_an_error_and_nothing_is_kept(kernel: Kernel, name: str, nth: int):
-    maker, label = kernel.calls["report"], f"the label of {name} {nth}"
-    call = maker.bind(lambda *_: "slow", {"scale": SCALE, "label": label})
+def test_without_memory_it_is_an_error_and_nothing_is_kept(work: OwnWork, name: str, nth: int):
+    label = f"the label of {name} {nth}"
+    call = builtin_call(call_of(FORM, work, scale=SCALE, label=label), lambda *_: "slow")
     watched = [np.dtype(float), np.ndarray, Report, Pair, X, WISH.pair, WISH.shift, SCALE, label]
-    with without_memory(maker, name, nth):
+    with without_memory(work, name, nth):
         before = [sys.getrefcount(x) for x in watched]
         for _ in range(100):
             with pytest.raises(SystemError, match="without"):
@@ -426,16 +465,8 @@ def test_help_knows_signature_and_text(call: Callable[..., Any]):
 
 
 def test_a_function_outlives_its_kernel():
-    law = Law(
-        "twice",
-        lambda x: {"y": 2.0 * x["x"]},
-        {"x": 3},
-        calls=(CallForm("twice", (ArrayArgument("x", (3,)),), ArrayResult("y")),),
-    )
-    call = (
-        compile_law(LlvmCompiler("test", "test", Cache(None)), law, {"x": np.ones((1, 3))}).calls["twice"].bind(sum, {})
-    )
-    del law
+    call = builtin_call(call_of(TWICE, work_of(twice, {"x": 3})), sum)
+    builtin_calls._machine_code.cache_clear()
     gc.collect()
     assert call(X).tolist() == [2.0, 4.0, 6.0]
 
@@ -450,30 +481,64 @@ def test_a_definition_outlives_all_modules():
     assert sum(x.name == b"outlives" for x in alive) == 3
 
 
-def test_the_code_is_the_same_after_the_cache(tmp_path: Any):
-    form = CallForm("twice", (ArrayArgument("x", (3,)),), ArrayResult("y"))
-    law = Law("twice", lambda x: {"y": 2.0 * x["x"]}, {"x": 3}, calls=(form,))
-    cache = Cache(tmp_path / "cache")
+def test_the_code_is_the_same_after_the_cache(tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ARM_CONTROL_CACHE", str(tmp_path / "cache"))
     for _ in range(2):
-        kernel = compile_law(LlvmCompiler("test", "test", cache), law, {"x": np.ones((1, 3))})
-        assert kernel.calls["twice"].bind(sum, {})(X).tolist() == [2.0, 4.0, 6.0]
-    assert len(cache.entries()) == 1
+        builtin_calls._machine_code.cache_clear()
+        assert builtin_call(call_of(TWICE, work_of(twice, {"x": 3})), sum)(X).tolist() == [2.0, 4.0, 6.0]
+    assert len(Cache(tmp_path / "cache").entries()) == 1
+
+
+class Doubler:
+    """Has a method with machine code."""
+
+    def __init__(self, work: OwnWork | None) -> None:
+        self._call = None if work is None else call_of(TWICE, work)
+
+    @in_machine_code(lambda doubler: doubler._call)
+    def twice(self, x: Any) -> np.ndarray:
+        """Twice an array."""
+        return 2.0 * np.asarray(x) if self._call is None else self._call(x)
+
+
+class Loud(Doubler):
+    """Has a method of its own."""
+
+    def twice(self, x: Any) -> np.ndarray:
+        """Twice an array, and then some."""
+        return super().twice(x) + 1.0
+
+
+def test_a_builtin_function_takes_the_place_of_a_method():
+    work = work_of(twice, {"x": 3})
+    doubler, without, loud = Doubler(work), Doubler(None), Loud(work)
+    assert isinstance(doubler.twice, BuiltinFunctionType)
+    assert doubler.twice is doubler.twice
+    assert "twice" not in {**vars(without), **vars(loud)}
+    for call in (doubler.twice, partial(Doubler.twice, doubler), without.twice):
+        assert call(X).tobytes() == call(X.tolist()).tobytes() == (2.0 * X).tobytes()
+    assert loud.twice(X).tolist() == [3.0, 5.0, 7.0]
+    assert "twice" not in vars(loud)
+    assert (doubler.twice.__doc__, str(inspect.signature(doubler.twice))) == ("Twice an array.", "(x)")
+    gone = ref(doubler)
+    del doubler, call
+    assert gone() is None, "it does not refer to itself"
 
 
 # -- layouts -----------------------------------------------------------------------------------------
 
 
 def test_layouts_are_as_expected_here():
-    assert object_layouts.unsupported() == ""
+    assert builtin_calls.unsupported() == ""
 
 
 @pytest.mark.parametrize("name", ["NDIM", "DESCR", "ITEMS", "TUPLE_SIZE", "NEW_FROM_DESCR"])
 def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch):
-    offset = getattr(object_layouts, name)
-    monkeypatch.setattr(object_layouts, name, offset + (8 if name != "NEW_FROM_DESCR" else 0))
+    offset = getattr(builtin_calls, name)
+    monkeypatch.setattr(builtin_calls, name, offset + (8 if name != "NEW_FROM_DESCR" else 0))
     if name == "NEW_FROM_DESCR":
-        monkeypatch.setattr(object_layouts, "array_maker", make_nothing)
-    assert object_layouts.unsupported.__wrapped__().endswith(("differently", "is another one"))
+        monkeypatch.setattr(builtin_calls, "address_of_function", lambda _: make_nothing())
+    assert builtin_calls.unsupported.__wrapped__().endswith(("differently", "is another one"))
 
 
 def make_nothing() -> int:
@@ -485,12 +550,12 @@ IDENTITY = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(lambda x: x)
 
 
 def test_other_pythons_are_refused(monkeypatch: pytest.MonkeyPatch):
-    ask = object_layouts.unsupported.__wrapped__
+    ask = builtin_calls.unsupported.__wrapped__
     with monkeypatch.context() as patch:
         patch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
         assert ask() == "a free-threaded Python"
     with monkeypatch.context() as patch:
-        patch.setattr(object_layouts, "HEAD", 32)
+        patch.setattr(builtin_calls, "HEAD", 32)
         assert ask() == "a free-threaded Python"
     with monkeypatch.context() as patch:
         patch.setattr(sys.implementation, "name", "pypy")
@@ -500,10 +565,8 @@ def test_other_pythons_are_refused(monkeypatch: pytest.MonkeyPatch):
         assert ask() == "not 64 bits"
 
 
-def test_without_support_there_are_no_builtin_calls(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(llvm_kernels, "unsupported", lambda: "for a test")
-    law = Law("report", function, SIZES, calls=(FORM,))
-    kernel = LlvmCompiler("test", "test", Cache(None)).kernel(law, lambda _: None)
-    assert kernel.calls == {}
-    kernel.inputs["x"][:] = X
-    assert kernel.call() is False
+def test_without_support_there_are_no_builtin_calls(work: OwnWork, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(builtin_calls, "unsupported", lambda: "for a test")
+    plain = call_of(FORM, work, scale=SCALE, label="")
+    assert builtin_call(plain, print) is None
+    assert type(plain(X, 0.5, WISH)) is Report

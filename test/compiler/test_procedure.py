@@ -7,7 +7,6 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from math import sqrt
 from typing import NamedTuple
 
@@ -16,26 +15,27 @@ import pytest
 
 from arm_control.compiler import (
     ArrayArgument,
+    BoundProcedure,
+    BoundResult,
     CallForm,
     CFunction,
     Floats,
     Ints,
-    ItemResult,
     ItemsArgument,
+    KernelCall,
     Law,
     Loop,
     LoopKernel,
     NumberResult,
     OwnWork,
-    RecordCall,
     Rows,
     RunsColumns,
     RunsKernel,
     TupleResult,
     add_atomic,
     address_of,
+    builtin_call,
     callback_of,
-    compile_call,
     compile_procedure,
     fence_acquire,
     fence_release,
@@ -45,11 +45,9 @@ from arm_control.compiler import (
     load_acquire,
     load_relaxed,
     nearest,
-    own_work,
     procedure,
     put_float,
     put_int,
-    replace_record,
     same_bits,
     store_relaxed,
     store_release,
@@ -164,7 +162,7 @@ def new_case() -> Case:
 def test_machine_code_does_what_the_text_does(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ARM_CONTROL_STRICT", "1")
     run, cases = compile_procedure(survey), (new_case(), new_case())
-    assert not isinstance(run(cases[0]), partial)
+    assert run(cases[0]).function_address
     assert run(cases[0])() == survey(cases[1])
     assert cases[0].out.tolist() == cases[1].out.tolist()
     assert cases[0].out.any()
@@ -227,11 +225,11 @@ def test_c_code_calls_a_procedure_of_the_record_it_has_now():
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(callback.function)
     call(callback.argument, 7)
     assert count.number[0] == 3
-    replace_record(run, count._replace(n=10))
+    run.replace(count._replace(n=10))
     call(callback.argument, 7)
     assert count.number[0] == 13
     with pytest.raises(TypeError, match="not machine code cannot be called by C code"):
-        callback_of(partial(count_up, count))
+        callback_of(BoundProcedure(count_up, None, count))
 
 
 def test_arrays_that_do_not_fit_are_refused():
@@ -273,9 +271,12 @@ def new_sums(kernel: LoopKernel, n: int) -> Sums:
 SUM = CallForm(
     "sum_up",
     (ArrayArgument("a", (3,)), ItemsArgument("known", 1)),
-    TupleResult(tuple, (NumberResult("total"), ItemResult("known", 0))),
+    TupleResult(tuple, (NumberResult("total"), BoundResult("known", 0))),
 )
-CALL = RecordCall(SUM, {"a": 3}, {"total": ()})
+
+
+def call_of(run: BoundProcedure[Sums], sums: Sums, known: object) -> KernelCall:
+    return KernelCall(SUM, run, {"a": sums.inputs}, {"total": sums.outputs.reshape(())}, {"known": known})
 
 
 @pytest.fixture
@@ -287,35 +288,36 @@ def twice(ur5: RobotModel) -> LoopKernel:
 def test_a_procedure_has_a_built_in_call(twice: LoopKernel):
     items, slow = ("x", 1.5), []
     known = [object(), items]
-    run = compile_call(sum_up, CALL)(new_sums(twice, 3))
-    call = run.calls["sum_up"].bind(lambda *arguments: slow.append(arguments), {"known": known})
+    sums = new_sums(twice, 3)
+    run = compile_procedure(sum_up, keeps_lock=True)(sums)
+    plain = call_of(run, sums, known)
+    call = builtin_call(plain, lambda *arguments: slow.append(arguments))
     a = np.array([1.0, 2.0, 3.0])
     for same in (items, list(items)):
-        assert call(a, same) == (12.0, known[0])
+        assert call(a, same) == plain(a, same) == (12.0, known[0])
     before = [sys.getrefcount(x) for x in (known[0], *items, a)]
     for _ in range(100):
         call(a, items)
     assert [sys.getrefcount(x) for x in (known[0], *items, a)] == before
     assert not slow
     for others in (("x",), ("x", 2.5), ("x", 1.5, 0), {}, None, "x1"):
-        assert call(a, others) is None
-    assert call(-a, items) is None  # the result says that outputs do not count
+        assert call(a, others) is plain(a, others) is None
+    assert call(-a, items) is plain(-a, items) is None  # the result says that outputs do not count
     assert len(slow) == 7
     known[:] = ["new", ()]
     assert call(a, []) == (12.0, "new")
-    run.replace(new_sums(twice, 2))
-    assert call(a, ()) == (6.0, "new")
+    run.replace(new_sums(twice, 2)._replace(inputs=sums.inputs, outputs=sums.outputs))
+    assert call(a, ()) == plain(a, ()) == (6.0, "new")
 
 
 def test_a_call_runs_as_it_stands_where_a_law_is_no_machine_code(load_robot: Callable[..., RobotModel]):
     loop = Loop(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1}, has_masses=False), "columns")
     kernel = load_robot("ur5", backend="python").compile_law(loop, {"a": np.ones((1, 16))})
     sums = new_sums(kernel, 3)
-    run = compile_call(sum_up, CALL)(sums)
-    assert not run.calls
-    sums.inputs[:] = 1.0, 2.0, 3.0
-    assert run() == 0.0
-    assert sums.outputs[0] == 12.0
+    run = compile_procedure(sum_up)(sums)
+    call = call_of(run, sums, ["text", ()])
+    assert builtin_call(call, print) is None
+    assert call([1.0, 2.0, 3.0], []) == (12.0, "text")
     with pytest.raises(ValueError, match="17 cases; allowed: 1 to 16"):
         sums.twice(17)
     run.replace(new_sums(kernel, 3))
@@ -347,11 +349,11 @@ def test_a_procedure_runs_another_one_on_whatever_record_that_has(backend: str, 
     loop = Loop(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1}, has_masses=False), "columns")
     columns = model.compile_law(loop, {"a": np.ones((1, 16))})
     kernel, work = model.compile_law(loop.law, {"a": np.ones((1, 1))}), np.zeros(2)
-    double, total = own_work(kernel, work), np.zeros(1)
+    double, total = OwnWork(kernel, work), np.zeros(1)
     records = [new_sums(columns, n)._replace(outputs=total, inputs=np.arange(1.0, 4.0)) for n in (3, 2)]
-    inner = compile_call(sum_up, CALL)(records[0])
+    inner = compile_procedure(sum_up)(records[0])
     outer = compile_procedure(sum_up_and_double)(Around(inner, total, double, double.inputs["a"]))
-    assert isinstance(outer, partial) == (backend == "python")
+    assert (outer.function_address == 0) == (backend == "python")
     assert (outer(), work.tolist()) == (0.0, [12.0, 24.0])
     inner.replace(records[1])
     assert (outer(), work.tolist()) == (0.0, [6.0, 12.0])

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from memory_and_threads import resident, run_in_threads
 
-from arm_control.compiler import llvm_kernels
+from arm_control.compiler import builtin_calls
 from arm_control.core import Cache
 from arm_control.maths import Array
 from arm_control.model import Arm, RobotModel, Tool
@@ -50,9 +50,13 @@ def model(arm: Arm) -> RobotModel:
 def in_python(arm: Arm) -> RobotModel:
     """A model without built-in functions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_kernels, "unsupported", lambda: "for a test")
+        patch.setattr(builtin_calls, "unsupported", lambda: "for a test")
         model = RobotModel(arm, "llvm", Cache(None))
         model.prepare(progress=False)
+        for method in METHODS:
+            if method.name != "point_jacobian":
+                model._calls.function(method)
+    model._calls.ready = lambda method: None
     return model
 
 

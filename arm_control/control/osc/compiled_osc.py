@@ -8,24 +8,36 @@ stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
-from weakref import ref
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import Kernel, place_builtin
-from arm_control.control.compiled_step import PASSES, StepOutput, step_kernels
+from arm_control.compiler import (
+    Binds,
+    BoundProcedure,
+    CallForm,
+    Floats,
+    Ints,
+    Kernel,
+    KernelCall,
+    OwnWork,
+    RunsKernel,
+    compile_procedure,
+    in_machine_code,
+    procedure,
+)
+from arm_control.control.compiled_step import PASSES, StepOutput, step_form, step_kernels
 from arm_control.control.osc.contact_parameters import ContactParameters
-from arm_control.control.osc.law_kernels import FADING, cases, osc_law, osc_samples
+from arm_control.control.osc.law_kernels import cases, osc_law, osc_samples, tick_form
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import InputError
 from arm_control.gate import JointLimits
-from arm_control.maths import Array, Pose
-from arm_control.model import RobotModel, Terms
+from arm_control.maths import Array
+from arm_control.model import RobotModel
 from arm_control.motion import Reference
 
 
@@ -80,21 +92,19 @@ class CompiledOsc:
         self.parameters, self.structure, self._model = parameters, page.structure, model
         self.kernels = _kernels(model, page) if limits is None else step_kernels(model, page, limits)
         self.is_compiled = all(kernel.is_compiled for kernel in self.kernels)
-        length, kinds = parameters.characteristic_length, cases(self.structure, model.nv)
-        kept = [pair for pair in zip(self.kernels, kinds, strict=True) if pair[0].is_compiled]
-        self._runs = [_bind(kernel, page.numbers, length, is_regular) for kernel, is_regular in kept]
-        bound = {**PASSES, "avoidance": None, "numbers": page.numbers, "length": length}
-        bound |= {} if limits is None else {"limits": limits.numbers}
-        fading: dict[str, Callable[..., Any]] = {}
-        for name in ("tick", "step"):
-            place_builtin(self, CompiledOsc, name, partial(_builtin, ref(self), name, self.kernels, bound, fading))
-        self._fading = fading
+        bound = {**PASSES, "avoidance": None, "numbers": page.numbers, "length": parameters.characteristic_length}
+        bound |= {"tool": self.kernels[0].inputs["tool"]} | ({} if limits is None else {"limits": limits.numbers})
+        forms = tick_form(model.nv), *([] if limits is None else [step_form(model.nv)])
+        self._calls, self._in_python = (  # on memory of their own: one runs under Python's lock, one under its own
+            {form.name: law_call(form, self.kernels, bound) for form in forms if self.is_compiled} for _ in range(2)
+        )
 
     @property
     def page(self) -> OperationalSpaceController:
         """The law on floats."""
         return self._page
 
+    @in_machine_code(lambda osc: osc._calls.get("tick"))
     def tick(
         self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
     ) -> OscOutput:
@@ -114,13 +124,14 @@ class CompiledOsc:
         InputError
             When an array has a wrong length or an entry that is not finite.
         """
-        for run in self._runs:
-            output = run(q, v, reference, tau_dist)
+        if self.is_compiled:
+            output: OscOutput | None = self._in_python["tick"](q, v, reference, tau_dist)
             if output is not None:
                 return output
         t = self._model.evaluate(q, v)
         return self._page.tick(t, reference, None if tau_dist is None else _disturbance(tau_dist, self._model.nv))
 
+    @in_machine_code(lambda osc: osc._calls.get("step"))
     def step(
         self,
         q: Array,
@@ -151,7 +162,10 @@ class CompiledOsc:
             without machine code or ``limits``, for arrays that are not of finite floats, and for a torque that the
             gate does not believe.
         """
-        return None
+        if "step" not in self._in_python:
+            return None
+        output: StepOutput | None = self._in_python["step"](q, v, reference, tau_0, dt, is_on, tau_dist)
+        return output
 
 
 def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
@@ -170,75 +184,64 @@ def _kernels(model: RobotModel, page: OperationalSpaceController) -> list[Kernel
     ]
 
 
-def _builtin(
-    owner: ref[CompiledOsc],
-    name: str,
-    kernels: Sequence[Kernel],
-    bound: Mapping[str, object],
-    fading: dict[str, Callable[..., Any]],
-    slow: Callable[..., Any],
-    doc: str,
-) -> Callable[..., Any] | None:
-    """A method as a built-in function: of two kernels the one that answered last is asked first.
+class LawRecord(NamedTuple):
+    """The kernels of the law, on the same memory.
 
-    Each leaves a state that is not its own to the other one, and that takes its place as the owner's method. Both find
-    the same states regular, so the order does not matter to the answer. The function of fading states is kept in
-    ``fading``.
+    Attributes
+    ----------
+    regular, fading : RunsKernel
+        For regular states, and for all others; the same where there is only one.
+    regularity : ndarray, shape (1,)
+        Above zero in regular states; where there is only one kernel, always.
+    is_fading : ndarray of int, shape (1,)
+        Whether the second one answered last: it is asked first.
     """
-    if not all(name in kernel.calls for kernel in kernels):
-        return None
-    makers = [partial(_made, kernel, {**kernel.inputs, **bound}, doc) for kernel in kernels]
-    for_all = makers[-1](name, slow)
-    if len(kernels) == 1:
-        return for_all
 
-    def turn_to_fading(*arguments: Any, **named: Any) -> Any:
-        if (osc := owner()) is not None:
-            vars(osc)[name] = osc._fading[name]
-        return for_all(*arguments, **named)
-
-    regular = makers[0](name, turn_to_fading)
-
-    def turn_to_regular(*arguments: Any, **named: Any) -> Any:
-        if (osc := owner()) is not None:
-            vars(osc)[name] = regular
-        return regular(*arguments, **named)
-
-    fading[name] = makers[1](name + FADING, turn_to_regular)
-    return regular
+    regular: RunsKernel
+    fading: RunsKernel
+    regularity: Floats
+    is_fading: Ints
 
 
-def _made(
-    kernel: Kernel, bound: Mapping[str, object], doc: str, name: str, slow: Callable[..., Any]
-) -> Callable[..., Any]:
-    """A built-in function of a kernel."""
-    return kernel.calls[name].bind(slow, bound, doc)
+@procedure
+def compute_law(t: LawRecord) -> float:
+    """The law, by the kernel that answered last or by the other one; returns 0 where every input is finite."""
+    result = 0.0
+    if t.is_fading[0] == 0:
+        result = t.regular()
+        if not t.regularity[0] > 0.0:
+            t.is_fading[0] = 1
+            result = t.fading()
+    else:
+        result = t.fading()
+        if t.regularity[0] > 0.0:
+            t.is_fading[0] = 0
+            result = t.regular()
+    return result
 
 
-def _bind(kernel: Kernel, numbers: Array, length: float, is_regular: bool) -> Callable[..., OscOutput | None]:
-    """Return a function of q, v and a reference; it returns None in a state that the kernel is not for."""
-    call, inputs, outputs = kernel.call, kernel.inputs, kernel.outputs
-    q_in, v_in, tau_dist_in, n = inputs["q"], inputs["v"], inputs["tau_dist"], len(inputs["q"])
-    R_in, p_in = inputs["reference"][:9].reshape(3, 3), inputs["reference"][9:12]
-    V_in, A_in = inputs["reference"][12:18], inputs["reference"][18:]
-    new: Any = tuple.__new__  # a named tuple's own costs half a microsecond for each
-    numbers_in = inputs["numbers"]  # another controller of this arm may use the kernel, too
-    regularity = outputs["regularity"] if is_regular else np.ones(())
-    is_for, copy_q, copy_v = regularity.item, q_in.copy, v_in.copy
-    R, p, V, J, Jdot_v, M, g, h, tau, parts, error = (x.copy for x in list(outputs.values())[:11])
+@cache
+def _compiled_law() -> Binds[LawRecord]:
+    return compile_procedure(compute_law, keeps_lock=True)
 
-    def run(q: Any, v: Any, reference: Reference, tau_dist: Any = None) -> OscOutput | None:
-        X_WT, V_des, A_des = reference.X_WT, reference.V_des, reference.A_des
-        if len(q) != n or len(v) != n or not (tau_dist is None or len(tau_dist) == n):
-            return None
-        with kernel.lock:
-            q_in[...], v_in[...], numbers_in[...] = q, v, numbers
-            tau_dist_in[...] = 0.0 if tau_dist is None else tau_dist
-            R_in[...], p_in[...], V_in[...], A_in[...] = X_WT.R, X_WT.p, V_des, A_des
-            if call() or not is_for() > 0.0:
-                return None
-            X_WE = new(Pose, (R(), p()))
-            state = new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
-            return new(OscOutput, (tau(), parts(), error(), state, length))
 
-    return run
+def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[BoundProcedure[LawRecord], OwnWork]:
+    """Return what computes the law, and its memory.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        One or two, see :attr:`CompiledOsc.kernels`.
+    work : ndarray, optional
+        Memory for all inputs, then all outputs; by default new memory.
+    """
+    regular = OwnWork(kernels[0], work)
+    fading, y = OwnWork(kernels[-1], regular.work), regular.outputs
+    regularity = y["regularity"].reshape(1) if "regularity" in y else np.ones(1)
+    return _compiled_law()(LawRecord(regular, fading, regularity, np.zeros(1, np.int64))), regular
+
+
+def law_call(form: CallForm, kernels: Sequence[Kernel], bound: Mapping[str, object]) -> KernelCall:
+    """Return the law as a function of this form."""
+    run, memory = law_run(kernels)
+    return KernelCall(form, run, memory.inputs, memory.outputs, bound)

@@ -10,7 +10,6 @@ law, and it counts in all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,8 +38,6 @@ REFERENCE = 24
 OSC_RESULT = TupleResult(
     OscOutput, (ArrayResult("tau"), ArrayResult("parts"), ArrayResult("error"), TERMS_RESULT, BoundResult("length"))
 )
-FADING = "_fading"
-"""End of the name of a function that leaves regular states to others."""
 
 
 def cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
@@ -82,7 +79,6 @@ def osc_law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> L
         osc_inputs(tree, page),
         osc_structure(page, is_regular),
         agreement=agreement_of(page.structure, tree.n),
-        calls=forms_of_kind(tick_form(tree.n), is_regular, has_twin(page.structure, tree.n)),
     )
 
 
@@ -193,21 +189,3 @@ def tick_form(n: int) -> CallForm:
         bound=("tool", "numbers"),
         takes_none=True,
     )
-
-
-def forms_of_kind(form: CallForm, is_regular: bool, has_twin: bool) -> tuple[CallForm, ...]:
-    """Return the built-in functions of one form that a kernel has.
-
-    That of the first law leaves a state that is not regular to others. The second law has one for all states and, where
-    there is a first one, another that leaves regular states to it (:data:`FADING`).
-
-    Parameters
-    ----------
-    form : CallForm
-        Form of the function for all states.
-    is_regular, has_twin : bool
-        Whether the kernel is of the first law, and whether there are two.
-    """
-    if is_regular:
-        return (replace(form, certificates=(*form.certificates, "regularity")),)
-    return (form, replace(form, name=form.name + FADING, objection="regularity")) if has_twin else (form,)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from arm_control.compiler import Batch, Kernel, LlvmCompiler, check_batch, check_kernel
 from arm_control.core import Cache
-from arm_control.model.methods import forms_of
 from arm_control.model.quantities import SHARED, quantity_law, sample_states
 from arm_control.model.tree import Tree
 
@@ -37,7 +35,7 @@ class LlvmBackEnd:
 
     def kernel(self, quantities: Sequence[str], frame: str | None) -> Kernel:
         """See :class:`~arm_control.model.engine.BackEnd`."""
-        law = replace(quantity_law(self._tree, quantities, frame), calls=forms_of(quantities, self._tree.n))
+        law = quantity_law(self._tree, quantities, frame)
         return self.compiler.kernel(law, partial(check_kernel, law, sample_states(self._tree, law)))
 
     def batch(self, quantities: Sequence[str], has_tool: bool) -> Batch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, SimpleNamespace
 from weakref import ref
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from arm_control import urdf_path
 from arm_control.compiler import Law, Program, llvm_compiler
 from arm_control.control import CompiledOsc, OperationalSpaceController, OscParameters, scaled_jacobian
+from arm_control.control.osc.compiled_osc import compute_law
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.law_kernels import osc_law, osc_samples
 from arm_control.control.osc.task_inertia import regularity
@@ -97,14 +98,14 @@ def test_regularity_is_above_zero_exactly_where_no_direction_fades(ur5: RobotMod
     assert found == [True, False] * 500
 
 
-def test_the_regular_kernel_leaves_singular_states_to_the_other_one(ur5: RobotModel):
-    osc = CompiledOsc(ur5, OscParameters(posture=(0.0,) * 6))
-    regular, general = osc._runs
-    hold = Reference(Pose(np.eye(3), np.zeros(3)))
-    at_home = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
-    assert regular(at_home, np.zeros(6), hold) is not None
-    assert regular(np.zeros(6), np.zeros(6), hold) is None
-    assert general(np.zeros(6), np.zeros(6), hold) is not None
+def test_the_law_that_answered_last_is_asked_first():
+    asked: list[str] = []
+    t = SimpleNamespace(regularity=np.ones(1), is_fading=np.zeros(1, np.int64))
+    t.regular, t.fading = (lambda name=name: asked.append(name) for name in ("regular", "fading"))
+    for t.regularity[0] in (1.0, -1.0, -1.0, 1.0, 1.0):
+        asked.append("state")
+        compute_law(t)
+    assert " ".join(asked) == "state regular state regular fading state fading state fading regular state regular"
 
 
 def test_gains_change_without_compiling(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
@@ -261,22 +262,20 @@ def test_both_kernels_find_the_same_states_regular_and_give_the_same_torque_ther
     assert 0.1 < np.mean(regular) < 0.9, "both kinds of states"
 
 
-def test_the_kernel_that_answered_last_is_asked_first(ur5: RobotModel):
-    """And a controller made anew gives the same bits, whatever happened before."""
+def test_what_happened_before_does_not_matter(ur5: RobotModel):
+    """A controller made anew gives the same bits, whatever happened before."""
     p, v = OscParameters(posture=(0.3,) * 6), np.full(6, 0.1)
     home, stretched = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]), np.array([0.0, -1.5, 0.0, 0.0, 0.3, 0.0])
-    osc, r, functions = CompiledOsc(ur5, p), Reference(ur5.pose(home)), []
+    osc, r, fading = CompiledOsc(ur5, p), Reference(ur5.pose(home)), []
     for q in (home, stretched, stretched, home, home):
         found, alone = osc.tick(q, v, r), CompiledOsc(ur5, p).tick(q, v, r)
         assert found.tau.tobytes() == alone.tau.tobytes()
-        functions.append(osc.tick)
-    regular, fading = functions[0], functions[1]
-    assert regular is not fading
-    assert functions == [regular, fading, fading, regular, regular]
-    gone, expected = ref(osc), osc.tick(home, v, r).tau.tobytes()
+        fading.append(osc._calls["tick"].run.record.is_fading[0])
+    assert fading == [0, 1, 1, 0, 0]
+    tick, gone, expected = osc.tick, ref(osc), osc.tick(home, v, r).tau.tobytes()
     del osc
-    assert gone() is None, "the functions do not hold it"
-    assert regular(home, v, r).tau.tobytes() == fading(home, v, r).tau.tobytes() == expected
+    assert gone() is None, "the function does not hold it"
+    assert tick(home, v, r).tau.tobytes() == expected
 
 
 def test_without_limits_there_is_no_step(ur5: RobotModel):
