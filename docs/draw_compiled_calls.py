@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from arm_control.compiler import object_layouts as layout
+from arm_control.compiler import builtin_calls as layout
 from arm_control.report import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, save_in_few_colours
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "compiled_calls.png"

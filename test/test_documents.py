@@ -10,6 +10,7 @@ import pytest
 import arm_control.control.osc.osc_law as osc
 from arm_control import RobotModel, urdf_path
 from arm_control.compiler import ArrayArgument, ArrayResult, CallForm, Law, scalar_code
+from arm_control.compiler.builtin_calls import CallWriter
 from arm_control.core import Cache
 from arm_control.model import quantity_law, recursions, reference
 from arm_control.nodes import NODES, parameter_class
@@ -96,8 +97,8 @@ SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
 
 def test_the_page_of_built_in_calls_shows_the_text_that_the_compiler_gets():
     form = CallForm("twice", (ArrayArgument("a", (2,)),), ArrayResult("y"))
-    law = Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 2}, calls=(form,))
-    lines = iter(scalar_code(law.program(), "kernel", law.calls).splitlines())
+    kernel = scalar_code(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 2}).program(), "kernel")
+    lines = iter([*kernel.splitlines(), *CallWriter(form, {"a": 2}, {"y": (2,)}, on_stack=True).text().splitlines()])
     blocks = re.findall(r"```llvm\n(.*?)```", (ROOT / "docs/compiled_calls.md").read_text(), re.DOTALL)
     shown = [line.partition(";")[0].rstrip() for block in blocks for line in block.splitlines()]
     assert len(shown) > 40

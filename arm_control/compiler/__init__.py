@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         ArrayResult,
         BoundResult,
         CallForm,
-        FlagResult,
         ItemsArgument,
         KernelCall,
         NumberArgument,
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
         Result,
         TupleArgument,
         TupleResult,
-        is_fillable,
     )
     from arm_control.compiler.compiled_law import Samples, check_batch, check_kernel, compile_law
     from arm_control.compiler.compiled_procedure import (

@@ -43,7 +43,6 @@ from arm_control.compiler.call_forms import (
     ArrayArgument,
     ArrayResult,
     CallForm,
-    FlagResult,
     ItemsArgument,
     KernelCall,
     NumberArgument,
@@ -96,9 +95,7 @@ def unsupported() -> str:
         return "a free-threaded Python"
     if ctypes.sizeof(ctypes.c_void_p) != WORD:
         return "not 64 bits"
-    return next(
-        filter(None, (difference() for difference in (_array_difference, _item_difference, _maker_difference))), ""
-    )
+    return _array_difference() or _item_difference() or _maker_difference()
 
 
 def _array_difference() -> str:
@@ -109,33 +106,23 @@ def _array_difference() -> str:
 
 
 def _is_as_expected(x: Array) -> bool:
-    flags = _word_at(id(x) + FLAGS)
-    shape = [_word_at(_word_at(id(x) + SHAPE) + WORD * k) for k in range(x.ndim)]
-    parts = [_word_at(id(x) + offset) for offset in (TYPE, DATA, DESCR)]
-    has = tuple(bool(flags & flag) for flag in (C_CONTIGUOUS, ALIGNED, WRITEABLE))
-    return (*parts, _word_at(id(x) + NDIM) & 0xFFFFFFFF, shape) == (
-        id(np.ndarray),
-        x.ctypes.data,
-        id(x.dtype),
-        x.ndim,
-        list(x.shape),
-    ) and has == (x.flags.c_contiguous, x.flags.aligned, x.flags.writeable)
+    flags, has = _word_at(id(x) + FLAGS), x.flags
+    found = [_word_at(id(x) + offset) for offset in (TYPE, DATA, DESCR)]
+    found += [_word_at(_word_at(id(x) + SHAPE) + WORD * k) for k in range(x.ndim)]
+    found += [_word_at(id(x) + NDIM) & 0xFFFFFFFF, *(bool(flags & flag) for flag in (C_CONTIGUOUS, ALIGNED, WRITEABLE))]
+    as_python_says = [id(np.ndarray), x.ctypes.data, id(x.dtype), *x.shape, x.ndim]
+    return found == [*as_python_says, has.c_contiguous, has.aligned, has.writeable]
 
 
 def _item_difference() -> str:
     """Of tuples, lists and floats."""
-    number = 1.5
-    as_list = ["x", number, None]
-    as_list.append(2)  # more room than items
-    as_tuple = tuple(as_list)
-    places = (
-        (id(as_tuple) + ITEMS, id(as_tuple) + TUPLE_SIZE),
-        (_word_at(id(as_list) + LIST_ITEMS), id(as_list) + LIST_SIZE),
-    )
-    for items, size in places:
-        if [_word_at(items + WORD * k) for k in range(4)] != list(map(id, as_tuple)) or _word_at(size) != 4:
+    items: list[object] = ["x", 1.5, None]
+    items.append(2)  # more room than items
+    same, start = tuple(items), _word_at(id(items) + LIST_ITEMS)
+    for place, size in ((id(same) + ITEMS, id(same) + TUPLE_SIZE), (start, id(items) + LIST_SIZE)):
+        if [_word_at(place + WORD * k) for k in range(4)] != list(map(id, items)) or _word_at(size) != 4:
             return "a tuple or a list is laid out differently"
-    is_same = ctypes.c_double.from_address(id(number) + HEAD).value == number
+    is_same = ctypes.c_double.from_address(id(items[1]) + HEAD).value == items[1]
     return "" if is_same else "a float is laid out differently"
 
 
@@ -159,7 +146,7 @@ def _word_at(address: int) -> int:
 
 @cache
 def address_of_function(name: str) -> int:
-    """Return the address of a function of Python, or of NumPy's function that makes arrays."""
+    """Return the address of a function of Python or of the C library, or of NumPy's function that makes arrays."""
     if name == MAKE_ARRAY:
         try:
             module = importlib.import_module("numpy._core._multiarray_umath")
@@ -171,10 +158,7 @@ def address_of_function(name: str) -> int:
         return _word_at(get(module._ARRAY_API, None) + WORD * NEW_FROM_DESCR)
     if name == CALL and not HAS_VECTORCALL:
         name = "_PyFunction_Vectorcall"
-    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    if address is None:
-        raise ImportError(f"Python has no {name}")
-    return address
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 # -- functions of Python
@@ -228,9 +212,8 @@ class MachineCodeMethod(Generic[F]):
     def __get__(self, instance: object | None, owner: type | None = None) -> Any:
         if instance is None:
             return self._function
-        name = self._function.__name__
-        call = self._call_of(instance) if inspect.getattr_static(type(instance), name) is self else None
-        if call is not None:
+        call, name = self._call_of(instance), self._function.__name__
+        if call is not None and next(vars(kind)[name] for kind in type(instance).__mro__ if name in vars(kind)) is self:
             in_python = object.__new__(type(instance))  # not the object: it would refer to itself
             vars(in_python).update(vars(instance))
             function = builtin_call(call, MethodType(self._function, in_python), documentation(self._function))
@@ -339,7 +322,7 @@ class CallWriter:
         self._return_result()
         self._leave(borrowed)
         arrays = {self._shapes[part.name] for part in parts_of(self._form.result) if isinstance(part, ArrayResult)}
-        kept = [*self._references, *(["%target"] if self._form.fills else [])]
+        kept = [*self._references, *(["%target"] if self._form.is_fillable else [])]
         return "\n".join(
             [
                 f"@{TABLE} = global [{len(self.table)} x ptr] zeroinitializer",
@@ -360,16 +343,13 @@ class CallWriter:
     def _take_arguments(self) -> None:
         form, code = self._form, self._code
         flags = [code.op(f"icmp uge i64 %n, {form.least}"), code.op(f"icmp ule i64 %n, {len(form.arguments)}")]
-        if form.fills:
+        if form.is_fillable:
             self._take_target()
         else:
             flags.append(code.op("icmp eq ptr %names, null"))
         self._require(*flags)
-        for name, size in self._inputs.items():
-            if name not in form.filled_inputs:  # zeros where a call may leave them out
-                code.line(
-                    f"call void @llvm.memset.inline.p0.i64(ptr {self._work(name)}, i8 0, i64 {WORD * size}, i1 false)"
-                )
+        zeros = f"ptr %work, i8 0, i64 {WORD * self._n_inputs}, i1 false"  # in what a call may leave out
+        code.line(f"call void @llvm.memset.inline.p0.i64({zeros})")
         for name in form.bound:
             self._copy(self._work(name), self._load(self._bound(name), DATA), self._inputs[name])
         for k, argument in enumerate(form.arguments):
@@ -396,11 +376,10 @@ class CallWriter:
             data = self._checked(item, self._shapes[result.name], WRITEABLE)
             self._code.line(f"store ptr {data}, ptr %target_{len(self._targets)}")
             self._targets.append(result)
-        elif isinstance(result, TupleResult):
+        else:
+            assert isinstance(result, TupleResult)
             for part, inner in zip(result.items, self._tuple_items(item, result.type, len(result.items)), strict=True):
                 self._note_target(part, inner)
-        else:
-            raise TypeError(f"{result} cannot be filled")
 
     def _take_optional(self, argument: Argument, k: int) -> None:
         code, there, absent = self._code, self._code.label("there"), self._code.label("absent")
@@ -463,22 +442,8 @@ class CallWriter:
         n = self._load(known, TUPLE_SIZE, "i64")
         self._require(code.op(f"icmp eq i64 {self._load(item, LIST_SIZE, 'i64')}, {n}"))
         items = code.op(f"select i1 {is_list}, ptr {self._load(item, LIST_ITEMS)}, ptr {self._at(item, ITEMS)}")
-        before, test, compare, after = (code.label(name) for name in ("before", "test", "compare", "after"))
-        k, following = (f"%{code.label(name)}" for name in ("k", "following"))
-        code.line(f"br label %{before}")
-        code.begin(before)
-        known_items = self._at(known, ITEMS)
-        code.line(f"br label %{test}")
-        code.begin(test)
-        code.line(f"{k} = phi i64 [0, %{before}], [{following}, %{compare}]")
-        code.line(f"br i1 {code.op(f'icmp ult i64 {k}, {n}')}, label %{compare}, label %{after}")
-        code.begin(compare)
-        one, other = (
-            code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr {x}, i64 {k}')}") for x in (items, known_items)
-        )
-        code.line(f"{following} = add i64 {k}, 1")
-        code.line(f"br i1 {self._is_same(one, other)}, label %{test}, label %slow")
-        code.begin(after)
+        places = f"ptr {items}", f"ptr {self._at(known, ITEMS)}", f"i64 {code.op(f'mul i64 {n}, {WORD}')}"
+        self._require(code.op(f"icmp eq i32 {self._call('i32', 'memcmp', *places)}, 0"))
 
     def _require_type(self, item: str, kind: type) -> None:
         self._require(self._is_same(self._load(item, TYPE), self._object(kind)))
@@ -505,7 +470,7 @@ class CallWriter:
             self._copy(self._at("%work", WORD * self._n_inputs), outputs, self._size - self._n_inputs)
         flags = [] if form.finite == "nothing" else [code.op(f"fcmp oeq double {total}, 0.0")]
         if form.certificate:
-            flags.append(self._is_positive(form.certificate, 0))
+            flags.append(self._is_positive(self._number(form.certificate)))
         if form.finite == "all":
             results = [code.load("%work", str(k)) for k in range(self._n_inputs, self._size)]
             flags.append(code.op(f"fcmp oeq double {finite(code, results)}, 0.0"))
@@ -514,7 +479,7 @@ class CallWriter:
 
     def _return_result(self) -> None:
         """Make all objects, then put them together: nothing can fail any more; or fill an earlier result."""
-        if self._form.fills:
+        if self._form.is_fillable:
             self._return_target()
         root = self._make(self._form.result)
         for place, item in self._items:
@@ -561,9 +526,10 @@ class CallWriter:
         if isinstance(part, ArrayResult):
             return self._make_array(part)
         if isinstance(part, NumberResult):
-            return self._made("PyFloat_FromDouble", f"double {self._number(part.output, part.entry)}")
-        if isinstance(part, FlagResult):
-            flag = self._is_positive(part.output, part.entry)
+            number = self._number(part.output, part.entry)
+            if not part.is_flag:
+                return self._made("PyFloat_FromDouble", f"double {number}")
+            flag = self._is_positive(number)
             item = self._code.op(f"select i1 {flag}, ptr {self._object(True)}, ptr {self._object(False)}")
         else:
             item = self._bound(part.name) if part.item is None else self._list_item(part.name, part.item)
@@ -635,11 +601,11 @@ class CallWriter:
         """Address of an entry of an input or output in the block."""
         return self._at("%work", WORD * (self._places[name] + entry))
 
-    def _number(self, output: str, entry: int) -> str:
+    def _number(self, output: str, entry: int = 0) -> str:
         return self._code.op(f"load double, ptr {self._work(output, entry)}")
 
-    def _is_positive(self, output: str, entry: int) -> str:
-        return self._code.op(f"fcmp ogt double {self._number(output, entry)}, 0.0")
+    def _is_positive(self, number: str) -> str:
+        return self._code.op(f"fcmp ogt double {number}, 0.0")
 
     def _copy(self, target: str, source: str, n: int) -> None:
         self._code.line(

@@ -10,6 +10,7 @@ the function (here the tool); all others are zero. A :class:`KernelCall` is such
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -77,18 +78,11 @@ class ArrayResult:
 
 @dataclass(frozen=True)
 class NumberResult:
-    """A new float: an entry of an output."""
+    """A new float, an entry of an output; of a flag ``True`` where it is above zero, else ``False``."""
 
     output: str
     entry: int = 0
-
-
-@dataclass(frozen=True)
-class FlagResult:
-    """``True`` where an entry of an output is above zero, else ``False``."""
-
-    output: str
-    entry: int = 0
+    is_flag: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +101,7 @@ class TupleResult:
     items: tuple[Result, ...]
 
 
-Result: TypeAlias = ArrayResult | NumberResult | FlagResult | BoundResult | TupleResult
+Result: TypeAlias = ArrayResult | NumberResult | BoundResult | TupleResult
 
 
 @dataclass(frozen=True)
@@ -124,9 +118,6 @@ class CallForm:
         Output of size 1 that must be above zero for the result to count; empty: none.
     takes_none : bool
         Whether ``None`` counts as missing.
-    fills : bool
-        Whether an earlier result may be given by the keyword :data:`INTO`, which is filled and returned; the result
-        consists of arrays and tuples.
     finite : "nothing", "inputs" or "all"
         What must be finite for the result to count.
     """
@@ -138,7 +129,6 @@ class CallForm:
     bound: tuple[str, ...] = ()
     certificate: str = ""
     takes_none: bool = False
-    fills: bool = False
     finite: Literal["nothing", "inputs", "all"] = "inputs"
 
     @property
@@ -147,10 +137,9 @@ class CallForm:
         return len(self.arguments) if self.n_required is None else self.n_required
 
     @property
-    def filled_inputs(self) -> frozenset[str]:
-        """Inputs that have numbers in every call."""
-        needed = (name for argument in self.arguments[: self.least] for name in _inputs_of(argument))
-        return frozenset((*self.bound, *needed))
+    def is_fillable(self) -> bool:
+        """Whether an earlier result may be given by the keyword :data:`INTO`: it consists of arrays and tuples."""
+        return all(isinstance(part, ArrayResult | TupleResult) for part in parts_of(self.result))
 
     @property
     def bound_objects(self) -> tuple[str, ...]:
@@ -166,22 +155,6 @@ def parts_of(result: Result) -> Iterator[Result]:
         for item in result.items:
             yield from parts_of(item)
     yield result
-
-
-def is_fillable(result: Result) -> bool:
-    """Whether a result consists of arrays and tuples."""
-    return all(isinstance(part, ArrayResult | TupleResult) for part in parts_of(result))
-
-
-def _inputs_of(argument: Argument | None) -> Iterator[str]:
-    if isinstance(argument, ArrayArgument | NumberArgument):
-        yield argument.input
-    elif isinstance(argument, TupleArgument):
-        for item in argument.items:
-            yield from _inputs_of(item)
-    elif isinstance(argument, ObjectArgument):
-        for _, item in argument.attributes:
-            yield from _inputs_of(item)
 
 
 class KernelCall:
@@ -208,7 +181,6 @@ class KernelCall:
     ) -> None:
         self.form, self.run, self.inputs, self.outputs, self.bound = form, run, inputs, outputs, bound
         self._takers = [self._taker(argument) for argument in form.arguments]
-        self._zeros = [view for name, view in inputs.items() if name not in form.filled_inputs]
         self._copies = [(inputs[name], bound[name]) for name in form.bound]
         self._certificate = outputs[form.certificate].item if form.certificate else lambda: 1.0
         self._make, self._lock = self._maker(form.result), RLock()
@@ -216,7 +188,7 @@ class KernelCall:
     def __call__(self, *arguments: Any) -> Any:
         """Return the result, for any array-like; None where arguments do not fit, or the result does not count."""
         with self._lock:
-            for view in self._zeros:
+            for view in self.inputs.values():
                 view[...] = 0.0
             for view, array in self._copies:
                 view[...] = array
@@ -249,7 +221,7 @@ class KernelCall:
                 return partial(_copied, self.inputs[name].reshape(()))
             case ItemsArgument(name, item):
                 of: Any = self.bound[name]
-                return lambda value: len(value) == len(of[item]) and all(map(_is_same, value, of[item]))
+                return lambda value: len(value) == len(of[item]) and all(map(operator.is_, value, of[item]))
             case TupleArgument(_, items):
                 takers = [self._taker(part) for part in items]
                 return lambda value: len(value) == len(takers) and all(t(x) for t, x in zip(takers, value, strict=True))
@@ -263,10 +235,9 @@ class KernelCall:
         match result:
             case ArrayResult(name):
                 return (self.outputs[name] if name in self.outputs else self.inputs[name]).copy
-            case NumberResult(name, entry):
-                return partial(self.outputs[name].item, entry)
-            case FlagResult(name, entry):
-                return lambda: self.outputs[name].item(entry) > 0.0
+            case NumberResult(name, entry, is_flag):
+                number = partial(self.outputs[name].item, entry)
+                return (lambda: number() > 0.0) if is_flag else number
             case BoundResult(name, item):
                 of: Any = self.bound[name]
                 return lambda: of if item is None else of[item]
@@ -280,7 +251,3 @@ def _copied(view: Array, value: Any) -> bool:
         return False
     view[...] = value
     return True
-
-
-def _is_same(a: object, b: object) -> bool:
-    return a is b

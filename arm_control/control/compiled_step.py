@@ -43,11 +43,11 @@ from arm_control.compiler import (
     ArrayResult,
     BoundResult,
     CallForm,
-    FlagResult,
     Function,
     Kernel,
     Law,
     NumberArgument,
+    NumberResult,
     TupleResult,
 )
 from arm_control.control.avoidance_law import AvoidanceOutput
@@ -87,7 +87,7 @@ class StepOutput(NamedTuple):
 
 PASSES = {"state": GateState.PASSING, "reason": "", "success_rate": 1.0}
 """What a gate says that passes its commands, and has passed all of late."""
-_LIMITED, _SATURATED, _RATE_LIMITED = (FlagResult("cut", k) for k in range(3))
+_LIMITED, _SATURATED, _RATE_LIMITED = (NumberResult("cut", k, is_flag=True) for k in range(3))
 _STATE, _REASON, _RATE = (BoundResult(name) for name in PASSES)
 GATE_RESULT = TupleResult(
     GateOutput, (ArrayResult("tau_1"), _STATE, _REASON, _SATURATED, _RATE_LIMITED, _LIMITED, _RATE)

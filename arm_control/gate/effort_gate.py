@@ -335,8 +335,8 @@ class EffortGate:
             return None
         return self._tau, dt if 0.0 < dt <= self.period else believed_time(dt, self.period), self._are_joint_limits_on
 
-    def take(self, output: GateOutput, dt: float, n: int = 1) -> None:
-        """Take note of commands that have passed :attr:`limits` in a compiled law.
+    def take(self, output: GateOutput, dt: float, n: int = 1) -> GateOutput:
+        """Take note of commands that have passed :attr:`limits` in a compiled law; return what has passed.
 
         Parameters
         ----------
@@ -349,6 +349,7 @@ class EffortGate:
         """
         self._tau, self.period, self.longest_dt = output.tau, dt or self.period, np.inf
         self._rate.n += n
+        return output
 
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""

@@ -103,8 +103,9 @@ class Calls:
         return self._functions[key]
 
     def ready(self, method: Method[R]) -> KernelCall | None:
-        """Return the call behind a method, if its kernel has been made."""
-        return self._call(method) if (method.quantities, None) in self._kernels else None
+        """Return the call behind a method, if its kernel has been made, and is machine code."""
+        kernel = self._kernels.get((method.quantities, None))
+        return self._call(method) if kernel is not None and kernel.address else None
 
     def _call(self, method: Method[R], frame: str | None = None) -> KernelCall:
         kernel = self.kernel(method.quantities, frame)

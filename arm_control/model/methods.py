@@ -13,7 +13,6 @@ from arm_control.compiler import (
     NumberResult,
     Result,
     TupleResult,
-    is_fillable,
 )
 from arm_control.maths import Array, Pose
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
@@ -77,9 +76,8 @@ class Method(Generic[Result_co]):
         sizes = input_sizes(n)
         arguments = tuple(ArrayArgument(name, (sizes[name],)) for name in self.arguments)
         bound = tuple(name for name in SHARED if any(name in INPUTS[quantity] for quantity in self.quantities))
-        fills = is_fillable(self.result)
         finite: Literal["inputs", "all"] = "all" if self.is_finite else "inputs"
-        return CallForm(self.name, arguments, self.result, self.n_required, bound, fills=fills, finite=finite)
+        return CallForm(self.name, arguments, self.result, self.n_required, bound, finite=finite)
 
 
 def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:

@@ -24,7 +24,6 @@ from arm_control.compiler import (
     ArrayResult,
     BoundResult,
     CallForm,
-    FlagResult,
     KernelCall,
     Law,
     LlvmCompiler,
@@ -89,7 +88,7 @@ FORM = CallForm(
             ArrayResult("x"),
             TupleResult(Pair, (ArrayResult("B"), ArrayResult("nothing"))),
             NumberResult("y", 2),
-            TupleResult(Pair, (FlagResult("y", 2), FlagResult("zero"))),
+            TupleResult(Pair, (NumberResult("y", 2, is_flag=True), NumberResult("zero", is_flag=True))),
             BoundResult("label"),
         ),
     ),
@@ -303,7 +302,6 @@ FILLING = CallForm(
     "fill",
     (ArrayArgument("x", (3,)),),
     TupleResult(Pair, (ArrayResult("square"), ArrayResult("x"))),
-    fills=True,
 )
 
 
