@@ -1,4 +1,4 @@
-"""Robots that the tests share: the UR5 of this package, and what other people's URDFs there are."""
+"""Robots that the tests share: the UR5 of this package, and the URDFs of others in ``test/data``."""
 
 from __future__ import annotations
 
@@ -15,29 +15,27 @@ from arm_control.maths import Array
 from arm_control.model import RobotModel
 
 REPO = Path(__file__).parents[1]
-DATA = REPO.parent / "shared" / "data" / "urdf"
+DATA = Path(__file__).parent / "data" / "urdf"
 
 ROBOTS = {  # file, tip, joints for which the file states no limits
     "ur5": (REPO / "urdf" / "ur5" / "ur5.urdf", "tool0", ()),
     "ur5_ros2": (DATA / "ur5_ros2.urdf", "tool0", ()),
-    "panda": (DATA / "erd_panda.urdf", "panda_hand", ()),
-    "kinova": (DATA / "erd_kinova_j2s6s200.urdf", "j2s6s200_end_effector", ()),
-    "double_pendulum": (DATA / "erd_double_pendulum_continuous.urdf", "link2", ("joint1", "joint2")),
-    "koch": (DATA / "koch_v1.1_no_effort.urdf", "gripper_tcp", tuple(f"joint_{i}" for i in range(1, 7))),
+    "panda": (DATA / "panda.urdf", "panda_hand", ()),
+    "kinova": (DATA / "kinova.urdf", "j2s6s200_end_effector", ()),
+    "double_pendulum": (DATA / "double_pendulum.urdf", "link2", ("joint1", "joint2")),
+    "koch": (DATA / "koch.urdf", "gripper_tcp", tuple(f"joint_{i}" for i in range(1, 7))),
 }
 
 
 def load(name: str, **options: object) -> RobotModel:
     path, tip, unlimited = ROBOTS[name]
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not on this machine")
     limits = dict.fromkeys(unlimited, 1.0)
     return RobotModel.from_urdf(path, tip=tip, effort_limits=limits, velocity_limits=limits, **options)
 
 
 @pytest.fixture(scope="session")
 def load_robot() -> Callable[..., RobotModel]:
-    """Load a robot by name with more options (armature); skips when its file is absent."""
+    """Load a robot by name, with more options (armature)."""
     return load
 
 

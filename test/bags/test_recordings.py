@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import shutil
@@ -29,9 +28,7 @@ from arm_control.report.pictures import bag_charts as recorded
 from arm_control.simulation import ObstacleSchedule, World
 
 REPO = Path(__file__).parents[2]
-DATA = REPO.parent / "shared" / "data"
-GOLDEN = REPO / "test" / "golden"
-TIAGO = "tiago_figaroh/rosbag2_sqlite3"
+DATA, GOLDEN = REPO / "test" / "data" / "bags", REPO / "test" / "golden"
 MS = 1_000_000
 UR5_JOINTS = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
 
@@ -42,33 +39,22 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded, "new_figure", lambda width, height: new_figure(width / 2.0, height / 2.0))
 
 
-def data(name: str) -> Path:
-    if not (DATA / name).exists():
-        pytest.skip(f"{name} is not on this machine")
-    return DATA / name
-
-
-def column(path: Path) -> np.ndarray:
-    with path.open() as file:
-        return np.array([[float(x) for x in row] for row in list(csv.reader(file))[1:]])
-
-
 # -- recordings of real arms ----------------------------------------------------------------------
 
 
 def test_a_tiago_is_read_as_its_tables_say():
-    series = joint_series(read_bag(data(TIAGO)), "joint_states")
+    series = joint_series(read_bag(DATA / "tiago"), "joint_states")
     assert len(series.stamps) == 8022
     assert series.names == ("torso_lift_joint", *(f"arm_{i}_joint" for i in range(1, 8)))
-    for field in ("position", "velocity", "effort"):
-        table = column(data(f"tiago_figaroh/tiago_{field}.csv"))
-        np.testing.assert_allclose(series.t, table[:, 0], rtol=0, atol=1e-6)
-        np.testing.assert_array_equal(getattr(series, field), table[:, 1:])
+    table = np.loadtxt(DATA / "tiago" / "every_80th_sample.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(series.t[::80], table[:, 0], rtol=0, atol=1e-6)
+    for field, columns in zip(("position", "velocity", "effort"), np.split(table[:, 1:], 3, axis=1), strict=True):
+        np.testing.assert_array_equal(getattr(series, field)[::80], columns)
 
 
 @pytest.mark.usefixtures("small_pictures")
 def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    path = data("bags/ubr1_calibration_poses.bag")
+    path = DATA / "ubr1_calibration_poses.bag"
     assert cli.main(["report", str(path), "-o", str(tmp_path / "none")]) == 2
     error = capsys.readouterr().err
     assert "no joint_states that can be read; --topic names another: calibration_joint_states" in error
@@ -87,7 +73,7 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
 
 @pytest.mark.usefixtures("small_pictures")
 def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
-    path = data("bags/moredmps_C-Shape-1_joints.bag")
+    path = DATA / "moredmps_C-Shape-1_joints.bag"
     (figures,) = topic_figures(read_bag(path))
     assert (figures.count, figures.no_stamp, figures.not_increasing) == (150, 150, 149)
     assert cli.main(["report", str(path), "-o", str(tmp_path)]) == 0
@@ -105,7 +91,7 @@ def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys
     Neither friction nor motion does that: gravity's part has one sign whether a joint goes up, down, or rests, and
     friction, which needs no model, is turned for the same joints. Two links of the URDF are not possible, and refused.
     """
-    path = data(TIAGO)
+    path = DATA / "tiago"
     robots = Path(np.__file__).parents[1] / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
     found = sorted(robots.glob("tiago_description/robots/tiago.urdf"))
     if not found:
@@ -271,7 +257,7 @@ def test_messages_that_make_no_sense_are_counted_by_cause(tmp_path: Path):
 def test_damage_is_told_and_nothing_else_is_raised(source: str, tmp_path: Path):
     """Files cut off anywhere, and with bytes changed anywhere."""
     if source == "ros1":
-        file = data("bags/moredmps_C-Shape-1_joints.bag")
+        file = DATA / "moredmps_C-Shape-1_joints.bag"
     else:
         file = next(path for path in filled(tmp_path / "whole", source).iterdir() if path.suffix != ".yaml")
     whole, rng = file.read_bytes(), np.random.default_rng(0)

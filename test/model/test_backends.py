@@ -23,18 +23,18 @@ from arm_control.model.engine import Engine
 from arm_control.model.quantities import INPUTS
 
 REPO = Path(__file__).parents[2]
-DATA = REPO.parent / "shared" / "data" / "urdf"
+DATA = REPO / "test" / "data" / "urdf"
 N_STATES = {"llvm": 100, "python": 10, "pinocchio": 10}
 
-# Files of the package example-robot-data (a folder in their name) and of ../shared: tip, and where the arm begins.
+# Files of the package example-robot-data (a folder in their name) and of test/data: tip, and where the arm begins.
 ROBOTS: dict[str, tuple[str, str, str | None]] = {
     "ur3": ("ur_description/urdf/ur3_robot.urdf", "tool0", None),
     "ur5": ("ur_description/urdf/ur5_robot.urdf", "ee_link", None),
     "ur5 gripper": ("ur_description/urdf/ur5_gripper.urdf", "tool0", None),
     "ur10": ("ur_description/urdf/ur10_robot.urdf", "tool0", None),
-    "panda": ("panda_description/urdf/panda.urdf", "panda_hand_tcp", None),
-    "panda finger": ("panda_description/urdf/panda.urdf", "panda_leftfinger", None),
-    "kinova": ("kinova_description/robots/kinova.urdf", "j2s6s200_end_effector", None),
+    "panda": ("panda.urdf", "panda_hand_tcp", None),
+    "panda finger": ("panda.urdf", "panda_leftfinger", None),
+    "kinova": ("kinova.urdf", "j2s6s200_end_effector", None),
     "xarm7": ("xarm_description/urdf/xarm7.urdf", "link_eef", None),
     "z1": ("z1_description/urdf/z1.urdf", "gripperMover", None),
     "so100": ("so_arm_description/urdf/so100.urdf", "jaw", None),
@@ -47,33 +47,25 @@ ROBOTS: dict[str, tuple[str, str, str | None]] = {
     "g1 arm": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_rubber_hand", "torso_link"),
     "alex arm": ("alex_description/urdf/alex_nub_hands.urdf", "leftNub", None),
     "two dofs": ("asr_twodof_description/urdf/TwoDofs.urdf", "Tip", None),
-    "double pendulum": ("double_pendulum_description/urdf/double_pendulum_continuous.urdf", "link2", None),
-    "shared ur5": ("ur5_ros2.urdf", "tool0", None),
-    "shared panda": ("erd_panda.urdf", "panda_hand", None),
-    "shared kinova": ("erd_kinova_j2s6s200.urdf", "j2s6s200_end_effector", None),
-    "shared pendulum": ("erd_double_pendulum_continuous.urdf", "link2", None),
-    "koch": ("koch_v1.1_no_effort.urdf", "gripper_tcp", None),
+    "double pendulum": ("double_pendulum.urdf", "link2", None),
+    "ur5 of ROS 2": ("ur5_ros2.urdf", "tool0", None),
+    "koch": ("koch.urdf", "gripper_tcp", None),
 }
 
 
-ALIKE = {"ur3", "ur10", "so101", "baxter right", "alex arm", "shared ur5", "shared panda", "shared kinova"}
-ALIKE |= {"shared pendulum"}
+ALIKE = {"ur3", "ur10", "so101", "baxter right", "alex arm", "ur5 of ROS 2"}
 """Arms like another one in the list: of the campaign only."""
 
 
 def find(name: str) -> Path:
-    """A file of example-robot-data, wherever that is installed, or of ../shared."""
+    """A file of example-robot-data, wherever that is installed, or of test/data."""
     if "/" not in name:
-        path = DATA / name
-    else:
-        try:
-            package = distribution("example-robot-data")
-        except PackageNotFoundError:
-            pytest.skip("example-robot-data is not on this machine")
-        path = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / name
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not on this machine")
-    return path
+        return DATA / name
+    try:
+        package = distribution("example-robot-data")
+    except PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed")
+    return Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / name
 
 
 class Oracle:

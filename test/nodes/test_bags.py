@@ -316,9 +316,7 @@ def test_a_replay_ends_when_another_arm_takes_all_of_its_topics(rig: Rig, option
 
 
 def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
-    path = Path(__file__).parents[3] / "shared" / "data" / "bags" / "ubr1_calibration_poses.bag"
-    if not path.exists():
-        pytest.skip("ubr1_calibration_poses.bag is not on this machine")
+    path = Path(__file__).parents[1] / "data" / "bags" / "ubr1_calibration_poses.bag"
     heard: list[JointState] = []
     clock: list[Clock] = []
     rig.hear(JointState, "calibration_joint_states", heard)

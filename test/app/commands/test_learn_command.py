@@ -18,7 +18,7 @@ from arm_control.primitives import PrimitiveFile
 from arm_control.report import new_figure
 from arm_control.report.pictures import primitive_chart
 
-DATA = Path(__file__).parents[4] / "shared" / "data" / "bags"
+DATA = Path(__file__).parents[2] / "data" / "bags"
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 RATE = 50
 
@@ -172,8 +172,6 @@ def test_the_package_s_primitives_are_listed(capsys: pytest.CaptureFixture[str])
 
 
 def test_recordings_of_others_are_learned_or_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    if not DATA.is_dir():
-        pytest.skip("no recordings of others here")
     out = str(tmp_path / "out.yaml")
     assert cli.main(["learn", str(DATA / "moredmps_C-Shape-1_joints.bag"), "-o", out, "--rate", "0.002"]) == 0
     text = capsys.readouterr().out

@@ -20,7 +20,7 @@ from arm_control.model.urdf.xml import MAX_BYTES, MAX_LINKS
 
 REPO = Path(__file__).parents[3]
 UR5 = (REPO / "urdf" / "ur5" / "ur5.urdf").read_text()
-DATA = REPO.parent / "shared" / "data" / "urdf"
+DATA = REPO / "test" / "data" / "urdf"
 
 # A sliding carriage, a lever on it, a wheel that follows the lever, and a fixed tip.
 ARM = """<robot name="arm">
@@ -410,24 +410,18 @@ def test_rounded_plate_passes_the_triangle_inequality():
     assert find_problems(edited(inertia(0.1, 0.2, 0.3002))) == []
 
 
-def data_file(name: str) -> Path:
-    if not (DATA / name).is_file():
-        pytest.skip(f"{DATA / name} is not on this machine")
-    return DATA / name
-
-
 @pytest.mark.parametrize(
     ("name", "n_joints", "unlimited"),
     [
-        ("erd_kinova_j2s6s200.urdf", 6, []),
-        ("erd_panda.urdf", 9, []),
+        ("kinova.urdf", 6, []),
+        ("panda.urdf", 9, []),
         ("ur5_ros2.urdf", 6, []),
-        ("koch_v1.1_no_effort.urdf", 6, [f"joint_{i}" for i in range(1, 7)]),
-        ("erd_double_pendulum_continuous.urdf", 2, ["joint1", "joint2"]),
+        ("koch.urdf", 6, [f"joint_{i}" for i in range(1, 7)]),
+        ("double_pendulum.urdf", 2, ["joint1", "joint2"]),
     ],
 )
 def test_robots_of_other_makers(name: str, n_joints: int, unlimited: list[str], capfd: pytest.CaptureFixture[str]):
-    path = data_file(name)
+    path = DATA / name
     limits = dict.fromkeys(unlimited, 1.0)
     text = path.read_text()
     for joint, problem in zip(unlimited, find_problems(text, velocity_limits=limits), strict=True):
