@@ -10,6 +10,13 @@ import sys
 import time
 from importlib import import_module
 
+MODULES = {
+    "llvm": "arm_control.compiler.llvm_compiler",
+    "python": "arm_control.model.engine",
+    "pinocchio": "arm_control.model.pinocchio_backend",
+}
+"""What each back end needs."""
+
 
 def main(urdf: str, tip: str, backend: str) -> None:
     """Import what the back end needs, then time the rest by itself."""
@@ -18,7 +25,7 @@ def main(urdf: str, tip: str, backend: str) -> None:
 
     from arm_control import RobotModel
 
-    import_module(f"arm_control.model.backends.{backend}_backend")
+    import_module(MODULES[backend])
     imported = time.perf_counter()
     model = RobotModel.from_urdf(urdf, tip=tip, backend=backend)
     model.prepare(progress=False)

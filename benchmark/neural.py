@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +32,6 @@ from arm_control.neural import (
     Population,
     compensate,
     decoders,
-    nengo_system,
     point_attractor,
     points_in_cube,
     random_tuning,
@@ -113,6 +113,9 @@ def step_times(rounds: int) -> dict[str, float]:
 
 def _nengo_step(system: LinearSystem, tuning: NeuronTuning, D: Array):
     import nengo
+
+    sys.path.append(str(Path(__file__).parents[1] / "examples"))
+    from nengo_network import nengo_system
 
     built = nengo_system(system, TAU, DT, tuning=tuning, solver=nengo.solvers.NoSolver(D.T))
     with built.network:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +25,14 @@ from measure import Contender
 from arm_control import RobotModel, urdf_path
 from arm_control.maths import Array
 from arm_control.primitives import (
-    CoupledRollouts,
     Demonstration,
-    LinearRollouts,
     Primitive,
     PrimitiveRun,
     load_demonstration,
 )
+
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+from many_rollouts import CoupledRollouts, LinearRollouts
 
 JOINTS, STEPS, WEIGHTS = 7, 100, 25
 SAMPLES = 10_000

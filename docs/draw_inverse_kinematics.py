@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -10,7 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from arm_control import RobotModel, urdf_path
-from arm_control.kinematics import InverseKinematics, closed_loop, position_and_roll
+from arm_control.kinematics import InverseKinematics
+
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+from closed_loop import closed_loop, position_and_roll
 
 matplotlib.use("agg")
 PICTURE = Path(__file__).parent / "pictures" / "inverse_kinematics.png"

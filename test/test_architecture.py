@@ -31,9 +31,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
-    "pinocchio": (
-        *("model.backends.pinocchio_backend", "simulation.dynamics_of_pinocchio", "simulation.independent_arm"),
-    ),
+    "pinocchio": (*("model.pinocchio_backend", "simulation.dynamics_of_pinocchio", "simulation.independent_arm"),),
     "coal": (
         "model.urdf.capsules",
         "collision.hulls",
@@ -50,7 +48,6 @@ FOREIGN = {
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
     "ruckig": ("motion.jerk_limited",),
-    "nengo": ("neural.nengo_networks",),
     "ompl": ("planning.rrt.ompl_adapter",),
     "yaml": ("core.yaml_limits", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
@@ -131,7 +128,6 @@ FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in O
 COMPOSE = {
     "compiler.llvm_kernels": "lays out all forms of kernels",
     "model.robot_model": "one class has all quantities of an arm",
-    "model.arm": "reads a description and makes the arm",
     "collision.validity": "one class asks all questions of contact",
     "control.osc.osc_controller": "the whole law on NumPy arrays",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",

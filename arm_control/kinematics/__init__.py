@@ -6,7 +6,6 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.kinematics.branches import Branches
-    from arm_control.kinematics.closed_loop_search import closed_loop, position_and_roll
     from arm_control.kinematics.damped_step import Task, repeated_step
     from arm_control.kinematics.inverse import IkResult, InverseKinematics, is_revolute
     from arm_control.kinematics.task_errors import FRAMES, ROWS, task_error

@@ -7,7 +7,7 @@
     (3)  q <- q + J^T (J J^T + mu 1)^-1 e + n / 2          as long as an entry of e or of n is above its tolerance
 
 e and J are those of the selected rows, without the columns of joints that are pressed against a limit. This is the
-limit w -> 0 of the Locosim lab's two tasks in one (:func:`.closed_loop_search.with_posture`), whose posture moves the
+limit w -> 0 of the Locosim lab's two tasks in one (``examples/closed_loop.py``), whose posture moves the
 end effector off its target by some w^2. It ends in a local minimum: another start may lead to a nearer one.
 """
 

@@ -16,12 +16,9 @@ from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, Urd
 from arm_control.maths import Array
 from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
-from arm_control.model.urdf.facts import Facts, read_facts
-from arm_control.model.urdf.inertial_changes import with_payload
-from arm_control.model.urdf.joint_friction import describe_friction, friction_in
-from arm_control.model.urdf.load import Urdf, load_urdf
-from arm_control.model.urdf.part import Part, choose_part
-from arm_control.model.urdf.select import select
+from arm_control.model.urdf.changes import select, with_payload
+from arm_control.model.urdf.facts import Facts, Part, choose_part, read_facts
+from arm_control.model.urdf.load import Urdf, friction_in, load_urdf
 from arm_control.model.urdf.warnings import find_warnings
 from arm_control.model.urdf.xml import read_robot
 
@@ -119,8 +116,8 @@ def describe(
     warnings = (*whole.warnings, *find_warnings(read_facts(read_robot(whole.text)), part))
     if strict and warnings:
         raise UrdfError(f"{len(warnings)} warning(s), which count as errors", warnings)
-    selection = select(whole, base=base, joints=part.joints, locked=locked or {})
-    urdf, tip = selection.urdf, part.tip
+    urdf, R_root_base = select(whole, base=base, joints=part.joints, locked=locked or {})
+    tip = part.tip
     if tip not in urdf.robot.link_map:
         raise FrameNotFound(tip, urdf.robot.link_map)
     if not urdf.chain(tip):
@@ -128,12 +125,12 @@ def describe(
     urdf = with_payload(urdf, tip, payload_mass, payload_centre)
     names = [name for name in urdf.movable_joints if urdf.robot.joint_map[name].mimic is None]
     rotors = _per_joint(armature, names, "armature")
-    tree = build_tree(urdf, tip, rotors, selection.R_root_base.T @ _gravity(gravity))
+    tree = build_tree(urdf, tip, rotors, R_root_base.T @ _gravity(gravity))
     if urdf_friction:
         stated = friction_in(urdf, names)
-        coulomb_friction = stated.coulomb.tolist() if _is_none(coulomb_friction) else coulomb_friction
-        viscous_friction = stated.viscous.tolist() if _is_none(viscous_friction) else viscous_friction
-        warnings = (*warnings, describe_friction(stated, names))
+        coulomb_friction = stated[0].tolist() if _is_none(coulomb_friction) else coulomb_friction
+        viscous_friction = stated[1].tolist() if _is_none(viscous_friction) else viscous_friction
+        warnings = (*warnings, _described_friction(names, *stated))
     coulomb = _per_joint(coulomb_friction, names, "coulomb_friction")
     viscous = _per_joint(viscous_friction, names, "viscous_friction")
     arm = Arm(urdf, tip, tree, *_limits(urdf, names), coulomb, viscous, not kinematics_only, warnings)
@@ -194,6 +191,16 @@ def _postures(arm: Arm) -> Iterator[Array]:
     low, high = np.maximum(arm.q_min, -np.pi), np.minimum(arm.q_max, np.pi)
     for share in np.random.default_rng(0).random((N_POSTURES - 1, arm.tree.n)):
         yield low + share * (high - low)
+
+
+def _described_friction(names: Sequence[str], coulomb: Array, viscous: Array) -> str:
+    """A sentence on friction that is taken from a URDF."""
+    if not (coulomb.any() or viscous.any()):
+        return "its <dynamics> states no friction"
+    joints = ", ".join(f"{name} {c:g} N m, {b:g} N m s/rad" for name, c, b in zip(names, coulomb, viscous, strict=True))
+    is_equal = len(names) > 1 and np.ptp(coulomb) == np.ptp(viscous) == 0.0
+    doubt = "; equal for all joints, as placeholders are" if is_equal else ""
+    return f"friction of its <dynamics> counts as known: {joints}{doubt}"
 
 
 def _is_none(values: PerJoint) -> bool:

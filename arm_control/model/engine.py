@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from arm_control.compiler import Batch, Compiler, Kernel
+from arm_control.compiler import Batch, Compiler, Kernel, batch_of, check_batch, check_kernel, python_kernel
 from arm_control.core import Cache
 from arm_control.exceptions import ModelError
+from arm_control.model.quantities import SHARED, quantity_law, sample_states
 from arm_control.model.tree import Tree
+
+if TYPE_CHECKING:
+    from arm_control.compiler import LlvmCompiler
 
 T = TypeVar("T")
 LOG = logging.getLogger("arm_control.model")
@@ -36,6 +41,37 @@ class BackEnd(Protocol):
 
     def batch(self, quantities: Sequence[str], has_tool: bool) -> Batch:
         """Return a kernel of quantities of many states; without a tool it may be simpler."""
+
+
+class TapeBackEnd:
+    """Makes kernels from the program of a tape: machine code, kept in a cache, or Python functions.
+
+    Where Python functions are generated, other laws run as they stand: as fast, and easier to read.
+    """
+
+    def __init__(self, tree: Tree, compiler: LlvmCompiler | None) -> None:
+        self._tree, self.compiler = tree, compiler
+
+    def kernel(self, quantities: Sequence[str], frame: str | None) -> Kernel:
+        """See :class:`BackEnd`."""
+        law = quantity_law(self._tree, quantities, frame)
+        check = partial(check_kernel, law, sample_states(self._tree, law))
+        if self.compiler is not None:
+            return self.compiler.kernel(law, check)
+        kernel = python_kernel(law)
+        check(kernel)
+        return kernel
+
+    def batch(self, quantities: Sequence[str], has_tool: bool) -> Batch:
+        """See :class:`BackEnd`."""
+        law = quantity_law(self._tree, quantities, None, has_tool)
+        check = partial(check_batch, law, sample_states(self._tree, law))
+        shared = [name for name in SHARED if name in law.inputs]
+        if self.compiler is not None:
+            return self.compiler.batch(law, shared, check)
+        batch = batch_of(python_kernel(law), shared)
+        check(batch)
+        return batch
 
 
 class Engine:
@@ -136,13 +172,11 @@ class Engine:
 
     def _back_end(self, name: str) -> BackEnd:
         if name == "llvm":
-            from arm_control.model.backends.llvm_backend import LlvmBackEnd
+            from arm_control.compiler import LlvmCompiler
 
-            return LlvmBackEnd(self._tree, self._identity, self._title, self._cache)
+            return TapeBackEnd(self._tree, LlvmCompiler(self._identity, self._title, self._cache))
         if name == "python":
-            from arm_control.model.backends.python_backend import PythonBackEnd
-
-            return PythonBackEnd(self._tree)
-        from arm_control.model.backends.pinocchio_backend import PinocchioBackEnd
+            return TapeBackEnd(self._tree, None)
+        from arm_control.model.pinocchio_backend import PinocchioBackEnd
 
         return PinocchioBackEnd(self._tree, self._urdf_text)

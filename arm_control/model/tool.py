@@ -10,7 +10,7 @@ import numpy.typing as npt
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, Pose
 from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.urdf.inertial_checks import TRIANGLE_TOLERANCE
+from arm_control.model.urdf.checks import TRIANGLE_TOLERANCE
 
 ROTATION_TOLERANCE = 1e-9
 """Largest entry of ``R R^T - 1`` that counts as rounding."""

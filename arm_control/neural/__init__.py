@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from arm_control.neural.attractor_system import point_attractor, scaled_attractor
     from arm_control.neural.lif_neurons import TAU_RC, TAU_REF
     from arm_control.neural.linear_systems import LinearSystem
-    from arm_control.neural.nengo_networks import nengo_system
     from arm_control.neural.neural_systems import NeuralSystem
     from arm_control.neural.populations import (
+        INTERCEPTS,
+        MAX_RATES,
         NeuronTuning,
         Population,
         decoders,

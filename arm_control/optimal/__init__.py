@@ -8,11 +8,9 @@ if TYPE_CHECKING:
     from arm_control.optimal.arm_dynamics import ArmDynamics
     from arm_control.optimal.box_constraints import box_qp
     from arm_control.optimal.costs import Barrier, Costs, SmoothAbs, Square, Term
-    from arm_control.optimal.generic.numpy_passes import NumpyPasses
-    from arm_control.optimal.generic.user_costs import UserCosts
-    from arm_control.optimal.generic.user_dynamics import UserDynamics
     from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
     from arm_control.optimal.local_lqr import LocalLqr
+    from arm_control.optimal.numpy_passes import NumpyPasses, UserCosts, UserDynamics
     from arm_control.optimal.reach import ReachPlan, ReachPlanner
     from arm_control.optimal.receding import PlanFollower, RecedingParameters
     from arm_control.optimal.residuals import (

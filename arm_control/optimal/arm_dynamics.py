@@ -7,7 +7,7 @@ An arm has x = (q, v) [rad, rad/s; m, m/s if prismatic] and u = tau [N m; N]. A 
 
     (2)  f_x = 1 + dt [[dt a_q, 1 + dt a_v], [a_q, a_v]],    f_u = dt [[dt a_tau], [a_tau]]
 
-Other dynamics, and other integrators, are in :mod:`arm_control.planning.generic`.
+Other dynamics are in :mod:`arm_control.optimal.numpy_passes`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ the old ones.
     alpha, lambda     length of step, regularisation          [-], [cost / unit of u squared]
 
 For an arm all three passes are compiled loops (:mod:`arm_control.optimal.compiled_passes`); all else runs in NumPy
-(:mod:`arm_control.planning.generic`).
+(:mod:`arm_control.optimal.numpy_passes`).
 
 Sources: W. Li, E. Todorov, "Iterative linear quadratic regulator design for nonlinear biological movement systems",
 2004; Y. Tassa, N. Mansard, E. Todorov, "Control-limited differential dynamic programming", 2014.
@@ -46,8 +46,7 @@ from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import ArmDynamics, Dynamics
 from arm_control.optimal.compiled_passes import CompiledPasses
 from arm_control.optimal.costs import Costs
-from arm_control.optimal.generic.numpy_passes import NumpyPasses, PassFailed
-from arm_control.optimal.generic.user_costs import UserCosts
+from arm_control.optimal.numpy_passes import NumpyPasses, PassFailed, UserCosts
 from arm_control.optimal.riccati import Backward
 
 __all__ = ["Ilqr", "IlqrParameters", "IlqrResult"]

@@ -6,10 +6,8 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.primitives.attractor import ALPHA, BETA
-    from arm_control.primitives.coupled_rollouts import CoupledRollouts
     from arm_control.primitives.demonstration import Demonstration
     from arm_control.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step, gate, gaussians
-    from arm_control.primitives.linear_rollouts import LinearRollouts
     from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
     from arm_control.primitives.orientation import rotation_coordinates, rotation_motion
     from arm_control.primitives.primitive import Method, Primitive
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from arm_control.primitives.primitive_follower import MOST_OBSTACLES, PrimitiveFollower, PrimitiveParameters
     from arm_control.primitives.primitive_run import PrimitiveRun
     from arm_control.primitives.primitive_spaces import JointSpace, PoseSpace, check_frame
+    from arm_control.primitives.responses import discrete_matrix
     from arm_control.primitives.rhythmic_law import TURN, rhythmic_basis
     from arm_control.primitives.rollout import Rollout
 else:

@@ -161,8 +161,7 @@ def real_values(model: RobotModel) -> Mapping[str, Any]:
 
 def urdf_values(model: RobotModel) -> Mapping[str, Any]:
     """Return friction and damping that the URDF states, in many files placeholders."""
-    friction = friction_in(model.urdf, model.joint_names)
-    return {"coulomb": friction.coulomb, "viscous": friction.viscous}
+    return dict(zip(("coulomb", "viscous"), friction_in(model.urdf, model.joint_names), strict=True))
 
 
 SETS: Mapping[str, Callable[[RobotModel], Mapping[str, Any]]] = {

@@ -53,8 +53,6 @@ API = {
     "arm_control.primitives.demonstration": ("Demonstration",),
     "arm_control.primitives.primitive": ("Primitive",),
     "arm_control.primitives.primitive_run": ("PrimitiveRun",),
-    "arm_control.primitives.linear_rollouts": ("LinearRollouts",),
-    "arm_control.primitives.coupled_rollouts": ("CoupledRollouts",),
     "arm_control.collision.validity": ("Validity",),
     "arm_control.collision.allowed_pairs": ("AllowedPairs", "find_allowed_pairs"),
     "arm_control.collision.arm_shape": ("ArmShape",),

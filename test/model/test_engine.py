@@ -18,7 +18,6 @@ from arm_control.core import cache as cache_module
 from arm_control.exceptions import ModelError
 from arm_control.model import TERMS, Arm, RobotModel, engine
 from arm_control.model import arm as arm_module
-from arm_control.model.backends import llvm_backend, python_backend
 from arm_control.model.engine import Engine
 from arm_control.model.methods import KERNELS
 
@@ -63,6 +62,7 @@ def test_without_llvmlite_python_answers(expected: np.ndarray, monkeypatch: Patc
     for name in [name for name in sys.modules if name.startswith("arm_control.") and ".llvm_" in name]:
         monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(name)
+    monkeypatch.delattr("arm_control.compiler.LlvmCompiler")
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     robot = model()
     assert robot.backend == "python"
@@ -85,8 +85,7 @@ def test_when_compiling_fails_python_answers(what: str, expected: np.ndarray, mo
 def test_when_tracing_fails_pinocchio_answers(
     expected: np.ndarray, monkeypatch: Patch, warnings: Callable[[], list[str]]
 ):
-    for module in (llvm_backend, python_backend):
-        monkeypatch.setattr(module, "quantity_law", fail)
+    monkeypatch.setattr(engine, "quantity_law", fail)
     robot = model()
     assert_right(robot, expected)
     assert robot.backend == "pinocchio"
@@ -106,8 +105,7 @@ def test_what_was_made_stays_when_a_later_kernel_fails(expected: np.ndarray, mon
 
 @pytest.mark.parametrize("backend", engine.BACKENDS[:2])
 def test_a_back_end_that_was_asked_for_is_not_replaced(backend: str, monkeypatch: Patch):
-    for module in (llvm_backend, python_backend):
-        monkeypatch.setattr(module, "quantity_law", fail)
+    monkeypatch.setattr(engine, "quantity_law", fail)
     robot = model(backend=backend)
     message = rf"no kernel for ur5\w*; back end {backend}: RuntimeError: on purpose$"
     with pytest.raises(ModelError, match=message):
@@ -117,9 +115,8 @@ def test_a_back_end_that_was_asked_for_is_not_replaced(backend: str, monkeypatch
 
 
 def test_when_all_fail_all_reasons_are_told(monkeypatch: Patch):
-    for module in (llvm_backend, python_backend):
-        monkeypatch.setattr(module, "quantity_law", fail)
-    monkeypatch.setattr("arm_control.model.backends.pinocchio_backend.PinocchioBackEnd.kernel", fail)
+    monkeypatch.setattr(engine, "quantity_law", fail)
+    monkeypatch.setattr("arm_control.model.pinocchio_backend.PinocchioBackEnd.kernel", fail)
     with pytest.raises(ModelError, match=r"back end llvm: .*; back end python: .*; back end pinocchio: "):
         model().gravity(Q)
 
@@ -227,7 +224,7 @@ def test_a_second_model_compiles_nothing(expected: np.ndarray, cache: Cache, mon
     monkeypatch.setattr(llvm_compiler, "compile_code", fail)
     for check in ("check_kernel", "check_loop"):
         monkeypatch.setattr(compile_law, check, fail)
-    monkeypatch.setattr(llvm_backend, "check_batch", fail)
+    monkeypatch.setattr(engine, "check_batch", fail)
     second = model(cache, backend="llvm")
     second.prepare(progress=False)
     assert_right(second, expected)

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from nengo_network import nengo_system
 
 from arm_control.exceptions import MissingExtra
 from arm_control.maths import Array
@@ -17,7 +18,6 @@ from arm_control.neural import (
     Population,
     compensate,
     decoders,
-    nengo_system,
     point_attractor,
     points_in_cube,
     random_tuning,

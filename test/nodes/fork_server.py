@@ -29,7 +29,7 @@ from typing import Any
 PRELOADED = (
     *("numpy.ma", "numpy.random", "llvmlite.binding", "yaml", "mujoco", "rich.live", "rich.progress"),
     *("rosbags.highlevel", "rclpy.node", "rosidl_generator_py", "type_description_interfaces.msg", "fractions"),
-    *("arm_control.compiler.llvm_compiler", "arm_control.model.backends.llvm_backend"),
+    *("arm_control.compiler.llvm_compiler", "arm_control.model.engine"),
     *("arm_control.app.display", "arm_control.app.run", "arm_control.report.run_figures"),
 )
 """What nodes and commands import only when they run."""

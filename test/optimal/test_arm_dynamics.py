@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import UR5_HOME, car_step
+from runge_kutta_arm import RungeKuttaArm
 
 from arm_control.exceptions import InputError
 from arm_control.optimal import ArmDynamics, UserDynamics
-from arm_control.optimal.generic.runge_kutta import RungeKuttaArm
-from arm_control.optimal.generic.user_dynamics import differences
+from arm_control.optimal.numpy_passes import differences
 
 
 @pytest.mark.parametrize("kind", [ArmDynamics, RungeKuttaArm])

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 import pytest
 from problems import UR5_HOME, everything, planar, reach
+from runge_kutta_arm import RungeKuttaArm
 
 from arm_control import Pose
 from arm_control.model import Tool
@@ -24,7 +25,6 @@ from arm_control.optimal import (
 from arm_control.optimal import compiled_passes as passes_module
 from arm_control.optimal import riccati as riccati_module
 from arm_control.optimal.compiled_passes import CompiledPasses
-from arm_control.optimal.generic.runge_kutta import RungeKuttaArm
 
 N = 21
 X0 = np.concatenate([UR5_HOME, np.full(6, 0.1)])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from linear_quadratic import finite_horizon
 from problems import CAR_LIMITS, CAR_START, car, random_linear
+from scipy.linalg import expm, solve_discrete_are
 
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.optimal import ControlError, Costs, Ilqr, IlqrParameters, StateError, Term, UserCosts, UserDynamics
-from arm_control.optimal.generic.lqr import finite_horizon
 from arm_control.optimal.riccati import Cost, expand, expand_semi_implicit, step
 
 
@@ -16,6 +17,21 @@ def linear_problem(seed: int = 0):
     dynamics, costs, A, B = random_linear(seed)
     rng = np.random.default_rng(seed + 100)
     return dynamics, costs, A, B, rng.standard_normal(10), 0.1 * rng.standard_normal((200, 2))
+
+
+def test_the_oracle_ends_at_the_solution_of_the_riccati_equation():
+    rng = np.random.default_rng(0)
+    A, B = 0.6 * rng.standard_normal((4, 4)), rng.standard_normal((4, 2))
+    Q, R = np.diag(rng.uniform(0.1, 2.0, 4)), np.diag(rng.uniform(0.1, 2.0, 2))
+    K, P = finite_horizon(A, B, Q, R, Q, 500)
+    np.testing.assert_allclose(P[0], solve_discrete_are(A, B, Q, R), rtol=1e-8)
+    assert np.max(np.abs(np.linalg.eigvals(A - B @ K[0]))) < 1.0
+
+
+def test_the_random_linear_system_is_what_it_says():
+    _, _, A, _ = random_linear(3)
+    S = np.random.default_rng(3).standard_normal((10, 10))
+    np.testing.assert_allclose(A, expm(0.01 * (S - S.T)), atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))

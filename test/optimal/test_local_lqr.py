@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from linear_quadratic import finite_horizon
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
@@ -28,7 +29,6 @@ from arm_control.optimal import (
     StateError,
     Term,
 )
-from arm_control.optimal.generic.lqr import finite_horizon
 from arm_control.optimal.reach import ReachParameters
 from arm_control.report import draw_lqr
 

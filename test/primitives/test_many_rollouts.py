@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from many_rollouts import CHUNK, CoupledRollouts, LinearRollouts
 
 from arm_control.exceptions import InputError
-from arm_control.primitives import CoupledRollouts, LinearRollouts, Primitive, PrimitiveRun
-from arm_control.primitives.coupled_rollouts import CHUNK
+from arm_control.primitives import Primitive, PrimitiveRun
 
 N = CHUNK + 9
 

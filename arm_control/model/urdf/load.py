@@ -17,17 +17,15 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+import numpy as np
 from urdf_parser_py.urdf import URDF
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
-from arm_control.model.urdf.checks import find_findings
-from arm_control.model.urdf.facts import Facts, read_facts
-from arm_control.model.urdf.findings import problems_of, warnings_of
-from arm_control.model.urdf.inertials import is_massless
-from arm_control.model.urdf.part import Part, whole_robot
-from arm_control.model.urdf.structure import structure_problems
+from arm_control.maths import Array
+from arm_control.model.urdf.checks import find_findings, problems_of, structure_problems, warnings_of
+from arm_control.model.urdf.facts import Facts, Part, read_facts, whole_robot
 from arm_control.model.urdf.xacro import expand_xacro
-from arm_control.model.urdf.xml import MAX_BYTES, MOVABLE, numbers, read_robot
+from arm_control.model.urdf.xml import MAX_BYTES, MOVABLE, is_massless, numbers, read_robot
 
 
 @dataclass(frozen=True)
@@ -320,3 +318,21 @@ def write(robot: Element) -> str:
     """Return the XML of a robot, indented."""
     ElementTree.indent(robot)
     return ElementTree.tostring(robot, encoding="unicode")
+
+
+def friction_in(urdf: Urdf, names: Sequence[str]) -> tuple[Array, Array]:
+    """Return Coulomb and viscous friction that ``<dynamics>`` states for joints, zero for none.
+
+    Most files have placeholders there: the same round number for every joint, often to keep another simulator quiet.
+    So nothing takes them without being asked, and what takes them names them.
+
+    Returns
+    -------
+    ndarray, shape (n,); ndarray, shape (n,)
+        [N m or N], [N m s/rad or N s/m].
+    """
+    dynamics = [urdf.robot.joint_map[name].dynamics for name in names]
+    coulomb, viscous = (
+        np.array([getattr(entry, key, None) or 0.0 for entry in dynamics]) for key in ("friction", "damping")
+    )
+    return coulomb, viscous

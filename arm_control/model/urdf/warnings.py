@@ -17,11 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts
-from arm_control.model.urdf.findings import Finding, warnings_of
+from arm_control.model.urdf.checks import Finding, is_contained, warnings_of
+from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, Part
 from arm_control.model.urdf.packages import find_package
-from arm_control.model.urdf.part import Part
-from arm_control.model.urdf.shape_checks import is_contained
 from arm_control.model.urdf.xml import quote
 
 MIN_SIZE = 0.1

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
+import numpy as np
+
 from arm_control.exceptions import UrdfError
+from arm_control.maths import Pose, rotation_from_rpy
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
@@ -69,20 +74,12 @@ def _parts(entries: str) -> dict[str, _Part]:
 
 
 CORE = {line.split()[0]: _parts(line.partition(" ")[2]) for line in _CORE.strip().splitlines()}
+INERTIA = tuple(CORE["inertia"])
+"""Attributes of ``<inertia>``: the upper triangle, row by row."""
 
 
 def read_robot(text: str) -> Element:
-    """Read a URDF's XML safely and keep the core of the format.
-
-    Parameters
-    ----------
-    text : str
-        The XML.
-
-    Returns
-    -------
-    Element
-        The ``<robot>`` with the elements and attributes of core URDF; its values are not checked.
+    """Read a URDF's XML safely and keep the core of the format; the values are not checked.
 
     Raises
     ------
@@ -151,17 +148,7 @@ def _core(element: Element) -> Element:
 def numbers(element: Element | None, attribute: str) -> tuple[float, ...] | None:
     """Return the numbers of an attribute.
 
-    Parameters
-    ----------
-    element : Element or None
-        An element of core URDF.
-    attribute : str
-        Name of an attribute that holds numbers.
-
-    Returns
-    -------
-    tuple of float or None
-        None when the element or the attribute is missing, or is not the right count of finite decimal numbers.
+    None when the element or the attribute is missing, or is not the right count of finite decimal numbers.
     """
     if element is None or attribute not in element.attrib:
         return None
@@ -173,13 +160,7 @@ def numbers(element: Element | None, attribute: str) -> tuple[float, ...] | None
 
 
 def number(element: Element | None, attribute: str) -> float | None:
-    """Return the single number of an attribute, or None.
-
-    Parameters
-    ----------
-    element, attribute
-        As for :func:`numbers`.
-    """
+    """Return the single number of an attribute, or None: see :func:`numbers`."""
     values = numbers(element, attribute)
     return None if values is None else values[0]
 
@@ -193,3 +174,58 @@ def quote(text: str | None) -> str:
 def printable(text: str) -> str:
     """Escape characters that a terminal interprets: control characters, line breaks, changes of direction."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def pose_in(element: Element) -> Pose:
+    """Return the pose that the ``<origin>`` of an element states; what is missing is zero."""
+    xyz, rpy = (numbers(element.find("origin"), name) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))
+    return Pose(rotation_from_rpy(rpy), np.array(xyz, dtype=float))
+
+
+def is_massless(inertial: Element) -> bool:
+    """Whether mass [kg] and inertia [kg m^2] are all stated and all zero."""
+    values = [number(inertial.find("mass"), "value")]
+    values += [number(inertial.find("inertia"), name) for name in INERTIA]
+    return all(value == 0.0 for value in values)
+
+
+def principal_moments(inertia: Element | None) -> list[float] | None:
+    """Principal moments of inertia [kg m^2], ascending; None when an entry is missing."""
+    values = [number(inertia, name) for name in INERTIA]
+    entries = [value for value in values if value is not None]
+    if len(entries) < len(INERTIA):
+        return None
+    xx, xy, xz, yy, yz, zz = entries
+    moments = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    return [float(moment) for moment in moments]
+
+
+# -- form ----------------------------------------------------------------------------------------------
+
+
+def form_defects(element: Element) -> Iterator[tuple[str, str]]:
+    """Yield the defects of form of an element and of everything in it: what is wrong, and what is allowed."""
+    for part in element.iter():
+        yield from _element_defects(part)
+
+
+def _element_defects(element: Element) -> Iterator[tuple[str, str]]:
+    children = Counter(child.tag for child in element)
+    for name, part in CORE[element.tag].items():
+        if part.is_required and name not in element.attrib and name not in children:
+            yield f"<{element.tag}> has no {name}", "which is required"
+        if children[name] > 1 and not part.may_repeat:
+            yield f"<{element.tag}> has {children[name]} <{name}>", "allowed: one"
+        if part.n_numbers and name in element.attrib:
+            yield from _number_defects(element, name, part.n_numbers)
+
+
+def _number_defects(element: Element, name: str, count: int) -> Iterator[tuple[str, str]]:
+    values = numbers(element, name)
+    what = f"<{element.tag} {name}> is {quote(element.get(name))}"
+    if values is None:
+        yield what, f"allowed: {count} finite decimal number(s)"
+    elif element.tag in ("box", "cylinder", "sphere") and min(values) <= 0:
+        yield what, "allowed: more than 0 m"
+    elif element.tag == "dynamics" and min(values) < 0:
+        yield what, "allowed: 0 or more"

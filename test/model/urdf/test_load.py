@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
 from arm_control.model import load_urdf
 from arm_control.model.urdf.checks import find_problems
-from arm_control.model.urdf.inertials import INERTIA
 from arm_control.model.urdf.load import Urdf
-from arm_control.model.urdf.xml import MAX_BYTES, MAX_LINKS
+from arm_control.model.urdf.xml import INERTIA, MAX_BYTES, MAX_LINKS
 
 REPO = Path(__file__).parents[3]
 UR5 = (REPO / "urdf" / "ur5" / "ur5.urdf").read_text()

@@ -11,19 +11,11 @@ import numpy as np
 
 from arm_control.maths import Array
 from arm_control.model import RobotModel, State
-from arm_control.optimal.arm_dynamics import ArmDynamics
+from arm_control.optimal import ArmDynamics
 
 
 class RungeKuttaArm:
-    """Dynamics of an arm, in NumPy; see :class:`~arm_control.optimal.arm_dynamics.Dynamics`.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    dt : float
-        Step [s].
-    """
+    """Dynamics of an arm, with steps of length dt [s]; the methods are those of ArmDynamics."""
 
     def __init__(self, model: RobotModel, dt: float) -> None:
         self._euler = ArmDynamics(model, dt)
@@ -32,11 +24,9 @@ class RungeKuttaArm:
         self.n_u = self._euler.n_u
 
     def arm(self, x: Array, u: Array) -> State:
-        """The arm in a state, over any scalar; see :meth:`ArmDynamics.arm`."""
         return self._euler.arm(x, u)
 
     def step(self, xs: Array, us: Array) -> Array:
-        """See :class:`~arm_control.optimal.arm_dynamics.Dynamics`."""
         s = [self._slope(xs, us)]
         for size in (0.5, 0.5, 1.0):
             s.append(self._slope(xs + size * self.dt * s[-1], us))
@@ -46,7 +36,6 @@ class RungeKuttaArm:
         return np.hstack([xs[:, self.n_u :], self._euler.acceleration(xs, us)])
 
     def derivatives(self, xs: Array, us: Array) -> tuple[Array, Array]:
-        """See :class:`~arm_control.optimal.arm_dynamics.Dynamics`."""
         dt, one = self.dt, np.eye(self.n_x)
         s = np.zeros_like(xs)
         s_x = np.zeros((len(xs), *one.shape))
@@ -60,5 +49,4 @@ class RungeKuttaArm:
         return one + dt / 6.0 * total_x, dt / 6.0 * total_u
 
     def curvature(self, xs: Array, us: Array) -> Array | None:
-        """None: they are left out (Gauss-Newton)."""
         return None

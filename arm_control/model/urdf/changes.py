@@ -1,4 +1,4 @@
-"""Selection of the part of a robot to control: a base link, and the joints that move.
+"""Changes of a checked URDF: the part of a robot that moves, and other inertias.
 
 A robot description often contains more than one arm: a torso, a second arm, fingers. Every joint outside the
 selection is locked at a position, which is part of the model: the position goes into the joint's origin, and the
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from numbers import Real
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -21,29 +21,18 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
-from arm_control.maths import Array, Pose, rotation_from_rpy, rotation_from_vector, rpy_from_rotation
+from arm_control.maths import Array, Pose, rotation_from_vector, rpy_from_rotation
+from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.urdf.load import Urdf, normalise, parse, write
-from arm_control.model.urdf.xml import number, numbers, read_robot
+from arm_control.model.urdf.xml import INERTIA, number, numbers, pose_in, read_robot
+
+ROUNDING = 1e-12
+"""Entries of an inertia about the centre of mass that are smaller, relative to that about the frame, are 0.
+
+MuJoCo refuses them, and takes none."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """The selected part of a robot.
-
-    Attributes
-    ----------
-    urdf : Urdf
-        The base and the links below it; only the selected joints, and joints that mimic them, can move.
-    R_root_base : ndarray, shape (3, 3)
-        Rotation of the base link in the root frame of the whole robot. Gravity in the axes of the base is
-        ``R_root_base.T @ gravity``.
-    """
-
-    urdf: Urdf
-    R_root_base: Array
-
-
-def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mapping[str, float]) -> Selection:
+def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mapping[str, float]) -> tuple[Urdf, Array]:
     """Keep the part of a robot below a base link, and lock all but some of its joints.
 
     Parameters
@@ -60,7 +49,11 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
 
     Returns
     -------
-    Selection
+    Urdf
+        The base and the links below it; only the selected joints, and joints that mimic them, can move.
+    ndarray, shape (3, 3)
+        Rotation R of the base link in the root frame of the whole robot: gravity in the axes of the base is
+        ``R.T @ gravity``.
 
     Raises
     ------
@@ -75,8 +68,8 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     >>> from arm_control import urdf_path
     >>> from arm_control.model.urdf.load import load_urdf
     >>> ur5 = load_urdf(urdf_path("ur5"))
-    >>> wrist = select(ur5, base="forearm_link", joints=["wrist_1_joint", "wrist_2_joint"], locked={})
-    >>> wrist.urdf.root, wrist.urdf.movable_joints
+    >>> wrist, _ = select(ur5, base="forearm_link", joints=["wrist_1_joint", "wrist_2_joint"], locked={})
+    >>> wrist.root, wrist.movable_joints
     ('forearm_link', ('wrist_1_joint', 'wrist_2_joint'))
     """
     base = urdf.root if base is None else base
@@ -96,10 +89,10 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
         _fix(movable[name], position)
     R_root_base = np.eye(3)
     for name in above:
-        R_root_base = R_root_base @ _origin(part[name]).R
+        R_root_base = R_root_base @ pose_in(part[name]).R
     _keep(robot, below.keys(), {base, *below.values()})
     normalise(robot, {})
-    return Selection(parse(write(robot), urdf.warnings), R_root_base)
+    return parse(write(robot), urdf.warnings), R_root_base
 
 
 def _joints_above(urdf: Urdf, link: str) -> list[str]:
@@ -175,7 +168,7 @@ def _fix(joint: Element, position: float) -> None:
     joint.set("type", "fixed")
     if position == 0.0:
         return  # the origin keeps its digits
-    X_PJ = _origin(joint)
+    X_PJ = pose_in(joint)
     origin = joint.find("origin")
     if origin is None:
         origin = ElementTree.SubElement(joint, "origin")
@@ -185,20 +178,73 @@ def _fix(joint: Element, position: float) -> None:
         origin.set("rpy", _words(rpy_from_rotation(X_PJ.R @ rotation_from_vector(position * axis))))
 
 
-def _origin(joint: Element) -> Pose:
-    """Pose of a joint's frame at position zero, in its parent link."""
-    origin = joint.find("origin")
-    xyz, rpy = (numbers(origin, name) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))
-    return Pose(rotation_from_rpy(rpy), np.array(xyz))
-
-
-def _words(values: Array) -> str:
-    return " ".join(map(repr, values.tolist()))
-
-
 def _keep(robot: Element, joints: Collection[str], links: Collection[str]) -> None:
     """Remove the joints and links that are not in these collections."""
     for tag, names in (("joint", joints), ("link", links)):
         for part in robot.findall(tag):
             if part.get("name") not in names:
                 robot.remove(part)
+
+
+# -- inertias ------------------------------------------------------------------------------------------
+
+
+def with_payload(urdf: Urdf, link: str, mass: float, centre: Sequence[float]) -> Urdf:
+    """Return the robot with a point mass [kg] at a link, its centre in the link's frame [m]; 0 kg: as it is.
+
+    Raises
+    ------
+    ModelError
+        When the mass is negative, or a number is not finite.
+    """
+    if not (math.isfinite(mass) and mass >= 0.0) or len(centre) != 3 or not np.isfinite(centre).all():
+        raise ModelError(f"payload of {mass!r} kg at {list(centre)}; allowed: 0 kg or more, three finite numbers")
+    if mass == 0.0:
+        return urdf
+    element = _link(read_robot(urdf.text), link)
+    point = Inertia(mass, np.zeros(3), np.zeros((3, 3))).in_parent(Pose(np.eye(3), np.array(centre, dtype=float)))
+    return with_inertias(urdf, {link: inertia_in(element) + point})
+
+
+def with_inertias(urdf: Urdf, inertias: Mapping[str, Inertia]) -> Urdf:
+    """Return the robot with other inertias of links, about their frames; without mass a link has none."""
+    robot = read_robot(urdf.text)
+    for name, inertia in inertias.items():
+        _set(_link(robot, name), inertia)
+    text = write(robot)
+    return replace(parse(text), warnings=urdf.warnings)
+
+
+def inertia_in(link: Element) -> Inertia:
+    """Return the inertia that the XML of a link states, about the link's frame."""
+    inertial = link.find("inertial")
+    if inertial is None:
+        return Inertia.zero()
+    J = np.zeros((3, 3))
+    J[np.triu_indices(3)] = [number(inertial.find("inertia"), name) or 0.0 for name in INERTIA]
+    own = Inertia(number(inertial.find("mass"), "value") or 0.0, np.zeros(3), J + J.T - np.diag(J.diagonal()))
+    return own.in_parent(pose_in(inertial))
+
+
+def _link(robot: Element, name: str) -> Element:
+    return next(link for link in robot.iterfind("link") if link.get("name") == name)
+
+
+def _set(link: Element, inertia: Inertia) -> None:
+    for old in link.findall("inertial"):
+        link.remove(old)
+    if not inertia.m > 0.0:
+        return
+    c = inertia.h / inertia.m
+    J = inertia.J - inertia.m * (c @ c * np.eye(3) - np.outer(c, c))
+    J = np.where(np.abs(J) < ROUNDING * np.abs(inertia.J).max(), 0.0, J)
+    inertial = ElementTree.Element("inertial")
+    ElementTree.SubElement(inertial, "origin", xyz=_words(c), rpy="0 0 0")
+    ElementTree.SubElement(inertial, "mass", value=repr(float(inertia.m)))
+    moments = dict(zip(INERTIA, map(repr, J[np.triu_indices(3)].tolist()), strict=True))
+    ElementTree.SubElement(inertial, "inertia", moments)
+    link.insert(0, inertial)
+
+
+def _words(values: Array) -> str:
+    return " ".join(map(repr, values.tolist()))

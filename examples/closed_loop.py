@@ -29,11 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.kinematics.task_errors import TaskError
 from arm_control.maths import Array, analytic_jacobian, rpy_from_rotation
 from arm_control.model import RobotModel
 
-TaskFunction: TypeAlias = Callable[[Array], TaskError]
+TaskFunction: TypeAlias = Callable[[Array], tuple[Array, Array]]
 """From joint positions to equation (1)."""
 SHORTEST_STEP = 1e-12
 """Step size at which a line search ends."""
@@ -139,12 +138,12 @@ def position_and_roll(model: RobotModel, position: npt.ArrayLike, roll: float | 
     if p_d.shape != (3,) or not np.isfinite(p_d).all() or not (roll is None or np.isfinite(roll)):
         raise InputError(f"position {p_d.tolist()}, roll {roll}; allowed: three finite numbers [m], and an angle [rad]")
 
-    def task(q: Array) -> TaskError:
+    def task(q: Array) -> tuple[Array, Array]:
         X, J = model.pose(q), model.jacobian(q)
         if roll is None:
-            return TaskError(p_d - X.p, J[:3])
+            return p_d - X.p, J[:3]
         rpy = rpy_from_rotation(X.R)
-        return TaskError(np.array([*(p_d - X.p), roll - rpy[0]]), analytic_jacobian(J, rpy)[:4])
+        return np.array([*(p_d - X.p), roll - rpy[0]]), analytic_jacobian(J, rpy)[:4]
 
     return task
 
@@ -169,7 +168,7 @@ def with_posture(task: TaskFunction, posture: npt.ArrayLike, weight: float, tole
         When eps is not well below w^2.
     """
     q_p = np.asarray(posture, dtype=float)
-    return _with_task_below(task, lambda q: TaskError(q_p - q, np.eye(len(q))), weight, tolerance)
+    return _with_task_below(task, lambda q: (q_p - q, np.eye(len(q))), weight, tolerance)
 
 
 def with_low_torque(task: TaskFunction, model: RobotModel, weight: float, tolerance: float = 1e-6) -> TaskFunction:
@@ -192,8 +191,8 @@ def with_low_torque(task: TaskFunction, model: RobotModel, weight: float, tolera
     """
     rest = np.zeros(model.nv)
 
-    def torque(q: Array) -> TaskError:
-        return TaskError(-model.gravity(q), model.torque_derivatives(q, rest, rest).tau_q)
+    def torque(q: Array) -> tuple[Array, Array]:
+        return -model.gravity(q), model.torque_derivatives(q, rest, rest).tau_q
 
     return _with_task_below(task, torque, weight, tolerance)
 
@@ -206,9 +205,9 @@ def _with_task_below(task: TaskFunction, lower: TaskFunction, weight: float, tol
             f" = {POSTURE_SHARE * weight * weight:g}"
         )
 
-    def stacked(q: Array) -> TaskError:
+    def stacked(q: Array) -> tuple[Array, Array]:
         e, J = task(q)
         e_low, J_low = lower(q)
-        return TaskError(np.concatenate([e, weight * e_low]), np.vstack([J, weight * J_low]))
+        return np.concatenate([e, weight * e_low]), np.vstack([J, weight * J_low])
 
     return stacked

@@ -3,10 +3,10 @@
     input --(B', synapse)--> ensemble --(A', synapse)--> ensemble
                                  +------(no synapse)---> output
 
-A' and B' compensate the synapse as in :mod:`~arm_control.neural.synapses`: continuous, as for analogue hardware, or
+A' and B' compensate the synapse as in :mod:`arm_control.neural.synapses`: continuous, as for analogue hardware, or
 discrete, for the steps of a simulation. The output has no synapse of its own, which would delay it.
 
-Nengo is published under the GPL, version 2; this package imports it only where these functions are called.
+Nengo is published under the GPL, version 2; the package itself does not import it.
 
 Source: T. Bekolay et al., "Nengo: a Python tool for building large-scale functional brain models", Frontiers in
 Neuroinformatics 7, 2014.
@@ -19,10 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.exceptions import MissingExtra
-from arm_control.neural.lif_neurons import TAU_RC, TAU_REF
-from arm_control.neural.linear_systems import LinearSystem
-from arm_control.neural.populations import INTERCEPTS, MAX_RATES, NeuronTuning
-from arm_control.neural.synapses import compensate
+from arm_control.neural import INTERCEPTS, MAX_RATES, TAU_RC, TAU_REF, LinearSystem, NeuronTuning, compensate
 
 
 class NengoSystem(NamedTuple):

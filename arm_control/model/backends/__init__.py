@@ -1,1 +1,0 @@
-"""What makes kernels: machine code by LLVM, Python functions, Pinocchio."""
