@@ -24,9 +24,7 @@ from arm_control.compiler import OwnWork
 from arm_control.exceptions import InputError
 from arm_control.kinematics.closed_forms import NAMES, closed_form_law, geometry_of
 from arm_control.kinematics.damped_step import TURN
-from arm_control.kinematics.search import LIMIT, Search
-from arm_control.kinematics.sobol import sobol_points
-from arm_control.kinematics.task_errors import task_error
+from arm_control.kinematics.search import LIMIT, Search, sobol_points
 from arm_control.maths import Array, Pose
 
 N_STARTS = 256
@@ -89,12 +87,7 @@ class SelfMotion(NamedTuple):
 
 
 class BranchSearch:
-    """Finds all postures for the poses of one search.
-
-    Parameters
-    ----------
-    search : Search
-    """
+    """Finds all postures for the poses of one search."""
 
     def __init__(self, search: Search) -> None:
         self._search, model = search, search.model
@@ -176,15 +169,7 @@ class _Starts:
         self._call: Callable[[], float] = search.bind(arrays, COMPLETION_LIMIT)
 
     def complete(self, q: Array, target: Array, reference: Array) -> tuple[Array, Array, list[float], list[float]]:
-        """Put starts on a pose; returns joint positions, errors, how far from done, and repetitions.
-
-        Parameters
-        ----------
-        q : ndarray, shape (8, n)
-            Starts [rad].
-        target, reference
-            As for :meth:`BranchSearch.find`.
-        """
+        """Put starts, shape (8, n), on a pose; returns joint positions, errors, how far from done, and repetitions."""
         self._q[:], self._target[:], self._reference[:] = q, target, reference
         if self._is_limited:  # each angle where its limits are, perhaps
             self._q += TURN * np.rint((self._middle - q) / TURN)
@@ -193,16 +178,14 @@ class _Starts:
 
 
 def self_motion(search: Search, target: Array, start: Array, step: float) -> SelfMotion:
-    """The curve of self-motion through a posture, equation (1).
+    """The curve of self-motion through a posture at a pose, equation (1), for a search of one row less than joints.
 
     Parameters
     ----------
-    search : Search
-        Of one row less than joints.
     target : ndarray, shape (12,)
         R_WT and p_WT.
     start : ndarray, shape (n,)
-        A posture at the pose [rad or m].
+        The posture [rad or m].
     step : float
         Distance of neighbours [rad or m].
     """
@@ -234,10 +217,7 @@ def _follow(search: Search, target: Array, start: Array, step: float) -> tuple[l
 
 
 def _null_vector(search: Search, target: Array, q: Array, before: Array | None) -> Array:
-    model, task = search.model, search.task
-    X_WT = Pose(target[:9].reshape(3, 3), target[9:])
-    J = task_error(model.pose(q, task.frame), X_WT, model.jacobian(q, task.frame), task.rows, task.task_frame).J
-    n = np.linalg.svd(J)[2][-1]
+    n = np.linalg.svd(search.task_error(q, target).J)[2][-1]
     return -n if before is not None and n @ before < 0.0 else n
 
 

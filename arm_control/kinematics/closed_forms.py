@@ -33,7 +33,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -50,38 +49,35 @@ NAMES = tuple(f"shoulder {s}, elbow {e}, wrist {w}" for s, w, e in product(SHOUL
 """Names of the eight postures, in the order of the law's output."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Geometry:
-    """Axes of a six-joint arm that has a closed form, at q = 0; lists, which become constants of the law.
+    """Axes of a six-joint arm that has a closed form, at q = 0.
 
     Attributes
     ----------
-    h, a : list of list of float
+    h, a : ndarray, shape (6, 3)
         Direction of each axis and a point on it [m].
     signs : list of float
         1 where axes 2 to 4 point the same way as axis 2, else -1.
-    c : list of float
+    c : ndarray, shape (3,)
         Where the last axes meet [m].
     has_spherical_wrist : bool
         Whether three axes meet; else three are parallel.
     """
 
-    h: list[list[float]]
-    a: list[list[float]]
+    h: Array
+    a: Array
     signs: list[float]
-    c: list[float]
+    c: Array
     has_spherical_wrist: bool
+
+    def structure(self) -> list[object]:
+        """All numbers, for the key of a law."""
+        return [self.h.tolist(), self.a.tolist(), self.signs, self.c.tolist(), self.has_spherical_wrist]
 
 
 def geometry_of(tree: Tree, body: int) -> Geometry | None:
-    """The axes of an arm, None where it is of another kind.
-
-    Parameters
-    ----------
-    tree : Tree
-    body : int
-        The body that is placed.
-    """
+    """The axes of an arm whose body is placed; None where it is of another kind."""
     path = tree.path(body)[::-1]
     bodies = [tree.bodies[i] for i in path]
     is_chain = tree.n == 6 and [b.coordinate for b in bodies] == list(range(6))
@@ -94,9 +90,9 @@ def geometry_of(tree: Tree, body: int) -> Geometry | None:
     signs = np.sign(h[1:4] @ h[1]).tolist()
     wrist, gap = _meeting_point(h[4], a[4], h[5], a[5])
     if np.linalg.norm(np.cross(h[3], wrist - a[3])) < MEETING > gap:
-        return Geometry(h.tolist(), a.tolist(), signs, wrist.tolist(), True)
+        return Geometry(h, a, signs, wrist, True)
     if _are_parallel(h[1], h[3]) and gap < MEETING:
-        return Geometry(h.tolist(), a.tolist(), signs, wrist.tolist(), False)
+        return Geometry(h, a, signs, wrist, False)
     return None
 
 
@@ -116,36 +112,14 @@ def _meeting_point(h: Array, a: Array, k: Array, b: Array) -> tuple[Array, float
 def closed_form_law(geometry: Geometry) -> Law:
     """The law of all postures.
 
-    Parameters
-    ----------
-    geometry : Geometry
-
-    Returns
-    -------
-    Law
-        Inputs ``target`` and ``home`` (12 each: R and p of the end effector, wanted and at q = 0); outputs ``q``,
-        (8, 6), and ``slack``, (8,): below zero where an equation has no solution, 0 where its two solutions are one.
+    Inputs ``target`` and ``home`` (12 each: R and p of the end effector, wanted and at q = 0); outputs ``q``, (8, 6),
+    and ``slack``, (8,): below zero where an equation has no solution, 0 where its two solutions are one.
     """
     inputs = {"target": 12, "home": 12}
-    return Law("all postures", partial(_all_postures, _Arm.of(geometry)), inputs, repr(geometry), has_masses=False)
+    return Law("all postures", partial(_all_postures, geometry), inputs, geometry.structure(), has_masses=False)
 
 
-class _Arm(NamedTuple):
-    """A :class:`Geometry` as arrays."""
-
-    h: Array
-    a: Array
-    signs: list[float]
-    c: Array
-    has_spherical_wrist: bool
-
-    @classmethod
-    def of(cls, geometry: Geometry) -> _Arm:
-        h, a, c = (np.array(x) for x in (geometry.h, geometry.a, geometry.c))
-        return cls(h, a, geometry.signs, c, geometry.has_spherical_wrist)
-
-
-def _all_postures(arm: _Arm, x: Mapping[str, Array]) -> dict[str, Array]:
+def _all_postures(arm: Geometry, x: Mapping[str, Array]) -> dict[str, Array]:
     R_0, p_0 = x["home"][:9].reshape(3, 3), x["home"][9:]
     R = x["target"][:9].reshape(3, 3) @ R_0.T
     c = R @ (arm.c - p_0) + x["target"][9:]
@@ -157,13 +131,13 @@ def _all_postures(arm: _Arm, x: Mapping[str, Array]) -> dict[str, Array]:
     return {"q": np.array([q for q, _ in postures]), "slack": np.array([slack for _, slack in postures])}
 
 
-def _shoulder_terms(arm: _Arm, c: Array) -> tuple[Scalar, Scalar, Scalar]:
+def _shoulder_terms(arm: Geometry, c: Array) -> tuple[Scalar, Scalar, Scalar]:
     h, k, y = arm.h[1], arm.h[0], c - arm.a[0]
     along = dot(h, k) * dot(k, y)
     return dot(h, y) - along, -dot(h, cross(k, y)), dot(h, arm.c - arm.a[0]) - along
 
 
-def _three_parallel(arm: _Arm, R: Array, c: Array, q_1: Scalar) -> list[tuple[list[Scalar], Scalar]]:
+def _three_parallel(arm: Geometry, R: Array, c: Array, q_1: Scalar) -> list[tuple[list[Scalar], Scalar]]:
     h, (h_5, h_6) = arm.h[1], arm.h[4:]
     R_1 = _rotation(arm.h[0], q_1)
     R_1R, c_1 = R_1.T @ R, R_1.T @ (c - arm.a[0]) + arm.a[0]
@@ -185,7 +159,7 @@ def _three_parallel(arm: _Arm, R: Array, c: Array, q_1: Scalar) -> list[tuple[li
     return postures
 
 
-def _spherical_wrist(arm: _Arm, R: Array, c: Array, q_1: Scalar) -> list[tuple[list[Scalar], Scalar]]:
+def _spherical_wrist(arm: Geometry, R: Array, c: Array, q_1: Scalar) -> list[tuple[list[Scalar], Scalar]]:
     h, (h_4, h_5, h_6) = arm.h[1], arm.h[3:]
     R_1 = _rotation(arm.h[0], q_1)
     c_1 = R_1.T @ (c - arm.a[0]) + arm.a[0]
@@ -205,7 +179,7 @@ def _spherical_wrist(arm: _Arm, R: Array, c: Array, q_1: Scalar) -> list[tuple[l
     return by_wrist[0] + by_wrist[1]
 
 
-def _elbow(arm: _Arm, s: Array, l_2: Array, R_1: Array) -> tuple[list[tuple[Scalar, Scalar]], Scalar]:
+def _elbow(arm: Geometry, s: Array, l_2: Array, R_1: Array) -> tuple[list[tuple[Scalar, Scalar]], Scalar]:
     """Equations (2) and (3): turns about h of joints 2 and 3, the upper elbow first."""
     h = arm.h[1]
     l_1, l_2, s = (_across(h, x) for x in (arm.a[2] - arm.a[1], l_2, s))

@@ -20,7 +20,7 @@ whether a pose is solved by itself or among others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import RLock
 
@@ -31,7 +31,6 @@ from arm_control.core import exclusive
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.kinematics.branches import Branches, BranchSearch, SelfMotion, self_motion
 from arm_control.kinematics.damped_step import TURN, Task
-from arm_control.kinematics.explanation import explain
 from arm_control.kinematics.search import Search
 from arm_control.kinematics.task_errors import task_error
 from arm_control.kinematics.task_rows import Rows, chosen_rows, served_rows
@@ -42,6 +41,12 @@ WHOLE_TURN = TURN - 1e-6
 """Range from which on a joint can turn to any angle [rad]."""
 ROTATION_TOLERANCE = 1e-6
 """Largest entry of ``R R^T - 1`` of a target."""
+N_STARTS = 400
+"""Starts of a search that decides between a local minimum and a pose out of reach."""
+SMALL_ERROR, SMALL_SINGULAR_VALUE = 1e-3, 1e-2
+"""Error [m, rad] and singular value [m/rad, -] of what counts as a singular posture."""
+BEYOND = 1e-6
+"""Distance from a limit at which a joint counts as beyond it [rad or m]."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class InverseKinematics:
         Largest number of starts for a pose.
     posture : array_like, shape (nq,), optional
         Joint positions that the result shall be as near to as the pose allows, for an arm with more joints than rows;
-        also the default of the first start, see :mod:`arm_control.kinematics.posture` [rad or m].
+        also the default of the first start, see :mod:`arm_control.kinematics.damped_step` [rad or m].
 
     Attributes
     ----------
@@ -182,8 +187,6 @@ class InverseKinematics:
 
         Parameters
         ----------
-        X_WT : Pose
-            The pose, in the world.
         start : array_like, shape (nq,), optional
             Joint positions that are tried first, and that angles are turned near to; by default the middle of the
             limits [rad or m].
@@ -233,7 +236,7 @@ class InverseKinematics:
         attempts = search.all_poses(targets, references, first)
 
         def why(i: int) -> str:
-            return explain(search, self.rows, targets[i], attempts.q[i], attempts.error[i])
+            return explain(search, targets[i], attempts.q[i], attempts.error[i])
 
         return IkBatch(attempts.q, attempts.is_done, attempts.iterations, attempts.error, why)
 
@@ -243,8 +246,6 @@ class InverseKinematics:
 
         Parameters
         ----------
-        X_WT : Pose
-            The pose, in the world.
         start : array_like, shape (nq,), optional
             Joint positions that angles are turned near to; by default the middle of the limits [rad or m].
 
@@ -264,8 +265,6 @@ class InverseKinematics:
 
         Parameters
         ----------
-        X_WT : Pose
-            The pose, in the world.
         start : array_like, shape (nq,), optional
             See :meth:`solve`; the curve goes through the posture that it leads to.
         step : float
@@ -293,8 +292,6 @@ class InverseKinematics:
         ----------
         q : array_like, shape (nq,)
             Joint positions [rad or m].
-        X_WT : Pose
-            The pose, in the world.
         """
         X_WE, J = self.model.pose(q, self.frame), self.model.jacobian(q, self.frame)
         return task_error(X_WE, X_WT, J, self.rows.numbers, self.rows.frame).e
@@ -368,7 +365,6 @@ def limits(model: RobotModel, q_min: npt.ArrayLike | None, q_max: npt.ArrayLike 
 
     Parameters
     ----------
-    model : RobotModel
     q_min, q_max : array_like, shape (nq,), or None
         [rad or m]; infinite for none.
     """
@@ -391,3 +387,78 @@ def is_revolute(model: RobotModel) -> Array:
             for i in range(model.nq)
         ]
     )
+
+
+# -- why a pose is not reached ---------------------------------------------------------------------------
+
+
+def explain(search: Search, target: Array, q: Array, error: Array) -> str:
+    """Why a search did not reach a pose, in a sentence: found out by further searches.
+
+        more starts lead there                               the starts ended in local minima
+        it is reached without limits                         joint limits
+        it is missed by little, along what no joint moves    a singular posture, such as a stretched arm
+        else                                                 out of reach, and how far
+
+    That a pose is out of reach is a finding of a search, not a proof.
+
+    Parameters
+    ----------
+    target : ndarray, shape (12,)
+        R_WT and p_WT.
+    q, error : ndarray, shape (n,), (m,)
+        Joint positions nearest to the pose [rad or m], and the error of the rows there [m, rad].
+    """
+    n_starts = max(N_STARTS, 4 * search.n_starts)
+    if _search_again(search, n_starts).one_pose(target, q, q).is_done[0]:
+        starts = "one start leads" if search.n_starts == 1 else f"{search.n_starts} starts lead"
+        return f"{starts} to local minima only; the pose is within reach: allow more starts"
+    free = _search_again(search, n_starts, is_limited=False).one_pose(target, q, q)
+    if free.is_done[0]:
+        return f"out of reach within the joint limits: {_beyond_limits(search, free.q[0])}"
+    singular_value = float(np.linalg.svd(search.task_error(q, target).J, compute_uv=False)[-1])
+    if np.abs(error).max() < SMALL_ERROR and singular_value < SMALL_SINGULAR_VALUE:
+        return (
+            f"a singular posture: the pose is missed by {np.linalg.norm(error):.1e}, in a direction in which no joint"
+            f" moves the end effector (smallest singular value of the Jacobian {singular_value:.0e})"
+        )
+    return _out_of_reach(search, target, q, error)
+
+
+def _search_again(
+    search: Search, n_starts: int, rows: tuple[int, ...] | None = None, is_limited: bool = True
+) -> Search:
+    """The same search with more starts, and perhaps for other rows or without limits."""
+    task = search.task if rows is None else replace(search.task, rows=rows)
+    q_min, q_max = (search.q_min, search.q_max) if is_limited else np.full((2, search.model.nq), [[-np.inf], [np.inf]])
+    again = Search(search.model, task, q_min, q_max, search.tolerance, n_starts)
+    again.follow_tool()
+    return again
+
+
+def _beyond_limits(search: Search, q: Array) -> str:
+    names = search.model.joint_names
+    beyond = [
+        f"{name} at {x:.3g}, allowed {low:.3g} to {high:.3g}"
+        for name, x, low, high in zip(names, q, search.q_min, search.q_max, strict=True)
+        if not low - BEYOND <= x <= high + BEYOND
+    ]
+    return f"it takes {'; '.join(beyond)}" if beyond else "it is reached without them"
+
+
+def _out_of_reach(search: Search, target: Array, q: Array, error: Array) -> str:
+    """How far from the pose the arm stays, and whether the orientation is to blame."""
+    rows = search.task.rows
+    n_linear = sum(row < 3 for row in rows)
+    if n_linear and n_linear < len(rows):
+        alone = _search_again(search, search.n_starts, rows[:n_linear]).one_pose(target, q, q)
+        if not alone.is_done[0]:
+            return f"out of reach: the end effector comes to {np.linalg.norm(alone.error[0]):.3g} m of the position"
+        degrees = np.degrees(2.0 * np.arcsin(min(1.0, np.linalg.norm(error[n_linear:]) / 2.0)))
+        off = f"the nearest is {np.linalg.norm(error[:n_linear]):.3g} m and {degrees:.3g} degrees off"
+        too_many = ""
+        if len(rows) > search.model.nq:
+            too_many = f"; {search.model.nq} joints serve {served_rows(search.model, search.task.frame)}"
+        return f"out of reach with this orientation: {off}{too_many}"
+    unit = "m of the position" if n_linear else "rad of the orientation"
+    return f"out of reach: the end effector comes to {np.linalg.norm(error):.3g} {unit}"

@@ -1,25 +1,37 @@
-"""Search for a pose from several starts: the repeated damped step, compiled and bound to its arrays."""
+"""Search for a pose from several starts: the repeated damped step, compiled and bound to its arrays.
+
+The starts are points of Sobol's sequence, which fill a cube evenly. The k-th point of a dimension is the exclusive or
+of the direction numbers ``v_i = m_i / 2^i`` of the bits that are set in the Gray code of k. The numbers m follow from a
+primitive polynomial over GF(2), another one for each dimension, and from odd first ones ``m_i < 2^i``, which may be
+chosen.
+
+Source: P. Bratley, B. L. Fox, "Algorithm 659: implementing Sobol's quasirandom sequence generator", 1988.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
 
 from arm_control.compiler import RepeatKernel
-from arm_control.kinematics.damped_step import TURN, Task, into_limits, repeated_step
-from arm_control.kinematics.posture import POSTURE_LIMIT, repeated_posture_step
-from arm_control.kinematics.sobol import sobol_points
-from arm_control.maths import Array
+from arm_control.kinematics.damped_step import TURN, Task, into_limits, repeated_posture_step, repeated_step
+from arm_control.kinematics.task_errors import TaskError, task_error
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Tree
 
 LIMIT = 20
 """Largest number of steps from one start."""
 POLISH_LIMIT = 300
 """Largest number of steps from the best result of all starts: towards a singular posture convergence is linear."""
+POSTURE_LIMIT = 300
+"""Largest number of steps towards a posture."""
 FEW = 16
 """Number of poses from which on all starts of one pose are tried at once, instead of one start of all poses."""
+BITS = 30
+"""Binary digits of a number of the sequence."""
 
 
 class Attempts(NamedTuple):
@@ -48,14 +60,12 @@ class Search:
 
     Parameters
     ----------
-    model : RobotModel
-    task : Task
     q_min, q_max : ndarray, shape (n,)
         Limits [rad or m]; infinite for none.
     tolerance : float
         Largest error of a row [m, rad].
     n_starts : int
-        Starts of a pose: the middle of the limits, or another one, then points of Sobol's sequence.
+        Starts of a pose: the middle of the limits, or another one, then points of the sequence.
     posture : ndarray, shape (n,), optional
         Joint positions that results shall be near to, as far as the pose allows [rad or m].
 
@@ -118,12 +128,8 @@ class Search:
     def first(self, start: Array | None) -> int:
         """The first start that leads to ``target``; ``n_starts`` where none does.
 
-        The results are the columns of ``q`` and ``error``; ``count`` holds how often the step was repeated.
-
-        Parameters
-        ----------
-        start : array_like, shape (n,), or None
-            The first start; None: the middle of the limits.
+        The results are the columns of ``q`` and ``error``; ``count`` holds how often the step was repeated. A start
+        that is given takes the place of the first one, the middle of the limits.
         """
         self.q[...] = self.starts
         if start is not None:
@@ -167,17 +173,7 @@ class Search:
         return Attempts(q, error, attempts.is_done, attempts.iterations + near.iterations + back.iterations)
 
     def one_pose(self, target: Array, reference: Array, start: Array | None) -> Attempts:
-        """The best attempt for one pose, from all starts.
-
-        Parameters
-        ----------
-        target : ndarray, shape (12,)
-            R_WT and p_WT.
-        reference : ndarray, shape (n,)
-            Joint positions that angles are turned near to [rad].
-        start : ndarray, shape (n,), or None
-            The first start; None: the middle of the limits.
-        """
+        """The best attempt for one pose, from all starts; arguments are rows of those of :meth:`all_poses`."""
         self.target[:], self.reference[:] = target, reference
         first = self.first(start)
         n_tried = min(first + 1, self.n_starts)
@@ -198,19 +194,7 @@ class Search:
     def run(
         self, targets: Array, references: Array, starts: Array, limit: int, kernel: RepeatKernel | None = None
     ) -> Attempts:
-        """Repeat the step from one start for each pose.
-
-        Parameters
-        ----------
-        targets : ndarray, shape (N, 12)
-            R_WT and p_WT.
-        references, starts : ndarray, shape (N, n)
-            Joint positions [rad or m].
-        limit : int
-            Largest number of steps.
-        kernel : RepeatKernel, optional
-            Another step.
-        """
+        """Repeat the step, or another one, from one start for each pose, up to a limit of steps."""
         arrays: Mapping[str, Array] = self._outputs(len(targets)) | {
             "q": np.array(starts.T, order="C"),
             "target": targets.T,
@@ -222,16 +206,17 @@ class Search:
         return Attempts(arrays["q"].T, arrays["error"].T, is_done, iterations)
 
     def bind(self, arrays: Mapping[str, Array], limit: int) -> Callable[[], float]:
-        """Bind the repeated step to arrays, with the limits and the tool; see :func:`repeated_step`.
+        """Bind the repeated step to arrays, with the limits and the tool; ``limit`` is the largest number of steps.
 
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            ``q``, ``target``, ``reference``, ``error``, ``more`` and ``repetitions``.
-        limit : int
-            Largest number of steps.
+        The arrays are ``q``, ``target``, ``reference``, ``error``, ``more`` and ``repetitions``.
         """
         return self._kernel.bind({**arrays, **self._shared}, limit)
+
+    def task_error(self, q: Array, target: Array) -> TaskError:
+        """Error of the rows and its derivative at joint positions; target: R_WT and p_WT, shape (12,)."""
+        model, task = self.model, self.task
+        X_WT = Pose(target[:9].reshape(3, 3), target[9:])
+        return task_error(model.pose(q, task.frame), X_WT, model.jacobian(q, task.frame), task.rows, task.task_frame)
 
     def _outputs(self, n: int) -> dict[str, Array]:
         """Memory for the results of n cases."""
@@ -273,3 +258,56 @@ def _bounded(q_min: Array, q_max: Array, turning: tuple[bool, ...]) -> tuple[Arr
     middle = np.clip(middle, q_min, q_max)
     low, high = np.maximum(q_min, middle - TURN), np.minimum(q_max, middle + TURN)
     return np.where(turning, middle - TURN / 2, low), np.where(turning, middle + TURN / 2, high)
+
+
+def sobol_points(n_dimensions: int, n_points: int) -> Array:
+    """Points of the sequence, without its first one, the origin, shape (n_points, n_dimensions), from 0 to 1.
+
+    Examples
+    --------
+    >>> sobol_points(2, 3)
+    array([[0.5 , 0.5 ],
+           [0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    directions = np.array(list(islice(_directions(), n_dimensions)), dtype=np.int64).reshape(n_dimensions, BITS)
+    points = np.zeros((n_points + 1, n_dimensions), dtype=np.int64)
+    for k in range(1, n_points + 1):
+        lowest_zero = ((k - 1) ^ k).bit_length() - 1
+        points[k] = points[k - 1] ^ directions[:, lowest_zero]
+    return points[1:] / 2.0**BITS
+
+
+def _directions() -> Iterator[list[int]]:
+    """``v_i 2^BITS`` of one dimension after the other."""
+    yield [1 << (BITS - i) for i in range(1, BITS + 1)]
+    rng = np.random.default_rng(0)
+    for polynomial in _primitive_polynomials():
+        degree = polynomial.bit_length() - 1
+        m = [int(2 * rng.integers(1 << i) + 1) for i in range(degree)]
+        while len(m) < BITS:
+            new = m[-degree] ^ (m[-degree] << degree)
+            for i in range(1, degree):
+                new ^= (m[-i] << i) * (polynomial >> (degree - i) & 1)
+            m.append(new)
+        yield [number << (BITS - i) for i, number in enumerate(m, start=1)]
+
+
+def _primitive_polynomials() -> Iterator[int]:
+    """Polynomials over GF(2), a bit for each coefficient, whose root generates all powers of its field."""
+    yield 0b11
+    for degree in count(2):
+        for polynomial in range((1 << degree) + 1, 2 << degree, 2):
+            if _order_of_root(polynomial, degree) == (1 << degree) - 1:
+                yield polynomial
+
+
+def _order_of_root(polynomial: int, degree: int) -> int:
+    """Smallest k with ``x^k = 1`` modulo the polynomial."""
+    power = 1
+    for k in range(1, 1 << degree):
+        power <<= 1
+        power ^= polynomial * (power >> degree)
+        if power == 1:
+            return k
+    return 0

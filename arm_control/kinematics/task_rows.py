@@ -45,7 +45,6 @@ def served_rows(model: RobotModel, frame: str | None = None) -> Rows:
 
     Parameters
     ----------
-    model : RobotModel
     frame : str, optional
         A link; the end effector, with its tool, by default.
 
@@ -90,7 +89,6 @@ def chosen_rows(model: RobotModel, frame: str | None, rows: str, task_frame: str
 
     Parameters
     ----------
-    model : RobotModel
     frame : str or None
         A link; None: the end effector, with its tool.
     rows : str
@@ -128,7 +126,6 @@ def sampled_jacobians(model: RobotModel, n: int, frame: str | None = None) -> tu
 
     Parameters
     ----------
-    model : RobotModel
     n : int
         Number of postures.
     frame : str, optional

@@ -38,8 +38,6 @@ class Arm:
         The base link and everything below it; only the selected joints move.
     tip : str
         Link of the end effector.
-    tree : Tree
-        The numbers of the URDF, for the recursions.
     q_min, q_max : ndarray, shape (n,)
         Position limits [rad or m]; infinite for continuous joints.
     v_max, tau_max : ndarray, shape (n,)
@@ -93,17 +91,7 @@ def describe(
     strict: bool = False,
     kinematics_only: bool = False,
 ) -> Arm:
-    """Return the arm that a URDF describes.
-
-    Parameters
-    ----------
-    source, base, tip, joints, locked, armature, gravity, effort_limits, velocity_limits, xacro_args
-        As for :meth:`arm_control.RobotModel.from_urdf`.
-    coulomb_friction, viscous_friction, urdf_friction, payload_mass, payload_centre
-        Likewise.
-    package_path, strict, kinematics_only
-        Likewise.
-    """
+    """Return the arm that a URDF describes; the arguments are those of :meth:`arm_control.RobotModel.from_urdf`."""
     whole, part = _load(
         source,
         lambda facts: choose_part(facts, base, tip, joints),

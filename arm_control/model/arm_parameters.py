@@ -67,8 +67,6 @@ class ArmParameters(Parameters):
 
         Parameters
         ----------
-        description : str
-            Text of a URDF.
         kinematics_only : bool
             Whether masses and limits of effort and velocity may be missing.
 

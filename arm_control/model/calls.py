@@ -40,11 +40,8 @@ class Calls:
 
     Parameters
     ----------
-    engine : Engine
     tool : ndarray, shape (22,)
         The empty tool, as :func:`~arm_control.model.quantities.tool_numbers` gives it.
-    joint_names : sequence of str
-        For messages.
     has_dynamics : bool
         Whether the masses are known; without them there is kinematics only.
 
@@ -91,7 +88,6 @@ class Calls:
 
         Parameters
         ----------
-        method : Method
         frame : str, optional
             The link that a Jacobian is about.
         """
@@ -147,7 +143,6 @@ class Calls:
 
         Parameters
         ----------
-        law : Law
         samples : mapping of str to ndarray
             See :func:`~arm_control.compiler.compiled_law.compile_law`.
         """
@@ -162,7 +157,6 @@ class Calls:
 
         Parameters
         ----------
-        loop : Loop
         samples : mapping of str to ndarray
             See :func:`~arm_control.compiler.compiled_law.compile_law`.
         """
@@ -176,7 +170,6 @@ class Calls:
 
         Parameters
         ----------
-        repeat : Repeat
         samples : mapping of str to ndarray
             See :func:`~arm_control.compiler.compiled_law.compile_law`.
         """

@@ -67,8 +67,6 @@ def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> Torqu
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
     X_W : list of Pose
         ``X_WB`` of every body.
     v, a : array, shape (n,)
@@ -154,8 +152,6 @@ def acceleration_derivatives(tree: Tree, X_W: list[Pose], v: Array, tau: Array) 
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
     X_W : list of Pose
         ``X_WB`` of every body.
     v, tau : array, shape (n,)

@@ -79,14 +79,10 @@ class Engine:
 
     Parameters
     ----------
-    tree : Tree
     urdf_text : str
         What the tree was made from.
-    title : str
-        The robot's name.
     identity : str
         All that the tree was made from.
-    cache : Cache
     backend : str
         ``auto``, or one of BACKENDS: that one and no other.
 
@@ -121,27 +117,11 @@ class Engine:
         return self._maker.compiler
 
     def kernel(self, quantities: tuple[str, ...], frame: str | None = None) -> Kernel:
-        """Make a kernel of one state.
-
-        Parameters
-        ----------
-        quantities : tuple of str
-            Names of :data:`arm_control.model.quantities.INPUTS`.
-        frame : str, optional
-            The link that ``J_point`` is about.
-        """
+        """Make a kernel of one state."""
         return self._make(lambda maker: maker.kernel(quantities, frame))
 
     def batch(self, quantities: tuple[str, ...], has_tool: bool) -> Batch:
-        """Return the kernel of many states, made when it is first needed.
-
-        Parameters
-        ----------
-        quantities : tuple of str
-            Names of :data:`arm_control.model.quantities.INPUTS`.
-        has_tool : bool
-            Whether the tool is an input; without it there is none.
-        """
+        """Return the kernel of many states, made when it is first needed."""
         key = (quantities, has_tool)
         if key not in self._batches:
             self._batches[key] = self._make(lambda maker: maker.batch(quantities, has_tool))

@@ -56,8 +56,6 @@ class Method(Generic[Result_co]):
         What the kernel computes: names of :data:`arm_control.model.quantities.INPUTS`.
     arguments : tuple of str
         Inputs that it takes, in their order; others are zero, but for the tool.
-    result : Result
-        What becomes of the outputs.
     n_required : int, optional
         Number of arguments that must be there; all by default.
     is_finite : bool

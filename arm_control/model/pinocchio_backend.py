@@ -26,7 +26,6 @@ class PinocchioBackEnd:
 
     Parameters
     ----------
-    tree : Tree
     urdf_text : str
         The URDF the tree was made from.
     """

@@ -289,8 +289,6 @@ def tool_numbers(tree: Tree, X_ET: Pose | None = None, load: Inertia | None = No
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
     X_ET : Pose, optional
         Pose of the tool's tip in the frame of the arm's tip, E.
     load : Inertia, optional
@@ -308,19 +306,7 @@ def input_sizes(n: int) -> dict[str, int]:
 
 
 def quantity_law(tree: Tree, quantities: Sequence[str], frame: str | None = None, has_tool: bool = True) -> Law:
-    """Return the law that computes some quantities together.
-
-    Parameters
-    ----------
-    tree : Tree
-        The arm.
-    quantities : sequence of str
-        Names of :data:`INPUTS`.
-    frame : str, optional
-        The link that ``J_point`` is about.
-    has_tool : bool
-        Whether the tool is an input; without it there is none.
-    """
+    """Return the law that computes some quantities together."""
     needed = {name for quantity in quantities for name in INPUTS[quantity] if has_tool or name != "tool"}
     name = ", ".join([*quantities, *([] if frame is None else [f"of {frame}"])])
     return state_law(tree, name, needed, lambda s: {name: getattr(s, name) for name in quantities}, frame)
@@ -333,16 +319,10 @@ def state_law(
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
     name : str
         Everything the law is made from besides the arm.
     needed : collection of str
         Its inputs, names of :func:`input_sizes`.
-    compute : callable
-        From the state to outputs by name.
-    frame : str or None
-        The link that ``J_point`` is about.
     """
     sizes = {key: size for key, size in input_sizes(tree.n).items() if key in needed}
     return Law(name, lambda inputs: compute(State(tree, inputs, frame)), sizes)
@@ -353,8 +333,6 @@ def sample_states(tree: Tree, law: Law) -> dict[str, Array]:
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
     law : Law
         What the states are for: they have its inputs.
     """
@@ -372,14 +350,8 @@ def reference(
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
-    quantities : sequence of str
-        Names of :data:`INPUTS`.
     inputs : mapping of str to array_like
         Inputs by name; without ``tool`` there is none.
-    frame : str, optional
-        The link that ``J_point`` is about.
     """
     arrays = {name: np.asarray(values, dtype=float) for name, values in inputs.items()}
     state = State(tree, {"tool": tool_numbers(tree), **arrays}, frame)

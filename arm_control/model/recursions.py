@@ -158,8 +158,6 @@ def jacobian(tree: Tree, X_W: list[Pose], body: int, p: Array) -> Array:
 
     Parameters
     ----------
-    tree, X_W
-        As for all recursions.
     body : int
         Index of the body; -1 for the world.
     p : array, shape (3,)

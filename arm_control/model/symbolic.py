@@ -108,12 +108,8 @@ class Symbolic:
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
     title, identity : str
         Name of the robot, and the cache key of the arm.
-    cache : Cache
-        Cache of the formulas.
 
     Attributes
     ----------
@@ -151,8 +147,6 @@ class Symbolic:
 
         Parameters
         ----------
-        frame : str
-            Name of the link.
         seen_from : str, optional
             Link in whose frame the pose is; by default the base.
         """

@@ -31,8 +31,6 @@ class Body:
 
     Attributes
     ----------
-    name : str
-        Name of the joint.
     parent : int
         Index of the parent body; -1 for the world.
     X_PJ : Pose
@@ -86,8 +84,6 @@ class Tree:
         Joints with a coordinate of their own: the order of every joint-space array.
     frames : mapping of str to Frame
         Frames of all links, by name.
-    tip : Frame
-        Frame of the end effector E.
     armature : array, shape (n,)
         Inertia of the motors' rotors, as seen at the joints [kg m^2 or kg].
     gravity : array, shape (3,)

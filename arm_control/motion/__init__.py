@@ -20,17 +20,23 @@ if TYPE_CHECKING:
         WrenchGoal,
     )
     from arm_control.motion.jogging import JogLimits
-    from arm_control.motion.joint_follower import OFF_PATH, REACHED, FollowingParameters, JointFollower, Outcome
-    from arm_control.motion.joint_path import spline_path
+    from arm_control.motion.joint_follower import (
+        OFF_PATH,
+        REACHED,
+        FollowingParameters,
+        JointFollower,
+        JointsOfPose,
+        Outcome,
+    )
     from arm_control.motion.joint_trajectory import (
         JointTrajectory,
         Waypoints,
         check_limits,
         powers,
         quintic,
+        spline_path,
         whole_turns,
     )
-    from arm_control.motion.joints_of_pose import JointsOfPose
     from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
     from arm_control.motion.pose_paths import arc, blended
     from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, left_jacobian

@@ -29,18 +29,15 @@ Source: B. Siciliano et al., "Robotics: modelling, planning and control", 2009, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.kinematics import InverseKinematics, task_error
 from arm_control.maths import Array, partial_turns
-from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import JointTrajectory, powers
 from arm_control.motion.pose_trajectory import PoseTrajectory
-from arm_control.motion.references import JointReference, Reference
+from arm_control.motion.references import Reference
 
 SMALLEST_SINGULAR_VALUE = 1e-3
 """Of the Jacobian of the selected rows [m or 1], below which a path counts as singular."""
@@ -50,14 +47,6 @@ NEWTON_STEPS = 2
 """Steps that take the rows of a solution from the solver's tolerance to rounding."""
 START = 1e-3
 """Largest distance of the start from the first pose [m or rad]."""
-
-
-class TaskRates(NamedTuple):
-    """Equations (2) and (3): ``J v = V`` and ``J a = A``, for one state."""
-
-    J: Array
-    V: Array
-    A: Array
 
 
 def follow_path(
@@ -108,21 +97,9 @@ def follow_path(
     return joints
 
 
-def task_rates(model: RobotModel, state: JointReference, reference: Reference, ik: InverseKinematics) -> TaskRates:
-    """Equations (2) and (3) in one state; A holds for the state's velocity.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    state : JointReference
-        Its positions and velocities.
-    reference : Reference
-        Motion of the path.
-    ik : InverseKinematics
-        Its rows.
-    """
-    terms = model.evaluate(state.q_des, state.v_des)
+def task_rates(ik: InverseKinematics, q: Array, v: Array, reference: Reference) -> tuple[Array, Array, Array]:
+    """Equations (2) and (3) in one state, ``J v = V`` and ``J a = A``: J, V, and A, which holds for the velocity v."""
+    terms = ik.model.evaluate(q, v)
     linear = [row for row in ik.rows.numbers if row < 3]
     axes = [row - 3 for row in ik.rows.numbers if row >= 3]
     J, V, A = terms.J, reference.V_des, reference.A_des - terms.Jdot_v
@@ -133,7 +110,7 @@ def task_rates(model: RobotModel, state: JointReference, reference: Reference, i
         J, V = np.vstack([J[:3], E @ J[3:]]), np.concatenate([V[:3], V_turn])
         A = np.concatenate([A[:3], A_turn - E @ terms.Jdot_v[3:]])
     chosen = [*linear, *(axis + 3 for axis in axes)]
-    return TaskRates(J[chosen], V[chosen], A[chosen])
+    return J[chosen], V[chosen], A[chosen]
 
 
 def _points(knots: Array, n: int) -> Array:
@@ -150,14 +127,15 @@ def _state(ik: InverseKinematics, reference: Reference, near: Array, t: float) -
     result = ik.solve(reference.X_WT, near)
     if not result.converged:
         raise InputError(f"the path cannot be followed at {t:.4g}: {result.why}")
-    q, rest = result.q, np.zeros(model.nv)
+    q = result.q
     for _ in range(NEWTON_STEPS):
         task = task_error(model.pose(q), reference.X_WT, model.jacobian(q), ik.rows.numbers, ik.rows.frame)
         q = q + _inverse(task.J, t) @ task.e  # (1)
-    rates = task_rates(model, JointReference(q, rest, rest), reference, ik)
-    J_inverse = _inverse(rates.J, t)
-    v = J_inverse @ rates.V  # (2)
-    return q, v, J_inverse @ task_rates(model, JointReference(q, v, rest), reference, ik).A  # (3)
+    J, V, _ = task_rates(ik, q, np.zeros(model.nv), reference)
+    J_inverse = _inverse(J, t)
+    v = J_inverse @ V  # (2)
+    _, _, A = task_rates(ik, q, v, reference)
+    return q, v, J_inverse @ A  # (3)
 
 
 def _inverse(J: Array, t: float) -> Array:

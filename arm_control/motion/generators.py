@@ -105,8 +105,6 @@ def random(
         Centre of the ball or box [m].
     count : int
         Number of positions.
-    seed : int
-        Seed of the random numbers.
     radius : float
         Radius of the ball [m].
     size : array_like, shape (3,), optional
@@ -181,8 +179,6 @@ def polyline(
 
     Parameters
     ----------
-    X : Pose
-        Frame of the corners.
     corners : array_like, shape (n, 3)
         Corners from start to end, in the frame of ``X`` [m].
     speed, acceleration : float
@@ -204,8 +200,6 @@ def curve(
 
     Parameters
     ----------
-    X : Pose
-        Frame of the points.
     dense : array_like, shape (n, 3)
         Points along the curve, close enough for straight lines between them [m].
     speed, acceleration : float
@@ -244,8 +238,6 @@ def digits(
 
     Parameters
     ----------
-    text : str
-        Digits and spaces.
     X : Pose
         Frame of the sheet: x along the line, y up, z towards the pen; the origin is the lower left corner.
     height : float
@@ -305,8 +297,6 @@ def strokes_of(text: str, height: float) -> Iterable[Array]:
 
     Parameters
     ----------
-    text : str
-        Digits and spaces.
     height : float
         Height of a digit [m].
 

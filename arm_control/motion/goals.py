@@ -27,10 +27,6 @@ class Target:
         The goal acts from the first state whose stamp is not before this one [ns].
     frame : str
         The link in whose frame the pose is.
-    X_FT : Pose
-        Pose of the target in that frame.
-    is_immediate : bool
-        Whether goals that wait are removed when it is added.
     """
 
     stamp_ns: int
@@ -51,10 +47,6 @@ class PoseMotion:
         The link in whose frame the poses are.
     points : PosePoints
         The poses. When the first time is later than 0, the end effector moves to the first pose until then.
-    is_immediate : bool
-        Whether goals that wait are removed when it is added.
-    trajectory : PoseTrajectory
-        The motion through the points.
     """
 
     stamp_ns: int
@@ -92,8 +84,6 @@ class JointGoal(NamedTuple):
         The goal acts from this stamp on [ns].
     destination : Waypoints or ndarray, shape (nv,)
         Points to pass, or joint positions to reach [rad or m].
-    is_immediate : bool
-        Whether goals that wait are removed when it is added.
     tolerances : JointTolerances or None
         Tolerances of this goal; None: those of the parameters.
     is_single : bool
@@ -120,8 +110,6 @@ class TwistJog(NamedTuple):
         The link along whose axes it is.
     velocity : ndarray, shape (6,)
         Velocity of the end effector, linear before angular [m/s, rad/s].
-    is_immediate : bool
-        Whether later ones are removed when it is added.
     """
 
     stamp_ns: int
@@ -142,8 +130,6 @@ class JointJog(NamedTuple):
         Stamp from which their age counts [ns].
     velocity : ndarray, shape (nv,)
         Velocity of each joint [rad/s or m/s].
-    is_immediate : bool
-        Whether later ones are removed when it is added.
     """
 
     stamp_ns: int
@@ -163,8 +149,6 @@ class WrenchGoal(NamedTuple):
         The link along whose axes it is.
     wrench : tuple of float
         Force [N] and moment [N m] about the end effector's origin; all zero: the poses count again.
-    is_immediate : bool
-        Whether later ones are removed when it is added.
     """
 
     stamp_ns: int
@@ -184,8 +168,6 @@ class Modulation(NamedTuple):
         What it is, such as ``amplitude`` or ``period``.
     value : float
         The number, in SI units.
-    is_immediate : bool
-        Whether later ones are removed when it is added.
     """
 
     stamp_ns: int

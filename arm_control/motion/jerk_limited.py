@@ -29,8 +29,6 @@ def jerk_limited(start: JointReference, q_goal: Array, v_max: Array, a_max: Arra
 
     Parameters
     ----------
-    start : JointReference
-        Present reference.
     q_goal : ndarray, shape (nv,)
         Position at the end, at rest [rad or m].
     v_max, a_max, j_max : ndarray, shape (nv,)

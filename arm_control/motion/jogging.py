@@ -62,15 +62,8 @@ class PoseJogging:
 
     Parameters
     ----------
-    start : Reference
-        Reference at the begin.
     stamp_ns : int
         Stamp of the state before the first one [ns].
-
-    Attributes
-    ----------
-    reference : Reference
-        The present reference.
 
     Examples
     --------
@@ -92,14 +85,6 @@ class PoseJogging:
 
         Parameters
         ----------
-        jog : TwistJog
-            The newest velocity.
-        stamp_ns : int
-            Stamp of the state [ns].
-        limits : JogLimits
-            Limits of speed and acceleration.
-        X_WE : Pose
-            Measured pose of the end effector.
         R_WF : ndarray, shape (3, 3)
             Axes of the frame of the velocity.
         """
@@ -121,17 +106,10 @@ class JointJogging:
 
     Parameters
     ----------
-    start : JointReference
-        Reference at the begin.
     stamp_ns : int
         Stamp of the state before the first one [ns].
     q_min, q_max : ndarray, shape (nv,)
         Limits of the joints [rad or m].
-
-    Attributes
-    ----------
-    reference : JointReference
-        The present reference.
     """
 
     def __init__(self, start: JointReference, stamp_ns: int, q_min: Array, q_max: Array) -> None:
@@ -140,19 +118,7 @@ class JointJogging:
         self._q_min, self._q_max = q_min, q_max
 
     def tick(self, jog: JointJog, stamp_ns: int, limits: JogLimits, q: Array) -> JointReference:
-        """Return the reference in a state, equations (1) to (5) of joints.
-
-        Parameters
-        ----------
-        jog : JointJog
-            The newest velocity.
-        stamp_ns : int
-            Stamp of the state [ns].
-        limits : JogLimits
-            Limits of speed and acceleration.
-        q : ndarray, shape (nv,)
-            Measured positions [rad or m].
-        """
+        """Return the reference in a state, equations (1) to (5) of joints."""
         dt, self._stamp_ns = _period(self._stamp_ns, stamp_ns, limits), stamp_ns
         before = self.reference
         is_over = _is_over(jog.sent_ns, stamp_ns, limits)
@@ -208,10 +174,6 @@ def near(X: Pose, X_WE: Pose, lead: Array) -> Pose:
 
     Parameters
     ----------
-    X : Pose
-        Any pose.
-    X_WE : Pose
-        Measured pose.
     lead : ndarray, shape (2,)
         Largest distance and angle between them [m, rad].
     """

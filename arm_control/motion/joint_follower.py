@@ -1,4 +1,4 @@
-"""Following of joint trajectories and jogged velocities: start, preemption, tolerances, hold at the end.
+"""Following of joint trajectories, poses and jogged velocities: start, preemption, tolerances, hold at the end.
 
 The :class:`JointFollower` gives the reference of each state. A new trajectory begins at the present reference, not at
 the measured position, so the reference never jumps. One exception: when the arm cannot follow, the follower gives the
@@ -8,14 +8,17 @@ trajectory up and holds the measured position.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.core import Parameters, parameter
-from arm_control.maths import Array, wrap_angle
+from arm_control.exceptions import InputError
+from arm_control.kinematics import InverseKinematics
+from arm_control.maths import Array, Pose, rotation_vector, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointJog, JointTolerances
+from arm_control.motion.goals import JointJog, JointTolerances, Target
 from arm_control.motion.jogging import JogLimits, JointJogging
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, check_limits, rest_to_rest, whole_turns
 from arm_control.motion.references import FARTHEST, JointReference
@@ -63,8 +66,6 @@ class Outcome:
     ----------
     state : str
         ``holding``, ``following``, ``reached``, ``jogging``, ``off the path`` or ``goal missed``.
-    joint : str
-        Joint with the largest error.
     error : float
         Largest error [rad or m].
     """
@@ -87,17 +88,10 @@ class JointFollower:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm: joint names and limits.
     parameters : FollowingParameters
         Tolerances; may be replaced at any time.
     q : array_like, shape (nq,)
         Position to hold until the first trajectory starts [rad or m].
-
-    Attributes
-    ----------
-    outcome : Outcome
-        State or result of the newest trajectory.
 
     Examples
     --------
@@ -126,8 +120,6 @@ class JointFollower:
 
         Parameters
         ----------
-        points : Waypoints
-            The points.
         now_ns : int
             Time 0 of the points [ns].
         tolerances : JointTolerances, optional
@@ -146,20 +138,7 @@ class JointFollower:
         self._tolerances = self._none if tolerances is None else tolerances
 
     def go_to(self, q_goal: Array, now_ns: int) -> None:
-        """Move to a position with the speed and acceleration of the parameters.
-
-        Parameters
-        ----------
-        q_goal : ndarray, shape (nv,)
-            Joint positions [rad or m].
-        now_ns : int
-            Start of the motion [ns].
-
-        Raises
-        ------
-        InputError
-            As :meth:`follow`.
-        """
+        """Move to a position [rad or m] with the speed and acceleration of the parameters; errors as :meth:`follow`."""
         p = self.parameters
         start = self.desired(now_ns)
         q_goal = q_goal - whole_turns(q_goal - start.q_des, self._continuous)
@@ -167,15 +146,7 @@ class JointFollower:
         self._start(rest_to_rest(start, q_goal, p.target_speed * self._model.v_max, a_max), start, now_ns)
 
     def jog(self, jog: JointJog, now_ns: int) -> None:
-        """Follow velocities from now on; this ends a trajectory.
-
-        Parameters
-        ----------
-        jog : JointJog
-            The velocities.
-        now_ns : int
-            Stamp of the present state [ns].
-        """
+        """Follow velocities from the present state on; this ends a trajectory."""
         self._jog = jog
         if self._jogging is None:
             self._jogging = JointJogging(self.desired(now_ns), now_ns, self._model.q_min, self._model.q_max)
@@ -189,19 +160,7 @@ class JointFollower:
         return self._trajectory.sample((now_ns - self._start_ns) * 1e-9)
 
     def tick(self, now_ns: int, q: Array) -> JointReference:
-        """Return the reference for a measured state, and update the outcome.
-
-        Parameters
-        ----------
-        now_ns : int
-            Stamp of the state [ns].
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-
-        Returns
-        -------
-        JointReference
-        """
+        """Return the reference for a measured state, and update the outcome."""
         if self._jogging is not None and self._jog is not None:
             return self._jogged(self._jogging, self._jog, now_ns, q)
         reference = self.desired(now_ns)
@@ -252,3 +211,44 @@ def _resolved(own: Array, default: float) -> Array:
     """Tolerance of each joint: its own, the default where that is 0, no limit where it is negative or both are 0."""
     tolerance = np.where(own == 0.0, default, own)
     return np.where(tolerance > 0.0, tolerance, FARTHEST)
+
+
+class JointsOfPose:
+    """Inverse kinematics of the targets of an arm, compiled when it is first needed."""
+
+    def __init__(self, model: RobotModel) -> None:
+        self._model = model
+
+    def prepare(self) -> None:
+        """Compile it, which takes longer than a tick."""
+        model = self._model
+        self._inverse_kinematics.solve(model.pose(np.clip(np.zeros(model.nq), model.q_min, model.q_max)))
+
+    def solve(self, target: Target, q: Array, near: Array) -> Array:
+        """Return joint positions at which the end effector is at a target, shape (nq,) [rad or m].
+
+        The measured positions q are those of the target's frame; the result is near to other ones.
+
+        Raises
+        ------
+        InputError
+            When no joint positions within the limits are found.
+        """
+        X_WT = self._model.pose(q, target.frame) @ target.X_FT
+        result = self._inverse_kinematics.solve(X_WT, near)
+        if not result.converged:
+            X_WE = self._model.pose(result.q)
+            raise InputError(
+                f"pose at {X_WT.p.round(3).tolist()} m: no joint positions within the limits; the nearest found are"
+                f" {1e3 * np.linalg.norm(X_WT.p - X_WE.p):.0f} mm and {_degrees_between(X_WE, X_WT):.0f} degrees away"
+            )
+        return result.q
+
+    @cached_property
+    def _inverse_kinematics(self) -> InverseKinematics:
+        return InverseKinematics(self._model)
+
+
+def _degrees_between(X_WA: Pose, X_WB: Pose) -> float:
+    """Angle between two orientations [deg]."""
+    return float(np.degrees(np.linalg.norm(rotation_vector(X_WA.R.T @ X_WB.R))))

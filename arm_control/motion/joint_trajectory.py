@@ -14,6 +14,18 @@ interpolates the given quantities, as in ros2_control's joint_trajectory_control
 The piece from the present reference to the first point is always (3). It begins with the present velocity and
 acceleration and ends with those of the next piece, so a trajectory continues the one before without a jump, whichever
 quantities its points give.
+
+A path is a trajectory whose parameter s is not time but the length of the way; a time scaling makes a motion of it.
+Through points q_0 ... q_n, at ``s_0 = 0`` and ``s_k = s_{k-1} + |q_k - q_{k-1}|``, it is the natural cubic spline:
+position, direction and curvature are continuous, so that a motion along it needs no stop and its torque has no step.
+With the curvatures ``m_k = q''(s_k)`` and ``h_k = s_{k+1} - s_k``,
+
+    (4)  h_{k-1} m_{k-1} + 2 (h_{k-1} + h_k) m_k + h_k m_{k+1} = 6 ((q_{k+1} - q_k) / h_k - (q_k - q_{k-1}) / h_{k-1})
+    (5)  q = q_k + ((q_{k+1} - q_k) / h_k - h_k (2 m_k + m_{k+1}) / 6) t + m_k / 2 t^2 + (m_{k+1} - m_k) / (6 h_k) t^3
+
+with ``t = s - s_k`` and ``m_0 = m_n = 0``.
+
+Source: C. de Boor, "A practical guide to splines", 1978, chapter 4, for (4) and (5).
 """
 
 from __future__ import annotations
@@ -34,6 +46,8 @@ SAMPLES = 32
 """Moments of each piece at which limits are checked."""
 SLACK = 1e-6
 """Excess over a limit that counts as rounding [rad or m, rad/s or m/s]."""
+SHORTEST = 1e-6
+"""Distance of two points of a path below which they are one [rad or m]."""
 
 
 # -- points --------------------------------------------------------------------------------------------
@@ -72,8 +86,6 @@ class Waypoints:
 
         Parameters
         ----------
-        model : RobotModel
-            The arm.
         names : sequence of str
             Joint of each column, in any order.
         times : sequence of float
@@ -103,14 +115,7 @@ class Waypoints:
 def identification_sweep(q: Array, angle: float = np.pi / 4, time: float = 1.0) -> Waypoints:
     """Return points that move one joint after the other by an angle and back, to identify the motors.
 
-    Parameters
-    ----------
-    q : ndarray, shape (nv,)
-        Present joint positions [rad or m].
-    angle : float
-        Displacement of each joint [rad or m].
-    time : float
-        Time there, and time back [s].
+    The angle [rad or m] is each joint's displacement from q; the time [s] is that there, and that back.
     """
     qs = np.repeat(q[None].astype(float), 2 * q.size, axis=0)
     qs[2 * np.arange(q.size), np.arange(q.size)] += angle
@@ -125,8 +130,6 @@ def check_limits(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     qs, vs : ndarray, shape (n, nv)
         Positions [rad or m] and velocities [rad/s or m/s]; None: velocities are not checked.
     times : ndarray, shape (n,)
@@ -246,12 +249,7 @@ class JointTrajectory:
     def through_knots(cls, knots: Array, q: Array, v: Array, a: Array) -> JointTrajectory:
         """Return the motion through states, a polynomial of degree 5 between two of them; it rests behind the last one.
 
-        Parameters
-        ----------
-        knots : ndarray, shape (k,)
-            Times of the states, from 0 on [s].
-        q, v, a : ndarray, shape (k, nv)
-            Positions, velocities and accelerations.
+        The knots, shape (k,), are times from 0 on [s]; q, v and a, shape (k, nv), the states at them.
         """
         return cls(knots, quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], np.diff(knots)[:, None]))
 
@@ -274,20 +272,11 @@ class JointTrajectory:
 
 
 def rest_to_rest(start: JointReference, q_goal: Array, v_max: Array, a_max: Array) -> JointTrajectory:
-    """Return one quintic to a position, as fast as the limits of velocity and acceleration allow.
+    """Return one quintic to a position at rest, as fast as the limits of velocity and acceleration allow.
 
     From rest the shortest time has a closed form, ``max(15/8 D/v_max, sqrt(10/sqrt(3) D/a_max))`` of the slowest
     joint, and at least 0.1 s. From a motion, times around that are tried in steps of 10 %; the present speed and
     acceleration are then allowed, too. When none of them keeps the limits, the one with the least excess is taken.
-
-    Parameters
-    ----------
-    start : JointReference
-        Present reference.
-    q_goal : ndarray, shape (nv,)
-        Position at the end, at rest [rad or m].
-    v_max, a_max : ndarray, shape (nv,)
-        Limits of velocity [rad/s or m/s] and acceleration [rad/s^2 or m/s^2].
     """
     D = np.abs(q_goal - start.q_des)
     shortest = max(0.1, float((15 / 8 * D / v_max).max()), float(np.sqrt(10 / np.sqrt(3) * D / a_max).max()))
@@ -304,16 +293,46 @@ def rest_to_rest(start: JointReference, q_goal: Array, v_max: Array, a_max: Arra
     return min(rejected)[2]
 
 
-def whole_turns(D: Array, continuous: npt.ArrayLike) -> Array:
-    """Return the whole turns in joint differences, shape (nv,) [rad].
+def spline_path(points: npt.ArrayLike) -> JointTrajectory:
+    """Return the path through points, equations (4) and (5); one straight piece for two of them.
 
     Parameters
     ----------
-    D : ndarray, shape (nv,)
-        Differences of joint positions [rad or m].
-    continuous : array_like of bool, shape (nv,)
-        Continuous joints; the others get 0.
+    points : array_like, shape (n, nv)
+        Joint positions [rad or m], at least two.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than two points, a number is not finite, or two neighbours are one point.
+
+    Examples
+    --------
+    >>> path = spline_path([[0.0, 0.0], [3.0, 4.0]])
+    >>> path.duration, path.sample(2.5).q_des
+    (5.0, array([1.5, 2. ]))
     """
+    q = np.array(points, dtype=float)
+    if q.ndim != 2 or len(q) < 2 or not np.isfinite(q).all():
+        raise InputError(f"points of shape {q.shape}: two rows or more of finite numbers are needed")
+    D = np.diff(q, axis=0)
+    h = np.linalg.norm(D, axis=1)
+    if h.min() < SHORTEST:
+        raise InputError(f"points {h.argmin()} and {h.argmin() + 1} are one: leave one out")
+    slopes, m = D / h[:, None], np.zeros_like(q)
+    if len(q) > 2:
+        system = np.diag(2.0 * (h[:-1] + h[1:])) + np.diag(h[1:-1], 1) + np.diag(h[1:-1], -1)
+        m[1:-1] = np.linalg.solve(system, 6.0 * np.diff(slopes, axis=0))  # (4)
+    pieces = np.zeros((len(h), 6, q.shape[1]))
+    pieces[:, 0] = q[:-1]
+    pieces[:, 1] = slopes - h[:, None] * (2.0 * m[:-1] + m[1:]) / 6.0
+    pieces[:, 2] = m[:-1] / 2.0
+    pieces[:, 3] = np.diff(m, axis=0) / (6.0 * h[:, None])  # (5)
+    return JointTrajectory(np.concatenate([[0.0], np.cumsum(h)]), pieces)
+
+
+def whole_turns(D: Array, continuous: npt.ArrayLike) -> Array:
+    """Return the whole turns in joint differences, shape (nv,) [rad]; 0 for joints that are not continuous."""
     return np.where(continuous, 2 * np.pi * np.round(D / (2 * np.pi)), 0.0)
 
 
@@ -357,14 +376,8 @@ def _first_piece(start: JointReference, points: Waypoints, rest: Array) -> Array
 def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: Any) -> Array:
     """Return the coefficients of equation (3), shape (..., 6, nv).
 
-    Parameters
-    ----------
-    q0, v0, a0 : ndarray, shape (..., nv)
-        Position, velocity and acceleration at the begin.
-    q1, v1, a1 : ndarray, shape (..., nv)
-        The same at the end; scalars are broadcast.
-    T : ndarray, shape (..., 1), or float
-        Duration [s].
+    All arguments are of shape (..., nv); scalars at the end are broadcast, and the duration T [s] is (..., 1) or a
+    number.
     """
     D = q1 - q0
     c3 = 10 * D / T**3 - (6 * v0 + 4 * v1) / T**2 - (3 * a0 - a1) / (2 * T)

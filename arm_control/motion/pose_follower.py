@@ -26,8 +26,6 @@ class ReferenceSource(Protocol):
 
     Attributes
     ----------
-    jog_limits : JogLimits
-        Limits of jogging.
     goal : Pose or None
         Where the references of the last state lead; None: the reference itself is where the arm should be.
     refused : ArmControlError or None
@@ -48,27 +46,12 @@ class ReferenceSource(Protocol):
         """Hold the pose of the arm at ``q``, shape (nq,) [rad or m]: time has started over."""
 
     def reference(self, stamp_ns: int, q: Array) -> Reference:
-        """Return the reference in a state.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-        """
+        """Return the reference in a state."""
 
     def hold(self, stamp_ns: int, q: Array) -> None:
         """End all goals up to a state, before its reference is asked for, and hold the arm where it is.
 
         Velocities count again when their stream has paused for longer than their time-out.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
         """
 
 
@@ -86,8 +69,6 @@ class PoseFollower:
         Targets and motions; the last one of a stamp counts.
     active : Target or PoseMotion or None
         Newest target or motion that was due; None: the pose at the start, or of :meth:`hold`, is held.
-    jog_limits : JogLimits
-        Limits of jogging.
     goal, refused : None
         The reference itself is where the arm should be; no goal is passed over.
     is_holding : bool
@@ -155,8 +136,6 @@ class PoseFollower:
 
         Parameters
         ----------
-        stamp_ns : int
-            Stamp of the state [ns].
         q : ndarray, shape (nq,)
             Measured positions [rad or m], for the frame of a goal that becomes active now.
         """

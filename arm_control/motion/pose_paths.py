@@ -34,11 +34,6 @@ ARC_STEP = 0.05
 def line(X_0: Pose, X_1: Pose) -> PosePoints:
     """Return the straight path between two poses, equation (1).
 
-    Parameters
-    ----------
-    X_0, X_1 : Pose
-        Its ends.
-
     Raises
     ------
     InputError
@@ -58,8 +53,6 @@ def blended(poses: Sequence[Pose], radius: float) -> PosePoints:
 
     Parameters
     ----------
-    poses : sequence of Pose
-        Ends of the lines.
     radius : float
         Distance of a blend's ends from its corner [m], at most half of the shorter line.
 
@@ -96,8 +89,6 @@ def arc(X_0: Pose, via: npt.ArrayLike, X_1: Pose) -> PosePoints:
 
     Parameters
     ----------
-    X_0, X_1 : Pose
-        Its ends.
     via : array_like, shape (3,)
         A place in between [m].
 

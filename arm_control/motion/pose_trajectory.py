@@ -50,8 +50,6 @@ class PosePoints:
     ----------
     times : ndarray, shape (n,)
         Times from the start of the motion [s].
-    poses : tuple of Pose
-        The poses.
     Vs, As : ndarray, shape (n, 6), or None
         Twists [m/s, rad/s] and accelerations [m/s^2, rad/s^2] along the axes of the same frame; None: not given.
     """
@@ -75,8 +73,6 @@ class PosePoints:
         ----------
         times : sequence of float
             Times from the start [s].
-        poses : sequence of Pose
-            The poses.
         twists, accelerations : array_like, shape (n, 6)
             One row for each pose; accelerations only together with twists.
 
@@ -193,8 +189,6 @@ def transform_reference(X_WF: Pose, reference: Reference) -> Reference:
     ----------
     X_WF : Pose
         Pose of a frame F at rest in the world.
-    reference : Reference
-        The reference in F.
     """
     V, A = (np.concatenate([X_WF.R @ x[:3], X_WF.R @ x[3:]]) for x in (reference.V_des, reference.A_des))
     return Reference(X_WF @ reference.X_WT, V, A)

@@ -101,8 +101,6 @@ def check_distance(distance: float, what: str) -> None:
     ----------
     distance : float
         Its distance [m].
-    what : str
-        Its name, for the message.
 
     Raises
     ------

@@ -49,8 +49,6 @@ class TargetList:
         Time for each target [s].
     position_tolerance, orientation_tolerance : float
         Largest errors of a reached target at the end of its period [m], [rad].
-    targets : tuple of Pose
-        The poses.
     wrenches : tuple of (tuple of float)
         For each pose six numbers, the wrench that the end effector exerts meanwhile [N, N m]; zero: none.
     on_the_way : tuple of bool
@@ -133,8 +131,6 @@ def target_entry(X: Pose, smallest_singular_value: float) -> dict[str, Any]:
 
     Parameters
     ----------
-    X : Pose
-        Pose of the target.
     smallest_singular_value : float
         Smallest singular value of the Jacobian there, as a note.
     """
@@ -155,8 +151,6 @@ class Motion:
         The link in whose frame the poses are.
     position_tolerance, orientation_tolerance : float
         Largest allowed errors [m], [rad].
-    points : PosePoints
-        The poses with their times.
     """
 
     frame: str

@@ -7,21 +7,20 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.neural.attractor_axes import AttractorParameters
     from arm_control.neural.attractor_follower import AttractorFollower
-    from arm_control.neural.attractor_system import point_attractor, scaled_attractor
     from arm_control.neural.lif_neurons import TAU_RC, TAU_REF
-    from arm_control.neural.linear_systems import LinearSystem
-    from arm_control.neural.neural_systems import NeuralSystem
+    from arm_control.neural.linear_systems import LinearSystem, point_attractor, scaled_attractor
     from arm_control.neural.populations import (
         INTERCEPTS,
         MAX_RATES,
+        NeuralSystem,
         NeuronTuning,
         Population,
+        SpikeRecord,
         decoders,
         even_tuning,
         points_in_cube,
         random_tuning,
     )
-    from arm_control.neural.spike_record import SpikeRecord
     from arm_control.neural.synapses import Lowpass, compensate
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -5,7 +5,7 @@
     continuous    the same, A' and B' of the continuous compensation               Euler's method
     neurons       x_{k+1} = a x_k + (1 - a) (A' d_k + B' u_k),   d_k ~ x_k         decoded from spikes, discrete
 
-The state is that of :func:`~arm_control.neural.attractor_system.scaled_attractor`: position and velocity / w, in units
+The state is that of :func:`~arm_control.neural.linear_systems.scaled_attractor`: position and velocity / w, in units
 of a radius, so that neurons can represent it. Every axis has neurons of its own: axes do not depend on each other, the
 decoders of one are found in an eighth of the time of two together, and an axis more changes nothing for the others.
 """
@@ -19,10 +19,10 @@ import numpy as np
 
 from arm_control.core import Parameters, parameter
 from arm_control.maths import Array
-from arm_control.neural.attractor_system import scaled_attractor
-from arm_control.neural.neural_systems import NeuralSystem
+from arm_control.neural.linear_systems import scaled_attractor
 from arm_control.neural.populations import (
     CompileLoop,
+    NeuralSystem,
     Population,
     decoders,
     even_tuning,
@@ -62,16 +62,11 @@ class AttractorParameters(Parameters):
 
 
 class AttractorAxes(Protocol):
-    """Point attractors side by side.
-
-    Attributes
-    ----------
-    x : ndarray, shape (2, n)
-        Positions, and velocities over w, in units of the radius.
-    """
+    """Point attractors side by side."""
 
     @property
-    def x(self) -> Array: ...  # noqa: D102
+    def x(self) -> Array:
+        """Positions, and velocities over w, in units of the radius, shape (2, n)."""
 
     def restart(self, x: Array) -> None:
         """Start from a state, shape (2, n)."""
@@ -84,19 +79,7 @@ class AttractorAxes(Protocol):
 
 
 def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLoop) -> AttractorAxes:
-    """Return the attractors of some axes.
-
-    Parameters
-    ----------
-    p : AttractorParameters
-        Attractor and variant.
-    dt : float
-        Duration of a step [s].
-    n : int
-        Number of axes.
-    compile_loop : callable
-        Makes the kernel of neurons.
-    """
+    """Return the attractors of n axes, with steps of dt [s]."""
     system = scaled_attractor(p.alpha)
     discrete = system.discretized(dt)
     if p.variant == "ideal":
@@ -113,15 +96,7 @@ def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLo
 
 
 class PlainAxes:
-    """Attractors that are their equations: ``x <- G x + H u``.
-
-    Parameters
-    ----------
-    G, H : ndarray, shape (2, 2) and (2, 1)
-        Of one axis.
-    n : int
-        Number of axes.
-    """
+    """Attractors that are their equations: ``x <- G x + H u``, with G (2, 2) and H (2, 1) of one axis."""
 
     def __init__(self, G: Array, H: Array, n: int) -> None:
         self._G, self._H = G, H
@@ -141,18 +116,7 @@ class PlainAxes:
 
 
 class NeuralAxes:
-    """Attractors in spiking neurons.
-
-    Parameters
-    ----------
-    axes : list of NeuralSystem
-        One for each axis.
-
-    Attributes
-    ----------
-    populations : list of Population
-        The neurons of each axis.
-    """
+    """Attractors in spiking neurons, one system for each axis."""
 
     def __init__(self, axes: list[NeuralSystem]) -> None:
         self._axes = axes

@@ -35,8 +35,8 @@ from arm_control.maths import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion import JogLimits, PoseFollower, PoseGoal, Reference, left_jacobian
 from arm_control.neural.attractor_axes import AttractorParameters, NeuralAxes, make_axes
-from arm_control.neural.attractor_system import point_attractor, velocity_scale
-from arm_control.neural.spike_record import SpikeRecord
+from arm_control.neural.linear_systems import point_attractor, velocity_scale
+from arm_control.neural.populations import SpikeRecord
 from arm_control.primitives import rotation_motion
 
 LONGEST_STEP = 1e-3
@@ -56,10 +56,6 @@ class AttractorFollower:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : AttractorParameters
-        The attractor.
     rate : float
         Rate of the states [Hz].
     goals : PoseFollower, optional
@@ -67,14 +63,6 @@ class AttractorFollower:
 
     Attributes
     ----------
-    goals : PoseFollower
-        What to reach.
-    neurons : NeuralAxes or None
-        The neurons, where the attractor consists of such.
-    spikes : SpikeRecord or None
-        Spikes of some of them.
-    goal : Pose or None
-        Where the attractor is going.
     refused : ArmControlError or None
         Why the goal of the last state is passed over.
     is_holding : bool
@@ -153,8 +141,6 @@ class AttractorFollower:
 
         Parameters
         ----------
-        stamp_ns : int
-            Stamp of the state [ns].
         q : ndarray, shape (nq,)
             Measured positions [rad or m], for the frame of a goal that becomes active now.
         """
@@ -249,17 +235,7 @@ def turn_motion(x: Mapping[str, Array]) -> dict[str, Array]:
 
 
 class _Turn:
-    """The orientation.
-
-    Parameters
-    ----------
-    alpha : float
-        Damping of the attractor [1/s].
-    dt : float
-        Duration of a step [s].
-    compile_law : callable
-        Makes the kernel of :func:`turn_motion`.
-    """
+    """The orientation: an attractor with steps of dt [s]."""
 
     def __init__(self, alpha: float, dt: float, compile_law: Callable[[Law, Samples], Kernel]) -> None:
         system = point_attractor(alpha)

@@ -84,13 +84,7 @@ def decay(y: Scalar) -> Scalar:
 
 
 def log_ratio(numerator: Scalar, denominator: Scalar) -> Scalar:
-    """Equation (9): ``2 artanh z`` of a fraction z.
-
-    Parameters
-    ----------
-    numerator, denominator : scalar
-        Of z.
-    """
+    """Equation (9): ``2 artanh z`` of a fraction z."""
     z = numerator / denominator
     square = z * z
     series: Scalar = 1.0 / (2 * LOGARITHM_TERMS + 1)

@@ -1,4 +1,4 @@
-"""Linear systems in state space, continuous and discrete, with their transfer functions.
+"""Linear systems in state space, continuous and discrete, with their transfer functions; the point attractor.
 
     (1)  dx/dt = A x + B u,         y = C x + D u        continuous
     (2)  x_{k+1} = A x_k + B u_k,   y_k = C x_k + D u_k  discrete, x_k = x(k dt)
@@ -16,12 +16,31 @@ A state in other units, ``x' = S x``, is another system with the same transfer f
 
     (6)  A' = S A S^-1,    B' = S B,    C' = C S^-1,    D' = D
 
+The point attractor is a spring and a damper that pull a point to its goal x*:
+
+    (7)  xdd = alpha (beta (x* - x) - xd)
+
+It is critically damped for beta = alpha / 4: both poles are at -w, w = alpha / 2, and the point reaches its goal in
+about 10 / alpha [s] without overshoot. As a system of first order, with the state (x, xd) and the input x*,
+
+    (8)  A = [[0, 1], [-alpha beta, -alpha]],    B = [[0], [alpha beta]]
+
+The velocity grows with alpha: a step of 1 gives a largest velocity of w / e. Neurons represent numbers up to about 1,
+so their state is (x, xd / w), S = diag(1, 1/w), whose largest entries are of one size for every alpha:
+
+    (9)  S A S^-1 = [[0, w], [-alpha beta / w, -alpha]],    S B = [[0], [alpha beta / w]]
+
+For beta = alpha / 4, (9) is w times [[0, 1], [-1, -2]] and w times [[0], [1]].
+
 Sources: C. F. Van Loan, "Computing integrals involving the matrix exponential", IEEE TAC 23(3), 1978, for (5);
-K. J. Astrom, B. Wittenmark, "Computer-controlled systems", 3rd ed. 1997, section 2.3, for (4).
+K. J. Astrom, B. Wittenmark, "Computer-controlled systems", 3rd ed. 1997, section 2.3, for (4);
+A. J. Ijspeert et al., "Dynamical movement primitives", Neural Computation 25(2), 2013, equation (2.1), for (7);
+C. Eliasmith, C. H. Anderson, "Neural engineering", MIT Press 2003, section 8.1, for (9).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,26 +123,50 @@ class LinearSystem:
         return LinearSystem(E[:n, :n], E[:n, n:], self.C, self.D, dt)
 
     def in_units(self, S: npt.ArrayLike) -> LinearSystem:
-        """Equation (6).
-
-        Parameters
-        ----------
-        S : array_like, shape (n, n)
-            Regular; the new state is S times the present one.
-        """
+        """Equation (6), for a regular S, shape (n, n)."""
         assert self.C is not None
         S = np.asarray(S, dtype=float)
         S_inverse = np.linalg.inv(S)
         return LinearSystem(S @ self.A @ S_inverse, S @ self.B, self.C @ S_inverse, self.D, self.dt)
 
     def step(self, x: Array, u: Array) -> Array:
-        """Equation (2): the next state of a discrete system.
-
-        Parameters
-        ----------
-        x : ndarray, shape (n,)
-            State.
-        u : ndarray, shape (m,)
-            Input until the next sample.
-        """
+        """Equation (2): the next state of a discrete system from the state x (n,) and the input u (m,)."""
         return self.A @ x + self.B @ u
+
+
+def point_attractor(alpha: float, beta: float | None = None) -> LinearSystem:
+    """Equation (8).
+
+    Parameters
+    ----------
+    alpha : float
+        Damping [1/s].
+    beta : float, optional
+        Stiffness over damping [1/s]; by default alpha / 4.
+
+    Raises
+    ------
+    InputError
+        When one is not positive.
+
+    Examples
+    --------
+    >>> point_attractor(10.0).A
+    array([[  0.,   1.],
+           [-25., -10.]])
+    """
+    beta = alpha / 4.0 if beta is None else beta
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not 0.0 < value < math.inf:
+            raise InputError(f"{name} = {value} 1/s of a point attractor; allowed: positive numbers")
+    return LinearSystem(np.array([[0.0, 1.0], [-alpha * beta, -alpha]]), np.array([[0.0], [alpha * beta]]))
+
+
+def velocity_scale(alpha: float) -> float:
+    """The w of equation (9) [1/s]: unit of the represented velocity, for a position of unit 1."""
+    return alpha / 2.0
+
+
+def scaled_attractor(alpha: float, beta: float | None = None) -> LinearSystem:
+    """Equation (9); its state is (x, xd / w)."""
+    return point_attractor(alpha, beta).in_units(np.diag([1.0, 1.0 / velocity_scale(alpha)]))

@@ -9,14 +9,24 @@ A (m, n) has the rates of all neurons at m points, X (m, d) the points. A spike 
 
     (2)  decoded = sum_i D_i spike_i / dt
 
+With a synapse in the feedback, and A' and B' that compensate it, a population is a linear system
+(:mod:`~arm_control.neural.synapses`); with exact decoding, d = x, the wanted one:
+
+    (3)  spikes of x_k  ->  d_k ~ x_k                          represented, and decoded
+    (4)  x_{k+1} = a x_k + (1 - a) (A' d_k + B' u_k)           the synapse
+
+The entries of x must stay within about -1 and 1, where the neurons are tuned: choose the units of the state so
+(:meth:`~arm_control.neural.linear_systems.LinearSystem.in_units`).
+
 One machine-code loop does a step of all neurons and the sum (2); in a tick of 1 ms it takes a few us for 1,000 neurons.
 
-Source: C. Eliasmith, C. H. Anderson, "Neural engineering", MIT Press 2003, sections 2.2 and 4.1.
+Source: C. Eliasmith, C. H. Anderson, "Neural engineering", MIT Press 2003, sections 2.2, 4.1 and 8.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -27,6 +37,7 @@ from arm_control.compiler import Law, Loop, LoopKernel, Samples
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.neural.lif_neurons import LONGEST_STEP, firing_rate, gain_and_bias, lif_step
+from arm_control.neural.synapses import Compensation, pole
 
 CompileLoop: TypeAlias = Callable[[Loop, Samples], LoopKernel]
 """Makes a kernel, such as ``RobotModel.compile_law`` or ``partial(compile_law, compiler)``."""
@@ -40,6 +51,10 @@ DECODER_BITS = 16
 """Bits of the largest decoder."""
 POINTS = 1000
 """Number m of points, at least."""
+BIN = 2e-3
+"""Duration of a bin [s]."""
+MOST_BINS = 100
+"""Bins that are kept; older ones are forgotten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +87,7 @@ class NeuronTuning:
 
 
 def even_tuning(n: int, d: int) -> NeuronTuning:
-    """Neurons spread evenly: no draw, and less noise than that of a random population.
-
-    Parameters
-    ----------
-    n : int
-        Number of neurons.
-    d : int
-        Size of the vector.
+    """N neurons for a vector of size d, spread evenly: no draw, and less noise than that of a random population.
 
     Raises
     ------
@@ -101,15 +109,7 @@ def even_tuning(n: int, d: int) -> NeuronTuning:
 
 
 def random_tuning(n: int, d: int, seed: int) -> NeuronTuning:
-    """Neurons drawn at random, from the same ranges.
-
-    Parameters
-    ----------
-    n, d : int
-        As of :func:`even_tuning`.
-    seed : int
-        Equal seeds give equal neurons.
-    """
+    """Neurons drawn at random, from the same ranges; equal seeds give equal neurons."""
     groups = _axis_encoders(n, d)
     rng = np.random.default_rng(seed)
     encoders = groups[rng.integers(len(groups), size=n)]
@@ -125,8 +125,6 @@ def decoders(tuning: NeuronTuning, points: Array, noise: float = NOISE) -> Array
 
     Parameters
     ----------
-    tuning : NeuronTuning
-        The neurons.
     points : ndarray, shape (m, d)
         Points to reproduce.
     noise : float
@@ -150,10 +148,6 @@ class Population:
 
     Parameters
     ----------
-    compile_loop : callable
-        Makes the kernel of the loop.
-    tuning : NeuronTuning
-        The neurons.
     D : ndarray, shape (p, n)
         Decoders [s].
     dt : float
@@ -213,6 +207,84 @@ class Population:
         return self.decoded
 
 
+class NeuralSystem:
+    """Neurons whose feedback passes one synapse.
+
+    Parameters
+    ----------
+    population : Population
+        Neurons that represent the state, also an attribute.
+    matrices : Compensation
+        A' and B' of the wanted system, for one synapse.
+    tau, dt : float
+        Time constant of the synapse, and duration of a step, that of the population [s].
+
+    Attributes
+    ----------
+    x : ndarray, shape (n,)
+        State: the output of the synapse, which the neurons represent in the next step.
+    """
+
+    def __init__(self, population: Population, matrices: Compensation, tau: float, dt: float) -> None:
+        a = pole(tau, dt)
+        self.population = population
+        self._both = np.hstack([a * np.eye(len(matrices.A)), (1.0 - a) * matrices.A])  # of x and d
+        self._input = (1.0 - a) * matrices.B[0]
+        self.x = np.zeros(len(matrices.A))
+
+    def restart(self, x: Array) -> None:
+        """Start from a state, shape (n,)."""
+        self.x = np.array(x, dtype=float)
+        self.population.restart()
+
+    def hold(self, x: Array) -> None:
+        """Represent a state, shape (n,), for a step without feedback: the neurons settle in it."""
+        self.x = np.array(x, dtype=float)
+        self.population.step(self.x)
+
+    def step(self, u: Array) -> Array:
+        """Equations (3) and (4), with an input of shape (m,); returns the new state."""
+        self.population.step(self.x)
+        self.x = self._both @ self.population.work + self._input @ u
+        return self.x
+
+
+class SpikeRecord:
+    """Spikes of n neurons of each population, counted in bins of time while ``is_on``: what a raster shows."""
+
+    def __init__(self, populations: Sequence[Population], n: int, dt: float) -> None:
+        self._populations = populations
+        self._shown = [_evenly(population.order, n) for population in populations]
+        self._steps_per_bin = max(1, round(BIN / dt))
+        self._counts = np.zeros(sum(map(len, self._shown)))
+        self._n_steps = 0
+        self._bins: deque[Array] = deque(maxlen=MOST_BINS)
+        self.is_on = False
+
+    def add(self) -> None:
+        """Count the spikes of the last step."""
+        if not self.is_on:
+            return
+        self._counts += np.concatenate(
+            [population.spikes[shown] for population, shown in zip(self._populations, self._shown, strict=True)]
+        )
+        self._n_steps += 1
+        if self._n_steps == self._steps_per_bin:
+            self._bins.append(self._counts.copy())
+            self._counts[:], self._n_steps = 0.0, 0
+
+    @property
+    def n_bins(self) -> int:
+        """Number of whole bins since the last :meth:`take`."""
+        return len(self._bins)
+
+    def take(self) -> Array:
+        """Return the counts since the last call, shape (neurons, bins), and forget them."""
+        counts = np.array(self._bins).reshape(-1, len(self._counts)).T
+        self._bins.clear()
+        return counts
+
+
 def _samples(sizes: dict[str, int], dt: float) -> dict[str, Array]:
     """Neurons that rest, charge, fire and are refractory, for the check of a new kernel."""
     rng = np.random.default_rng(0)
@@ -246,3 +318,8 @@ def _spread(n: int, d: int) -> Array:
     for _ in range(60):
         phi = (1.0 + phi) ** (1.0 / (d + 1))
     return (0.5 + np.arange(1, n + 1)[:, None] * phi ** -np.arange(1.0, d + 1.0)) % 1.0
+
+
+def _evenly(order: Array, n: int) -> Array:
+    """Up to n entries of an array, evenly spread."""
+    return order[np.linspace(0, len(order) - 1, min(n, len(order))).round().astype(int)]

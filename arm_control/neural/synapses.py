@@ -53,29 +53,12 @@ from arm_control.neural.linear_systems import LinearSystem
 
 
 def pole(tau: float, dt: float) -> float:
-    """Share a of its output that a discrete synapse keeps from one step to the next, ``e^{-dt / tau}``.
-
-    Parameters
-    ----------
-    tau : float
-        Time constant [s].
-    dt : float
-        Time between two steps [s].
-    """
+    """Share a of its output that a discrete synapse keeps from one step to the next, ``e^{-dt / tau}``."""
     return math.exp(-dt / tau)
 
 
 class Lowpass:
-    """First-order synapses in series, in steps; equation (3).
-
-    Parameters
-    ----------
-    taus : sequence of float
-        Time constant of each [s], positive.
-    dt : float
-        Time between two steps [s].
-    size : int
-        Numbers that pass.
+    """First-order synapses in series, in steps of dt [s]; equation (3).
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
     from arm_control.optimal.local_lqr import LocalLqr
     from arm_control.optimal.numpy_passes import NumpyPasses, UserCosts, UserDynamics
-    from arm_control.optimal.reach import ReachPlan, ReachPlanner
-    from arm_control.optimal.receding import PlanFollower, RecedingParameters
+    from arm_control.optimal.reach import ReachPlan, ReachPlanner, RecedingParameters
+    from arm_control.optimal.receding import PlanFollower
     from arm_control.optimal.residuals import (
         ControlError,
         LimitDistance,

@@ -50,8 +50,6 @@ class ArmDynamics:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     dt : float
         Step [s].
     """

@@ -23,8 +23,6 @@ class CompiledPasses:
 
     Parameters
     ----------
-    dynamics : ArmDynamics
-    costs : Costs
     n : int
         Number of steps N.
     u_min, u_max : ndarray, shape (n_u,)
@@ -183,8 +181,6 @@ def loop_samples(model: RobotModel, loop: Loop) -> Mapping[str, Array]:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     loop : Loop
         The loop, whose matrices have the names of :mod:`arm_control.optimal.arm_laws`.
     """

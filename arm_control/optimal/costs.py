@@ -96,12 +96,8 @@ class Term:
 
     Parameters
     ----------
-    residual : Residual
-        The error r.
     running, terminal : float
         Weight w_k at each knot before the last one, and at the last.
-    form : Form
-        The function phi.
     scale : array_like, shape (size,), optional
         Scale s_i of each entry of the residual; 1 by default.
     over_time : array_like, shape (N + 1,), optional
@@ -184,8 +180,6 @@ class Costs:
 
         Parameters
         ----------
-        knot : Knot
-            State and control.
         weights : array, shape (terms,)
             Weight of each term at this knot.
         z : array

@@ -205,16 +205,10 @@ class Ilqr:
 
     Parameters
     ----------
-    dynamics : Dynamics
-        Those of an arm, or of a user.
-    costs : Costs or UserCosts
-        The cost J.
     n : int
         Number of steps N.
     u_min, u_max : array_like, shape (n_u,), optional
         Limits of the controls.
-    parameters : IlqrParameters, optional
-        Settings of the solver.
 
     Attributes
     ----------

@@ -54,8 +54,6 @@ class LocalLqr:
 
     Parameters
     ----------
-    dynamics : ArmDynamics
-        The arm, and the step.
     costs : Costs
         What is minimised; its run-time numbers may change between two calls.
     n : int

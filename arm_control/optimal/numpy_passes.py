@@ -27,8 +27,6 @@ class UserDynamics:
     ----------
     function : callable
         From x (..., n_x) and u (..., n_u) to the next x, for any leading axes.
-    n_x, n_u : int
-        Sizes of state and control.
     derivatives : callable, optional
         From xs (N, n_x) and us (N, n_u) to f_x and f_u; finite differences by default.
     second_order : bool
@@ -105,8 +103,6 @@ class UserCosts:
     function : callable
         From xs (M, n_x), us (M, n_u) and the numbers of their knots (M,) to costs (M,), zero or above; at knot N the
         control is zero and without effect.
-    others : Costs, optional
-        Costs to add.
     """
 
     def __init__(self, function: Callable[[Array, Array, Array], Array], others: Costs | None = None) -> None:
@@ -147,10 +143,6 @@ class NumpyPasses:
 
     Parameters
     ----------
-    dynamics : Dynamics
-        The dynamics f.
-    costs : Costs or UserCosts
-        The cost J.
     n : int
         Number of steps N.
     u_min, u_max : ndarray, shape (n_u,)

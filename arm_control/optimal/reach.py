@@ -15,7 +15,7 @@ an earlier plan the solver starts from (3) at the first position: the arm stays,
     g(q_0), h, M          gravity torque at the first position, bias, mass matrix    [N m; N m; kg m^2]
     e_p, e_o              position and orientation error [m; rad]
     b                     barriers at limits of position and speed, times limit_weight
-    w_*, s_*              weights and shares, see :class:`ReachParameters`
+    w_*, s_*              weights and shares, see :class:`RecedingParameters`
     tau_lim               effort_share times the effort limits       [N m]
     k_p, k_v              gains of (3), KP and KV                    [1/s^2; 1/s]
     s, t_k, dt            time since the start, time of knot k, step [s]
@@ -48,8 +48,8 @@ ZONES = 0.2, 0.5
 
 
 @dataclass(frozen=True)
-class ReachParameters(Parameters):
-    """Horizon, weights and limits of a reach."""
+class RecedingParameters(Parameters):
+    """Horizon, weights and limits of a reach, and when to plan it again."""
 
     method: str = parameter(
         "ilqr", "iterative LQR, or LQR about the measured state, without limits: to compare", choices=("ilqr", "lqr")
@@ -74,6 +74,12 @@ class ReachParameters(Parameters):
     effort_share: float = parameter(0.9, "share of the effort limits that a plan may use", lower=0.01, upper=1.0)
     far: float = parameter(0.6, "a target farther away counts as being so far away", unit="m", lower=1e-3)
     max_iterations: int = parameter(50, "iterations after which a plan must do", lower=1)
+    tube: float = parameter(
+        0.1, "distance of a joint from its plan at which a new one is made", unit="rad or m", lower=1e-6, live=True
+    )
+    replan_rate: float = parameter(
+        0.0, "how often to plan anew; 0: only when it is needed", unit="Hz", lower=0.0, upper=1000.0, live=True
+    )
 
 
 class PlanTorque(NamedTuple):
@@ -94,8 +100,6 @@ class ReachPlan:
 
     Attributes
     ----------
-    stamp_ns : int
-        Stamp of its first state [ns].
     dt : float
         Length of a step [s].
     xs, us, K : ndarray, shape (N + 1, 2 nv), (N, nv) and (N, nv, 2 nv)
@@ -157,8 +161,6 @@ class ReachPlan:
         ----------
         seconds : float
             Time since the plan's first state [s].
-        t : Terms
-            The arm in the measured state.
         """
         k, x = self._knot(seconds), np.concatenate([t.q, t.v])
         e = self.error(seconds, x)
@@ -184,8 +186,6 @@ def hold(t: Terms, q: Array, limit: Array) -> PlanTorque:
 
     Parameters
     ----------
-    t : Terms
-        The arm in the measured state.
     q : ndarray, shape (nv,)
         The position [rad or m].
     limit : ndarray, shape (nv,)
@@ -199,25 +199,18 @@ def hold(t: Terms, q: Array, limit: Array) -> PlanTorque:
 class ReachPlanner:
     """The planner of reaches of one arm; it compiles its solver once.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : ReachParameters
-        Horizon, weights and limits.
-
     Examples
     --------
     >>> from arm_control import urdf_path
     >>> model = RobotModel.from_urdf(urdf_path("planar2"))
-    >>> planner = ReachPlanner(model, ReachParameters(orientation_weight=0.0))
+    >>> planner = ReachPlanner(model, RecedingParameters(orientation_weight=0.0))
     >>> start, goal = np.array([0.5, 1.0, 0.0, 0.0]), model.pose([0.8, 0.7])
     >>> plan = planner.plan(0, start, goal)
     >>> (model.pose(plan.xs[-1, :2]).p - goal.p).round(2) + 0.0
     array([0., 0., 0.])
     """
 
-    def __init__(self, model: RobotModel, parameters: ReachParameters) -> None:
+    def __init__(self, model: RobotModel, parameters: RecedingParameters) -> None:
         self.model, self.parameters = model, parameters
         self.limit = parameters.effort_share * model.tau_max
         start = np.zeros(model.nv)
@@ -242,8 +235,6 @@ class ReachPlanner:
             Stamp of the first state [ns].
         x0 : array_like, shape (2 nv,)
             Positions and velocities of the first state.
-        X_WT : Pose
-            Pose to reach, in the world.
         warm : ReachPlan, optional
             An earlier plan, the rest of which the solver starts from.
 

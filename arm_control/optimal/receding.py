@@ -8,14 +8,11 @@ first plan the arm holds its position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from arm_control.core import parameter
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.optimal.reach import PlanTorque, ReachParameters, ReachPlan, hold
+from arm_control.optimal.reach import PlanTorque, ReachPlan, RecedingParameters, hold
 from arm_control.optimal.worker import Answer, PlannerClient, Request
 
 RETRY = 0.1
@@ -24,29 +21,13 @@ EARLY = 1e-6
 """Tolerance of the time at which a new plan is due [s]."""
 
 
-@dataclass(frozen=True)
-class RecedingParameters(ReachParameters):
-    """A reach, and when to plan it again."""
-
-    tube: float = parameter(
-        0.1, "distance of a joint from its plan at which a new one is made", unit="rad or m", lower=1e-6, live=True
-    )
-    replan_rate: float = parameter(
-        0.0, "how often to plan anew; 0: only when it is needed", unit="Hz", lower=0.0, upper=1000.0, live=True
-    )
-
-
 class PlanFollower:
     """Torque state by state, from plans of a planner.
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : RecedingParameters
         May be replaced at any time.
-    planner : PlannerClient
-        Computes the plans.
     waits : bool
         Whether each answer is waited for, so that a plan is followed from its first state on.
 
@@ -54,8 +35,6 @@ class PlanFollower:
     ----------
     plan : ReachPlan or None
         The present plan; None: the arm holds its position.
-    last_answer : Answer or None
-        The last answer.
     failure : str
         Why the last solve failed; empty when it did not.
     """
@@ -84,14 +63,8 @@ class PlanFollower:
 
         Parameters
         ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        t : Terms
-            The arm in it.
         target : object
             Identity of the target: another object than before is a new target. None: no target.
-        X_WT : Pose
-            Its pose in the world.
         """
         self._take()
         if target is not None and not self._is_waiting and self._is_due(stamp_ns, t, target):
@@ -101,15 +74,7 @@ class PlanFollower:
         return self.plan.command(1e-9 * (stamp_ns - self.plan.stamp_ns), t)
 
     def tube_error(self, stamp_ns: int, t: Terms) -> float:
-        """Largest distance of a joint from its desired position [rad or m].
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        t : Terms
-            The arm in it.
-        """
+        """Largest distance of a joint from its desired position [rad or m]."""
         if self.plan is None:
             return float(np.abs(self._q_hold - t.q).max())
         e = self.plan.error(1e-9 * (stamp_ns - self.plan.stamp_ns), np.concatenate([t.q, t.v]))

@@ -114,8 +114,6 @@ def expand(cost: Cost, f_x: Array, f_u: Array, V_x: Array, V_xx: Array) -> Expan
 
     Parameters
     ----------
-    cost : Cost
-        Cost at the knot.
     f_x, f_u : array, shape (n_x, n_x) and (n_x, n_u)
         Derivatives of the next state.
     V_x, V_xx : array, shape (n_x,) and (n_x, n_x)
@@ -136,8 +134,6 @@ def expand_semi_implicit(cost: Cost, G_x: Array, G_u: Array, dt: Scalar, V_x: Ar
 
     Parameters
     ----------
-    cost : Cost
-        Cost at the knot.
     G_x, G_u : array, shape (n, 2 n) and (n, n)
         Derivatives of the next velocity; ``G_u`` is symmetric.
     dt : float

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from arm_control.exceptions import ArmControlError
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.optimal.reach import ReachParameters, ReachPlan, ReachPlanner
+from arm_control.optimal.reach import ReachPlan, ReachPlanner, RecedingParameters
 
 RequestT = TypeVar("RequestT")
 AnswerT = TypeVar("AnswerT")
@@ -95,16 +95,8 @@ class InlinePlanner:
         return answer
 
 
-def reach_planner(parameters: ReachParameters, model: RobotModel) -> InlinePlanner:
-    """Return a planner of reaches.
-
-    Parameters
-    ----------
-    parameters : ReachParameters
-        Horizon, weights and limits.
-    model : RobotModel
-        The arm.
-    """
+def reach_planner(parameters: RecedingParameters, model: RobotModel) -> InlinePlanner:
+    """Return a planner of reaches."""
     return InlinePlanner(ReachPlanner(model, parameters))
 
 

@@ -149,7 +149,7 @@ class TimeScaler:
     Examples
     --------
     >>> from arm_control import urdf_path
-    >>> from arm_control.motion.joint_path import spline_path
+    >>> from arm_control.motion import spline_path
     >>> model = RobotModel.from_urdf(urdf_path("ur5"))
     >>> scaler = TimeScaler(model, PathLimits.of(model, a_max=10.0, tip_speed=1.0))
     >>> path = spline_path([[0.0, -1.2, 1.5, -1.8, -1.5, 0.0], [1.0, -1.0, 1.0, -1.6, -1.2, 0.5]])
@@ -184,7 +184,7 @@ class TimeScaler:
         Parameters
         ----------
         path : JointTrajectory
-            The path, for example of :func:`~arm_control.motion.joint_path.spline_path`; its parameter need not be
+            The path, for example of :func:`~arm_control.motion.joint_trajectory.spline_path`; its parameter need not be
             time, and must not stand still.
 
         Raises

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from arm_control.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step, gate, gaussians
     from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
     from arm_control.primitives.orientation import rotation_coordinates, rotation_motion
-    from arm_control.primitives.primitive import Method, Primitive
+    from arm_control.primitives.primitive import Method, Primitive, Rollout
     from arm_control.primitives.primitive_files import (
         POSITION,
         PrimitiveFile,
@@ -24,6 +24,5 @@ if TYPE_CHECKING:
     from arm_control.primitives.primitive_spaces import JointSpace, PoseSpace, check_frame
     from arm_control.primitives.responses import discrete_matrix
     from arm_control.primitives.rhythmic_law import TURN, rhythmic_basis
-    from arm_control.primitives.rollout import Rollout
 else:
     __getattr__, __dir__, __all__ = face(__name__)

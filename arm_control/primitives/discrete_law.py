@@ -134,40 +134,15 @@ def gate(s: Scalar) -> Scalar:
 
 
 def discrete_force(s: Scalar, weights: Array) -> Array:
-    """Return f of (5), shape (n,).
-
-    Parameters
-    ----------
-    s : scalar
-        Phase.
-    weights : array, shape (n, n_basis)
-    """
+    """Return f of (5), shape (n,), for weights (n, n_basis)."""
     psi = gaussians(s, weights.shape[1])
     return (weights @ psi) * (gate(s) / psi.sum())  # (5)
 
 
-class _Reference(NamedTuple):
-    """Equation (3): the reference, its rate by time, and its second derivative without the acceleration of the goal."""
-
-    r: Array
-    v: Array
-    a: Array
-    m: Scalar
-
-
 def discrete_step(x: DiscreteState, task: DiscreteTask, dt: Scalar, slowing: Scalar, C: Array) -> DiscreteState:
-    """Return the state after a time, equations (1) to (5).
+    """Return the state after a time dt [s] above zero, equations (1) to (5).
 
-    Parameters
-    ----------
-    x : DiscreteState
-    task : DiscreteTask
-    dt : scalar
-        Time [s], above zero.
-    slowing : scalar
-        ``1 + k_e e^2`` of (1); 1 without phase stopping.
-    C : array, shape (n,)
-        Coupling.
+    ``slowing`` is ``1 + k_e e^2`` of (1), which is 1 without phase stopping, and C, shape (n,), the coupling.
     """
     T, per_T = task.T, 1.0 / task.T
     rate = phase_rate(x.s, T, slowing)
@@ -175,41 +150,25 @@ def discrete_step(x: DiscreteState, task: DiscreteTask, dt: Scalar, slowing: Sca
     h = dt * per_T
     g, g_u = fade(x.g - task.goal, T * x.g_v, h)
     g, g_v = g + task.goal, g_u * per_T  # (2)
-    r_0 = _reference(x.s, rate, x.g, x.g_v, task)
-    r_1 = _reference(s_1, rate, g, g_v, task)
+    r_0, v_0, *_ = _reference(x.s, rate, x.g, x.g_v, task)
+    r_1, v_1, *_ = _reference(s_1, rate, g, g_v, task)
     fs = x.f, discrete_force(s_m, task.weights), discrete_force(s_1, task.weights)
-    e, e_u = attract(x.y - r_0.r, T * (x.v - r_0.v), [task.A * f + C for f in fs], h)  # (4)
-    return DiscreteState(s_1, r_1.r + e, r_1.v + e_u * per_T, g, g_v, fs[2])
+    e, e_u = attract(x.y - r_0, T * (x.v - v_0), [task.A * f + C for f in fs], h)  # (4)
+    return DiscreteState(s_1, r_1 + e, v_1 + e_u * per_T, g, g_v, fs[2])
 
 
 def discrete_acceleration(x: DiscreteState, task: DiscreteTask, slowing: Scalar, C: Array) -> Array:
-    """Return ``y''`` of (4) in a state, shape (n,).
-
-    Parameters
-    ----------
-    x : DiscreteState
-    task : DiscreteTask
-    slowing : scalar
-        ``1 + k_e e^2`` of (1).
-    C : array, shape (n,)
-        Coupling.
-    """
+    """Return ``y''`` of (4) in a state, shape (n,); arguments as for :func:`discrete_step`."""
     T = task.T
     per_T2 = 1.0 / (T * T)
     g_a = (OMEGA**2 * (task.goal - x.g) - 2.0 * OMEGA * T * x.g_v) * per_T2  # (2)
-    r = _reference(x.s, phase_rate(x.s, T, slowing), x.g, x.g_v, task)
-    pull = ALPHA * (BETA * (r.r - x.y) + T * (r.v - x.v))
-    return r.a + r.m * g_a + (pull + task.A * x.f + C) * per_T2  # (4)
+    r, r_v, r_a, m = _reference(x.s, phase_rate(x.s, T, slowing), x.g, x.g_v, task)
+    pull = ALPHA * (BETA * (r - x.y) + T * (r_v - x.v))
+    return r_a + m * g_a + (pull + task.A * x.f + C) * per_T2  # (4)
 
 
 def phase_rate(s: Scalar, T: Scalar, slowing: Scalar) -> Scalar:
-    """Return ``ds/dt`` of (1).
-
-    Parameters
-    ----------
-    s, T, slowing : scalar
-        Phase, duration [s], ``1 + k_e e^2``.
-    """
+    """Return ``ds/dt`` of (1)."""
     return select(END - s, 1.0 / (T * slowing), 0.0)
 
 
@@ -226,10 +185,11 @@ def quintics(s: Scalar) -> tuple[tuple[Scalar, Scalar, Scalar], ...]:
     return m, k, l
 
 
-def _reference(s: Scalar, rate: Scalar, g: Array, g_v: Array, task: DiscreteTask) -> _Reference:
+def _reference(s: Scalar, rate: Scalar, g: Array, g_v: Array, task: DiscreteTask) -> tuple[Array, Array, Array, Scalar]:
+    """Equation (3): r, its rate by time, its second derivative without the acceleration of the goal, and m."""
     (m, m_s, m_ss), (k, k_s, k_ss), (l, l_s, l_ss) = quintics(s)
     way, v_0, v_g = g - task.y_0, task.T * task.v_0, task.T * task.v_g
     r = task.y_0 + m * way + k * v_0 + l * v_g  # (3)
     v = (m_s * way + k_s * v_0 + l_s * v_g) * rate + m * g_v
     a = (m_ss * way + k_ss * v_0 + l_ss * v_g) * (rate * rate) + 2.0 * m_s * rate * g_v
-    return _Reference(r, v, a, m)
+    return r, v, a, m

@@ -23,7 +23,7 @@ attractor models for motor behaviors", 2013.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -47,37 +47,12 @@ LARGEST_ROTATION = 1.9 * np.pi
 """Largest rotation from the first orientation [rad]."""
 
 
-class Learned(NamedTuple):
-    """What is learned.
-
-    Attributes
-    ----------
-    start, goal : ndarray, shape (n,)
-        Start and end of the motion; point on the cycle at phase 0 and its centre.
-    weights : ndarray, shape (n, n_basis)
-        Weights of the force.
-    final_velocity : ndarray, shape (n,)
-        Velocity at the end.
-    """
-
-    start: Array
-    goal: Array
-    weights: Array
-    final_velocity: Array
+Learned: TypeAlias = tuple[Array, Array, Array, Array]
+"""Start (n,), goal (n,), weights (n, n_basis), final velocity (n,); of a cycle its point at phase 0 and its centre."""
 
 
 class Lesson(NamedTuple):
-    """Coordinates to learn.
-
-    Attributes
-    ----------
-    t : ndarray, shape (N,)
-        Times from the first sample [s].
-    y : ndarray, shape (N, n)
-        Coordinates.
-    is_closed : bool
-        Whether it is whole cycles.
-    """
+    """Coordinates y (N, n) to learn, and their times from the first one, t (N,) [s]; closed: it is whole cycles."""
 
     t: Array
     y: Array
@@ -103,17 +78,7 @@ class Lesson(NamedTuple):
 
 
 def learn_motion(lesson: Lesson, v_g: Array, n_basis: int, method: str) -> Learned:
-    """Return what a discrete primitive learns.
-
-    Parameters
-    ----------
-    lesson : Lesson
-    v_g : ndarray, shape (n,)
-        Velocity at the end.
-    n_basis : int
-        Number of basis functions.
-    method : "least_squares" or "locally_weighted"
-    """
+    """Return what a discrete primitive learns, with a velocity v_g at the end, shape (n,)."""
     _check_rotation(lesson.y)
     T, start, goal = float(lesson.t[-1]), lesson.y[0], lesson.y[-1]
     known = np.array([start, goal, np.zeros_like(start), v_g])
@@ -122,27 +87,18 @@ def learn_motion(lesson: Lesson, v_g: Array, n_basis: int, method: str) -> Learn
         matrix = discrete_matrix(t, T, n_basis, 0)[0]
         ends = np.array([answers[0] for answers in discrete_responses(np.ones(1), n_basis, 1)])
         weights = fit_answers(matrix[:, 4:], y - matrix[:, :4] @ known, sample_seconds(t), ends)
-        return Learned(start, goal, weights, v_g)
+        return start, goal, weights, v_g
     t, y, _ = lesson.even(max(len(lesson.t), 10 * n_basis))
     v, a = _derivatives(t, y)
     r, r_v, r_a = (matrix[:, :4] @ known for matrix in discrete_matrix(t, T, n_basis))
     s = t / T
     forces = T * T * (a - r_a) + ALPHA * (BETA * (y - r) + T * (v - r_v))
     weights = fit_locally(gaussians(s[:, None], n_basis), gate(s), forces, sample_seconds(t))
-    return Learned(start, goal, weights, v_g)
+    return start, goal, weights, v_g
 
 
 def learn_cycle(lesson: Lesson, P: float, n_basis: int, method: str) -> Learned:
-    """Return what a rhythmic primitive learns.
-
-    Parameters
-    ----------
-    lesson : Lesson
-    P : float
-        Period [s].
-    n_basis : int
-        Number of basis functions.
-    method : "least_squares" or "locally_weighted"
+    """Return what a rhythmic primitive of a period P [s] learns.
 
     Raises
     ------
@@ -165,7 +121,7 @@ def learn_cycle(lesson: Lesson, P: float, n_basis: int, method: str) -> Learned:
         psi = rhythmic_basis(TURN * t[:, None] / P, n_basis)
         weights = fit_locally(psi, np.ones_like(t), forces, sample_seconds(t))
     start = centre + weights @ cycle_responses(np.zeros(1), n_basis, 0)[0][0]
-    return Learned(start, centre, weights, np.zeros_like(centre))
+    return start, centre, weights, np.zeros_like(centre)
 
 
 def _check_rotation(y: Array) -> None:
@@ -222,16 +178,8 @@ def fit_answers(answers: Array, rest: Array, seconds: Array, ends: Array | None 
 def fit_locally(psi: Array, xi: Array, forces: Array, seconds: Array) -> Array:
     """Return the weights of (3), shape (n, n_basis).
 
-    Parameters
-    ----------
-    psi : ndarray, shape (N, n_basis)
-        Basis functions at the times of the samples, normalised or not.
-    xi : ndarray, shape (N,)
-        Factor of the force.
-    forces : ndarray, shape (N, n)
-        The force that the demonstration needs.
-    seconds : ndarray, shape (N,)
-        Time that each sample stands for [s].
+    ``psi`` (N, n_basis) are the basis functions at the times of the samples, normalised or not, ``xi`` (N,) the factor
+    of the force, ``forces`` (N, n) those that the demonstration needs, ``seconds`` (N,) what a sample stands for.
     """
     factors = psi * (seconds * xi)[:, None]
     return ((factors.T @ forces) / (factors.T @ xi)[:, None]).T

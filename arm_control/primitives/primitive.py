@@ -23,12 +23,11 @@ import numpy.typing as npt
 from arm_control.core import refuse_unknown
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion, rotation_vector
-from arm_control.motion import check_distance
+from arm_control.motion import JointReference, Reference, check_distance
 from arm_control.primitives import learning
 from arm_control.primitives.demonstration import Demonstration
-from arm_control.primitives.orientation import nearest_turn, rotation_coordinates
+from arm_control.primitives.orientation import nearest_turn, rotation_coordinates, rotation_motion
 from arm_control.primitives.responses import discrete_matrix, rhythmic_matrix
-from arm_control.primitives.rollout import Rollout
 
 Kind: TypeAlias = Literal["discrete", "rhythmic"]
 Method: TypeAlias = Literal["least_squares", "locally_weighted"]
@@ -39,6 +38,49 @@ KEYS = ("kind", "names", "frame", "duration", "start", "goal", "final_velocity",
 """Keys of a primitive as a mapping."""
 MOST = {"discrete": 200, "rhythmic": 1000}
 """Largest number of basis functions."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Coordinates of a primitive at some times.
+
+    Attributes
+    ----------
+    times : ndarray, shape (N,)
+        Times from the start [s].
+    q, v, a : ndarray, shape (N, n)
+        Coordinates, velocities and accelerations: of joints; of a link's position; or of position and rotation vector.
+    R_ref : ndarray, shape (3, 3), or None
+        Orientation that the rotation vectors are about.
+    """
+
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+    R_ref: Array | None = None
+
+    def joint_reference(self, i: int) -> JointReference:
+        """Return the reference of the joints at the i-th time."""
+        return JointReference(self.q[i], self.v[i], self.a[i])
+
+    def reference(self, i: int) -> Reference:
+        """Return the reference of the end effector at the i-th time, in the primitive's frame.
+
+        Raises
+        ------
+        InputError
+            When the primitive has no orientation.
+        """
+        if self.R_ref is None:
+            raise InputError("a rollout without orientation: its coordinates are q, v and a")
+        R, omega, alpha = rotation_motion(self.q[i, 3:], self.v[i, 3:], self.a[i, 3:])
+        X = Pose(R @ self.R_ref, self.q[i, :3])
+        return Reference(X, np.concatenate([self.v[i, :3], omega]), np.concatenate([self.a[i, :3], alpha]))
+
+    def pose(self, i: int) -> Pose:
+        """Return the pose at the i-th time; see :meth:`reference`."""
+        return self.reference(i).X_WT
 
 
 @dataclass(frozen=True)
@@ -134,7 +176,6 @@ class Primitive:
         ----------
         demonstration : Demonstration
             One motion from rest; or one or more cycles, the last sample one period after a first one.
-        kind : "discrete" or "rhythmic"
         n_basis : int
             Number of basis functions, from 2 to 200 (discrete) or 1000 (rhythmic).
         method : "least_squares" or "locally_weighted"
@@ -227,13 +268,7 @@ class Primitive:
         return Rollout(t, q, v, a, None if quat is None else rotation_from_quaternion(quat))
 
     def places(self, start: Place | None, goal: Place | None) -> tuple[Array, Array, Array | None]:
-        """Return start and goal in coordinates, and the reference orientation that they are about.
-
-        Parameters
-        ----------
-        start, goal : Pose, array_like, or None
-            None: as learned.
-        """
+        """Return start and goal in coordinates, as learned where None, and the reference orientation of both."""
         quat = self.quat_xyzw
         if quat is not None and self.kind == "discrete" and isinstance(start, Pose):
             goal = self.learned_goal() if goal is None else goal
@@ -248,15 +283,9 @@ class Primitive:
         return Rollout(np.zeros(1), self.goal[None], at_rest, at_rest, self._reference()).pose(0)
 
     def coordinates(self, place: Place, quat_xyzw: Array | None, near: Array) -> Array:
-        """Return the coordinates of a place, shape (n,).
+        """Return the coordinates of a place, shape (n,), about a reference orientation.
 
-        Parameters
-        ----------
-        place : Pose or array_like, shape (n,)
-        quat_xyzw : ndarray, shape (4,), or None
-            Reference orientation.
-        near : ndarray, shape (n,)
-            Of the two rotation vectors of an orientation, the one nearer to this is taken.
+        Of the two rotation vectors of an orientation, the one nearer to other coordinates is taken.
         """
         if not isinstance(place, Pose):
             values = _vector(place, "place", self.size)

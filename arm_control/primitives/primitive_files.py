@@ -26,15 +26,7 @@ POSITION, ROTATION = ("x", "y", "z"), ("rx", "ry", "rz")
 
 
 class PrimitiveFile(NamedTuple):
-    """A primitive, and where it comes from.
-
-    Attributes
-    ----------
-    primitive : Primitive
-        The primitive.
-    description : str
-        One sentence.
-    """
+    """A primitive, and one sentence about it."""
 
     primitive: Primitive
     description: str = ""
@@ -89,14 +81,7 @@ def coordinate_names(primitive: Primitive) -> tuple[str, ...]:
 
 
 def for_joints(primitive: Primitive, joints: Sequence[str]) -> Primitive:
-    """Return a primitive of joints with its coordinates in another order.
-
-    Parameters
-    ----------
-    primitive : Primitive
-        The primitive.
-    joints : sequence of str
-        The joints of an arm; the primitive may have others beside them.
+    """Return a primitive of joints with its coordinates in the order of an arm's; it may have others beside them.
 
     Raises
     ------

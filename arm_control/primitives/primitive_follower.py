@@ -71,14 +71,7 @@ class PrimitiveParameters(Parameters):
 class PrimitiveFollower(Generic[R]):
     """Reference of a primitive, state by state.
 
-    Parameters
-    ----------
-    primitive : Primitive
-        The primitive, in the joint order of the arm.
-    parameters : PrimitiveParameters
-        How it runs.
-    space : Space
-        Joints or end effector of the arm.
+    The primitive is in the joint order of the arm, and the space its joints or its end effector.
 
     Raises
     ------
@@ -149,15 +142,7 @@ class PrimitiveFollower(Generic[R]):
         self._waits_for_begin, self.is_holding = p.starts_at_once, False
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """End the motion and all goals up to a state, and hold the arm where it is; amplitude and period stay.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-        """
+        """End the motion and all goals up to a state, and hold the arm where it is; amplitude and period stay."""
         self.goals.end(stamp_ns)
         self._rest(q)
         self._waits_for_begin, self.is_holding = False, True
@@ -172,27 +157,11 @@ class PrimitiveFollower(Generic[R]):
         self.now: R = self._space.at_rest(q)
 
     def see(self, centres: Array, extents: Array) -> None:
-        """Let spheres bend the path from now on.
-
-        Parameters
-        ----------
-        centres : ndarray, shape (k, 3)
-            Their centres [m].
-        extents : ndarray, shape (k,)
-            Their radii [m].
-        """
+        """Let spheres bend the path from now on: centres, shape (k, 3), and radii, shape (k,) [m]."""
         self._run.set_obstacles(centres, extents + self._parameters.obstacle_margin)
 
     def reference(self, stamp_ns: int, q: Array) -> R:
-        """Return the reference in a state.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-        """
+        """Return the reference in a state, for measured positions q, shape (nq,) [rad or m]."""
         dt = 0.0 if self._last_ns is None else (stamp_ns - self._last_ns) / NANOSECONDS
         self._last_ns = stamp_ns
         self.refused = None

@@ -52,7 +52,7 @@ class Cycle(NamedTuple):
 
 
 class Space(Protocol[R]):
-    """What the joints, or the end effector, of an arm are to a primitive."""
+    """What the joints, or the end effector, of an arm are to a primitive; ``now`` is the present reference."""
 
     def at_rest(self, q: Array) -> R:
         """Return the reference at rest at ``q``, shape (nq,) [rad or m]."""
@@ -61,88 +61,23 @@ class Space(Protocol[R]):
         """Return place and velocity of a reference, as a primitive starts there."""
 
     def goal(self, goal: JointGoal | Target, q: Array, now: R) -> Pose | Array:
-        """Return the place of a goal.
-
-        Parameters
-        ----------
-        goal : JointGoal or Target
-            The goal.
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-        now : JointReference or Reference
-            The present reference.
-
-        Raises
-        ------
-        InputError
-            When there is none.
-        """
+        """Return the place of a goal, for measured positions q; an InputError where there is none."""
 
     def learned_goal(self, primitive: Primitive, now: R) -> Pose | Array:
-        """Return the goal of a primitive, or its centre.
-
-        Parameters
-        ----------
-        primitive : Primitive
-            The primitive.
-        now : JointReference or Reference
-            The present reference.
-        """
+        """Return the goal of a primitive, or its centre."""
 
     def error(self, reference: R, q: Array) -> float:
-        """Return the tracking error [m or rad].
-
-        Parameters
-        ----------
-        reference : JointReference or Reference
-            The reference.
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-        """
+        """Return the tracking error at measured positions q [m or rad]."""
 
     def check_cycle(self, primitive: Primitive, cycle: Cycle, now: R) -> None:
-        """Refuse a rhythm that exceeds the arm's limits.
-
-        Parameters
-        ----------
-        primitive : Primitive
-            The rhythmic primitive.
-        cycle : Cycle
-            How it is to run.
-        now : JointReference or Reference
-            The present reference.
-
-        Raises
-        ------
-        InputError
-            When it does.
-        """
+        """Refuse, with an InputError, a rhythm that exceeds the arm's limits."""
 
     def check(self, run: PrimitiveRun, now: R) -> None:
-        """Refuse a motion that exceeds the arm's limits.
-
-        Parameters
-        ----------
-        run : PrimitiveRun
-            The motion from now on.
-        now : JointReference or Reference
-            The present reference.
-
-        Raises
-        ------
-        InputError
-            When it does.
-        """
+        """Refuse, with an InputError, a motion that exceeds the arm's limits from now on."""
 
 
 class JointSpace:
-    """The joints of an arm; a motion that would exceed a limit of position or speed is refused.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    """
+    """The joints of an arm; a motion that would exceed a limit of position or speed is refused."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model = model
@@ -198,13 +133,7 @@ class JointSpace:
 
 
 class PoseSpace:
-    """The end effector of an arm; where it cannot follow, the phase of the motion waits.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    """
+    """The end effector of an arm; where it cannot follow, the phase of the motion waits."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model = model
@@ -239,20 +168,7 @@ class PoseSpace:
 
 
 def check_frame(primitive: Primitive, model: RobotModel) -> None:
-    """Refuse a primitive of positions that are not poses in the base of an arm.
-
-    Parameters
-    ----------
-    primitive : Primitive
-        A primitive of an end effector.
-    model : RobotModel
-        The arm.
-
-    Raises
-    ------
-    ParameterError
-        When it has no orientation, or another frame.
-    """
+    """Refuse, with a ParameterError, a primitive of positions that are not poses in the base of an arm."""
     if primitive.quat_xyzw is None:
         raise ParameterError(f"a primitive of {primitive.size} coordinates without joints: poses or joints are needed")
     if primitive.frame not in ("", model.base):

@@ -116,18 +116,9 @@ def _cosines(angles: Array) -> Array:
 
 
 def rhythmic_step(x: RhythmicState, task: RhythmicTask, dt: Scalar, slowing: Scalar, C: Array) -> RhythmicState:
-    """Return the state after a time, equations (1) to (4).
+    """Return the state after a time dt [s] above zero, equations (1) to (4).
 
-    Parameters
-    ----------
-    x : RhythmicState
-    task : RhythmicTask
-    dt : scalar
-        Time [s], above zero.
-    slowing : scalar
-        ``1 + k_e e^2`` of (1); 1 without phase stopping.
-    C : array, shape (n,)
-        Coupling.
+    ``slowing`` is ``1 + k_e e^2`` of (1), which is 1 without phase stopping, and C, shape (n,), the coupling.
     """
     tau = (task.P + exp(-0.5 * FILTER * TURN * dt / x.P) * (x.P - task.P)) / TURN  # in the middle of the step
     kept = exp(-FILTER * dt / tau)
@@ -143,14 +134,6 @@ def rhythmic_step(x: RhythmicState, task: RhythmicTask, dt: Scalar, slowing: Sca
 
 
 def rhythmic_acceleration(x: RhythmicState, task: RhythmicTask, C: Array) -> Array:
-    """Return ``y''`` of (2) in a state, shape (n,).
-
-    Parameters
-    ----------
-    x : RhythmicState
-    task : RhythmicTask
-    C : array, shape (n,)
-        Coupling.
-    """
+    """Return ``y''`` of (2) in a state, shape (n,)."""
     tau, f = x.P / TURN, task.weights @ rhythmic_basis(x.phi, task.weights.shape[1])
     return (ALPHA * (BETA * (x.g - x.y) - tau * x.v) + x.A * f + C) * (1.0 / (tau * tau))  # (2)

@@ -49,7 +49,7 @@ API = {
     "arm_control.kinematics.inverse": ("InverseKinematics", "IkResult", "IkBatch"),
     "arm_control.motion.pose_paths": ("line", "arc", "blended"),
     "arm_control.motion.cartesian_motion": ("follow_path",),
-    "arm_control.motion.joint_path": ("spline_path",),
+    "arm_control.motion.joint_trajectory": ("spline_path",),
     "arm_control.primitives.demonstration": ("Demonstration",),
     "arm_control.primitives.primitive": ("Primitive",),
     "arm_control.primitives.primitive_run": ("PrimitiveRun",),

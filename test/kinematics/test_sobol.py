@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.kinematics.sobol import sobol_points
+from arm_control.kinematics.search import sobol_points
 
 
 def test_the_first_point_is_the_middle():

@@ -8,7 +8,7 @@ from scipy.signal import cont2discrete
 
 from arm_control.exceptions import InputError
 from arm_control.neural import LinearSystem, point_attractor, scaled_attractor
-from arm_control.neural.attractor_system import velocity_scale
+from arm_control.neural.linear_systems import velocity_scale
 
 DT = 1e-3
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control.neural import Population, SpikeRecord, decoders, points_in_cube
-from arm_control.neural.populations import CompileLoop, even_tuning
-from arm_control.neural.spike_record import MOST_BINS
+from arm_control.neural.populations import MOST_BINS, CompileLoop, even_tuning
 
 DT = 1e-3
 

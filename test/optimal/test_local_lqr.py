@@ -26,10 +26,10 @@ from arm_control.optimal import (
     LocalLqr,
     PositionError,
     ReachPlanner,
+    RecedingParameters,
     StateError,
     Term,
 )
-from arm_control.optimal.reach import ReachParameters
 from arm_control.report import draw_lqr
 
 ROOT = Path(__file__).parents[2]
@@ -119,7 +119,7 @@ def test_a_reach_may_be_planned_by_it_within_the_limits():
     parameters = {"orientation_weight": 0.0, "effort_share": 0.02}
     x0, goal = np.array([0.5, 1.0, 0.0, 0.0]), model.pose([0.8, 0.7])
     plans = {
-        method: ReachPlanner(model, ReachParameters(method=method, **parameters)).plan(0, x0, goal)
+        method: ReachPlanner(model, RecedingParameters(method=method, **parameters)).plan(0, x0, goal)
         for method in ("lqr", "ilqr")
     }
     assert (np.abs(plans["lqr"].us) <= 0.02 * model.tau_max + 1e-12).all()
@@ -132,7 +132,7 @@ def test_a_reach_may_be_planned_by_it_within_the_limits():
 
 def test_a_motion_without_a_finite_cost_is_no_plan():
     model = RobotModel.from_urdf(urdf_path("planar2"))
-    planner = ReachPlanner(model, ReachParameters(method="lqr", orientation_weight=0.0))
+    planner = ReachPlanner(model, RecedingParameters(method="lqr", orientation_weight=0.0))
     with pytest.raises(InputError, match="local LQR leads to no finite cost"):
         planner.plan(0, [0.5, 1.0, 100.0, 0.0], model.pose([0.8, 0.7]))
 

@@ -12,14 +12,14 @@ from arm_control import Pose, RobotModel, urdf_path
 from arm_control.exceptions import InputError
 from arm_control.maths import rotation_from_vector, rotation_vector
 from arm_control.optimal import ArmDynamics, ReachPlan, ReachPlanner
-from arm_control.optimal.reach import KP, KV, ReachParameters, hold
+from arm_control.optimal.reach import KP, KV, RecedingParameters, hold
 
 START = np.concatenate([UR5_HOME, np.zeros(6)])
 
 
 @pytest.fixture(scope="module")
 def planner() -> ReachPlanner:
-    return ReachPlanner(RobotModel.from_urdf(urdf_path("ur5")), ReachParameters())
+    return ReachPlanner(RobotModel.from_urdf(urdf_path("ur5")), RecedingParameters())
 
 
 def goal(model: RobotModel, *way: float) -> Pose:
@@ -58,7 +58,7 @@ def test_staying_costs_nothing_whatever_the_weight_of_the_arm(planner: ReachPlan
 
 
 def test_effort_limits_hold_and_bind(planner: ReachPlanner):
-    X_WT, tight = goal(planner.model, -0.2, -0.5, 0.1), ReachParameters(effort_share=0.3)
+    X_WT, tight = goal(planner.model, -0.2, -0.5, 0.1), RecedingParameters(effort_share=0.3)
     free = planner.plan(0, START, X_WT)
     limit = 0.3 * planner.model.tau_max
     assert (np.abs(free.us) > limit).any()
@@ -75,14 +75,14 @@ def test_effort_limits_hold_and_bind(planner: ReachPlanner):
 
 def test_limits_of_position_and_speed_are_kept_away_from(planner: ReachPlanner):
     X_WT = goal(planner.model, -0.9, 0.1, 0.0)
-    pair = (ReachPlanner(planner.model, ReachParameters(limit_weight=w, far=2.0)) for w in (0.0, 1e4))
+    pair = (ReachPlanner(planner.model, RecedingParameters(limit_weight=w, far=2.0)) for w in (0.0, 1e4))
     careless, careful = (one.plan(0, START, X_WT) for one in pair)
     fast, slow = (np.abs(p.xs[:, 6:] / planner.model.v_max).max() for p in (careless, careful))
     assert fast > 1.15
     assert slow < 1.05
     model = planar(2)
     model.q_min[:], model.q_max[:] = [-1.0, -3.0], [1.0, 3.0]
-    near = ReachPlanner(model, ReachParameters(orientation_weight=0.0, limit_weight=1e6))
+    near = ReachPlanner(model, RecedingParameters(orientation_weight=0.0, limit_weight=1e6))
     plan = near.plan(0, [0.5, 1.0, 0.0, 0.0], model.pose([1.5, 0.3]))
     assert 0.7 < plan.xs[:, 0].max() < 1.0
 
@@ -218,7 +218,7 @@ def test_a_warm_start_that_leads_astray_is_left_alone(planner: ReachPlanner):
 
 def test_a_planar_arm_needs_no_orientation():
     model = planar(3)
-    planner = ReachPlanner(model, ReachParameters(orientation_weight=0.0, far=5.0))
+    planner = ReachPlanner(model, RecedingParameters(orientation_weight=0.0, far=5.0))
     X = model.pose([0.9, 0.4, 0.9])
     plan = planner.plan(0, [0.5, 0.5, 0.5, 0.0, 0.0, 0.0], Pose(rotation_from_vector([0.0, 0.0, 2.0]) @ X.R, X.p))
     assert left(model, plan, X)[0] < 0.02
@@ -233,7 +233,7 @@ def test_a_target_out_of_this_world_is_refused(planner: ReachPlanner, distance: 
 def test_a_target_far_away_is_planned_for_in_pieces(planner: ReachPlanner):
     near, start = goal(planner.model, -0.3, -0.4, 0.0), planner.model.pose(UR5_HOME)
     assert not planner.plan(0, START, near).is_partial
-    short = ReachPlanner(planner.model, ReachParameters(far=0.2)).plan(0, START, near)
+    short = ReachPlanner(planner.model, RecedingParameters(far=0.2)).plan(0, START, near)
     assert short.is_partial
     way = planner.model.pose(short.xs[-1, :6]).p - start.p
     np.testing.assert_allclose(way, 0.4 * (near.p - start.p), atol=0.003)

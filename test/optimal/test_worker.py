@@ -15,11 +15,10 @@ from problems import planar
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
-from arm_control.optimal import InlinePlanner, PlannerProcess, ReachPlanner, Request, reach_planner
-from arm_control.optimal.reach import ReachParameters
+from arm_control.optimal import InlinePlanner, PlannerProcess, ReachPlanner, RecedingParameters, Request, reach_planner
 from arm_control.optimal.worker import _recipe
 
-PARAMETERS = ReachParameters(orientation_weight=0.0)
+PARAMETERS = RecedingParameters(orientation_weight=0.0)
 MAKE = partial(reach_planner, PARAMETERS)
 START = np.array([0.5, 1.0, 0.0, 0.0])
 
@@ -126,10 +125,10 @@ ORPHAN = """
 import os, signal
 from functools import partial
 from arm_control import RobotModel, urdf_path
-from arm_control.optimal.reach import ReachParameters
+from arm_control.optimal import RecedingParameters
 from arm_control.optimal.worker import PlannerProcess, reach_planner
 if __name__ == "__main__":
-    make = partial(reach_planner, ReachParameters(orientation_weight=0.0))
+    make = partial(reach_planner, RecedingParameters(orientation_weight=0.0))
     process = PlannerProcess(RobotModel.from_urdf(urdf_path("planar2")), make)
     print(process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

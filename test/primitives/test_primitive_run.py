@@ -12,7 +12,7 @@ from arm_control.compiler import check_kernel, compile_law, plain_compiler
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.primitives import Demonstration, ObstacleCoupling, Primitive, PrimitiveRun, obstacle_force
-from arm_control.primitives.live_law import LiveLaw
+from arm_control.primitives.primitive_run import LiveLaw
 
 
 def follow(run: PrimitiveRun, n: int, dt: float = 1e-3, change: Callable[[int], None] = lambda _: None) -> list[Array]:

@@ -30,8 +30,6 @@ class LinkCapsule:
 
     Attributes
     ----------
-    link : str
-        Name of the link.
     a, b : ndarray, shape (3,)
         Ends of the segment in the link's frame [m].
     radius : float
@@ -49,8 +47,6 @@ def link_capsules(urdf: Urdf, folder: Path | None = None) -> tuple[tuple[LinkCap
 
     Parameters
     ----------
-    urdf : Urdf
-        The robot.
     folder : Path, optional
         Folder in which relative names of mesh files start; packages are searched where the environment says.
 

@@ -37,8 +37,6 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
 
     Parameters
     ----------
-    urdf : Urdf
-        The whole robot.
     base : str or None
         Link that becomes the root; None for the present root.
     joints : sequence of str

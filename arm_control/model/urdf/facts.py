@@ -318,8 +318,6 @@ def default_tip(facts: Facts, base: str) -> str:
 
     Parameters
     ----------
-    facts : Facts
-        The robot.
     base : str
         Link that is bolted to the world.
 

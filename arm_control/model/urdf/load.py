@@ -203,8 +203,6 @@ def parse(text: str, warnings: tuple[str, ...] = ()) -> Urdf:
 
     Parameters
     ----------
-    text : str
-        Normalised XML.
     warnings : tuple of str
         What was wrong in its source.
     """

@@ -20,8 +20,6 @@ def find_package(package: str, near: Path | None = None, roots: Sequence[Path] =
 
     Parameters
     ----------
-    package : str
-        Its name.
     near : Path, optional
         A file; the folders above it, and those beside them, may be the package.
     roots : sequence of Path

@@ -53,8 +53,6 @@ def find_warnings(facts: Facts, part: Part | None = None) -> list[str]:
 
     Parameters
     ----------
-    facts : Facts
-        The robot.
     part : Part, optional
         The part that is controlled, which alone counts; by default everything that can move.
     """
@@ -97,8 +95,6 @@ def mesh_warnings(robot: Element, file: Path, roots: Sequence[Path]) -> tuple[li
 
     Parameters
     ----------
-    robot : Element
-        The robot's XML.
     file : Path
         The URDF file; relative names start in its folder.
     roots : sequence of Path
