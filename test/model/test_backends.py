@@ -24,7 +24,7 @@ from arm_control.model.quantities import INPUTS
 
 REPO = Path(__file__).parents[2]
 DATA = REPO / "test" / "data" / "urdf"
-N_STATES = {"llvm": 100, "python": 10, "pinocchio": 10}
+N_STATES = {"llvm": 20, "python": 5, "pinocchio": 5}
 
 # Files of the package example-robot-data (a folder in their name) and of test/data: tip, and where the arm begins.
 ROBOTS: dict[str, tuple[str, str, str | None]] = {
@@ -171,6 +171,9 @@ def states(n_joints: int, n: int) -> Iterator[Array]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_arm_agrees_with_pinocchio(robot: Robot, backend: str):
+    """The back end ``python`` computes the same program as ``llvm``: a few arms are enough."""
+    if backend == "python" and robot.arm.tree.n > 4 and not robot.arm.tree.has_mimic:
+        return
     model = RobotModel(robot.arm, backend, Cache(None))
     for q, v, a, tau in states(model.nv, N_STATES[backend]):
         expected, t = robot.oracle.terms(q, v, a), model.evaluate(q, v)
@@ -197,8 +200,8 @@ def test_every_arm_agrees_with_mujoco(robot: Robot):
     mujoco = pytest.importorskip("mujoco")
     from arm_control.simulation import build_mujoco_model
 
-    model = RobotModel(robot.arm, "python", Cache(None))
-    if robot.arm.tree.has_mimic:
+    model, tree = RobotModel(robot.arm, "pinocchio", Cache(None)), robot.arm.tree
+    if tree.has_mimic:
         with pytest.raises(ModelError, match="cannot simulate the mimic joints"):
             build_mujoco_model(model, 1e-3)
         return
@@ -206,10 +209,11 @@ def test_every_arm_agrees_with_mujoco(robot: Robot):
     data = mujoco.MjData(compiled)
     joints = [compiled.joint(name) for name in model.joint_names]
     at_q, at_v = ([int(getattr(joint, x)[0]) for joint in joints] for x in ("qposadr", "dofadr"))
-    for q, v, a, _ in states(model.nv, 10):
+    for q, v, a, _ in states(model.nv, 5):
         data.qpos[at_q], data.qvel[at_v], data.qacc[at_v] = q, v, a
         mujoco.mj_inverse(compiled, data)
-        close(model.inverse_dynamics(q, v, a), data.qfrc_inverse[at_v])
+        tau = reference(tree, ["tau"], {"q": q, "v": v, "a": a, "F_E": np.zeros(6)})["tau"]
+        close(tau, data.qfrc_inverse[at_v])
 
 
 # -- every quantity --------------------------------------------------------------------------------

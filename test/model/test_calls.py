@@ -45,6 +45,12 @@ def batches(arm: Arm) -> Callable[[str], tuple[RobotModel, BatchFunction]]:
     return make
 
 
+@pytest.fixture(scope="module")
+def shared_model(small_arm: Callable[[str], Arm]) -> Callable[[str, str], RobotModel]:
+    """A model of a robot made by hand, with a back end, made once."""
+    return cache(lambda name, backend: RobotModel(small_arm(name), backend, Cache(None)))
+
+
 def draw(model: RobotModel, n: int, size: float = 3.0) -> list[np.ndarray]:
     return list(np.random.default_rng(n).uniform(-size, size, (3, n, model.nq)))
 
@@ -53,7 +59,7 @@ def single(arm: Arm, q: np.ndarray, v: np.ndarray, tau: np.ndarray, *quantities:
     return reference(arm.tree, quantities or QUANTITIES, {"q": q, "v": v, "tau": tau})
 
 
-SIZES = {"llvm": [0, 1, 7, 8, 9, 15, 17, 1000, 2048, 4099], "python": [0, 1, 9, 50], "pinocchio": [0, 1, 9, 50]}
+SIZES = {"llvm": [0, 1, 7, 8, 9, 17, 2048, 4099], "python": [0, 9], "pinocchio": [0, 9]}
 
 
 @pytest.mark.parametrize(("backend", "n"), [(backend, n) for backend in BACKENDS for n in SIZES[backend]])
@@ -211,8 +217,10 @@ CALLS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_every_method_refuses_what_is_no_state_and_works_on(small_arm: Callable[[str], Arm], name: str, backend: str):
-    model = RobotModel(small_arm("slides"), backend, Cache(None))
+def test_every_method_refuses_what_is_no_state_and_works_on(
+    shared_model: Callable[[str, str], RobotModel], name: str, backend: str
+):
+    model = shared_model("slides", backend)
     method, arguments = getattr(model, name), CALLS[name]
     good = [np.linspace(0.1, 0.5, 6 if x == "F_E" else 2) for x in arguments]
     before = np.concatenate([np.ravel(x) for x in _flat(method(*good))])
@@ -231,8 +239,10 @@ def test_every_method_refuses_what_is_no_state_and_works_on(small_arm: Callable[
 @pytest.mark.parametrize("name", ["bias", "inverse_dynamics", "forward_dynamics", "torque_derivatives",
                                   "acceleration_derivatives", "kinetic_energy"])  # fmt: skip
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_result_that_is_too_large_for_a_float_is_refused(small_arm: Callable[[str], Arm], name: str, backend: str):
-    model = RobotModel(small_arm("branches"), backend, Cache(None))
+def test_a_result_that_is_too_large_for_a_float_is_refused(
+    shared_model: Callable[[str, str], RobotModel], name: str, backend: str
+):
+    model = shared_model("branches", backend)
     method, (*rest,) = getattr(model, name), CALLS[name][2:]
     q, others = np.full(5, 0.3), [np.zeros(6 if x == "F_E" else 5) for x in rest]
     for _ in range(2):  # a built-in function may have taken its place
@@ -243,8 +253,10 @@ def test_a_result_that_is_too_large_for_a_float_is_refused(small_arm: Callable[[
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_terms_of_a_tick_are_there_whatever_the_velocity(small_arm: Callable[[str], Arm], backend: str):
-    model = RobotModel(small_arm("branches"), backend, Cache(None))
+def test_the_terms_of_a_tick_are_there_whatever_the_velocity(
+    shared_model: Callable[[str, str], RobotModel], backend: str
+):
+    model = shared_model("branches", backend)
     q = np.full(5, 0.3)
     with np.errstate(all="ignore"):
         terms = model.evaluate(q, np.full(5, 1e200))
@@ -257,8 +269,8 @@ def _flat(result: object) -> list[object]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_results_are_copies(small_arm: Callable[[str], Arm], backend: str):
-    model = RobotModel(small_arm("branches"), backend, Cache(None))
+def test_results_are_copies(shared_model: Callable[[str, str], RobotModel], backend: str):
+    model = shared_model("branches", backend)
     q, v = np.full(5, 0.3), np.full(5, 0.5)
     first, M, J = model.evaluate(q, v), model.mass_matrix(q), model.jacobian(q, "e")
     kept = [np.array(x) for x in (*_flat(first), M, J)]
@@ -293,9 +305,7 @@ def test_kernels_are_prepared_by_name(small_arm: Callable[[str], Arm], tmp_path:
 # -- threads -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("backend", "n", "repetitions"), [("llvm", 2999, 200), ("python", 9, 60), ("pinocchio", 9, 60)]
-)
+@pytest.mark.parametrize(("backend", "n", "repetitions"), [("llvm", 2999, 60), ("python", 9, 30), ("pinocchio", 9, 30)])
 def test_threads_may_share_a_batch(
     batches: Callable[[str], tuple[RobotModel, BatchFunction]],
     in_two_threads: Callable[[Callable[[int], object]], None],

@@ -9,7 +9,7 @@ from arm_control.maths import Pose, congruent, cross, mirrored, rotation_from_ve
 from arm_control.model import Force, Inertia, SpatialMotion
 from arm_control.model.spatial_vectors import motion_matrix
 
-SEEDS = range(5)
+SEEDS = range(2)
 
 
 def close(a: object, b: object) -> None:

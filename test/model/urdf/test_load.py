@@ -465,7 +465,7 @@ TOKENS = [
 CUTS = st.tuples(st.integers(0, len(UR5)), st.integers(0, 30), st.sampled_from(TOKENS))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(CUTS, min_size=1, max_size=3))
 def test_damaged_ur5_raises_nothing_but_urdf_error(cuts: list[tuple[int, int, str]]):
     text = UR5
@@ -474,7 +474,7 @@ def test_damaged_ur5_raises_nothing_but_urdf_error(cuts: list[tuple[int, int, st
     accepts_or_refuses(text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data())
 def test_ur5_with_an_attribute_replaced_raises_nothing_but_urdf_error(data: st.DataObject):
     spans = [match.span(1) for match in re.finditer(r'="([^"]*)"', UR5)]
