@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from scipy.linalg import expm
 
 from arm_control import RobotModel, urdf_path
 from arm_control.maths import Array, rotation_from_vector
@@ -53,18 +54,12 @@ def random_linear(seed: int, n: int = 10, m: int = 2, h: float = 0.01) -> tuple[
     """Turning and not controlled along all axes: dynamics, costs, A and B."""
     rng = np.random.default_rng(seed)
     S = rng.standard_normal((n, n))
-    A, B = turned(h * (S - S.T)), h * rng.standard_normal((n, m))
+    A, B = expm(h * (S - S.T)), h * rng.standard_normal((n, m))
     linear = UserDynamics(lambda x, u: x @ A.T + u @ B.T, n, m)
     costs = Costs(
         Term(StateError(np.zeros(n)), running=h, terminal=h), Term(ControlError(np.zeros(m)), running=0.1 * h)
     )
     return linear, costs, A, B
-
-
-def turned(skew: Array) -> Array:
-    """Exponential of a skew matrix."""
-    values, vectors = np.linalg.eig(skew)
-    return ((vectors * np.exp(values)) @ np.linalg.inv(vectors)).real
 
 
 def reach(model: RobotModel, n: int, q0: Array, target: Array, w_p: float = 0.0) -> tuple[ArmDynamics, Costs, Array]:

@@ -30,9 +30,9 @@ def conditions(H: Array, g: Array, low: Array, high: Array, x: Array) -> float:
     return float(np.max(np.abs(np.clip(x - slope / np.diag(H).max(), low, high) - x)))
 
 
-def test_a_thousand_problems_against_scipy():
+def test_many_problems_against_scipy():
     rng, held_at_all = np.random.default_rng(0), 0
-    for _ in range(1000):
+    for _ in range(300):
         H, g, low, high = draw(rng, int(rng.integers(1, 8)))
         found = box_qp(H, g, low, high, rng.integers(-1, 2, len(g)))
         L = np.linalg.cholesky(H)
@@ -45,7 +45,7 @@ def test_a_thousand_problems_against_scipy():
         assert conditions(H, g, low, high, found.x) < 1e-9
         held_at_all += int((found.held != 0).sum())
         assert (found.x[found.held > 0] == high[found.held > 0]).all()
-    assert held_at_all > 500
+    assert held_at_all > 150
 
 
 class Hard(NamedTuple):
@@ -160,9 +160,9 @@ def check_many(count: int) -> None:
 
 
 @pytest.mark.parametrize("full_steps", [module.FULL_STEPS, 0])
-def test_hundreds_of_hard_problems_against_exact_arithmetic(full_steps: int, monkeypatch: pytest.MonkeyPatch):
+def test_many_hard_problems_against_exact_arithmetic(full_steps: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "FULL_STEPS", full_steps)
-    check_many(350)
+    check_many(140)
 
 
 @pytest.mark.campaign
@@ -184,7 +184,7 @@ def test_problems_that_stall_a_line_search(hard: Hard):
 
 
 def test_rounding_does_not_move_a_hard_problem():
-    """Two of the thousand problems, their entries changed by rounding errors: a line search stalls at a third."""
+    """Two of those that SciPy solves, their entries changed by rounding errors: a line search stalls at a third."""
     rng, noise = np.random.default_rng(0), np.random.default_rng(5)
     problems = []
     for _ in range(800):
@@ -209,7 +209,7 @@ def test_the_function_falls_with_every_change_of_the_set(monkeypatch: pytest.Mon
 
     move = module._move
     monkeypatch.setattr(module, "_move", spy)
-    for _ in range(100):
+    for _ in range(40):
         H, g, *box = draw(rng, 5)
         points.clear()
         points.append(box_qp(H, g, *box).x)
@@ -222,7 +222,7 @@ def test_units_do_not_matter(monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(8)
     monkeypatch.setattr(module, "FULL_STEPS", 0)
     kinds = [kind for kind in KINDS if kind != "degenerate"]  # with two sets that are right
-    for number in range(300):
+    for number in range(90):
         H, g, low, high = draw_hard(rng, kinds[number % len(kinds)])
         unit, size = 2.0 ** rng.integers(-20, 20, len(g)), 2.0 ** rng.integers(-60, 60)
         plain = box_qp(H, g, low, high)

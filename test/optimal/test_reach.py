@@ -15,11 +15,17 @@ from arm_control.optimal import ArmDynamics, ReachPlan, ReachPlanner
 from arm_control.optimal.reach import KP, KV, RecedingParameters, hold
 
 START = np.concatenate([UR5_HOME, np.zeros(6)])
+WAY = (-0.1, -0.3, 0.15)
 
 
 @pytest.fixture(scope="module")
 def planner() -> ReachPlanner:
     return ReachPlanner(RobotModel.from_urdf(urdf_path("ur5")), RecedingParameters())
+
+
+@pytest.fixture(scope="module")
+def plan(planner: ReachPlanner) -> ReachPlan:
+    return planner.plan(7, START, goal(planner.model, *WAY))
 
 
 def goal(model: RobotModel, *way: float) -> Pose:
@@ -37,10 +43,8 @@ def at(model: RobotModel, x: np.ndarray):
     return model.evaluate(x[: model.nv], x[model.nv :])
 
 
-def test_a_plan_reaches_and_comes_to_rest(planner: ReachPlanner):
-    X_WT = goal(planner.model, -0.1, -0.3, 0.15)
-    plan = planner.plan(7, START, X_WT)
-    distance, angle = left(planner.model, plan, X_WT)
+def test_a_plan_reaches_and_comes_to_rest(planner: ReachPlanner, plan: ReachPlan):
+    distance, angle = left(planner.model, plan, goal(planner.model, *WAY))
     assert distance < 0.003
     assert angle < 0.003
     assert np.abs(plan.xs[-1, 6:]).max() < 0.05
@@ -87,8 +91,7 @@ def test_limits_of_position_and_speed_are_kept_away_from(planner: ReachPlanner):
     assert 0.7 < plan.xs[:, 0].max() < 1.0
 
 
-def test_its_own_trajectory_gets_its_own_torque(planner: ReachPlanner):
-    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+def test_its_own_trajectory_gets_its_own_torque(planner: ReachPlanner, plan: ReachPlan):
     for k in range(50):
         for s in (0.0, 0.4, 0.99):
             x = plan.state((k + s) * plan.dt)
@@ -99,8 +102,7 @@ def test_its_own_trajectory_gets_its_own_torque(planner: ReachPlanner):
         np.testing.assert_allclose(almost, plan.xs[k + 1], rtol=0, atol=1e-4)
 
 
-def test_beside_it_the_gains_act(planner: ReachPlanner):
-    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+def test_beside_it_the_gains_act(planner: ReachPlanner, plan: ReachPlan):
     off = np.linspace(-0.01, 0.02, 12)
     torque = plan.command(0.205, at(planner.model, plan.state(0.205) + off))
     np.testing.assert_allclose(torque.feedback, plan.K[10] @ off, atol=1e-9)
@@ -108,8 +110,7 @@ def test_beside_it_the_gains_act(planner: ReachPlanner):
     assert np.abs(torque.feedback).max() > 0.1
 
 
-def test_after_the_end_the_arm_is_held_there(planner: ReachPlanner):
-    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+def test_after_the_end_the_arm_is_held_there(planner: ReachPlanner, plan: ReachPlan):
     x = plan.xs[-1] + np.linspace(-0.02, 0.02, 12)
     for seconds in (1.0, 50.0):
         tau = plan.command(seconds, at(planner.model, x)).tau
@@ -123,8 +124,7 @@ def test_holding_stays_within_its_limit(planner: ReachPlanner):
     assert (np.abs(hold(t, UR5_HOME + 1.0, limit).tau) <= limit * (1.0 + 1e-12)).all()
 
 
-def test_a_joint_that_turns_on_and_on_goes_the_short_way(planner: ReachPlanner):
-    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+def test_a_joint_that_turns_on_and_on_goes_the_short_way(planner: ReachPlanner, plan: ReachPlan):
     turns = replace(plan, is_continuous=np.arange(6) == 2)
     x = plan.state(0.5)
     x[2] += 2.0 * np.pi + 0.01
@@ -194,9 +194,8 @@ def test_a_singular_start_is_a_start(planner: ReachPlanner, q: np.ndarray):
     assert left(planner.model, plans[-1], X)[1] < 0.006
 
 
-def test_what_is_not_finite_is_refused_and_the_next_plan_is_as_good(planner: ReachPlanner):
-    X_WT = goal(planner.model, -0.1, -0.3, 0.15)
-    before = planner.plan(0, START, X_WT)
+def test_what_is_not_finite_is_refused_and_the_next_plan_is_as_good(planner: ReachPlanner, plan: ReachPlan):
+    X_WT = goal(planner.model, *WAY)
     with pytest.raises(InputError, match=r"the start is .* 12 finite numbers are needed"):
         planner.plan(0, START * np.nan, X_WT)
     with pytest.raises(InputError, match="12 finite numbers are needed"):
@@ -205,13 +204,12 @@ def test_what_is_not_finite_is_refused_and_the_next_plan_is_as_good(planner: Rea
         planner.plan(0, START, Pose(X_WT.R, X_WT.p * np.nan))
     with pytest.raises(InputError, match="rotation matrix"):
         planner.plan(0, START, Pose(X_WT.R * np.nan, X_WT.p))
-    np.testing.assert_array_equal(planner.plan(0, START, X_WT).us, before.us)
+    np.testing.assert_array_equal(planner.plan(0, START, X_WT).us, plan.us)
 
 
-def test_a_warm_start_that_leads_astray_is_left_alone(planner: ReachPlanner):
-    X_WT = goal(planner.model, -0.1, -0.3, 0.15)
-    plan = planner.plan(0, START, X_WT)
-    wild = replace(plan, K=plan.K * 1e200)
+def test_a_warm_start_that_leads_astray_is_left_alone(planner: ReachPlanner, plan: ReachPlan):
+    X_WT = goal(planner.model, *WAY)
+    wild = replace(plan, stamp_ns=0, K=plan.K * 1e200)
     found = planner.plan(0, START + 0.01, X_WT, wild)
     np.testing.assert_array_equal(found.us, planner.plan(0, START + 0.01, X_WT).us)
 
@@ -249,4 +247,4 @@ def test_a_solver_that_never_found_gains_has_no_plan(planner: ReachPlanner, monk
 
     monkeypatch.setattr(planner._solver, "solve", without_gains)
     with pytest.raises(InputError, match="no plan was found: Q_uu is not positive definite"):
-        planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+        planner.plan(0, START, goal(planner.model, *WAY))

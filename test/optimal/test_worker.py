@@ -23,11 +23,16 @@ MAKE = partial(reach_planner, PARAMETERS)
 START = np.array([0.5, 1.0, 0.0, 0.0])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def process() -> Iterator[PlannerProcess]:
+    """One for all tests that leave it alive; in the end it is closed, twice."""
     process = PlannerProcess(planar(2), MAKE)
     yield process
     process.close()
+    assert not process.alive
+    process.close()
+    process.request(request(1))
+    assert process.poll() is None
 
 
 def request(number: int, x0=START, stamp_ns: int = 0, is_warm: bool = False) -> Request:
@@ -87,7 +92,8 @@ def test_a_failed_solve_leaves_the_last_plan_for_the_next_warm_start():
     assert iterations[2] < iterations[0]
 
 
-def test_a_killed_planner_is_dead_and_nobody_waits_for_it(process: PlannerProcess):
+def test_a_killed_planner_is_dead_and_nobody_waits_for_it():
+    process = PlannerProcess(planar(2), MAKE)
     assert process.alive
     os.kill(process.pid, signal.SIGKILL)
     process.request(request(1))
@@ -95,14 +101,7 @@ def test_a_killed_planner_is_dead_and_nobody_waits_for_it(process: PlannerProces
     assert not process.alive
     process.request(request(2))
     assert process.poll(wait=True) is None
-
-
-def test_closing_ends_the_process(process: PlannerProcess):
     process.close()
-    assert not process.alive
-    process.close()
-    process.request(request(1))
-    assert process.poll() is None
 
 
 def test_one_that_cannot_start_says_why():
