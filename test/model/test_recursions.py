@@ -62,21 +62,6 @@ def test_inverse_of_any_positive_matrix():
         close(inverse(M.astype(object)).astype(float), np.linalg.inv(M))
 
 
-def test_columns_of_the_mass_matrix_are_torques_of_unit_accelerations(tree: Tree):
-    for q, v, a, _ in cases(tree):
-        s = state(tree, q, v=v, a=a)
-        close(s.tau, s.M @ a + s.h)
-        close(s.tau_derived, s.tau)
-        close(s.tau_a, s.M)
-
-
-def test_bias_is_coriolis_and_gravity(tree: Tree):
-    for q, v, *_ in cases(tree):
-        s = state(tree, q, v=v)
-        close(s.h, s.C @ v + s.g)
-        close(state(tree, q).h, s.g)
-
-
 def test_coriolis_matrix_is_that_of_christoffel_symbols(tree: Tree):
     """C_ij = sum over k of (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) v_k / 2; so Mdot - 2 C is skew."""
     for q, v, *_ in list(cases(tree))[::2]:
@@ -85,17 +70,6 @@ def test_coriolis_matrix_is_that_of_christoffel_symbols(tree: Tree):
         close(C, symbols @ v, 1e-8)
         rest = M_q @ v - 2 * C
         close(rest, -rest.T, 1e-8)
-
-
-def test_energy_changes_by_the_power_of_the_torque(tree: Tree):
-    for q, v, a, _ in cases(tree):
-
-        def energy(t: float, q: Array = q, v: Array = v, a: Array = a) -> float:
-            s = state(tree, q + t * v + t * t / 2 * a, v=v + t * a)
-            return float(s.kinetic_energy + s.potential_energy)
-
-        power = (energy(10 * STEP) - energy(-10 * STEP)) / (20 * STEP)
-        close(v @ state(tree, q, v=v, a=a).tau, power, 2e-8)
 
 
 def test_energies_and_centre_of_mass(tree: Tree):
@@ -266,6 +240,9 @@ def test_small_robots_agree_with_pinocchio_projected_on_their_coordinates(every_
         tau_q, tau_v, _ = pin.computeRNEADerivatives(model, data, Q, V, A)
         close(s.tau_q, G.T @ tau_q @ G)
         close(s.tau_v, G.T @ tau_v @ G)
+        close(s.h, s.C @ v + s.g)
+        close(s.tau_derived, s.tau)
+        close(s.tau_a, s.M)
         close(s.a, np.linalg.solve(s.M, tau - s.h), 1e-10)
         pin.forwardKinematics(model, data, Q, V, A)
         pin.updateFramePlacements(model, data)

@@ -59,13 +59,6 @@ def test_terms_agree_with_the_single_methods(robot: RobotModel, states: States):
         np.testing.assert_allclose(robot.bias(q, np.zeros(robot.nv)), t.g, rtol=0, atol=1e-12)
 
 
-def test_mass_matrix_is_symmetric_and_positive_definite(robot: RobotModel, states: States):
-    for q, _ in states(robot, 5):
-        M = robot.mass_matrix(q)
-        np.testing.assert_array_equal(M, M.T)
-        assert np.linalg.eigvalsh(M).min() > 1e-6
-
-
 def test_armature_adds_to_the_diagonal_of_the_mass_matrix_and_to_nothing_else(
     load_robot: Load, ur5: RobotModel, states: States
 ):
@@ -77,19 +70,6 @@ def test_armature_adds_to_the_diagonal_of_the_mass_matrix_and_to_nothing_else(
         np.testing.assert_allclose(heavy.M - plain.M, np.diag([0, 0, 1.5, 0, 0, 0.3]), rtol=0, atol=1e-12)
         for name in ("h", "g", "J", "Jdot_v"):
             np.testing.assert_allclose(getattr(heavy, name), getattr(plain, name), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("given", "taken"), [(0.5, [0.5] * 6), ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), ({}, [0] * 6)]
-)
-def test_armature_may_be_one_number_or_one_per_joint(load_robot: Load, given: object, taken: list[float]):
-    np.testing.assert_array_equal(load_robot("ur5", armature=given).armature, taken)
-
-
-@pytest.mark.parametrize("armature", [-0.1, np.nan, np.inf, {"elbow_joint": -1.0}])
-def test_an_armature_that_is_no_inertia_is_refused(load_robot: Load, armature: object):
-    with pytest.raises(ModelError, match=r"armature is .*; allowed: finite numbers, 0 or more"):
-        load_robot("ur5", armature=armature)
 
 
 def test_a_turn_of_a_continuous_joint_changes_nothing(load_robot: Load, states: States):
@@ -104,18 +84,6 @@ def test_a_turn_of_a_continuous_joint_changes_nothing(load_robot: Load, states: 
             np.testing.assert_allclose(turned.X_WE.p, t.X_WE.p, rtol=0, atol=1e-12)
             np.testing.assert_allclose(turned.X_WE.R, t.X_WE.R, rtol=0, atol=1e-12)
             np.testing.assert_allclose(turned.h, t.h, rtol=0, atol=1e-12)
-
-
-def test_limits_are_those_of_the_file(panda: RobotModel):
-    np.testing.assert_allclose(panda.q_min, [-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973])
-    np.testing.assert_allclose(panda.v_max, [2.175] * 4 + [2.61] * 3)
-    np.testing.assert_allclose(panda.tau_max, [87] * 4 + [12] * 3)
-
-
-def test_limits_given_by_name_replace_those_of_the_file():
-    model = RobotModel.from_urdf(UR5, effort_limits={"elbow_joint": 7.0}, velocity_limits={"wrist_1_joint": 0.5})
-    np.testing.assert_array_equal(model.tau_max, [150, 150, 7, 28, 28, 28])
-    np.testing.assert_allclose(model.v_max, [np.pi, np.pi, np.pi, 0.5, np.pi, np.pi])
 
 
 # -- MuJoCo ------------------------------------------------------------------------------------------

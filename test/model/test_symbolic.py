@@ -19,8 +19,6 @@ from arm_control.model import arm as arm_module
 from arm_control.model.quantities import INPUTS
 from arm_control.model.symbolic import Formula, Symbolic
 
-ROBOTS = ("ur5", "ur4", "arm6", "planar1", "planar2", "planar3", "vrep_two_link", "studywolf_ur5")
-
 
 def load(name: str, cache: Cache | None = None) -> RobotModel:
     return RobotModel.from_urdf(urdf_path(name), cache=Cache(None) if cache is None else cache)
@@ -51,16 +49,6 @@ def test_a_formula_is_what_the_float_run_computes(quantity: str):
         np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ROBOTS)
-def test_the_documents_robots_have_formulas(name: str):
-    model = load(name)
-    formulas, values = model.symbolic(), numbers(model)
-    terms = model.evaluate(values["q"], values["v"])
-    for quantity, expected in (("M", terms.M), ("g", terms.g), ("J", terms.J), ("h", terms.h)):
-        found = formulas.formula(quantity).lambdify()(*arguments(quantity, values))
-        np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=0, atol=1e-10)
-
-
 def test_the_recursions_run_on_symbols_directly_and_give_the_textbook_formula():
     """Two uniform rods: K1 + 2 K2' c2, K3 + K2' c2 (planar arm of the studywolf blog)."""
     model = load("planar2")
@@ -89,18 +77,15 @@ def test_intermediates_are_shared_so_that_nothing_swells(ur5_formulas: Symbolic,
         known.add(symbol)
 
 
-@pytest.mark.parametrize("step", [1e-3, 1e-4, 1e-5])
-def test_derivative_agrees_with_differences(ur5_formulas: Symbolic, step: float):
-    model = load("ur5")
-    values = numbers(model)
+def test_derivative_agrees_with_differences(ur5_formulas: Symbolic):
+    step, values = 1e-4, numbers(load("ur5"))
     for quantity in ("M", "h"):
         formula = ur5_formulas.formula(quantity)
-        for k in (1, 4):
-            slope = formula.diff(ur5_formulas.q[k]).lambdify()
-            function, unit = formula.lambdify(), np.eye(6)[k] * step
-            q, *rest = arguments(quantity, values)
-            expected = (np.array(function(q + unit, *rest)) - function(q - unit, *rest)) / (2 * step)
-            np.testing.assert_allclose(slope(q, *rest), expected, rtol=0, atol=30 * step**2 + 1e-9)
+        slope = formula.diff(ur5_formulas.q[4]).lambdify()
+        function, unit = formula.lambdify(), np.eye(6)[4] * step
+        q, *rest = arguments(quantity, values)
+        expected = (np.array(function(q + unit, *rest)) - function(q - unit, *rest)) / (2 * step)
+        np.testing.assert_allclose(slope(q, *rest), expected, rtol=0, atol=30 * step**2 + 1e-9)
 
 
 def test_second_derivative_of_the_energy_is_the_derivative_of_gravity(ur5_formulas: Symbolic):
@@ -110,7 +95,7 @@ def test_second_derivative_of_the_energy_is_the_derivative_of_gravity(ur5_formul
     U = ur5_formulas.formula("potential_energy")
     gradient = np.array([U.diff(symbol).lambdify()(q) for symbol in ur5_formulas.q]).ravel()
     np.testing.assert_allclose(gradient, model.gravity(q), rtol=0, atol=1e-12)
-    second = [U.diff(a).diff(b).lambdify()(q)[0, 0] for a, b in ((ur5_formulas.q[1], ur5_formulas.q[2]),)]
+    second = U.diff(ur5_formulas.q[1]).diff(ur5_formulas.q[2]).lambdify()(q)[0, 0]
     by_g = ur5_formulas.formula("g").diff(ur5_formulas.q[2]).lambdify()(q)[1, 0]
     np.testing.assert_allclose(second, by_g, rtol=0, atol=1e-12)
 
@@ -173,23 +158,17 @@ def test_a_formula_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.M
     assert isinstance(again, Formula)
 
 
-def test_a_formula_of_another_arm_is_not_taken(tmp_path: Path):
-    cache = Cache(tmp_path / "cache")
-    load("planar3", cache).symbolic().formula("M")
-    text = urdf_path("planar3").read_text()
-    heavier = RobotModel.from_urdf(text, armature=1.0, cache=cache).symbolic().formula("M")
-    q = np.zeros(3)
-    np.testing.assert_allclose(heavier.lambdify()(q) - load("planar3").mass_matrix(q), np.eye(3), rtol=0, atol=1e-12)
-
-
-def test_a_formula_that_another_text_of_the_recursions_made_is_not_taken(
+def test_a_formula_of_another_arm_or_another_text_of_the_recursions_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     cache = Cache(tmp_path / "cache")
     load("planar3", cache).symbolic().formula("M")
+    heavier = RobotModel.from_urdf(urdf_path("planar3"), armature=1.0, cache=cache).symbolic().formula("M")
+    q = np.zeros(3)
+    np.testing.assert_allclose(heavier.lambdify()(q) - load("planar3").mass_matrix(q), np.eye(3), rtol=0, atol=1e-12)
     monkeypatch.setattr(arm_module, "source_digest", lambda: "another")
     load("planar3", cache).symbolic().formula("M")
-    assert len(cache.entries()) == 2
+    assert len(cache.entries()) == 3
 
 
 def test_a_tampered_formula_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -73,11 +73,6 @@ def test_gravity_torque(model: pin.Model, q: Array, expected: list[float]):
     np.testing.assert_allclose(g, expected, atol=5e-5)
 
 
-def test_mass_matrix_diagonal(model: pin.Model):
-    expected = [0.87267, 2.08668, 0.70853, 0.01819, 0.00384, 0.00013]
-    np.testing.assert_allclose(np.diag(mass_matrix(model, HOME)), expected, atol=5e-6)
-
-
 def test_total_mass():
     assert sum(load_urdf(UR5).link_masses().values()) == pytest.approx(21.0489, abs=1e-9)
 
@@ -120,26 +115,3 @@ def test_mass_matrix_agrees_with_the_ros2_description(model: pin.Model):
 
 def the_ros2_description() -> pin.Model:
     return pin.buildModelFromXML(load_urdf(OTHER).text)
-
-
-def test_mujoco_sees_the_same_arm(model: pin.Model):
-    mujoco = pytest.importorskip("mujoco")
-    spec = mujoco.MjModel.from_xml_string(load_urdf(UR5).text)
-    data = mujoco.MjData(spec)
-    for q in random_configurations(20):
-        data.qpos[:] = q
-        mujoco.mj_forward(spec, data)
-        acceleration, torque = np.linspace(-1, 1, 6), np.zeros(6)
-        mujoco.mj_mulM(spec, data, torque, acceleration)
-        np.testing.assert_allclose(torque, mass_matrix(model, q) @ acceleration, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("q", [np.zeros(6), HOME])
-def test_primitive_shapes_do_not_touch_in_ordinary_poses(q: Array):
-    mujoco = pytest.importorskip("mujoco")
-    spec = mujoco.MjModel.from_xml_string(load_urdf(UR5).text)
-    data = mujoco.MjData(spec)
-    data.qpos[:] = q
-    mujoco.mj_forward(spec, data)
-    assert spec.ngeom > 10
-    assert data.ncon == 0

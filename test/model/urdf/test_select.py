@@ -132,8 +132,8 @@ def test_materials_and_meshes_stay():
     assert 'rgba="1 1 1 1"' in part[0].text
 
 
-@pytest.mark.parametrize("pitch", [s * (np.pi / 2 - away) for s in (-1, 1) for away in (0.0, 1e-15, 1e-9, 1e-6, 1e-3)])
-@pytest.mark.parametrize("position", [1e-12, 0.3, -2.0, np.pi])
+@pytest.mark.parametrize("pitch", [s * (np.pi / 2 - away) for s in (-1, 1) for away in (0.0, 1e-15, 1e-6)])
+@pytest.mark.parametrize("position", [1e-12, -2.0])
 def test_nothing_is_lost_where_roll_and_yaw_are_not_unique(pitch: float, position: float):
     origin = f'rpy="0.4 {pitch!r} -1.2"'
     text = ARM.replace('<axis xyz="1 -1 0.5"/>', '<axis xyz="0 1 0"/>')
@@ -197,10 +197,8 @@ def followers(urdf: Urdf) -> dict[str, tuple[str, float, float]]:
         ("double_pendulum.urdf", "link1", "link2"),
         ("koch.urdf", None, "gripper_tcp"),
         ("baxter_description/urdf/baxter.urdf", "torso", "right_gripper"),
-        ("talos_data/robots/talos_left_arm.urdf", None, "gripper_left_base_link"),
         ("talos_data/robots/talos_reduced.urdf", "torso_2_link", "gripper_right_base_link"),
         ("tiago_pro_description/robots/tiago_pro.urdf", "torso_lift_link", "arm_left_tool_link"),
-        ("ur_description/urdf/ur5_gripper.urdf", None, "wrist_3_link"),
         ("g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf", "torso_link", "left_hand_palm_link"),
     ],
 )
