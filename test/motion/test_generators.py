@@ -46,7 +46,7 @@ def test_a_polyline_rests_at_its_corners_and_keeps_its_speed_and_acceleration():
     corners = np.array([[0, 0, 0], [0.4, 0, 0], [0.4, 0, 0], [0.4, 0.3, 0.0], [0.4, 0.3, 0.01]])
     points = polyline(X, corners, 0.2, 1.5)
     np.testing.assert_allclose([X.R.T @ (x.p - X.p) for x in points.poses], corners[[0, 1, 3, 4]], rtol=0, atol=1e-12)
-    _, p, V, A = motion_of(points, 4001)
+    _, p, V, A = motion_of(points, 2001)
     assert np.linalg.norm(V, axis=1).max() == pytest.approx(0.2, rel=1e-4)
     assert np.linalg.norm(A, axis=1).max() == pytest.approx(1.5, rel=1e-3)
     motion = PoseTrajectory(points)
@@ -66,7 +66,7 @@ def test_a_curve_is_gone_along_without_a_stop():
 
 
 def test_digits_are_written_on_the_sheet_and_the_pen_is_lifted_in_between():
-    _, p, V, _ = motion_of(digits("4 2", X, 0.1, 0.2, lift=0.03), 6001)
+    _, p, V, _ = motion_of(digits("4 2", X, 0.1, 0.2, lift=0.03), 3001)
     np.testing.assert_allclose([p[0, 2], p[-1, 2], p[:, 2].max()], 0.03, rtol=0, atol=1e-9)
     assert p[:, 2].min() > -1e-9
     down = p[:, 2] < 1e-6
@@ -82,7 +82,7 @@ def test_digits_are_written_on_the_sheet_and_the_pen_is_lifted_in_between():
 def test_every_stroke_is_drawn_to_its_end():
     """What is drawn comes near every point of the font, and never far from it."""
     for digit in FONT:
-        _, p, _, _ = motion_of(digits(digit, X, 0.1, 0.2), 1501)
+        _, p, _, _ = motion_of(digits(digit, X, 0.1, 0.2), 601)
         drawn, wanted = p[p[:, 2] < 1e-6], np.vstack(list(strokes_of(digit, 0.1)))
         between = np.vstack([np.linspace(a, b, 50) for s in strokes_of(digit, 0.1) for a, b in itertools.pairwise(s)])
         assert all(np.linalg.norm(drawn - x, axis=1).min() < 1e-3 for x in wanted), digit
