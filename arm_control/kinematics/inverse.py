@@ -79,19 +79,7 @@ class IkResult:
 
 @dataclass(frozen=True)
 class IkBatch:
-    """What came of many poses; ``batch[i]`` is the :class:`IkResult` of one of them.
-
-    Attributes
-    ----------
-    q : ndarray, shape (N, nq)
-        Joint positions [rad or m].
-    converged : ndarray of bool, shape (N,)
-        Whether every selected row is within the tolerance.
-    iterations : ndarray of int, shape (N,)
-        Steps from all starts up to the one that led there.
-    error : ndarray, shape (N, m)
-        Errors of the selected rows [m, rad].
-    """
+    """What came of many poses: arrays with a row for each; ``batch[i]`` is the :class:`IkResult` of one of them."""
 
     q: Array
     converged: Array
@@ -242,12 +230,7 @@ class InverseKinematics:
 
     @exclusive
     def all(self, X_WT: Pose, start: npt.ArrayLike | None = None) -> Branches:
-        """All postures at a pose: the branches of an arm with as many joints as rows.
-
-        Parameters
-        ----------
-        start : array_like, shape (nq,), optional
-            Joint positions that angles are turned near to; by default the middle of the limits [rad or m].
+        """All postures at a pose, of an arm with as many joints as rows; angles are turned near to the start.
 
         Raises
         ------
@@ -286,13 +269,7 @@ class InverseKinematics:
         return self_motion(self._search, target_rows([X_WT])[0], result.q, step)
 
     def error(self, q: npt.ArrayLike, X_WT: Pose) -> Array:
-        """Error of the selected rows at joint positions, desired minus actual, shape (m,) [m, rad].
-
-        Parameters
-        ----------
-        q : array_like, shape (nq,)
-            Joint positions [rad or m].
-        """
+        """Error of the selected rows at joint positions, desired minus actual, shape (m,) [m, rad]."""
         X_WE, J = self.model.pose(q, self.frame), self.model.jacobian(q, self.frame)
         return task_error(X_WE, X_WT, J, self.rows.numbers, self.rows.frame).e
 
@@ -401,13 +378,6 @@ def explain(search: Search, target: Array, q: Array, error: Array) -> str:
         else                                                 out of reach, and how far
 
     That a pose is out of reach is a finding of a search, not a proof.
-
-    Parameters
-    ----------
-    target : ndarray, shape (12,)
-        R_WT and p_WT.
-    q, error : ndarray, shape (n,), (m,)
-        Joint positions nearest to the pose [rad or m], and the error of the rows there [m, rad].
     """
     n_starts = max(N_STARTS, 4 * search.n_starts)
     if _search_again(search, n_starts).one_pose(target, q, q).is_done[0]:

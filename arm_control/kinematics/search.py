@@ -35,19 +35,7 @@ BITS = 30
 
 
 class Attempts(NamedTuple):
-    """The best attempt for each of N poses.
-
-    Attributes
-    ----------
-    q : ndarray, shape (N, n)
-        Joint positions [rad or m].
-    error : ndarray, shape (N, m)
-        Errors of the rows [m, rad].
-    is_done : ndarray of bool, shape (N,)
-        Whether they are within the tolerance.
-    iterations : ndarray of int, shape (N,)
-        Steps in all.
-    """
+    """The best attempt for each of N poses: joint positions (N, n) and errors of the rows (N, m) [m, rad]."""
 
     q: Array
     error: Array

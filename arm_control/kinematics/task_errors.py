@@ -61,11 +61,6 @@ def row_numbers(rows: str) -> tuple[int, ...]:
     ------
     InputError
         When a row is unknown or comes twice, or there is none.
-
-    Examples
-    --------
-    >>> row_numbers("rz x y")
-    (0, 1, 5)
     """
     names = rows.split()
     if unknown := [name for name in names if name not in ROWS]:
@@ -78,16 +73,7 @@ def row_numbers(rows: str) -> tuple[int, ...]:
 def task_error(X_WE: Pose, X_WT: Pose, J: Array, rows: Sequence[int] = range(6), frame: str = "world") -> TaskError:
     """Error from the end effector to the target in the selected rows, equations (1) to (5).
 
-    Parameters
-    ----------
-    X_WE, X_WT : Pose
-        Pose of the end effector and of the target in the world.
-    J : array, shape (6, n)
-        Jacobian of the end effector, linear rows then angular rows, world axes.
-    rows : sequence of int
-        The selected rows.
-    frame : str
-        One of FRAMES, whose axes the rows are along.
+    J is the end effector's Jacobian (6, n), linear rows first, in world axes; ``frame`` is one of FRAMES.
     """
     linear, angular = [row for row in rows if row < 3], [row - 3 for row in rows if row >= 3]
     e_p, J_p = _position_error(X_WE, X_WT, J, frame)

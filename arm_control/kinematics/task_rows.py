@@ -47,12 +47,6 @@ def served_rows(model: RobotModel, frame: str | None = None) -> Rows:
     ----------
     frame : str, optional
         A link; the end effector, with its tool, by default.
-
-    Examples
-    --------
-    >>> from arm_control import urdf_path
-    >>> str(served_rows(RobotModel.from_urdf(urdf_path("ur4"))))
-    "'x y z rx' along the axes of end_effector"
     """
     derivatives = {axes: _derivatives(model, frame, axes) for axes in ("world", "end_effector")}
     for rows_of_one_size in _candidates(model.nq):
@@ -87,15 +81,6 @@ def pose_rank(model: RobotModel) -> int:
 def chosen_rows(model: RobotModel, frame: str | None, rows: str, task_frame: str) -> Rows:
     """Rows that a user names, after checking that the arm can move each of them.
 
-    Parameters
-    ----------
-    frame : str or None
-        A link; None: the end effector, with its tool.
-    rows : str
-        Such as ``"x y z rx"``.
-    task_frame : str
-        Whose axes they are along.
-
     Raises
     ------
     InputError
@@ -122,22 +107,7 @@ def _derivatives(model: RobotModel, frame: str | None, axes: str) -> Array:
 
 
 def sampled_jacobians(model: RobotModel, n: int, frame: str | None = None) -> tuple[Array, Array]:
-    """Return random postures within the limits and their Jacobians, always the same ones.
-
-    Parameters
-    ----------
-    n : int
-        Number of postures.
-    frame : str, optional
-        A link; the end effector, with its tool, by default.
-
-    Returns
-    -------
-    ndarray, shape (n, nq)
-        Postures; angles are at most half a turn [rad or m].
-    ndarray, shape (n, 6, nv)
-        Jacobians, world axes.
-    """
+    """Random postures (n, nq) within the limits and half a turn, always the same, and their Jacobians (n, 6, nv)."""
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
     postures = np.random.default_rng(0).uniform(low, high, (n, model.nq))
     return postures, np.array([model.jacobian(q, frame) for q in postures])

@@ -149,13 +149,6 @@ def acceleration_derivatives(tree: Tree, X_W: list[Pose], v: Array, tau: Array) 
         a_tau = M^-1        a_q = -M^-1 tau_q        a_v = -M^-1 tau_v
 
     with the derivatives of the torque at this acceleration (J. Carpentier, N. Mansard, RSS 2018).
-
-    Parameters
-    ----------
-    X_W : list of Pose
-        ``X_WB`` of every body.
-    v, tau : array, shape (n,)
-        Joint velocity [rad/s or m/s] and torque [N m or N].
     """
     at_rest = torque_derivatives(tree, X_W, v, np.zeros(tree.n))
     M_inv = inverse(at_rest.tau_a)

@@ -79,8 +79,6 @@ class Engine:
 
     Parameters
     ----------
-    urdf_text : str
-        What the tree was made from.
     identity : str
         All that the tree was made from.
     backend : str
@@ -88,10 +86,8 @@ class Engine:
 
     Attributes
     ----------
-    backend : str
-        The one in use.
-    reasons : list of str
-        Why the ones before it are not.
+    backend, reasons : str, list of str
+        The back end in use, and why the ones before it are not.
     """
 
     def __init__(

@@ -132,17 +132,12 @@ class Tree:
 
 
 def build_tree(urdf: Urdf, tip: str, armature: Array, gravity: Array) -> Tree:
-    """Return the kinematic tree of a URDF.
+    """Return the kinematic tree of a URDF, in which every movable joint gets a body.
 
     Parameters
     ----------
-    urdf : Urdf
-        The robot; every movable joint gets a body.
-    tip : str
-        Link of the end effector.
     armature : ndarray, shape (n,)
-        Rotor inertia of each joint, in the order of ``urdf.movable_joints`` without joints that mimic
-        [kg m^2 or kg].
+        Rotor inertia of each joint that mimics none, in the order of ``urdf.movable_joints`` [kg m^2 or kg].
     gravity : ndarray, shape (3,)
         Acceleration of free fall in the frame of the root link [m/s^2].
     """

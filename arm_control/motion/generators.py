@@ -35,23 +35,10 @@ ARC_STEP = math.radians(9.0)
 
 
 def star(center: npt.ArrayLike, radius: float, directions: int = 8, plane: str = "xy") -> Array:
-    """Return positions around a centre, with the centre between two of them.
+    """Return positions [m] around a centre, shape (2 directions + 1, 3), with the centre between two of them.
 
-    Parameters
-    ----------
-    center : array_like, shape (3,)
-        The centre [m].
-    radius : float
-        Distance from the centre [m].
-    directions : int
-        Number of positions around it, from the plane's first axis towards its second.
-    plane : str
-        Two of the axes x, y, z.
-
-    Returns
-    -------
-    ndarray, shape (2 directions + 1, 3)
-        The positions; the first and the last one are the centre [m].
+    They lie in a plane, named by two of the axes x, y, z, and go from its first axis towards its second; the centre is
+    also the first and the last one.
     """
     if len(plane) != 2 or plane[0] == plane[1] or not set(plane) <= set("xyz"):
         raise InputError(f"plane = {plane!r}: two different axes are needed, such as 'xz'")
@@ -67,19 +54,9 @@ def star(center: npt.ArrayLike, radius: float, directions: int = 8, plane: str =
 
 
 def grid(center: npt.ArrayLike, size: npt.ArrayLike, count: npt.ArrayLike) -> Array:
-    """Return the corners of a grid, each a neighbour of the one before.
+    """Return the corners of a grid in a box [m], shape (n, 3), each a neighbour of the one before.
 
-    Parameters
-    ----------
-    center, size : array_like, shape (3,)
-        Centre and size of the box around the grid [m].
-    count : array_like of int, shape (3,)
-        Number of positions along x, y and z.
-
-    Returns
-    -------
-    ndarray, shape (n, 3)
-        The positions: x runs fastest, in alternating direction; then y; then z [m].
+    x runs fastest, in alternating direction; then y; then z.
     """
     n = np.array(count, dtype=int)
     if n.shape != (3,) or (n < 1).any():
@@ -97,24 +74,7 @@ def grid(center: npt.ArrayLike, size: npt.ArrayLike, count: npt.ArrayLike) -> Ar
 def random(
     center: npt.ArrayLike, count: int, seed: int = 0, radius: float = 0.0, size: npt.ArrayLike | None = None
 ) -> Array:
-    """Return random positions, uniform in a ball or in a box.
-
-    Parameters
-    ----------
-    center : array_like, shape (3,)
-        Centre of the ball or box [m].
-    count : int
-        Number of positions.
-    radius : float
-        Radius of the ball [m].
-    size : array_like, shape (3,), optional
-        Size of the box, instead of the ball [m].
-
-    Returns
-    -------
-    ndarray, shape (count, 3)
-        The positions [m].
-    """
+    """Return random positions [m], shape (count, 3), uniform in a ball with a radius or in a box of a size (3,)."""
     _positive(count=count)
     _bounded(count)
     rng = np.random.default_rng(seed)
@@ -293,12 +253,7 @@ FONT: dict[str, tuple[tuple[tuple[float, float] | Arc, ...], ...]] = {
 
 
 def strokes_of(text: str, height: float) -> Iterable[Array]:
-    """Yield the strokes of a line of digits, each as dense points, shape (n, 3) [m].
-
-    Parameters
-    ----------
-    height : float
-        Height of a digit [m].
+    """Yield the strokes of a line of digits of a height [m], each as dense points, shape (n, 3) [m].
 
     Raises
     ------

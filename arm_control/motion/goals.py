@@ -205,14 +205,6 @@ class GoalQueue(Generic[G]):
     ----------
     capacity : int
         Largest number of goals; the oldest ones are removed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> queue = GoalQueue()
-    >>> queue.add(Target(2_000_000_000, "base_link", Pose.identity()))
-    >>> queue.active(1_999_000_000) is None, queue.active(2_000_000_000).stamp_ns
-    (True, 2000000000)
     """
 
     def __init__(self, capacity: int = 100_000) -> None:

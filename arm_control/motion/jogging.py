@@ -64,16 +64,6 @@ class PoseJogging:
     ----------
     stamp_ns : int
         Stamp of the state before the first one [ns].
-
-    Examples
-    --------
-    >>> jogging = PoseJogging(Reference(Pose.identity()), 0)
-    >>> limits = JogLimits(np.array([0.1, 1.0]), np.array([1.0, 1.0]), timeout=0.5)
-    >>> jog = TwistJog(0, 0, "", np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    >>> for ms in range(1, 1001):
-    ...     reference = jogging.tick(jog, ms * 1_000_000, limits, jogging.reference.X_WT, np.eye(3))
-    >>> reference.X_WT.p.round(3), reference.V_des.any()  # 0.5 s at 0.1 m/s, then at rest
-    (array([0.05, 0.  , 0.  ]), np.False_)
     """
 
     def __init__(self, start: Reference, stamp_ns: int) -> None:

@@ -92,14 +92,6 @@ class JointFollower:
         Tolerances; may be replaced at any time.
     q : array_like, shape (nq,)
         Position to hold until the first trajectory starts [rad or m].
-
-    Examples
-    --------
-    >>> from arm_control import urdf_path
-    >>> follower = JointFollower(RobotModel.from_urdf(urdf_path("ur5")), FollowingParameters(), np.zeros(6))
-    >>> follower.go_to(np.full(6, 0.2), 0)
-    >>> follower.tick(5_000_000_000, np.full(6, 0.2)).q_des, follower.outcome.state
-    (array([0.2, 0.2, 0.2, 0.2, 0.2, 0.2]), 'reached')
     """
 
     def __init__(self, model: RobotModel, parameters: FollowingParameters, q: npt.ArrayLike) -> None:
@@ -116,14 +108,7 @@ class JointFollower:
         self.outcome = Outcome(HOLDING, "", 0.0)
 
     def follow(self, points: Waypoints, now_ns: int, tolerances: JointTolerances | None = None) -> None:
-        """Follow points from now on; this ends the trajectory before.
-
-        Parameters
-        ----------
-        now_ns : int
-            Time 0 of the points [ns].
-        tolerances : JointTolerances, optional
-            Tolerances of this trajectory; by default those of the parameters.
+        """Follow points whose time 0 is now; this ends the trajectory before.
 
         Raises
         ------

@@ -194,12 +194,6 @@ class JointTrajectory:
         Begin of each piece, and end of the last one [s].
     pieces : ndarray, shape (n, 6, nv)
         Coefficients of each piece, from degree 0 to 5.
-
-    Examples
-    --------
-    >>> half = JointTrajectory.through(JointReference.at_rest(np.zeros(1)), Waypoints(np.array([2.0]), np.ones((1, 1))))
-    >>> half.sample(1.0)
-    JointReference(q_des=array([0.5]), v_des=array([0.9375]), a_des=array([0.]))
     """
 
     def __init__(self, knots: Array, pieces: Array) -> None:
@@ -305,12 +299,6 @@ def spline_path(points: npt.ArrayLike) -> JointTrajectory:
     ------
     InputError
         When there are fewer than two points, a number is not finite, or two neighbours are one point.
-
-    Examples
-    --------
-    >>> path = spline_path([[0.0, 0.0], [3.0, 4.0]])
-    >>> path.duration, path.sample(2.5).q_des
-    (5.0, array([1.5, 2. ]))
     """
     q = np.array(points, dtype=float)
     if q.ndim != 2 or len(q) < 2 or not np.isfinite(q).all():

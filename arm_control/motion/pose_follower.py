@@ -73,16 +73,6 @@ class PoseFollower:
         The reference itself is where the arm should be; no goal is passed over.
     is_holding : bool
         Whether no goal has acted since :meth:`hold`.
-
-    Examples
-    --------
-    >>> from arm_control import urdf_path
-    >>> model, q = RobotModel.from_urdf(urdf_path("ur5")), np.zeros(6)
-    >>> follower = PoseFollower(model)
-    >>> follower.restart(q)
-    >>> follower.queue.add(Target(1_000_000, "tool0", Pose(np.eye(3), np.array([0.0, 0.0, 0.1]))))
-    >>> [(follower.reference(ns, q).X_WT.p - model.pose(q).p).round(3) + 0.0 for ns in (0, 1_000_000)]
-    [array([0., 0., 0.]), array([0. , 0.1, 0. ])]
     """
 
     goal: Pose | None = None

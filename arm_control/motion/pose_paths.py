@@ -38,12 +38,6 @@ def line(X_0: Pose, X_1: Pose) -> PosePoints:
     ------
     InputError
         When they are one pose, or more than 175 degrees apart.
-
-    Examples
-    --------
-    >>> path = line(Pose.at([0.0, 0.0, 0.0]), Pose.at([3.0, 0.0, 4.0]))
-    >>> path.times, path.Vs[0, :3]
-    (array([0., 5.]), array([0.6, 0. , 0.8]))
     """
     return blended((X_0, X_1), 0.0)
 

@@ -118,14 +118,6 @@ class PoseTrajectory:
     ----------
     duration : float
         Time of the last point [s].
-
-    Examples
-    --------
-    >>> there = Pose(rotation_from_vector([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
-    >>> motion = PoseTrajectory(PosePoints(np.array([0.0, 2.0]), (Pose.identity(), there)))
-    >>> halfway = motion.sample(1.0)
-    >>> halfway.X_WT.p, halfway.V_des.round(6)
-    (array([0.5, 0. , 0. ]), array([0.9375, 0.    , 0.    , 0.    , 0.    , 0.9375]))
     """
 
     def __init__(self, points: PosePoints) -> None:

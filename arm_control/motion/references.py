@@ -95,17 +95,6 @@ def stacked(states: Sequence[JointReference]) -> tuple[Array, Array, Array]:
 
 
 def check_distance(distance: float, what: str) -> None:
-    """Refuse a goal that is out of the world.
-
-    Parameters
-    ----------
-    distance : float
-        Its distance [m].
-
-    Raises
-    ------
-    InputError
-        When the distance is :data:`FARTHEST` or more, or not a number.
-    """
+    """Raise an InputError where the distance of a goal [m] is no number, or :data:`FARTHEST` or more."""
     if not distance < FARTHEST:
         raise InputError(f"{what} is {distance:.3g} m away; allowed: less than {FARTHEST:g} m")

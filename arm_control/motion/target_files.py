@@ -189,13 +189,6 @@ class Motion:
 def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
     """Read a joint trajectory by name (``config/trajectories/<name>.yaml``) or path.
 
-    Returns
-    -------
-    joints : tuple of str
-        Joint of each column.
-    points : Waypoints
-        The points, not yet checked against an arm.
-
     Raises
     ------
     ParameterError

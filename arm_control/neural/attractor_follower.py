@@ -216,17 +216,9 @@ class AttractorFollower:
 
 
 def turn_motion(x: Mapping[str, Array]) -> dict[str, Array]:
-    """Equations (4) and (5) as a law.
+    """Equations (4) and (5) as a law: ``R`` (3, 3), ``omega`` and ``omega_dot`` (3,).
 
-    Parameters
-    ----------
-    x : mapping of str to array
-        ``phi`` and ``rate`` (3,), ``spring`` (2,): -alpha beta and -alpha, and ``R_goal`` (9,).
-
-    Returns
-    -------
-    dict of str to array
-        ``R`` (3, 3), ``omega`` and ``omega_dot`` (3,).
+    Of ``phi`` and ``rate`` (3,), ``spring`` (2,): -alpha beta and -alpha, and ``R_goal`` (9,).
     """
     phi, rate = x["phi"], x["rate"]
     second = x["spring"][0] * phi + x["spring"][1] * rate

@@ -46,19 +46,10 @@ EXPONENTIAL_TERMS, LOGARITHM_TERMS = 10, 6
 
 
 def lif_step(x: Mapping[str, Array], dt: float) -> dict[str, Array]:
-    """Equations (1) and (5) to (7): a law of one neuron, and its share of the decoded values.
+    """Equations (1) and (5) to (7) for one neuron and a step of dt [s], with its share of the decoded values.
 
-    Parameters
-    ----------
-    x : mapping of str to array
-        ``represented`` (d,), ``gain_encoder`` (d,), ``bias`` (1,), ``decoder`` (p,), ``v`` (1,) and ``rho`` (1,).
-    dt : float
-        Duration of the step [s].
-
-    Returns
-    -------
-    dict of str to array
-        ``v_next`` and ``rho_next``; ``spike``, 1 or 0; ``decoded`` (p,).
+    A law of ``represented`` and ``gain_encoder`` (d,), ``bias``, ``v`` and ``rho`` (1,), and ``decoder`` (p,). It gives
+    ``v_next``, ``rho_next``, ``spike``, 1 or 0, and ``decoded`` (p,).
     """
     v, rho = x["v"][0], x["rho"][0]
     J = x["gain_encoder"] @ x["represented"] + x["bias"][0]  # (1)

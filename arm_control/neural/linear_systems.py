@@ -148,12 +148,6 @@ def point_attractor(alpha: float, beta: float | None = None) -> LinearSystem:
     ------
     InputError
         When one is not positive.
-
-    Examples
-    --------
-    >>> point_attractor(10.0).A
-    array([[  0.,   1.],
-           [-25., -10.]])
     """
     beta = alpha / 4.0 if beta is None else beta
     for name, value in (("alpha", alpha), ("beta", beta)):

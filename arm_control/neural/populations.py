@@ -93,12 +93,6 @@ def even_tuning(n: int, d: int) -> NeuronTuning:
     ------
     InputError
         When there are fewer than four neurons for each axis.
-
-    Examples
-    --------
-    >>> tuning = even_tuning(8, 2)
-    >>> tuning.encoders[:4].tolist()
-    [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
     """
     groups = _axis_encoders(n, d)
     spread = _spread(-(-n // len(groups)), 2)

@@ -118,13 +118,6 @@ def compensate(system: LinearSystem, taus: Sequence[float]) -> Compensation:
     ------
     InputError
         When there is no synapse, or a time constant is not positive.
-
-    Examples
-    --------
-    >>> attractor = LinearSystem([[0.0, 1.0], [-25.0, -10.0]], [[0.0], [25.0]])
-    >>> compensate(attractor, [0.1]).A
-    array([[ 1. ,  0.1],
-           [-2.5,  0. ]])
     """
     _check(taus)
     coefficients = np.ones(1)

@@ -113,11 +113,6 @@ def box_qp(
     ------
     InputError
         When bounds cross, something is not finite, or H is not positive definite where it has to be.
-
-    Examples
-    --------
-    >>> box_qp([[2.0, 0.0], [0.0, 2.0]], [-2.0, -6.0], [0.0, 0.0], [2.0, 2.0]).x
-    array([1., 2.])
     """
     H, g, low, high = (np.asarray(x, dtype=float) for x in (H, g, low, high))
     if not all(np.isfinite(x).all() for x in (H, g)) or not (low <= high).all():

@@ -218,16 +218,8 @@ class Costs:
     def values(self, xs: Array, us: Array, weights: Array, arm: Arm) -> Array:
         """Cost at many knots, equation (1), shape (N + 1,).
 
-        Parameters
-        ----------
-        xs : ndarray, shape (N + 1, n_x)
-            States.
-        us : ndarray, shape (N + 1, n_u)
-            Controls.
-        weights : ndarray, shape (N + 1, terms)
-            Those of :meth:`weights`.
-        arm : callable or None
-            Arm in a state, see :class:`~arm_control.optimal.arm_dynamics.Dynamics`.
+        Of states (N + 1, n_x), controls (N + 1, n_u) and the weights of :meth:`weights`; ``arm`` is that of
+        :class:`~arm_control.optimal.arm_dynamics.Dynamics`.
         """
         with np.errstate(all="ignore"):
             return rows([self.value(*self._columns(xs, us, weights, arm))], len(xs))[0]

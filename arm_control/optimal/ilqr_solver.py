@@ -175,16 +175,9 @@ class Passes(Protocol):
         """Controls at a limit in the last backward pass, shape (N, n_u): -1, 0 or 1."""
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """Begin with controls from a state; return the cost.
+        """Begin with controls (N, n_u) from a state (n_x,); return the cost.
 
-        Parameters
-        ----------
-        x0 : ndarray, shape (n_x,)
-            First state.
-        us : ndarray, shape (N, n_u)
-            Controls.
-        plan : (xs, K), optional
-            States (N + 1, n_x) and gains (N, n_u, n_x) of the feedback in this first rollout.
+        A plan, states (N + 1, n_x) and gains (N, n_u, n_x), is the feedback in this first rollout.
         """
 
     def expand(self) -> None:

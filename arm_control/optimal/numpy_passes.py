@@ -72,16 +72,9 @@ class UserDynamics:
 
 
 def differences(function: Callable[[Array], Array], xs: Array, step: float = FIRST) -> Array:
-    """First derivatives by central differences, shape (N, ..., n).
+    """First derivatives, shape (N, ..., n), of a function from rows (N, n) to (N, ...), by central differences.
 
-    Parameters
-    ----------
-    function : callable
-        From rows (N, n) to an array (N, ...).
-    xs : ndarray, shape (N, n)
-        Points.
-    step : float
-        Half the distance of the two points of a difference, relative to the size of an entry where that is above 1.
+    ``step`` is half the distance of their two points, relative to the size of an entry where that is above 1.
     """
     h = step * np.maximum(np.abs(xs), 1.0)
     moves = h[:, None, :] * np.eye(xs.shape[1])

@@ -32,17 +32,7 @@ _SMALL = 1e-3
 
 
 class Knot:
-    """State x and control u at one moment of a plan, over any scalar.
-
-    Parameters
-    ----------
-    x : array, shape (n_x,)
-        State.
-    u : array, shape (n_u,)
-        Control.
-    arm : State, optional
-        Of an arm, its kinematics and dynamics in this state.
-    """
+    """State x (n_x,) and control u (n_u,) at one moment of a plan, over any scalar; of an arm also its kinematics."""
 
     def __init__(self, x: Array, u: Array, arm: State | None = None) -> None:
         self.x = x

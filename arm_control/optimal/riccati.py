@@ -132,14 +132,7 @@ def expand(cost: Cost, f_x: Array, f_u: Array, V_x: Array, V_xx: Array) -> Expan
 def expand_semi_implicit(cost: Cost, G_x: Array, G_u: Array, dt: Scalar, V_x: Array, V_xx: Array) -> Expansion:
     """Equation (2) by (b).
 
-    Parameters
-    ----------
-    G_x, G_u : array, shape (n, 2 n) and (n, n)
-        Derivatives of the next velocity; ``G_u`` is symmetric.
-    dt : float
-        Step [s].
-    V_x, V_xx : array, shape (2 n,) and (2 n, 2 n)
-        Derivatives of the cost to go from the next knot.
+    ``G_x`` (n, 2 n) and ``G_u`` (n, n), symmetric, are the derivatives of the next velocity, dt the step [s].
     """
     n = len(G_u)
     V_qq, V_qv, V_vv = V_xx[:n, :n], V_xx[:n, n:], V_xx[n:, n:]

@@ -45,16 +45,6 @@ class Demonstration:
     InputError
         When there is one sample only, a time is repeated or decreases, a number is not finite, an angle jumps by a
         turn, nothing moves, or a shape is wrong.
-
-    Examples
-    --------
-    >>> wave = Demonstration([0.0, 0.5, 2.0], [[0.0], [1.0], [0.0]], names=("elbow",))
-    >>> wave.duration, wave.resample([0.25, 1.0]).positions.ravel()
-    (2.0, array([0.58333333, 1.33333333]))
-    >>> Demonstration([0.0], [[1.0]])
-    Traceback (most recent call last):
-        ...
-    arm_control.exceptions.InputError: a demonstration of 1 sample: at least 2 are needed
     """
 
     times: Array
@@ -98,11 +88,6 @@ class Demonstration:
 
     def part(self, begin: float, end: float) -> Demonstration:
         """Return the samples of a stretch of time.
-
-        Parameters
-        ----------
-        begin, end : float
-            First and last time [s].
 
         Raises
         ------

@@ -63,16 +63,8 @@ END = 1.0 - 1e-9
 class DiscreteState(NamedTuple):
     """What one step hands to the next.
 
-    Attributes
-    ----------
-    s : scalar
-        Phase, from 0 to 1.
-    y, v : array, shape (n,)
-        Position and velocity.
-    g, g_v : array, shape (n,)
-        Filtered goal and its velocity.
-    f : array, shape (n,)
-        Force at s; zero at the start.
+    Phase s from 0 to 1, position y and velocity v, filtered goal g and its velocity g_v, and the force f at s, zero at
+    the start, all (n,).
     """
 
     s: Scalar
@@ -86,18 +78,8 @@ class DiscreteState(NamedTuple):
 class DiscreteTask(NamedTuple):
     """What a run does not change, or only from outside.
 
-    Attributes
-    ----------
-    y_0, v_0 : array, shape (n,)
-        Start and the velocity there.
-    v_g : array, shape (n,)
-        Velocity at the goal.
-    goal : array, shape (n,)
-        The goal as it is wished now.
-    weights : array, shape (n, n_basis)
-        Weights of the force.
-    T, A : scalar
-        Duration [s] and amplitude.
+    Start ``y_0`` and velocities ``v_0`` there and ``v_g`` at the goal, the goal as it is wished now, all (n,), weights
+    (n, n_basis), duration T [s] and amplitude A.
     """
 
     y_0: Array
@@ -110,18 +92,9 @@ class DiscreteTask(NamedTuple):
 
 
 def gaussians(s: Scalar, n_basis: int) -> Array:
-    """Return psi of (5) at a phase; their sum is between 1.4 and 2.1 within the motion, so that it may divide.
+    """Return psi of (5) at phases s (..., 1), shape (..., n_basis); n_basis is at least 2.
 
-    Parameters
-    ----------
-    s : scalar, or array of floats, shape (..., 1)
-        Phase.
-    n_basis : int
-        Number of functions, at least 2.
-
-    Returns
-    -------
-    array, shape (..., n_basis)
+    Their sum is between 1.4 and 2.1 within the motion, so that it may divide.
     """
     z = ((n_basis - 1) * s - np.arange(n_basis)) * (1.0 / (np.sqrt(2.0) * WIDTH))
     return exp(-(z * z))  # (5)

@@ -31,19 +31,9 @@ SERIES = 0.1
 
 
 def rotation_coordinates(quats: Array, reference: Array) -> Array:
-    """Return the rotation vectors phi of (1) along a path, shape (N, 3) [rad].
+    """Return the rotation vectors phi of (1) along a path of quaternions (N, 4), shape (N, 3) [rad].
 
-    Parameters
-    ----------
-    quats : ndarray, shape (N, 4)
-        Unit quaternions x, y, z, w without changes of sign.
-    reference : ndarray, shape (4,)
-        That of R_ref.
-
-    Returns
-    -------
-    ndarray, shape (N, 3)
-        Continuous, of a length below 2 pi; the first one is the shortest.
+    They are continuous and shorter than 2 pi, and the first one is the shortest; ``reference`` is that of R_ref.
     """
     a, b = quats[:, :3], -reference[:3]
     w_a, w_b = quats[:, 3:], reference[3]

@@ -308,21 +308,12 @@ class Primitive:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], *, where: str = "primitive") -> Primitive:
-        """Return the primitive that :meth:`as_mapping` wrote.
-
-        Parameters
-        ----------
-        values : mapping
-            Its keys are those of :data:`KEYS`; ``frame`` and ``quat_xyzw`` may be missing.
-        where : str
-            Where the values come from, for messages.
+        """Return the primitive that :meth:`as_mapping` wrote; ``frame`` and ``quat_xyzw`` may be missing.
 
         Raises
         ------
-        InputError
-            When a key is missing, or a value is not allowed.
-        ParameterError
-            When a key is unknown.
+        InputError, ParameterError
+            When a value is missing or not allowed, or a key is unknown; the message begins with ``where``.
         """
         refuse_unknown(values, KEYS, where)
         if missing := [key for key in KEYS if key not in values and key not in ("frame", "quat_xyzw")]:

@@ -336,14 +336,7 @@ class PrimitiveRun:
         self._task[self._duration] = duration
 
     def set_obstacles(self, centres: Sequence[npt.ArrayLike] | Array, radii: Sequence[float] | Array) -> None:
-        """Put obstacles in the place of those before.
-
-        Parameters
-        ----------
-        centres : sequence of array_like, shape (3,) or (n,)
-            Centres, in coordinates of the position.
-        radii : sequence of float
-            Radii; 0 for a point.
+        """Replace the obstacles: centres (3,) or (n,) in coordinates of the position; a radius of 0 makes a point.
 
         Raises
         ------

@@ -133,20 +133,9 @@ def _cubics(ends: list[tuple[Array, Array]], u: Array, h: float) -> list[Array]:
 
 
 def discrete_matrix(t: Array, T: float, n_basis: int, derivatives: int = 2) -> list[Array]:
-    """Return the matrices of (1): y, its velocity and its acceleration are one times ``[y_0, g, v_0, v_g, w_1, ...]``.
+    """Return the matrices of (1), each (N, 4 + n_basis), at times t (N,) [s] of a motion of the duration T [s].
 
-    Parameters
-    ----------
-    t : ndarray, shape (N,)
-        Times from the start of the motion [s].
-    T : float
-        Duration [s].
-    n_basis, derivatives : int
-        Number of basis functions, and of derivatives.
-
-    Returns
-    -------
-    list of ndarray, shape (N, 4 + n_basis)
+    y, its velocity and its acceleration are one times ``[y_0, g, v_0, v_g, w_1, ...]``.
     """
     s = np.maximum(t / T, 0.0)
     is_moving = s < END
@@ -167,26 +156,18 @@ def discrete_matrix(t: Array, T: float, n_basis: int, derivatives: int = 2) -> l
 def rhythmic_matrix(
     t: Array, P: float, n_basis: int, phi_0: float = 0.0, is_on_cycle: bool = False, derivatives: int = 2
 ) -> list[Array]:
-    """Return the matrices of (2): y and its derivatives are one times ``[y_0, v_0, g, w_1, ...]``.
+    """Return the matrices of (2), each (N, 3 + n_basis): y, v and a are one times ``[y_0, v_0, g, w_1, ...]``.
 
     Parameters
     ----------
     t : ndarray, shape (N,)
         Times from the start of the motion [s].
-    P : float
-        Period [s].
-    n_basis : int
-        Number of basis functions.
-    phi_0 : float
-        Phase at the start [rad].
+    P, phi_0 : float
+        Period [s] and phase at the start [rad].
     is_on_cycle : bool
         Whether the motion starts on the cycle, wherever y_0 and v_0 are.
     derivatives : int
-        How many derivatives follow: 0, 1 or 2.
-
-    Returns
-    -------
-    list of ndarray, shape (N, 3 + n_basis)
+        How many derivatives follow y: 0, 1 or 2.
     """
     tau = P / TURN
     u = np.maximum(t, 0.0) / tau

@@ -51,16 +51,7 @@ FILTER = OMEGA / 4.0
 class RhythmicState(NamedTuple):
     """What one step hands to the next.
 
-    Attributes
-    ----------
-    phi : scalar
-        Phase [rad], from 0 to 2 pi.
-    y, v : array, shape (n,)
-        Position and velocity.
-    g : array, shape (n,)
-        Filtered centre.
-    A, P : scalar
-        Filtered amplitude and period [s].
+    Phase phi [rad] from 0 to 2 pi, position y, velocity v and filtered centre g (n,), amplitude A and period P [s].
     """
 
     phi: Scalar
@@ -91,21 +82,7 @@ class RhythmicTask(NamedTuple):
 
 
 def rhythmic_basis(phi: Scalar, n_basis: int, h: float | None = None) -> Array:
-    """Return all functions at a phase, normalised, as (3) has them.
-
-    Parameters
-    ----------
-    phi : scalar, or array of floats, shape (..., 1)
-        Phase [rad].
-    n_basis : int
-        Number of functions, at least 2.
-    h : float, optional
-        Concentration; by default that of (3).
-
-    Returns
-    -------
-    array, shape (..., n_basis)
-    """
+    """Return all functions of (3), normalised, at phases (..., 1) [rad], shape (..., n_basis); n_basis is 2 or more."""
     h = (n_basis / (TURN * WIDTH)) ** 2 if h is None else h
     angles = phi - TURN * np.arange(n_basis) / n_basis
     return normalised(h * (_cosines(angles) - 1.0))  # (3)

@@ -91,11 +91,6 @@ def enclosing_capsule(t: Array, r: Array) -> tuple[float, float, float]:
         Beginning and end of its segment on the axis [m].
     radius : float
         Its radius [m].
-
-    Examples
-    --------
-    >>> enclosing_capsule(np.zeros(1), np.ones(1))
-    (0.0, 0.0, 1.0)
     """
     middle = (t.min() + t.max()) / 2
     ball = np.hypot(t - middle, r).max()

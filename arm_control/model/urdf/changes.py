@@ -60,15 +60,6 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     ModelError
         A selected joint is not below the base, or moves the base; a position is not finite, is outside the joint's
         limits, or names a selected joint; a name is that of a mimic joint instead of its leader.
-
-    Examples
-    --------
-    >>> from arm_control import urdf_path
-    >>> from arm_control.model.urdf.load import load_urdf
-    >>> ur5 = load_urdf(urdf_path("ur5"))
-    >>> wrist, _ = select(ur5, base="forearm_link", joints=["wrist_1_joint", "wrist_2_joint"], locked={})
-    >>> wrist.root, wrist.movable_joints
-    ('forearm_link', ('wrist_1_joint', 'wrist_2_joint'))
     """
     base = urdf.root if base is None else base
     if base not in urdf.robot.link_map:

@@ -86,11 +86,6 @@ def find_problems(text: str, effort_limits: Collection[str] = (), velocity_limit
     effort_limits, velocity_limits : collection of str
         Joints whose effort limit [N m or N] or velocity limit [rad/s or m/s] comes from outside the file: it need
         not be in the file, and the value there is not used.
-
-    Examples
-    --------
-    >>> find_problems('<robot name="r"><link name="a"/><link name="a"/></robot>')
-    ["the link name 'a' is used 2 times; allowed: once"]
     """
     try:
         robot = read_robot(text)

@@ -39,24 +39,7 @@ def read_description(robot: str) -> str:
 
 
 def find_description(robot: str) -> tuple[Path, dict[str, str]]:
-    """Return the file that a robot's name means, and the arguments behind it.
-
-    Parameters
-    ----------
-    robot : str
-        As for :func:`read_description`.
-
-    Raises
-    ------
-    ArmControlError
-        When there is no such robot or file.
-
-    Examples
-    --------
-    >>> path, arguments = find_description("ur5 name:=left")
-    >>> path.name, arguments
-    ('ur5.urdf', {'name': 'left'})
-    """
+    """Return the file that a robot's name means, and the arguments behind it."""
     name, arguments = split_arguments(robot)
     return urdf_path(name), arguments
 
@@ -71,21 +54,12 @@ def split_arguments(robot: str) -> tuple[str, dict[str, str]]:
 
 
 def refuse_xacro(robot: str, where: str = "", way_out: str = WITH_TRUST) -> None:
-    """Refuse a robot that is a xacro file; only one that the user has named is known to be harmless.
+    """Raise an InputError where a robot is a xacro file: only one that the user has named is known to be harmless.
 
     Parameters
     ----------
-    robot : str
-        As for :func:`read_description`.
-    where : str
-        The file that names it, for the message.
-    way_out : str
-        What to do about it.
-
-    Raises
-    ------
-    InputError
-        When it is one.
+    where, way_out : str
+        The file that names it and what to do about it, for the message.
     """
     name, _ = split_arguments(robot)
     if Path(name).suffix == ".xacro":
@@ -95,20 +69,7 @@ def refuse_xacro(robot: str, where: str = "", way_out: str = WITH_TRUST) -> None
 
 
 def refuse_xacro_in(content: Mapping[str, Any], where: str) -> None:
-    """Refuse a file whose entries ``robot``, also those of nodes and variants, name a xacro file.
-
-    Parameters
-    ----------
-    content : mapping
-        Content of the file.
-    where : str
-        The file, for the message.
-
-    Raises
-    ------
-    InputError
-        When one does.
-    """
+    """Raise an InputError where an entry ``robot`` of a file, also of its nodes and variants, names a xacro file."""
     for key, value in content.items():
         if isinstance(value, Mapping):
             refuse_xacro_in(value, where)

@@ -282,16 +282,12 @@ def whole_robot(facts: Facts) -> Part:
 
 
 def choose_part(facts: Facts, base: str | None, tip: str | None, joints: Sequence[str] | str | None) -> Part:
-    """Return the part of a robot that some choices mean.
+    """Return the part of a robot, a tree, that some choices mean.
 
     Parameters
     ----------
-    facts : Facts
-        The robot; a tree.
-    base : str or None
-        Link that is bolted to the world; None for the root.
-    tip : str or None
-        Link of the end effector; None for the one of :func:`default_tip`.
+    base, tip : str or None
+        Link that is bolted to the world; None for the root. End effector; None for that of :func:`default_tip`.
     joints : sequence of str, "all" or None
         The controlled joints; None for those between base and tip, or the leaders that these mimic.
 
@@ -315,11 +311,6 @@ def default_tip(facts: Facts, base: str) -> str:
 
     It is ``tool0`` where there is one, or the only leaf. Where several leaves move, as with the fingers of a gripper,
     it is the last link above all of them, if more joints lead to it than from there to any finger.
-
-    Parameters
-    ----------
-    base : str
-        Link that is bolted to the world.
 
     Raises
     ------

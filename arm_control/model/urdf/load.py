@@ -64,17 +64,7 @@ class Urdf:
         return tuple(link for link in links if link not in self.robot.child_map)
 
     def chain(self, tip: str) -> tuple[str, ...]:
-        """List the movable joints between the root link and a tip.
-
-        Parameters
-        ----------
-        tip : str
-            Name of a link.
-
-        Returns
-        -------
-        tuple of str
-            Joint names from the root to the tip; empty when all joints between are fixed.
+        """Movable joints from the root link to a tip; none when all joints between are fixed.
 
         Raises
         ------
@@ -94,14 +84,7 @@ class Urdf:
         return {link.name: link.inertial.mass for link in self.robot.links if link.inertial is not None}
 
     def without_meshes(self) -> str:
-        """Return the XML without shapes and textures from files.
-
-        Returns
-        -------
-        str
-            URDF in which every shape is a box, a cylinder or a sphere, for programs that cannot resolve
-            ``package://``. Kinematics and inertias are the same.
-        """
+        """Return the XML without shapes and textures from files, for programs that cannot resolve ``package://``."""
         robot = read_robot(self.text)
         for link in robot.iterfind("link"):
             _remove(link, [part for part in link if part.find("geometry/mesh") is not None])
@@ -133,53 +116,26 @@ def load_urdf(
 ) -> Urdf:
     """Load a URDF and check it.
 
+    The result describes a physically possible tree of rigid bodies. A movable joint that carries no mass is accepted,
+    because kinematics needs no mass; the mass matrix is then singular.
+
     Parameters
     ----------
-    source : str or Path
-        A file, or the XML itself (a str that contains ``<``, as in ``robot_description``). A file whose name ends
-        in ``.xacro`` is expanded first; XML that contains xacro is refused.
-    effort_limits : mapping of str to float, optional
-        Effort limits [N m or N] by joint name; they replace or supply those of the file.
-    velocity_limits : mapping of str to float, optional
-        Velocity limits [rad/s or m/s] by joint name; they replace or supply those of the file.
-    xacro_args : mapping of str to str, optional
-        Values for the ``<xacro:arg>`` elements of a xacro file.
-    package_path : sequence of str or Path
-        Folders that are ROS packages or contain some, for the ``$(find PACKAGE)`` of a xacro file.
+    source, effort_limits, velocity_limits, xacro_args, package_path
+        As for :meth:`arm_control.RobotModel.from_urdf`; XML that contains xacro is refused.
     choose : callable
         Returns the part that is controlled; a defect elsewhere is a warning. By default every joint is controlled.
     needs_maxima : bool
         Whether a controlled joint must have limits of effort and velocity.
 
-    Returns
-    -------
-    Urdf
-        The checked robot description.
-
     Raises
     ------
     UrdfError
-        The file cannot be read or has problems (the message lists them all), or a limit is not positive and
-        finite.
+        The file cannot be read or has problems (the message lists them all), or a limit is not positive and finite.
     JointNotFound
         A limit names a joint that does not exist or is fixed.
     MissingExtra
         The file is a xacro file, and xacro is not installed.
-
-    Notes
-    -----
-    The result describes a physically possible tree of rigid bodies. A movable joint that carries no mass is
-    accepted, because kinematics needs no mass; the mass matrix is then singular.
-
-    Examples
-    --------
-    >>> robot = load_urdf('''<robot name="pendulum"><link name="base"/><link name="rod">
-    ...   <inertial><mass value="1"/>
-    ...     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    ...   <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/></joint></robot>''',
-    ...   effort_limits={"hinge": 5.0}, velocity_limits={"hinge": 3.0})
-    >>> robot.chain("rod"), robot.link_masses()
-    (('hinge',), {'rod': 1.0})
     """
     maxima = {"effort": dict(effort_limits or {}), "velocity": dict(velocity_limits or {})}
     text, name = read_source(source, xacro_args, package_path)
