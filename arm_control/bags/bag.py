@@ -60,16 +60,12 @@ class Bag:
 
     Attributes
     ----------
-    path : Path
-        Its folder or file.
     storage : str
         ``mcap``, ``sqlite3`` or ``ROS 1``.
     messages : list of Message
         In the order in which they were written.
     topics : list of Topic
         Sorted by name; also those without a message.
-    custom : dict of str to str
-        Notes of its writer.
     damage : list of str
         Parts of the file that could not be read.
     malformed : Counter
@@ -136,8 +132,6 @@ class Bag:
 
         Parameters
         ----------
-        name : str
-            Its topic.
         cause : str
             Why it is refused.
         log_ns : int
@@ -159,8 +153,6 @@ class JointSeries:
 
     Attributes
     ----------
-    names : tuple of str
-        The joints.
     stamps, log : ndarray of int64, shape (n,)
         Stamp of each message, and the time at which it was written [ns].
     position, velocity, effort : ndarray, shape (n, len(names))
@@ -189,8 +181,6 @@ class JointSeries:
 
         Parameters
         ----------
-        model : RobotModel
-            The arm.
         field : str
             ``position``, ``velocity`` or ``effort``.
 
@@ -215,15 +205,7 @@ class JointSeries:
 
 
 def joint_series(bag: Bag, topic: str) -> JointSeries:
-    """Read a topic of ``JointState``; messages with other joints or wrong values are counted as malformed.
-
-    Parameters
-    ----------
-    bag : Bag
-        The recording.
-    topic : str
-        Name of the topic.
-    """
+    """Read a topic of ``JointState``; messages with other joints or wrong values are counted as malformed."""
     names: tuple[str, ...] = ()
     last_name_list: list[str] = []
     own: tuple[str, ...] = ()  # joints of the message; nearly always those of the message before
@@ -253,10 +235,6 @@ def require_states(series: JointSeries, topic: str, bag: Bag) -> JointSeries:
 
     Parameters
     ----------
-    series : JointSeries
-        Joint states of the topic.
-    topic : str
-        Name of the topic.
     bag : Bag
         The recording, for the message of an error.
 

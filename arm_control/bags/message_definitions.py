@@ -46,8 +46,6 @@ class Decoder:
     ----------
     store : Typestore
         Definitions, that of the type among them.
-    type_name : str
-        The type.
     is_ros1 : bool
         Whether the bytes are those of ROS 1.
     """

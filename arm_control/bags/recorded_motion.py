@@ -30,8 +30,6 @@ class RecordedPath:
 
     Attributes
     ----------
-    names : tuple of str
-        The joints.
     t : ndarray, shape (n,)
         Time since the first state, increasing [s].
     q : ndarray, shape (n, len(names))
@@ -89,8 +87,6 @@ def recorded_path(series: JointSeries, joints: Sequence[str]) -> RecordedPath:
 
     Parameters
     ----------
-    series : JointSeries
-        Joint states.
     joints : sequence of str
         The joints; empty: all.
 

@@ -69,12 +69,8 @@ class Difference:
 
     Attributes
     ----------
-    topic, field : str
-        Its place.
     stamp_ns : int
         Stamp of its message [ns].
-    recorded, replayed : float
-        Its two values.
     """
 
     topic: str
@@ -102,8 +98,6 @@ class Comparison:
         Number of recorded commands without a replayed one.
     largest : ndarray, shape (nv,)
         Largest difference by joint, as a share of its torque limit.
-    first : Difference or None
-        The first field that differs by more than the tolerance.
     identical : bool
         Whether all compared commands are the same to the last bit.
     """
@@ -116,15 +110,7 @@ class Comparison:
 
 
 def recorded_commands(bag: Bag, model: RobotModel) -> Commands:
-    """Return the commands in a bag, the first one for each state; those with wrong values are counted as malformed.
-
-    Parameters
-    ----------
-    bag : Bag
-        The recording.
-    model : RobotModel
-        The arm.
-    """
+    """Return the commands in a bag, the first one for each state; those with wrong values are counted as malformed."""
     states, tau = _recorded(bag, model)
     return Commands(np.array([stamp_ns for stamp_ns, _ in states], dtype=np.int64), tau)
 
@@ -173,10 +159,6 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LoopParameters) -
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
-    model : RobotModel
-        The arm.
     parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
         Parameters of the controller; their class selects it.
 
@@ -249,8 +231,6 @@ def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance
 
     Parameters
     ----------
-    recorded, replayed : Commands
-        The streams.
     model : RobotModel
         Names and torque limits of the joints.
     tolerance : float

@@ -51,8 +51,6 @@ def description_in(bag: Bag, urdf: str = "") -> str:
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     urdf : str
         Name of a robot, or path of a URDF or xacro file; empty: the description in the bag.
     """
@@ -68,8 +66,6 @@ def scenario_of(bag: Bag, options: ReplayOptions) -> Scenario | None:
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     options : ReplayOptions
         They override what the bag names.
 
@@ -110,8 +106,6 @@ def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopPar
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     options : ReplayOptions
         They override what the bag names.
 
@@ -138,8 +132,6 @@ def arm_of(bag: Bag, options: ReplayOptions, names: Sequence[str]) -> RobotModel
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     options : ReplayOptions
         They override what the bag names.
     names : sequence of str

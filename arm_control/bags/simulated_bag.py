@@ -45,21 +45,15 @@ class SimulatedBag:
 
     Parameters
     ----------
-    path : str or Path
-        The bag's folder; it must not be there yet.
     simulation : Simulation
         The simulation before it runs; its goals are replaced by those that their messages give.
-    scenario : Scenario
-        The scenario of the simulation.
     variant : str
         Name of its variant; empty for the only one.
-    storage : str
-        ``mcap`` or ``sqlite3``.
 
     Raises
     ------
     BagError
-        When the bag cannot be written.
+        When the bag cannot be written, or its folder is there already.
     """
 
     def __init__(

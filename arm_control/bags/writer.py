@@ -57,14 +57,10 @@ class Publication:
 
 
 class BagWriter:
-    """A bag that is being written; a context manager.
+    """A bag that is being written, in a folder that is new; a context manager.
 
     Parameters
     ----------
-    path : str or Path
-        The folder; it must not be there yet.
-    storage : str
-        ``mcap`` or ``sqlite3``.
     custom : mapping of str to str
         Notes on the recording; the package's version is added.
     compressed : bool
@@ -113,10 +109,6 @@ class BagWriter:
 
         Parameters
         ----------
-        topic : str
-            Its name.
-        type_name : str
-            Type of its messages, such as ``sensor_msgs/msg/JointState``.
         publication : Publication, optional
             Its QoS.
 
@@ -138,10 +130,6 @@ class BagWriter:
 
         Parameters
         ----------
-        topic : str
-            A topic that has been added.
-        log_ns : int
-            Time of the message in the bag [ns].
         raw : bytes
             The message in the encoding of ROS 2.
 
@@ -161,10 +149,6 @@ class BagWriter:
 
         Parameters
         ----------
-        topic : str
-            A topic that has been added.
-        log_ns : int
-            Time of the message in the bag [ns].
         message : message of the topic's type
             The message, by :data:`arm_control.bags.message_definitions.plain`.
         """

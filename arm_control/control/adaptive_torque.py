@@ -105,10 +105,6 @@ class AdaptiveTorque:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : AdaptationParameters
-        Neurons, rate and bound.
     learns_at_rest : bool
         Whether an arm at rest learns, too: no observer compensates what acts on it.
 
@@ -116,8 +112,6 @@ class AdaptiveTorque:
     ----------
     tau : ndarray, shape (nv,)
         tau_a of (2): what is thought to act on the arm now [N m or N].
-    W : ndarray, shape (nv, N)
-        The weights [N m or N].
     is_compiled : bool
         False where the equations run as they stand.
 
@@ -173,13 +167,7 @@ class AdaptiveTorque:
         self.learn(None, 0.0)
 
     def tick(self, terms: Terms) -> Array:
-        """Take in what was learnt last, and return tau_a in a state, shape (nv,) [N m or N].
-
-        Parameters
-        ----------
-        terms : Terms
-            The measured state.
-        """
+        """Take in what was learnt last, and return tau_a in a state, shape (nv,) [N m or N]."""
         self._q_in[...], self._v_in[...], self._y_in[...] = terms.q, terms.v, self._y
         self._sums_in[...], self._mu_in[...] = self._sums, (self._mu, self._least)
         self._step()
@@ -207,29 +195,13 @@ class AdaptiveTorque:
 
 
 def compensated_share(observer: ObserverParameters, adaptation: AdaptationParameters) -> float:
-    """Return the largest unknown torque that is compensated, as a share of the effort limit; 0 without compensation.
-
-    Parameters
-    ----------
-    observer : ObserverParameters
-        What is estimated.
-    adaptation : AdaptationParameters
-        What is learnt.
-    """
+    """Return the largest unknown torque that is compensated, as a share of the effort limit; 0 without compensation."""
     estimated = observer.observer_share if observer.disturbance_observer else 0.0
     return estimated + (adaptation.adaptation_share if adaptation.adaptive_torque else 0.0)
 
 
 def tuning_curves(model: RobotModel, parameters: AdaptationParameters) -> tuple[Array, Array]:
-    """Encoders, shape (3 nv, N), and amplitudes and phases, shape (2, N), of all neurons.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : AdaptationParameters
-        Number, width and seed.
-    """
+    """Encoders, shape (3 nv, N), and amplitudes and phases, shape (2, N), of all neurons."""
     n, rng = model.nv, np.random.default_rng(parameters.adaptation_seed)
     N = max(-(-parameters.adaptation_neurons // LANES), -(-(n + 2) // LANES)) * LANES
     drawn = N - n - 1
@@ -246,13 +218,7 @@ def tuning_curves(model: RobotModel, parameters: AdaptationParameters) -> tuple[
 
 
 def neuron_loop(n: int) -> Loop:
-    """Equations (1) and (4) of every neuron, and the sums over all of them that (2), (3) and (5) need.
-
-    Parameters
-    ----------
-    n : int
-        Number of joints.
-    """
+    """Equations (1) and (4) of every neuron, and the sums over all of them that (2), (3) and (5) need."""
     own = {"encoder": 3 * n, "shape": 2, "W": n, "rate": 1, "mean": 1}
     shared = {"x": 3 * n, "step": n, "keep": n}
     totals: dict[str, Any] = dict.fromkeys(_sums(n), "sum")

@@ -85,16 +85,12 @@ class Tick(NamedTuple):
         q, v, h and M of the arm's terms; torque of the task.
     outputs : ndarray, shape (3 n + 2,)
         Torque of avoidance, torque in the place of the task's, torque of all, share of the task, distance.
-    search : CloseSearch
     factor, shorten, takeover : RunsKernel
-        Laws of one case, and their inputs and outputs:
-    M, sum, tau, M_takeover, v_takeover, h_takeover, escape, tau_takeover : ndarray
+        Laws of one case; their inputs and outputs are ``M`` to ``tau_takeover``.
     repulsion : RunsColumns
-        The law of each near pair, and its arrays:
-    v : ndarray, shape (n,)
+        The law of each near pair; its arrays are ``v``, ``pushes`` and ``share``.
     pushes : ndarray, shape (n + n (n + 1) / 2, N)
         Torque, then the term of E in (8).
-    share : ndarray, shape (1, N)
     sums : ndarray, shape (lanes, n + n (n + 1) / 2)
         Of every pair whose place divided by ``lanes`` leaves the same; their sum is the first row.
     n, n_sums, lanes : int
@@ -238,8 +234,6 @@ class AvoidanceParts(NamedTuple):
 
     Attributes
     ----------
-    run : BoundProcedure
-        The tick.
     inputs, outputs : ndarray
         As :class:`Tick` says.
     current : list
@@ -260,17 +254,10 @@ class AvoidanceTick:
 
     Parameters
     ----------
-    search : PairSearch
-        The arm, and what it may be near.
-    laws : AvoidanceLaws
     tau_max : ndarray, shape (n,)
         Largest torques of the joints [N m or N].
     replaces_always : bool
         Whether the torque in the place of the task's is computed even where the task does not fade.
-
-    Attributes
-    ----------
-    search : PairSearch
     """
 
     def __init__(

@@ -193,8 +193,6 @@ class AvoidanceOutput(NamedTuple):
         Distance of the nearest pair [m]; infinite when nothing is near.
     state : ndarray, shape (3 nv + nv^2,)
         q, v, h and M.
-    obstacles : tuple of Obstacle
-    parameters : AvoidanceParameters
     reader : AvoidanceReader
         Computes what is asked for.
     """
@@ -241,9 +239,6 @@ class AvoidanceReader:
 
     Parameters
     ----------
-    proximity : Proximity
-        The near pairs.
-    laws : AvoidanceLaws
     tau_max : ndarray, shape (nv,)
         Largest torques of the joints [N m or N].
     """
@@ -275,8 +270,6 @@ class Avoidance:
     ----------
     model : RobotModel
         The arm; its links are the capsules around the collision shapes of its URDF.
-    parameters : AvoidanceParameters
-        Reach and strength.
 
     Attributes
     ----------
@@ -328,16 +321,8 @@ class Avoidance:
 
         Parameters
         ----------
-        terms : Terms
-            The arm in the measured state.
-        obstacles : sequence of Obstacle
-            Obstacles in this state.
         tau_task : array_like, shape (nv,), optional
             Torque of any controller, gravity compensation included; 0 by default [N m or N].
-
-        Returns
-        -------
-        AvoidanceOutput
 
         Raises
         ------

@@ -55,14 +55,9 @@ class AvoidingRecord(NamedTuple):
         The law; its memory:
     q, v, h, M, g, tau : ndarray
     avoid : RunsKernel
-        The tick of avoidance; its memory:
-    avoid_inputs, avoid_outputs, tau_total : ndarray
-        The last one is part of the second.
+        The tick of avoidance; ``tau_total`` is part of its outputs.
     largest : ndarray, shape (n,)
         Largest torques that the gate believes [N m or N].
-    limit : RunsKernel
-        The limits of the gate; its memory:
-    limit_inputs, limit_outputs : ndarray
     terms, avoided, passed : ndarray
         q, v, h and M; what avoidance has computed; what the limits have.
     n, n_terms, n_avoided : int
@@ -133,14 +128,10 @@ class AvoidingStep:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     osc : CompiledOsc
         The law, without limits.
     avoidance : Avoidance
         Avoidance of obstacles; its parameters may change.
-    limits : JointLimits
-        The limits of the gate.
     """
 
     def __init__(self, model: RobotModel, osc: CompiledOsc, avoidance: Avoidance, limits: JointLimits) -> None:
@@ -166,8 +157,6 @@ class AvoidingStep:
         ----------
         q, v, reference, tau_0, dt, is_on, tau_dist
             As for :meth:`~arm_control.control.osc.compiled_osc.CompiledOsc.step`.
-        obstacles : sequence of Obstacle
-            The obstacles in this state.
 
         Returns
         -------

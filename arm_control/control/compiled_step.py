@@ -123,10 +123,6 @@ def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters)
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    gate : GateParameters
-        The gate.
     parameters : Parameters
         See :func:`between_law_and_gate`.
     """
@@ -135,17 +131,7 @@ def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters)
 
 
 def step_kernels(model: RobotModel, page: OperationalSpaceController, limits: JointLimits) -> list[Kernel]:
-    """Return the kernels of the laws of :func:`step_laws`, in their order.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    page : OperationalSpaceController
-        The law on floats.
-    limits : JointLimits
-        The limits of the gate.
-    """
+    """Return the kernels of the laws of :func:`step_laws`, in their order."""
     samples = _samples(model.tree, page.numbers)
     return [model.compile_law(law, samples) for law in step_laws(model.tree, page, limits)]
 
@@ -155,10 +141,6 @@ def step_laws(tree: Tree, page: OperationalSpaceController, limits: JointLimits)
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
-    page : OperationalSpaceController
-        The law on floats.
     limits : JointLimits
         The limits of the gate: which joints have none of position is part of the law, their numbers are inputs.
     """
@@ -170,10 +152,6 @@ def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, 
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
-    page : OperationalSpaceController
-        The law on floats.
     is_unlimited : ndarray of bool, shape (n,)
         Joints without limits of position.
     is_regular : bool

@@ -57,14 +57,8 @@ class LawOutput(NamedTuple):
 
     Attributes
     ----------
-    terms : Terms
-        Model terms of the measured state.
-    tau : ndarray, shape (nv,)
-        Torque [N m or N].
     split : callable
         Returns the terms of the torque, each of shape (nv,), by name; computed only when it is called.
-    X_WT : Pose
-        Desired pose of the end effector.
     figures : callable
         Returns the law's own figures by name; computed only when they are published.
     fault : str
@@ -155,8 +149,6 @@ class Controller(Protocol):
 
         Parameters
         ----------
-        stamp_ns : int
-            Stamp of the state [ns].
         q : ndarray, shape (nv,)
             Measured positions [rad or m].
         """
@@ -172,14 +164,10 @@ class Controller(Protocol):
 
         Parameters
         ----------
-        measurement : Measurement
-            The measured state.
         tau_dist : ndarray, shape (nv,), or None
             Known torque that something else exerts [N m or N].
         limits : NextLimits, optional
             With them the output may say what passes the gate; only for a controller with :attr:`limits`.
-        obstacles : sequence of Obstacle
-            The obstacles in this state.
         """
 
 

@@ -43,12 +43,6 @@ class ControllerRow(Generic[P]):
         Class of the parameters of its node: those, and what only a node has.
     make : callable
         Returns the controller of an arm with parameters of its loop, for simulation and replay.
-    torque_terms : tuple of str
-        Terms of the torque.
-    figures : tuple of str
-        Figures of the law.
-    goals : tuple of str
-        Topics with goals.
     numbers : dict of str to str
         Quantities that topics ``<controller>/<quantity>`` set, and what each is.
     sees_obstacles : callable

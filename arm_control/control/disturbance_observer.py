@@ -95,10 +95,6 @@ class DisturbanceObserver:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : ObserverParameters
-        Bandwidth and bounds.
     shortens : bool
         Whether equation (7) counts.
     estimates : bool
@@ -181,8 +177,6 @@ class DisturbanceObserver:
             Torque that the gate has let through [N m or N].
         tau_dist : ndarray, shape (nv,)
             Torque of known disturbances [N m or N].
-        is_passing : bool
-            Whether the gate passes commands.
         """
         self._sent, self._is_passing = tau + tau_dist, is_passing
 
@@ -191,8 +185,6 @@ class DisturbanceObserver:
 
         Parameters
         ----------
-        terms : Terms
-            The measured state.
         tau_law, tau_dist : ndarray, shape (nv,)
             Torque of the law and of known disturbances [N m or N].
         floor : ndarray, shape (nv,)

@@ -72,8 +72,6 @@ class Stepping:
         The last joint positions [rad or m].
     converged : bool
         Whether the target was reached.
-    steps : int
-        Number of steps.
     distance : float
         Remaining distance [m].
     """
@@ -89,18 +87,10 @@ def step(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: Jacobi
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     q : array_like, shape (nq,)
         Measured, or last commanded, joint positions [rad or m].
     p_target : array_like, shape (3,)
         Target of the end effector in the world [m].
-    p : JacobianTransposeParameters
-        Gains.
-
-    Returns
-    -------
-    Step
 
     Raises
     ------
@@ -121,10 +111,6 @@ def step(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: Jacobi
 
 def solve(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: JacobianTransposeParameters) -> Stepping:
     """Step until the target is reached or ``max_steps`` are made; parameters of :func:`step`.
-
-    Returns
-    -------
-    Stepping
 
     Examples
     --------

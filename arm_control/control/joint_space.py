@@ -103,13 +103,6 @@ class JointOutput:
 class JointSpaceController:
     """The laws of this module for one arm; without state.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : JointParameters
-        Choice of the law, and gains.
-
     Raises
     ------
     ParameterError
@@ -135,19 +128,7 @@ class JointSpaceController:
             self.K_p, self.K_v = pd_gains(model, parameters)
 
     def tick(self, t: Terms, reference: JointReference) -> JointOutput:
-        """Joint torque for one state.
-
-        Parameters
-        ----------
-        t : Terms
-            The arm in the measured state.
-        reference : JointReference
-            Desired motion of the joints.
-
-        Returns
-        -------
-        JointOutput
-        """
+        """Joint torque for one state."""
         e = joint_error(t.q, reference.q_des, self._continuous)
         e_v = reference.v_des - t.v
         if self.parameters.law == "computed_torque":
@@ -183,8 +164,6 @@ def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Arr
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : JointParameters
         ``stiffness`` and ``damping``, or ``kp``, ``damping_ratio`` and ``period`` to propose them from.
 

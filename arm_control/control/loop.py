@@ -52,8 +52,6 @@ class TickResult(NamedTuple):
 
     Attributes
     ----------
-    measurement : Measurement
-        The measured state.
     law : LawOutput
         The law's own torque, and what it is made of.
     avoidance : AvoidanceOutput or None
@@ -95,11 +93,6 @@ class TickResult(NamedTuple):
 class KnownDisturbance:
     """Torque that something known exerts on the arm; it ends when nobody repeats it.
 
-    Parameters
-    ----------
-    timeout : float
-        Age at which it has ended, by the states' stamps [s].
-
     Attributes
     ----------
     is_over : bool
@@ -137,18 +130,6 @@ class ControlLoop:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    controller : Controller
-        Follower and law.
-    gate : GateParameters
-        Limits of the gate.
-    avoidance : Avoidance, optional
-        Avoidance of obstacles; by default none.
-    observer : ObserverParameters, optional
-        Compensation of unknown torque; by default none.
-    adaptation : AdaptationParameters, optional
-        Learning of unknown torque; by default none.
     waits_for_commands : bool
         Whether each state waits for its command, so that a gap means nothing.
 
@@ -159,24 +140,12 @@ class ControlLoop:
 
     Attributes
     ----------
-    controller : Controller
-        Follower and law.
-    avoidance : Avoidance or None
-        Avoidance of obstacles.
-    gate : EffortGate
-        The gate behind them.
     goals : sequence of Target
         Goals whose stamps count from the first state [ns], and from each one with which time starts over.
-    disturbance : KnownDisturbance
-        Torque that something known exerts.
     observer : DisturbanceObserver or None
         Compensation of unknown torque; with adaptation alone it measures, and estimates nothing.
-    adaptation : AdaptiveTorque or None
-        Learning of unknown torque.
     wrench : WrenchEstimate
         What the observer knows of the wrench on the hand.
-    gaps : GapWatch
-        Missing states.
     gates_behind : GatesBehind or None
         What the gates between this one and the motors do; None: there are none, or nobody says.
     """
@@ -218,15 +187,7 @@ class ControlLoop:
         self.gates_behind: GatesBehind | None = None
 
     def tick(self, measurement: Measurement, obstacles: Sequence[Obstacle] = ()) -> TickResult:
-        """Decide on the torque of one state.
-
-        Parameters
-        ----------
-        measurement : Measurement
-            The measured state.
-        obstacles : sequence of Obstacle
-            The obstacles in this state.
-        """
+        """Decide on the torque of one state."""
         if measurement.fault or measurement.is_restart or self.gates_behind is not None:
             self._look_for_brakes(measurement)
         if not measurement.is_restart and (gap := self.gaps.fault(measurement.dt)):

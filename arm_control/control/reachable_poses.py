@@ -84,8 +84,6 @@ def reachability(model: RobotModel, X_WT: Pose, q: Array) -> Reachability:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     X_WT : Pose
         The pose, in the world; counted are the rows of the twist that the arm can move.
     q : ndarray, shape (nq,)
@@ -145,13 +143,6 @@ def _error(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
 class Approach:
     """The way of an arm to a target: whether it is on the way, there, or has stopped before.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    X_WT : Pose
-        The target, in the world.
-
     Attributes
     ----------
     state : str
@@ -175,8 +166,6 @@ class Approach:
 
         Parameters
         ----------
-        stamp_ns : int
-            Its stamp [ns].
         q : ndarray, shape (nq,)
             Joint positions [rad or m].
         """

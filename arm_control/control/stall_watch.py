@@ -46,8 +46,6 @@ class StallWatch:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     observer_share : float
         Bound of a disturbance observer as a share of the effort limit; 0 without one.
 
@@ -96,10 +94,6 @@ class StallWatch:
 
         Parameters
         ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        terms : Terms
-            Model terms of the state.
         tau, compensation : ndarray, shape (nv,)
             Torque offered to the gate, and the observer's part of it [N m or N].
         gate : GateOutput

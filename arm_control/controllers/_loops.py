@@ -24,10 +24,6 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : LoopParameters
-        Their class says which controller.
     waits_for_commands : bool
         Whether gaps mean nothing: each state waits for its command, or the gaps of a recording may be its recorder's.
     """

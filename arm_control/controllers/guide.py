@@ -55,15 +55,7 @@ class GuideNodeParameters(GuideLoopParameters, ControllerNodeParameters):
 
 
 class GuideController:
-    """Carries the arm while a hand moves it, equation (1).
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm, with its tool and payload.
-    parameters : GuideParameters
-        Damping.
-    """
+    """Carries the arm while a hand moves it, equation (1)."""
 
     scales_with_inertia = False
     has_schedule = False

@@ -44,21 +44,12 @@ class IlqrController:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : RecedingParameters
         The reach, and when to plan it anew.
     planner : PlannerClient
         What plans; it has the same parameters.
     waits : bool
         Whether a state waits for the plan that it asks for.
-    follower : PoseFollower, optional
-        The goals; by default none.
-
-    Attributes
-    ----------
-    plans : PlanFollower
-        The plan that is followed.
     """
 
     scales_with_inertia = True

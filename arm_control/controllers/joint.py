@@ -64,15 +64,6 @@ class JointController:
     A pose of the end effector is reached at the joint positions that inverse kinematics finds when it is due, near to
     the desired ones.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : JointControlParameters
-        Gains and tolerances.
-    goals : GoalQueue, optional
-        The goals; by default none.
-
     Attributes
     ----------
     follower : JointFollower
@@ -168,15 +159,7 @@ class JointController:
         return LawOutput(terms, output.tau, split, X_WT, lambda: figures, refused=refused, friction=friction)
 
     def cancel(self, goal: JointGoal, now_ns: int) -> None:
-        """Stop the joints along a ramp if they follow a goal, and hold them there; else forget the goal.
-
-        Parameters
-        ----------
-        goal : JointGoal
-            The goal.
-        now_ns : int
-            Stamp of the newest state [ns].
-        """
+        """Stop the joints along a ramp if they follow a goal, and hold them there; else forget the goal."""
         if self.followed is goal:
             self._follow_jog(JointJog(now_ns, now_ns, np.zeros(self._model.nv)), now_ns)
         elif goal.stamp_ns > now_ns:

@@ -77,8 +77,6 @@ class OscController:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : OscTuning
         The posture is that of the first restart where it gives none.
     follower : ReferenceSource, optional
@@ -238,8 +236,6 @@ def make_osc(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : OscLoopParameters
         Of its control loop.
     follower : ReferenceSource, optional

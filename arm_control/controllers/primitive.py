@@ -69,20 +69,6 @@ class PrimitiveNodeParameters(PrimitiveLoopParameters, ControllerNodeParameters)
 class JointPrimitiveController:
     """A primitive of joints, followed by a law of joint space (:mod:`arm_control.control.joint_space`).
 
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : PrimitiveControlParameters
-        How the primitive runs, and gains.
-    primitive : Primitive
-        The primitive.
-
-    Attributes
-    ----------
-    follower : PrimitiveFollower
-        The primitive on its way.
-
     Raises
     ------
     ParameterError
@@ -158,20 +144,6 @@ class JointPrimitiveController:
 
 class PosePrimitiveController:
     """A primitive of the end effector, followed by operational space control.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : PrimitiveControlParameters
-        How the primitive runs, and gains.
-    primitive : Primitive
-        The primitive.
-
-    Attributes
-    ----------
-    follower : PrimitiveFollower
-        The primitive on its way.
 
     Raises
     ------
@@ -263,15 +235,6 @@ def primitive_controller(
     model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive
 ) -> PrimitiveController:
     """Return the controller of a primitive: of joints, or of the end effector.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : PrimitiveControlParameters
-        How it runs, and gains.
-    primitive : Primitive
-        The primitive.
 
     Raises
     ------

@@ -61,8 +61,6 @@ class PythonController:
 
     Attributes
     ----------
-    gate : EffortGate
-        The gate.
     reference : Reference or None
         Desired motion; None: the gate waits.
     tau : ndarray, shape (nv,)
@@ -170,10 +168,6 @@ class CheckedTick(NamedTuple):
         What is called before the tick.
     reference : ndarray, shape (24,)
         Desired motion for :data:`SET_REFERENCE`.
-    q, v : ndarray, shape (nv,)
-        The state.
-    tau : ndarray, shape (nv,)
-        Torque [N m or N].
     mode : int
         State of the gate: its place in :class:`~arm_control.gate.effort_gate.GateState`.
     """

@@ -41,8 +41,6 @@ def write_folder(folder: str | Path, controller: ExportedController, processors:
     ----------
     folder : str or Path
         Where to; files of an earlier export are replaced.
-    controller : ExportedController
-        The controller.
     processors : sequence of str
         Names of :data:`~arm_control.compiler.processors.PROCESSORS`.
 

@@ -105,10 +105,6 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
 
     Parameters
     ----------
-    controller : ExportedController
-        The controller.
-    limits : JointLimits
-        Its limits.
     programs : mapping of str to Program
         Those of :func:`~arm_control.export.step_programs.step_programs`.
     """

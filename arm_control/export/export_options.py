@@ -27,12 +27,8 @@ class ExportedController(NamedTuple):
     ----------
     name : str
         Beginning of all names in C.
-    model : RobotModel
-        The arm.
     law : OscParameters
         Gains, limits and structure of the law, with a posture.
-    gate : GateParameters
-        Limits of the gate.
     start : ndarray, shape (nq,)
         Posture in which an example begins [rad or m].
     period : float

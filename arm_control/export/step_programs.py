@@ -23,8 +23,6 @@ def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) ->
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     law : OscParameters
         Structure of the law; its gains are inputs.
     limits : JointLimits

@@ -130,31 +130,19 @@ class TickMemory(NamedTuple):
 
     Attributes
     ----------
-    counts : ndarray of int64, shape (13,)
-        See the names of its entries.
     times : ndarray, shape (4,)
         Time of this tick as it is given, that of the last one as it is believed, usual time between two states [s];
         states that were missing since the last one.
-    states : StateMemory
-        The states before.
-    state : NewState
-        The state at hand.
     gate : GateMemory
         The gate; its ``tau`` is the torque for the motors.
     moments : Moments
         The last states that were believed.
     blind : BlindMemory
         The prediction for a braked arm that is not measured.
-    law : LawMemory
-        The compiled laws.
     fading : ndarray, shape (n,)
         Torque that is carried on from a brake [N m or N].
-    max_missed, joint_limits : int
-        Parameters of the gate.
     usual_dt : float
         Time between two ticks, where they do not say it [s].
-    n : int
-        Number of joints.
     """
 
     counts: Ints
@@ -444,10 +432,6 @@ def new_tick_memory(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    gate : GateParameters
-        Limits of the gate.
     usual_dt : float
         Time between two ticks, where they do not say it [s].
     run, limit, terms : callable

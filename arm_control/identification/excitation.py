@@ -104,10 +104,6 @@ class _Candidates:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : ExcitationParameters
-        Limits.
     is_free : callable
         Whether a posture is clear.
     """
@@ -201,14 +197,8 @@ def excite(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : ExcitationParameters
-        Its limits.
     is_free : callable
         Whether the arm at joint positions (nq,) is clear of itself and of its surroundings.
-    title : str, optional
-        Text of a progress bar.
 
     Raises
     ------

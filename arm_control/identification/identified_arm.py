@@ -31,8 +31,6 @@ class Identified:
 
     Attributes
     ----------
-    fit : TorqueFit
-        Motors and bodies, and what they explain.
     bodies : str
         One of :data:`BODIES`.
     has_scale : bool
@@ -65,10 +63,6 @@ def identify(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm by its URDF.
-    recording : JointRecording
-        Its motion and torque.
     bodies : str
         One of :data:`BODIES`. A payload that is not significant is left out.
     fits_scale : bool
@@ -114,13 +108,6 @@ def identified_urdf(model: RobotModel, identified: Identified) -> str:
     """Return the URDF of the arm with the identified links.
 
     Each body's inertia is that of the link that its joint carries; links fixed to it have none.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    identified : Identified
-        Its links.
     """
     carriers = [model.urdf.robot.joint_map[body.name].child for body in model.tree.bodies]
     inertias = {name: Inertia.zero() for name, frame in model.tree.frames.items() if frame.body >= 0}
@@ -134,8 +121,6 @@ def parameters_of_arm(model: RobotModel, identified: Identified) -> list[SavedPa
 
     Parameters
     ----------
-    model : RobotModel
-        The arm before.
     identified : Identified
         What is known of it now.
     """

@@ -70,8 +70,6 @@ def body_motions(tree: Tree, q: Array, v: Array) -> BodyMotions:
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
     q, v : ndarray, shape (N, n)
         Joint positions [rad or m] and velocities [rad/s or m/s].
     """
@@ -98,10 +96,6 @@ def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array 
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
-    motions : BodyMotions
-        Its motion in N states.
     frame : Frame
         Frame of the rigid body, in which its parameters are.
     basis : ndarray, shape (10, k), optional

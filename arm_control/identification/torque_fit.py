@@ -76,8 +76,6 @@ class TorqueFit:
         Torque of the windows: measured, by the model alone, and by the fit.
     is_moving : ndarray of bool, shape (m, n)
         Windows in which the joint moves one way.
-    is_held_out : ndarray of bool, shape (m,)
-        Windows that were not used.
     r2_model, r2 : ndarray, shape (n,)
         Share of the variance of the torque that model and fit explain, in windows held out in which the joint moves.
     """
@@ -197,13 +195,6 @@ def fit_torque(
 
 def explained(tau: Array, predicted: Array, counts: Array) -> Array:
     """Return R^2 of each joint, the share of the variance that a prediction explains, shape (n,); NaN without any.
-
-    Parameters
-    ----------
-    tau, predicted : ndarray, shape (m, n)
-        Measured and predicted torque [N m or N].
-    counts : ndarray of bool, shape (m, n)
-        The entries that count.
 
     Examples
     --------

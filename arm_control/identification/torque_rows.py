@@ -103,8 +103,6 @@ def torque_rows(model: RobotModel, recording: JointRecording, frames: Sequence[F
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     recording : JointRecording
         At least a few windows long.
     frames : sequence of Frame

@@ -114,10 +114,6 @@ class MessageBuilder:
 
         Parameters
         ----------
-        names : sequence of str
-            The joints.
-        stamp_ns : int
-            Stamp [ns].
         position, velocity, effort : ndarray, shape (n,), optional
             Values in the order of the names [rad or m], [rad/s or m/s], [N m or N].
         """
@@ -133,51 +129,21 @@ class MessageBuilder:
         return message
 
     def pose_stamped(self, X: Pose, frame: str, stamp_ns: int) -> Any:
-        """Return a ``PoseStamped``.
-
-        Parameters
-        ----------
-        X : Pose
-            The pose in the frame.
-        frame : str
-            Name of the frame.
-        stamp_ns : int
-            Stamp [ns].
-        """
+        """Return a ``PoseStamped``."""
         message = self._new(POSE_STAMPED)
         set_header(message, frame, stamp_ns)
         set_pose(message.pose, X)
         return message
 
     def pose_array(self, poses: Sequence[Pose], frame: str, stamp_ns: int) -> Any:
-        """Return a ``PoseArray``.
-
-        Parameters
-        ----------
-        poses : sequence of Pose
-            Poses in the frame.
-        frame : str
-            Name of the frame.
-        stamp_ns : int
-            Stamp [ns].
-        """
+        """Return a ``PoseArray``."""
         message = self._new(POSE_ARRAY)
         set_header(message, frame, stamp_ns)
         message.poses = [set_pose(self._new("geometry_msgs/msg/Pose"), X) for X in poses]
         return message
 
     def transform_stamped(self, X: Pose, parent: str, child: str, stamp_ns: int) -> Any:
-        """Return a ``TransformStamped``.
-
-        Parameters
-        ----------
-        X : Pose
-            Pose of the child in the parent.
-        parent, child : str
-            Names of the frames.
-        stamp_ns : int
-            Stamp [ns].
-        """
+        """Return a ``TransformStamped``."""
         message = self._new(TRANSFORM_STAMPED)
         set_header(message, parent, stamp_ns)
         message.child_frame_id = child
@@ -191,10 +157,6 @@ class MessageBuilder:
         ----------
         V : ndarray, shape (6,)
             Linear [m/s], then angular velocity [rad/s], in the axes of the frame.
-        frame : str
-            Name of the frame.
-        stamp_ns : int
-            Stamp [ns].
         """
         message = self._new(TWIST_STAMPED)
         set_header(message, frame, stamp_ns)
@@ -208,10 +170,6 @@ class MessageBuilder:
         ----------
         F : sequence of float
             Force [N], then moment [N m], in the axes of the frame.
-        frame : str
-            Name of the frame.
-        stamp_ns : int
-            Stamp [ns].
         """
         message = self._new(WRENCH_STAMPED)
         set_header(message, frame, stamp_ns)
@@ -224,14 +182,10 @@ class MessageBuilder:
 
         Parameters
         ----------
-        sensor : RangeSensor
-            The sensor.
         distance : float
             What it reports [m].
         frame : str
             Name of its frame, whose axis x is its direction.
-        stamp_ns : int
-            Stamp [ns].
         """
         message = self._new(RANGE)
         set_header(message, frame, stamp_ns)
@@ -246,10 +200,6 @@ class MessageBuilder:
 
         Parameters
         ----------
-        names : sequence of str
-            The joints.
-        points : Waypoints
-            Times and states of these joints.
         stamp_ns : int
             Start of the motion [ns]; 0: now.
         """
@@ -266,10 +216,6 @@ class MessageBuilder:
         ----------
         link : str
             The link that moves; empty: the end effector.
-        points : PosePoints
-            Times, poses, twists and accelerations of the link.
-        frame : str
-            Name of the frame they are in.
         stamp_ns : int
             Start of the motion [ns]; 0: now.
         """
@@ -289,12 +235,6 @@ class MessageBuilder:
 
         Parameters
         ----------
-        points : ndarray, shape (n, 3)
-            Points in the frame [m].
-        frame : str
-            Name of the frame.
-        stamp_ns : int
-            Stamp [ns].
         width : float
             Width of the line [m].
         """
@@ -311,10 +251,6 @@ class MessageBuilder:
         ----------
         updates : sequence of ObstacleUpdate
             Obstacles with their numbers; None in the place of one that is gone.
-        frame : str
-            Name of the frame they are in.
-        stamp_ns : int
-            Stamp of all markers [ns].
         """
         return self.marker_array([self._update(update, frame, stamp_ns) for update in updates])
 

@@ -55,8 +55,6 @@ def link_of(frame_id: str, model: RobotModel) -> str:
     ----------
     frame_id : str
         Name of a link; empty: the base.
-    model : RobotModel
-        The arm.
 
     Raises
     ------
@@ -92,8 +90,6 @@ def effective_stamp(stamp: Any, now_ns: int) -> int:
     ----------
     stamp : builtin_interfaces/Time
         Stamp of the message; 0: now.
-    now_ns : int
-        Stamp of the newest state [ns].
 
     Raises
     ------
@@ -127,13 +123,6 @@ def pose_from_message(message: Any) -> Pose:
 def waypoints_from_message(model: RobotModel, message: Any) -> Waypoints:
     """Return the points of a ``JointTrajectory`` in the model's joint order, checked.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    message : trajectory_msgs/JointTrajectory
-        The message.
-
     Raises
     ------
     InputError
@@ -153,8 +142,6 @@ def pose_points_from_message(message: Any, tip: str) -> PosePoints:
 
     Parameters
     ----------
-    message : trajectory_msgs/MultiDOFJointTrajectory
-        The message.
     tip : str
         The end effector.
 
@@ -178,17 +165,6 @@ def pose_points_from_message(message: Any, tip: str) -> PosePoints:
 
 def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     """Return the goal of a message on a topic with goals; one with a number is named ``<controller>/<quantity>``.
-
-    Parameters
-    ----------
-    topic : str
-        The topic.
-    message : message of the topic's type
-        The message.
-    model : RobotModel
-        The arm.
-    now_ns : int
-        Stamp of the newest state [ns].
 
     Raises
     ------
@@ -227,15 +203,6 @@ def twist_jog_of(message: Any, model: RobotModel, now_ns: int) -> TwistJog:
 def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
     """Return the wrench that a ``WrenchStamped`` on ``target_wrench`` asks for.
 
-    Parameters
-    ----------
-    message : geometry_msgs/WrenchStamped
-        The message.
-    model : RobotModel
-        The arm.
-    now_ns : int
-        Stamp of the newest state [ns].
-
     Raises
     ------
     ArmControlError
@@ -253,10 +220,6 @@ def modulation_of(topic: str, message: Any, now_ns: int) -> Modulation:
     ----------
     topic : str
         ``<controller>/<quantity>``, such as ``primitive/period``.
-    message : std_msgs/Float64
-        The message.
-    now_ns : int
-        Stamp of the newest state [ns].
 
     Raises
     ------
@@ -276,10 +239,6 @@ def sensor_reading_of(message: Any, model: RobotModel, now_ns: int) -> SensorRea
 
     Parameters
     ----------
-    message : geometry_msgs/WrenchStamped
-        The message.
-    model : RobotModel
-        The arm.
     now_ns : int
         Stamp of the newest state [ns]; 0 before the first.
 

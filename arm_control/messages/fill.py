@@ -10,17 +10,7 @@ from arm_control.maths import Array, Pose, quaternion_from_rotation
 
 
 def set_header(message: Any, frame: str, stamp_ns: int) -> None:
-    """Fill the header of a message.
-
-    Parameters
-    ----------
-    message : object
-        The message.
-    frame : str
-        Name of the frame.
-    stamp_ns : int
-        Stamp [ns].
-    """
+    """Fill the header of a message."""
     message.header.frame_id = frame
     set_nanoseconds(message.header.stamp, stamp_ns)
 

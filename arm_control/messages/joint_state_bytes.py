@@ -62,12 +62,8 @@ class JointStateFields(NamedTuple):
 
     Attributes
     ----------
-    header : Header
-        Stamp and frame.
     name : list of str
         The joints; one list for all messages of a layout.
-    position, velocity, effort : ndarray, shape (n,) or (0,)
-        The numbers.
     """
 
     header: Header
@@ -82,18 +78,10 @@ class JointStateLayout(NamedTuple):
 
     Attributes
     ----------
-    length : int
-        Bytes of the message.
     mask : int
         Ones where messages of this layout agree, the bytes read as one little endian integer.
-    common : int
-        The bytes there.
     order : str
         ``<`` for little endian numbers, ``>`` for big endian ones.
-    frame_id : str
-        Frame of the header.
-    name : list of str
-        The joints.
     numbers : slice
         The bytes from the first number of a field to the last.
     position, velocity, effort : slice
@@ -173,8 +161,6 @@ class JointStateWriter:
 
     Parameters
     ----------
-    names : sequence of str
-        The joints.
     fields : sequence of str
         Neighbours among :data:`FIELDS` whose numbers are written; the others stay empty.
     """
@@ -205,12 +191,8 @@ class JointStateWriter:
 
         Parameters
         ----------
-        stamp_ns : int
-            Stamp [ns].
         *values : ndarray of float64, shape (n,)
             Numbers of each field in the order of the names [rad or m], [rad/s or m/s], [N m or N].
-        frame_id : str
-            Frame of the header.
 
         Raises
         ------

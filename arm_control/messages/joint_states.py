@@ -70,8 +70,6 @@ class JointStateReader:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     max_age : float
         Age above which a message is refused [s], from the time stamps of the middleware; 0: never.
     drives_arm : bool
@@ -202,12 +200,8 @@ class JointStateReader:
 
         Parameters
         ----------
-        last : Measurement
-            The last one.
         memory : StateMemory
             What the bounds know of them.
-        heard_ns : int
-            When it was received [ns].
         least_delay_ns : int
             What :attr:`least_delay_ns` is behind it.
         """

@@ -47,8 +47,6 @@ def check_size(n_markers: int, n_bytes: int = 0) -> None:
 
     Parameters
     ----------
-    n_markers : int
-        Number of its markers.
     n_bytes : int
         Its size, where it is known [bytes].
 

@@ -27,19 +27,7 @@ POSTURE_COLOUR, TREE_COLOUR, OBSTACLE_COLOUR = (0.1, 0.5, 0.9, 0.35), (0.5, 0.5,
 
 
 def plan_markers(builder: MessageBuilder, model: RobotModel, plan: MotionPlan, frame: str) -> list[Any]:
-    """Return markers of a plan: lines of the end effector and of the trees, postures, moving obstacles later on.
-
-    Parameters
-    ----------
-    builder : MessageBuilder
-        Builds the messages.
-    model : RobotModel
-        The arm.
-    plan : MotionPlan
-        The plan.
-    frame : str
-        Name of the base's frame.
-    """
+    """Return markers of a plan: lines of the end effector and of the trees, postures, moving obstacles later on."""
     times = np.linspace(0.0, plan.duration, LINE_POINTS)
     qs = [plan.motion.sample(t).q_des for t in times.tolist()]
     line = np.array([model.pose(q).p for q in qs])
@@ -64,15 +52,6 @@ def scene_markers(builder: MessageBuilder, plan: MotionPlan, frame: str) -> list
     """Return the obstacles of a plan as markers, from which its begin and twists follow.
 
     Each obstacle that moves is there twice, with the stamp of the plan's begin and a tenth of a second later.
-
-    Parameters
-    ----------
-    builder : MessageBuilder
-        Builds the messages.
-    plan : MotionPlan
-        The plan.
-    frame : str
-        Name of the base's frame.
     """
     markers = [_removal(builder, plan.begin_ns)]
     later = plan.obstacles_at(SCENE_STEP_NS * 1e-9)
@@ -88,10 +67,6 @@ def record_of(model: RobotModel, plan: Any, scene: Any) -> PlanRecord:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    plan : JointTrajectory
-        Its points.
     scene : MarkerArray
         The markers of :func:`scene_markers`, in the base.
 

@@ -51,8 +51,6 @@ class MarkerState:
     ----------
     obstacles : tuple of Obstacle
         Its obstacles; none when it is deleted.
-    stamp_ns : int
-        Its stamp [ns].
     begin_ns : int
         Moment at which it takes effect [ns].
     lifetime_ns : int
@@ -109,14 +107,10 @@ class MarkerTrack:
 
     Attributes
     ----------
-    current : MarkerState or None
-        The state in effect.
     ahead : dict of int to MarkerState
         States that take effect later, by their stamps [ns].
     past : dict of int to tuple of Obstacle
         Obstacles of the states that have taken effect, by their stamps [ns].
-    order : StampOrder
-        The order of the stamps.
     """
 
     current: MarkerState | None = None
@@ -219,13 +213,6 @@ class MarkerTracks:
         """Apply an array of markers; leave wrong ones out, and return their errors.
 
         An array with too many markers is left out as a whole.
-
-        Parameters
-        ----------
-        message : visualization_msgs/MarkerArray
-            The markers.
-        now_ns : int
-            Stamp of the newest joint state [ns].
         """
         try:
             check_size(len(message.markers))
@@ -329,13 +316,7 @@ class MarkerTracks:
 
 
 class ObstacleTracker:
-    """Obstacles from messages, in the frames of an arm in its newest state.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    """
+    """Obstacles from messages, in the frames of an arm in its newest state."""
 
     def __init__(self, model: RobotModel) -> None:
         self._tracks = MarkerTracks(self._pose_of)
@@ -352,8 +333,6 @@ class ObstacleTracker:
 
         Parameters
         ----------
-        stamp_ns : int
-            Its stamp [ns].
         q : ndarray, shape (nv,)
             Joint positions [rad or m].
         """
@@ -367,8 +346,6 @@ class ObstacleTracker:
 
         Parameters
         ----------
-        stamp_ns : int
-            Its stamp [ns].
         q : ndarray, shape (nv,)
             Joint positions [rad or m].
         """

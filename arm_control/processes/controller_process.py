@@ -29,8 +29,6 @@ class Command(NamedTuple):
     ----------
     stamp_ns : int
         Stamp of the state that it answers [ns].
-    tau : ndarray, shape (nv,)
-        Torque [N m or N].
     frame_id : str
         Why the controller brakes, as :func:`arm_control.messages.fields.braked_frame` writes it; empty: it does not.
     """
@@ -45,8 +43,6 @@ class ControllerAnswer(NamedTuple):
 
     Attributes
     ----------
-    command : Command or None
-        The command to publish.
     result : TickResult or None
         What the loop has decided; None where it has not run.
     refused : InputError or None
@@ -63,25 +59,12 @@ class ControllerProcess:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    loop : ControlLoop
-        The control loop.
     max_age : float
         Age above which a state is refused [s]; 0: never.
     clock_ns : callable
         Returns the time of the middleware's clock [ns].
     moments : Moments, optional
         Where states are noted for a brake without states; by default its own.
-
-    Attributes
-    ----------
-    loop : ControlLoop
-        The control loop.
-    reader : JointStateReader
-        The reader of states.
-    blind : BlindBrake
-        What brakes without states.
     """
 
     def __init__(
@@ -120,8 +103,6 @@ class ControllerProcess:
 
         Parameters
         ----------
-        result : TickResult
-            The last answer.
         memory : StateMemory
             What the bounds know of these states.
         heard_ns : int
@@ -143,8 +124,6 @@ class ControllerProcess:
 
         Parameters
         ----------
-        message : JointState
-            The message.
         info : dict
             Time stamps and publisher, from the middleware.
         obstacles : callable, optional
@@ -181,8 +160,6 @@ class ControllerProcess:
 
         Parameters
         ----------
-        stamp_ns : int
-            Its stamp [ns].
         refused : Refused
             Why it must not be used; one of another publisher is no state that is missing.
         """

@@ -30,8 +30,6 @@ class DatagramKey:
 
     Parameters
     ----------
-    key : bytes
-        The key.
     clock_ns : callable
         Returns the Unix time [ns].
     """

@@ -71,10 +71,6 @@ class Datagram(NamedTuple):
 
     Attributes
     ----------
-    words : ndarray of int64, shape (LARGEST / 8,)
-        Its bytes.
-    size : ndarray of int64, shape (1,)
-        Their number.
     sender : ndarray of int64, shape (2,)
         Address of its sender, ``sockaddr_in``: family, port and address in the first word.
     sender_size : ndarray of int64, shape (1,)
@@ -94,16 +90,12 @@ class Network(NamedTuple):
     ----------
     poll, receive, send : CFunction
         ``poll``, ``recvfrom`` and ``sendto`` of the C library.
-    clock : SystemClock
-        The system's clocks.
     socket, waker : int
         File descriptors: of the socket, and of what wakes the loop when it can be read (-1: nothing).
     polled : ndarray of int64, shape (2,)
         ``struct pollfd`` of each.
     asleep : int
         The second one where nobody has woken the loop.
-    even, odd : Datagram
-        Memory for datagrams, in turns.
     n_taken : ndarray of int64, shape (1,)
         Datagrams since the last wait; the last two of them are there.
     """
@@ -128,8 +120,6 @@ class DatagramLoop(NamedTuple):
     ----------
     network : Network
         Where states come from and torque goes.
-    step : ControlStep
-        From a state to its torque.
     orders : ndarray of int64, shape (N_ORDERS,)
         What Python wants.
     owner : ndarray of int64, shape (2,)
@@ -138,8 +128,6 @@ class DatagramLoop(NamedTuple):
         First word of a state, and its bytes.
     answer : ndarray of int64
         The answer: its first word stays.
-    answer_size : int
-        Its bytes.
     is_weightless : int
         1: the driver adds gravity torque itself.
     """

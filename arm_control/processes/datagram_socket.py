@@ -25,8 +25,6 @@ def bind(datagrams: socket.socket, address: str, port: int) -> None:
 
     Parameters
     ----------
-    datagrams : socket
-        The socket.
     address : str
         Address, or its name.
     port : int

@@ -84,16 +84,12 @@ class LastGate:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     loop : ControlLoop
         The control loop with that gate.
     refuse : callable
         Counts a refused state: what it was, and why.
     clock_ns : callable
         Returns the time of a steady clock [ns]: how far a prediction goes, and how far the braking torque may change.
-    moments : Moments
-        Where states are noted for a brake without states.
     """
 
     def __init__(
@@ -109,15 +105,7 @@ class LastGate:
         self._heard_ns = 0
 
     def on_state(self, message: JointStateFields, stamp_ns: int) -> TorqueAnswer | None:
-        """Return the torque that answers a state; None while a state is refused and the gate does not brake.
-
-        Parameters
-        ----------
-        message : JointStateFields
-            The state.
-        stamp_ns : int
-            Its stamp [ns].
-        """
+        """Return the torque that answers a state; None while a state is refused and the gate does not brake."""
         last = self._process.last
         if last is not None and stamp_ns == 0 < last.measurement.stamp_ns:
             self._loop.gate.brake(TIME_WENT_BACK)  # a gate that passes would start over from the weight, in one step
@@ -160,8 +148,6 @@ class LastGate:
         ----------
         error : InputError
             Why it must not be used.
-        stamp_ns : int
-            Its stamp [ns].
         """
         return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
 
@@ -177,8 +163,6 @@ class DatagramProcess:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     loop : ControlLoop
         The control loop, whose gate decides about every torque.
     refuse : callable
@@ -192,14 +176,10 @@ class DatagramProcess:
 
     Attributes
     ----------
-    loop : ControlLoop
-        The control loop.
     owner : tuple or None
         Address and port of the sender whose states are answered.
     answered : int
         States that have been answered.
-    driver_adds_gravity : bool
-        See the parameter.
     are_strangers_near : bool
         Whether others than the driver may send, who need no key.
     heard_ns : int
@@ -264,8 +244,6 @@ class DatagramProcess:
 
         Parameters
         ----------
-        data : bytes
-            The datagram.
         sender : tuple
             Address and port of its sender.
         """

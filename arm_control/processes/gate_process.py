@@ -65,23 +65,12 @@ class GateProcess:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : GateParameters
-        Limits of the gate.
-    refuse : callable
-        Called for each refused message.
     lock_step : bool
         Whether each state waits for its command: nothing is stale then, and no clock counts.
     clock : callable
         Returns the time of a steady clock [s].
     clock_ns : callable
         Returns the time of the middleware's clock [ns].
-
-    Attributes
-    ----------
-    gate : EffortGate
-        The gate.
     """
 
     def __init__(
@@ -139,8 +128,6 @@ class GateProcess:
 
         Parameters
         ----------
-        message : JointState
-            The message.
         info : dict
             Time stamps and publisher, from the middleware.
         """
@@ -179,8 +166,6 @@ class GateProcess:
 
         Parameters
         ----------
-        message : JointState
-            The command.
         info : dict
             Time stamps and publisher, from the middleware.
         """

@@ -47,14 +47,10 @@ def gate_values(
     ----------
     success_rate : float
         Share of accepted commands.
-    stamp_ns : int
-        Stamp of the newest state [ns].
     since_ns : int
         Stamp of the state in which the gate began to do what it does [ns].
     tau : ndarray, shape (n,), or None
         Torque that it applies [N m or N].
-    joints : sequence of str
-        Names of the joints.
     """
     return {
         SUCCESS_RATE: f"{100.0 * success_rate:.4g}",

@@ -33,17 +33,7 @@ NOTHING = -1
 
 
 class Mailbox(NamedTuple):
-    """A mailbox, for procedures.
-
-    Attributes
-    ----------
-    sequence : ndarray of int64, shape (1,)
-        The sequence number.
-    words : ndarray of int64, shape (n,)
-        The last letter.
-    n : int
-        Number of words.
-    """
+    """A mailbox, for procedures."""
 
     sequence: Ints
     words: Ints
@@ -62,8 +52,6 @@ class Sheet(NamedTuple):
     ----------
     mailbox : Mailbox
         Where it goes, or comes from.
-    words : ndarray of int64, shape (n,)
-        The letter.
     """
 
     mailbox: Mailbox
@@ -109,18 +97,7 @@ def copy_to_sheet(sheet: Sheet) -> float:
 
 
 class MailboxWriter:
-    """The end of a mailbox at which Python writes.
-
-    Parameters
-    ----------
-    mailbox : Mailbox
-        The mailbox.
-
-    Attributes
-    ----------
-    words : ndarray of int64, shape (n,)
-        The letter to write; :meth:`post` sends it.
-    """
+    """The end of a mailbox at which Python writes."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self.words = np.zeros_like(mailbox.words)
@@ -134,11 +111,6 @@ class MailboxWriter:
 
 class MailboxReader:
     """The end of a mailbox at which Python reads.
-
-    Parameters
-    ----------
-    mailbox : Mailbox
-        The mailbox.
 
     Attributes
     ----------

@@ -72,23 +72,13 @@ class MotionProcess:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : ExecutionParameters
         How plans are executed; may be replaced at any time.
-    planner : Server
-        The planner.
-    goals : GoalQueue, optional
-        The goals; by default none.
 
     Attributes
     ----------
     goal : JointGoal or Target or None
         The newest goal that was due.
-    status : MotionStatus
-        What becomes of it.
-    plan : MotionPlan or None
-        The newest plan.
     seconds : float
         Time that the planner took for its last answer [s].
     """
@@ -131,7 +121,6 @@ class MotionProcess:
 
         Parameters
         ----------
-        goal : JointGoal or Target
         is_single : bool
             Whether it does not act again when time starts over.
         """
@@ -161,8 +150,6 @@ class MotionProcess:
 
         Parameters
         ----------
-        state : Measurement
-            The newest state.
         obstacles : sequence of Obstacle
             Obstacles in it, with their twists.
         """

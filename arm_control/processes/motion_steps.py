@@ -72,7 +72,6 @@ class MotionStatus(NamedTuple):
 
     Attributes
     ----------
-    phase : Phase
     reason : str
         Why it is given up, or waits; a sentence, or empty.
     progress : float
@@ -92,7 +91,6 @@ class MotionCommand(NamedTuple):
 
     Attributes
     ----------
-    points : Waypoints
     begin_ns : int
         Stamp of time 0 of the points [ns]; 0: at once.
     """
@@ -102,15 +100,7 @@ class MotionCommand(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a state brings about.
-
-    Attributes
-    ----------
-    plan : MotionPlan or None
-        A new plan.
-    command : MotionCommand or None
-        A new command.
-    """
+    """What a state brings about."""
 
     plan: MotionPlan | None = None
     command: MotionCommand | None = None

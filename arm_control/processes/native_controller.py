@@ -49,8 +49,6 @@ class SerializedMessage(NamedTuple):
 
     Attributes
     ----------
-    data : ndarray of uint8
-        Its bytes.
     words : ndarray of int64, shape (8,)
         ``rcutils_uint8_array_t``: address, length, capacity, and an allocator that nobody uses.
     """
@@ -73,12 +71,6 @@ class NativeController:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    process : ControllerProcess
-        Answers all other states.
-    controller : OscController
-        Its controller.
     kernels : sequence of Kernel
         Law and gate of this controller (:func:`arm_control.control.compiled_step.step_kernels`).
     middleware : Middleware
@@ -139,13 +131,6 @@ class NativeController:
         """Let the loop answer the next states, where the process has answered a message as an ordinary state.
 
         A message that was refused, or repeats a state, changes nothing: it may be of anybody.
-
-        Parameters
-        ----------
-        data : bytes
-            The message.
-        info : dict
-            What the middleware says of it.
         """
         self.pause()
         result = self._process.last

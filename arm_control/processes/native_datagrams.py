@@ -89,16 +89,8 @@ class NativeDatagrams:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    process : DatagramProcess
-        Answers all other states.
-    controller : OscController
-        Its controller.
     kernels : sequence of Kernel
         Law and gate of this controller (:func:`arm_control.processes.native_turns.step_kernels_of`).
-    network : Network
-        Where datagrams come from.
 
     Attributes
     ----------
@@ -193,13 +185,7 @@ def compile_datagram_loop() -> Binds[DatagramLoop]:
 
 
 def why_not_native(kernels: Sequence[Kernel]) -> str:
-    """Return why the native loop cannot run on this machine; empty where it can.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Law and gate.
-    """
+    """Return why the native loop cannot run on this machine; empty where it can."""
     if sys.platform != "linux" or sys.byteorder != "little":
         return "the loop without Python needs Linux and a little-endian processor"
     return "" if all(kernel.address for kernel in kernels) else "no machine code can be made"

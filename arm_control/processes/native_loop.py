@@ -101,8 +101,6 @@ class Middleware(NamedTuple):
         ``rcl_take_serialized_message`` and ``rcl_publish_serialized_message``.
     write : CFunction
         ``write`` of the C library.
-    clock : SystemClock
-        The system's clocks.
     subscription, publisher, array_publisher : int
         Addresses; the last one is 0 where no array is published.
     pipe : int
@@ -111,8 +109,6 @@ class Middleware(NamedTuple):
         The message that was taken, ``rcutils_uint8_array_t``.
     info : ndarray of int64
         What the middleware says of it, ``rmw_message_info_t``.
-    command, array : ndarray of int64, shape (8,)
-        Messages to publish.
     effort_at, array_at : int
         Offset of the first torque in each.
     """
@@ -150,16 +146,12 @@ class NativeLoop(NamedTuple):
 
     Attributes
     ----------
-    middleware : Middleware
-        Where states come from and commands go.
     source : StateSource
         What the next state must look like.
     step : ControlStep
         From a state to its torque; its result is the last letter to Python.
     orders, results : Mailbox
         From Python, and to Python.
-    order : ndarray of int64
-        The last letter from Python.
     draft : ndarray of int64
         A copy of an order, which may be incomplete.
     order_inputs : ndarray, shape (n_inputs,)
@@ -168,12 +160,6 @@ class NativeLoop(NamedTuple):
         Sequence number of the order.
     durations : ndarray of int64, shape (n_durations,)
         Time from taking a state to its command, of the last states [ns].
-    n_durations : int
-        Number of these.
-    turn : Turn
-        Whose turn it is.
-    reason : ndarray of int64, shape (1,)
-        The last reason.
     """
 
     middleware: Middleware

@@ -62,12 +62,6 @@ class StepResult(NamedTuple):
 
     Attributes
     ----------
-    measurement : Measurement
-        The state.
-    X_WT : Pose
-        Desired pose of the end effector.
-    terms : Terms
-        Model terms of the state.
     tau, parts, error : ndarray
         As in :class:`~arm_control.control.osc.osc_controller.OscOutput`.
     tau_1 : ndarray, shape (nv,)
@@ -93,8 +87,6 @@ def read_result(words: Integers, kernels: Kernels) -> StepResult:
     ----------
     words : ndarray of int64
         Letter of the loop.
-    kernels : Kernels
-        Its kernels.
     """
     kernel = kernels.regular if words[RESULT_KERNEL] == REGULAR else kernels.general
     work = words[N_RESULT_HEAD : N_RESULT_HEAD + len(kernel.work)].copy().view(np.float64)
@@ -114,10 +106,6 @@ def new_step(states: StateMemory, moments: Moments, kernels: Kernels, max_missed
     ----------
     states : StateMemory
         Bounds of a state, and the states before; its own.
-    moments : Moments
-        Where states are noted for a brake without states.
-    kernels : Kernels
-        Law and gate.
     max_missed : int or None
         Periods without a state after which Python must decide; None: none.
     """
@@ -143,10 +131,6 @@ def new_loop(step: ControlStep, middleware: Middleware, source: StateSource) -> 
 
     Parameters
     ----------
-    step : ControlStep
-        From a state to its torque.
-    middleware : Middleware
-        Where states come from and commands go.
     source : StateSource
         What a state looks like.
     """
@@ -195,12 +179,8 @@ def unknown_source(n: int, max_age: float, clock: SystemClock) -> StateSource:
 
     Parameters
     ----------
-    n : int
-        Number of joints.
     max_age : float
         Age above which a state is stale [s]; 0: never.
-    clock : SystemClock
-        The system's clocks.
     """
     none, places, owner = (np.zeros(size, dtype=np.int64) for size in (1, n, 2))
     return StateSource(-1, 0, none, none, places, places, owner, max_age or np.inf, clock)

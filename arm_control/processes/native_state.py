@@ -86,8 +86,6 @@ class StateSource(NamedTuple):
         Identity of the publisher.
     max_age : float
         Age above which a state is stale [s]; infinite: never.
-    clock : SystemClock
-        The system's clocks.
     """
 
     length: int
@@ -111,12 +109,8 @@ class AnsweredMemory(NamedTuple):
         from a stamp until its state was received [ns].
     times : ndarray, shape (2,)
         Usual time between two; that of the gate's last tick [s].
-    states : StateMemory
-        The states themselves.
     max_missed : float
         Periods without a state after which Python must decide; infinite: none.
-    n : int
-        Number of joints.
     """
 
     whole: Ints
@@ -131,12 +125,8 @@ class NextState(NamedTuple):
 
     Attributes
     ----------
-    stamp_ns : ndarray of int64, shape (1,)
-        Its stamp [ns].
     times : ndarray, shape (2,)
         Time since the state before [s]; usual time between two [s].
-    state : NewState
-        Positions and velocities.
     """
 
     stamp_ns: Ints

@@ -41,17 +41,11 @@ class StepKernel(NamedTuple):
 
     Attributes
     ----------
-    run : RunsKernel
-        Computes it.
     work : ndarray of int64, shape (n_work,)
         Its work space, all inputs and then all outputs; these are floats.
-    inputs : ndarray, shape (n_inputs,)
-        The inputs.
     q, v, tau_0, dt, g, tau_1, regularity, believable : ndarray
         Inputs and outputs by name. The last two are above zero in regular states, and where the gate accepts the
         torque of the law.
-    n_work, n_inputs : int
-        Sizes.
     kind : int
         ``REGULAR`` or ``GENERAL``.
     """
@@ -77,10 +71,6 @@ class ControlStep(NamedTuple):
 
     Attributes
     ----------
-    memory : AnsweredMemory
-        The states before.
-    following : NextState
-        The state at hand.
     kind : ndarray of int64, shape (1,)
         Kind of the kernel that has computed its torque.
     tau_0 : ndarray, shape (nv,)

@@ -40,8 +40,6 @@ class AnsweredStates(NamedTuple):
     ----------
     n : int
         How many, since the last time; at least one.
-    result : TickResult
-        What was done with the last one.
     states : StateMemory
         What the bounds of a state know of them.
     heard_ns : int
@@ -62,23 +60,11 @@ class NativeTurns:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    loop : ControlLoop
-        The control loop.
-    controller : OscController
-        Its controller.
-    moments : Moments
-        Where states are noted for a brake without states.
     kernels : sequence of Kernel
         Law and gate of this controller (:func:`step_kernels_of`).
 
     Attributes
     ----------
-    step : ControlStep
-        The step.
-    kernels : Kernels
-        Law and gate on its work spaces.
     n_taken_over : int
         States that have been answered without Python, as far as the control loop knows.
     """
@@ -97,13 +83,7 @@ class NativeTurns:
         self.n_taken_over = 0
 
     def inputs(self, words: Array) -> dict[str, Array]:
-        """Return the kernel's inputs, by name, as parts of an array; those that stay the same are written into it.
-
-        Parameters
-        ----------
-        words : ndarray, shape (n_inputs,)
-            The array.
-        """
+        """Return the kernel's inputs, by name, as parts of an array; those that stay the same are written into it."""
         inputs = split(words, {name: (len(values),) for name, values in self.kernels.regular.inputs.items()})
         inputs["tool"][:] = self._model.tool
         inputs["limits"][:] = self._loop.gate.limits.numbers
@@ -152,10 +132,6 @@ class NativeTurns:
 
         Parameters
         ----------
-        last : TickResult
-            What was done with the last one.
-        reader : JointStateReader
-            What has read them.
         received_ns : int
             When the last one was received [ns].
         """
@@ -182,13 +158,7 @@ class NativeTurns:
         return AnsweredStates(n, result, memory.states, *memory.whole[[HEARD_NS, LEAST_DELAY_NS]].tolist())
 
     def tick_result(self, words: Integers) -> TickResult:
-        """Return what the step has done with a state.
-
-        Parameters
-        ----------
-        words : ndarray of int64
-            Its result.
-        """
+        """Return what the step has done with a state."""
         step = read_result(words, self.kernels)
         limited, saturated, rate_limited = (step.cut > 0.0).tolist()
         rate = self._loop.gate.success_rate
@@ -202,15 +172,5 @@ class NativeTurns:
 
 
 def step_kernels_of(model: RobotModel, loop: ControlLoop, controller: OscController) -> list[Kernel]:
-    """Return law and gate of a control loop as kernels.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    loop : ControlLoop
-        The loop, for the limits of its gate.
-    controller : OscController
-        Its controller.
-    """
+    """Return law and gate of a control loop as kernels."""
     return step_kernels(model, controller.page, loop.gate.limits)

@@ -37,15 +37,6 @@ CODES = {
 def planner_goal_of(message: Any, model: RobotModel, now_ns: int) -> PlannerGoal:
     """Return the goal of a ``FollowJointTrajectory.Goal``, which acts now.
 
-    Parameters
-    ----------
-    message : FollowJointTrajectory.Goal
-        The message.
-    model : RobotModel
-        The arm.
-    now_ns : int
-        Stamp of the newest state [ns].
-
     Raises
     ------
     GoalRefused
@@ -78,15 +69,7 @@ def _pose_goal(message: Any, model: RobotModel, now_ns: int) -> Target:
 
 
 def planner_result(process: MotionProcess, goal: PlannerGoal) -> ActionResult | None:
-    """Return how a goal has ended; None while it goes on.
-
-    Parameters
-    ----------
-    process : MotionProcess
-        The process that was given the goal, after a state.
-    goal : JointGoal or Target
-        The goal.
-    """
+    """Return how a goal has ended; None while it goes on."""
     if process.goal is not goal:
         return ActionResult(INVALID_GOAL, "another goal has taken over, or time has started over")
     if not process.status.phase.is_over:

@@ -70,12 +70,8 @@ class ProximityProcess:
 
     Parameters
     ----------
-    monitor : ContactMonitor
-        The arm.
     parameters : ProximityParameters
         They may be replaced between two states.
-    builder : MessageBuilder
-        Builds the messages.
     """
 
     def __init__(self, monitor: ContactMonitor, parameters: ProximityParameters, builder: MessageBuilder) -> None:
@@ -89,7 +85,6 @@ class ProximityProcess:
         ----------
         q : ndarray, shape (n,)
             Joint positions [rad or m].
-        obstacles : sequence of Obstacle
         names : sequence of str
             Theirs; a comma or a semicolon would separate labels, and is replaced.
 
@@ -110,14 +105,7 @@ class ProximityProcess:
         return Margins(self.parameters.margin, self.parameters.link_margin)
 
     def distances(self, verdict: Verdict, stamp_ns: int) -> Any:
-        """Return a ``Float64MultiArray`` with a row for each pair [m].
-
-        Parameters
-        ----------
-        verdict : Verdict
-        stamp_ns : int
-            Stamp of the state [ns].
-        """
+        """Return a ``Float64MultiArray`` with a row for each pair [m]."""
         values = np.array([pair.distance for pair in verdict.pairs])
         return self._builder.multi_array(values, ([pair.label for pair in verdict.pairs],), stamp_ns)
 
@@ -126,11 +114,8 @@ class ProximityProcess:
 
         Parameters
         ----------
-        verdict : Verdict
         frame : str
             Frame of the arm's base.
-        stamp_ns : int
-            Stamp of the state [ns].
         """
         margins = self._margins
         contacts = [pair for pair in verdict.pairs if pair.is_contact(margins)]

@@ -30,28 +30,14 @@ GOAL_TOLERANCE_VIOLATED = -5
 
 
 class ActionResult(NamedTuple):
-    """How a goal of the action ends.
-
-    Attributes
-    ----------
-    code : int
-        Error code of the action.
-    text : str
-        One sentence.
-    """
+    """How a goal of the action ends."""
 
     code: int
     text: str
 
 
 class GoalRefused(InputError):
-    """A goal of the action that is not followed.
-
-    Attributes
-    ----------
-    code : int
-        Error code of the action.
-    """
+    """A goal of the action that is not followed."""
 
     def __init__(self, code: int, text: str) -> None:
         self.code = code
@@ -63,10 +49,6 @@ def refuse_other_joints(names: Sequence[str], model: RobotModel, what: str) -> N
 
     Parameters
     ----------
-    names : sequence of str
-        Joints of the goal.
-    model : RobotModel
-        The arm.
     what : str
         What has them, for the message.
 
@@ -82,15 +64,6 @@ def refuse_other_joints(names: Sequence[str], model: RobotModel, what: str) -> N
 
 def action_goal_of(message: Any, model: RobotModel, now_ns: int) -> JointGoal:
     """Return the goal of a ``FollowJointTrajectory.Goal``.
-
-    Parameters
-    ----------
-    message : FollowJointTrajectory.Goal
-        The message.
-    model : RobotModel
-        The arm.
-    now_ns : int
-        Stamp of the newest state [ns].
 
     Raises
     ------
@@ -121,17 +94,7 @@ def action_goal_of(message: Any, model: RobotModel, now_ns: int) -> JointGoal:
 
 
 def trajectory_result(goal: JointGoal, controller: JointController, tick: TickResult) -> ActionResult | None:
-    """Return how a goal has ended; None while it goes on, or is not due.
-
-    Parameters
-    ----------
-    goal : JointGoal
-        The goal, which the controller knows.
-    controller : JointController
-        The controller.
-    tick : TickResult
-        Result of the newest state.
-    """
+    """Return how a goal has ended; None while it goes on, or is not due."""
     if controller.followed is goal:
         return _result_of_outcome(controller.follower.outcome)
     reason = "another goal has taken over"
@@ -158,16 +121,6 @@ def fill_feedback(
 
     Parameters
     ----------
-    builder : MessageBuilder
-        Builds its parts.
-    feedback : FollowJointTrajectory.Feedback
-        The message.
-    names : sequence of str
-        The joints.
-    measurement : Measurement
-        The newest state.
-    reference : JointReference
-        The desired one.
     seconds : float
         Time since the begin of the motion [s].
     """

@@ -46,13 +46,9 @@ class CompiledOsc:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : OscParameters
         Gains, limits and structure; a ``posture`` is needed here, one angle per joint. Other numbers need no
         compilation.
-    contact : ContactParameters, optional
-        Impedance and force of the hand; by default neither.
     limits : JointLimits, optional
         Limits of a gate, for :meth:`step`; by default there is none.
 
@@ -63,8 +59,6 @@ class CompiledOsc:
         :mod:`arm_control.control.compiled_step`.
     is_compiled : bool
         False where the law runs as it stands.
-    structure : LawStructure
-        Tasks, frame and variants.
     exert : callable
         Sets share and wrench of the force axes, from the next state on; see
         :meth:`~arm_control.control.osc.osc_controller.OperationalSpaceController.exert`.
@@ -114,8 +108,6 @@ class CompiledOsc:
         ----------
         q, v : array_like, shape (nv,)
             Joint positions [rad or m] and velocities [rad/s or m/s].
-        reference : Reference
-            Desired motion of the end effector.
         tau_dist : array_like, shape (nv,), optional
             Torque that a known disturbance exerts on the joints [N m or N]; none by default.
 
@@ -148,8 +140,6 @@ class CompiledOsc:
         ----------
         q, v : ndarray, shape (nv,)
             Joint positions [rad or m] and velocities [rad/s or m/s].
-        reference : Reference
-            Desired motion of the end effector.
         tau_0, dt, is_on
             As :meth:`~arm_control.gate.effort_gate.EffortGate.next_limits` returns them.
         tau_dist : ndarray, shape (nv,), optional

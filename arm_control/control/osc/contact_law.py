@@ -72,16 +72,10 @@ def torque(
 
     Parameters
     ----------
-    terms : Terms
-        The arm in the measured state.
-    reference : Reference
-        Desired motion of the end effector.
     tau_dist : array, shape (n,)
         Torque that a known disturbance exerts on the joints [N m or N].
     gains : Gains
         Gains and limits of the law of motion.
-    limits : JointBounds
-        Limits of the joints.
     structure : LawStructure
         Tasks, their frame, the force axes, and whether the hand is a spring.
     contact : ContactNumbers
@@ -145,8 +139,6 @@ def task_inertias(levels: Sequence[Level], M: Array, gains: Gains, inertia: Task
 
     Parameters
     ----------
-    levels : sequence of Level
-        The tasks.
     M : array, shape (n, n)
         Mass matrix [kg m^2 or kg].
     gains : Gains
@@ -165,8 +157,6 @@ def damping(Lambda: Blocks, contact: ContactNumbers) -> Blocks:
 
     Parameters
     ----------
-    Lambda : Blocks
-        Inertia of the tasks.
     contact : ContactNumbers
         Stiffness, chosen damping and damping ratio.
     """

@@ -120,8 +120,6 @@ def per_axis(name: str, values: tuple[float, ...]) -> Array:
     ----------
     name : str
         Name of the parameter, for the message.
-    values : tuple of float
-        Its value.
 
     Raises
     ------

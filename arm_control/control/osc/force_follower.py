@@ -67,17 +67,11 @@ class ForceFollower:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : ContactParameters
-        Axes and limits.
     frame : str
         Frame of the axes, one of :data:`~arm_control.kinematics.task_errors.FRAMES`.
 
     Attributes
     ----------
-    queue : GoalQueue
-        Targets.
     share : float
         sigma of (2).
     is_holding : bool
@@ -138,14 +132,10 @@ class ForceFollower:
 
         Parameters
         ----------
-        stamp_ns : int
-            Stamp of the state [ns].
         q : ndarray, shape (nq,)
             Measured joint positions [rad or m].
         dt : float
             Time since the state before [s].
-        X_WT : Pose
-            Desired pose of the end effector.
         """
         if self._frame != "world":
             self._R_WF = X_WT.R if self._frame == "target" else self._model.pose(q).R

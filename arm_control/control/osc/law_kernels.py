@@ -41,15 +41,7 @@ OSC_RESULT = TupleResult(
 
 
 def cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
-    """Return whether each kernel is for regular states: the quick one first, if there are such states at all.
-
-    Parameters
-    ----------
-    structure : LawStructure
-        Tasks, frame and variants.
-    n : int
-        Number of joints.
-    """
+    """Return whether each kernel is for regular states: the quick one first, if there are such states at all."""
     if structure.inertia is not fading_inertia:
         return (False,)
     return (True, False) if len(structure.rows) <= n else (False,)
@@ -65,10 +57,6 @@ def osc_law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> L
 
     Parameters
     ----------
-    tree : Tree
-        The arm.
-    page : OperationalSpaceController
-        The law on floats.
     is_regular : bool
         Whether it is for states in which no direction fades.
     """
@@ -111,15 +99,7 @@ def osc_function(tree: Tree, page: OperationalSpaceController, is_regular: bool)
 
 
 def osc_inputs(tree: Tree, page: OperationalSpaceController) -> dict[str, int]:
-    """Return name and size of each input: ``q v tool reference tau_dist numbers``.
-
-    Parameters
-    ----------
-    tree : Tree
-        The arm.
-    page : OperationalSpaceController
-        The law on floats.
-    """
+    """Return name and size of each input: ``q v tool reference tau_dist numbers``."""
     sizes = {name: input_sizes(tree.n)[name] for name in ("q", "v", "tool")}
     return sizes | {"reference": REFERENCE, "tau_dist": tree.n, "numbers": len(page.numbers)}
 
@@ -129,8 +109,6 @@ def osc_structure(page: OperationalSpaceController, is_regular: bool) -> list[ob
 
     Parameters
     ----------
-    page : OperationalSpaceController
-        The law on floats.
     is_regular : bool
         Whether it is for states in which no direction fades.
     """
@@ -139,15 +117,7 @@ def osc_structure(page: OperationalSpaceController, is_regular: bool) -> list[ob
 
 
 def osc_samples(tree: Tree, numbers: Array) -> dict[str, Array]:
-    """Return one state and reference to compare a kernel on, a row for each input.
-
-    Parameters
-    ----------
-    tree : Tree
-        The arm.
-    numbers : ndarray
-        Gains.
-    """
+    """Return one state and reference to compare a kernel on, a row for each input."""
     rng = np.random.default_rng(0)
     samples = {name: rng.uniform(-1.0, 1.0, (1, tree.n)) for name in ("q", "v", "tau_dist")}
     R_WT = rotation_from_vector(rng.uniform(-1.0, 1.0, 3))
@@ -160,13 +130,6 @@ def agreement_of(structure: LawStructure, n: int) -> float:
 
     With more rows than joints the task is singular in every state: eigenvalues that are zero but for rounding count
     with their square roots.
-
-    Parameters
-    ----------
-    structure : LawStructure
-        Tasks, frame and variants.
-    n : int
-        Number of joints.
     """
     return 1e-6 if len(structure.rows) > n else Law.agreement
 

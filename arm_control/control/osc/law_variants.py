@@ -75,8 +75,6 @@ def project_by_pseudo_inverse(levels: Sequence[Level], tau: Array) -> Array:
 
     Parameters
     ----------
-    levels : sequence of Level
-        The hierarchy of tasks.
     tau : array, shape (n,)
         Torque of the posture [N m or N].
     """

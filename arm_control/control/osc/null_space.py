@@ -143,8 +143,6 @@ def smallest_regularity(levels: Sequence[Level], gains: Gains) -> Scalar:
 
     Parameters
     ----------
-    levels : sequence of Level
-        The hierarchy of tasks.
     gains : Gains
         Its ``length`` and ``singular_value`` count.
     """

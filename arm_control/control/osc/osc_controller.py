@@ -42,8 +42,6 @@ class OscOutput(NamedTuple):
     error : ndarray, shape (6,)
         Position error [m], rotation vector of the orientation error [rad], along the axes of the task; 0 in rows
         that belong to no task.
-    state : Terms
-        The arm in the measured state.
     length : float
         Characteristic length [m].
     """
@@ -71,21 +69,11 @@ class OperationalSpaceController:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     parameters : OscParameters
         Gains, limits and structure; a ``posture`` is needed here, one angle per joint.
-    contact : ContactParameters, optional
-        Impedance and force of the hand; by default neither.
 
     Attributes
     ----------
-    law : Law
-        The law, or a variant of it.
-    structure : LawStructure
-        Tasks, frame and variants.
-    limits : JointBounds
-        Limits of the joints.
     numbers : ndarray, shape (16 + 2 nv,) or, with contact, (37 + 2 nv,)
         Gains as an array, see :meth:`~arm_control.control.osc.osc_parameters.OscParameters.numbers`; those of the
         contact follow.
@@ -142,16 +130,8 @@ class OperationalSpaceController:
 
         Parameters
         ----------
-        terms : Terms
-            The arm in the measured state.
-        reference : Reference
-            Desired motion of the end effector.
         tau_dist : array, shape (nv,)
             Torque that a known disturbance exerts on the joints [N m or N].
-        numbers : array, like :attr:`numbers`
-            Gains, and the contact.
-        structure : LawStructure
-            Tasks, frame and variants.
         """
         gains = self.gains(numbers)
         if not structure.has_contact:
@@ -169,10 +149,6 @@ class OperationalSpaceController:
 
         Parameters
         ----------
-        terms : Terms
-            The arm in the measured state.
-        reference : Reference
-            Desired motion of the end effector.
         tau_dist : ndarray, shape (nv,), optional
             Torque that a known disturbance exerts on the joints [N m or N]; none by default.
         """
@@ -200,8 +176,6 @@ def structure_of(
         Tasks, frame and the names of variants.
     model : RobotModel
         The arm, for the default of ``tasks``.
-    contact : ContactParameters, optional
-        Impedance and force of the hand; by default neither.
 
     Raises
     ------

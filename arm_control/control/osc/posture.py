@@ -65,8 +65,6 @@ def limit_zones(q: Array, gains: Gains, limits: JointBounds) -> list[LimitZone]:
         Joint positions [rad or m].
     gains : Gains
         Its ``joint_limit_zone`` counts.
-    limits : JointBounds
-        Limits of the joints.
     """
     zones = []
     for q_i, q_min, q_max in zip(q, limits.q_min, limits.q_max, strict=True):
@@ -87,8 +85,6 @@ def posture_acceleration(
 
     Parameters
     ----------
-    terms : Terms
-        The arm in the measured state.
     gains : Gains
         Gains and angles of the posture.
     limits : JointBounds

@@ -53,8 +53,6 @@ def propose(model: RobotModel, rate: float = 1000.0, rate_limit: float = 1000.0,
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     rate : float
         Rate of the states [Hz].
     rate_limit : float
@@ -109,8 +107,6 @@ def capability(model: RobotModel, rate_limit: float = 1000.0) -> Capability:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     rate_limit : float
         The gate's, for the torque of each joint [N m/s].
     """

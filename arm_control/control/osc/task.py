@@ -87,10 +87,6 @@ def task_rotation(frame: str, X_WE: Pose, X_WT: Pose) -> Array | None:
         One of :data:`~arm_control.kinematics.task_errors.FRAMES`.
     X_WE, X_WT : Pose
         Pose of the end effector and of the target in the world.
-
-    Returns
-    -------
-    ndarray, shape (3, 3), or None
     """
     return {"world": None, "end_effector": X_WE.R, "target": X_WT.R}[frame]
 
@@ -113,14 +109,8 @@ def task_motion(terms: Terms, reference: Reference, frame: str, rows: Sequence[i
 
     Parameters
     ----------
-    terms : Terms
-        The arm in the measured state.
-    reference : Reference
-        Desired motion of the end effector.
     frame : str
         One of :data:`~arm_control.kinematics.task_errors.FRAMES`.
-    rows : sequence of int
-        The selected rows.
     """
     X_WE, X_WT = terms.X_WE, reference.X_WT
     R_WF = task_rotation(frame, X_WE, X_WT)
@@ -149,8 +139,6 @@ def pose_error(X_WE: Pose, X_WT: Pose, rows: Sequence[int] = range(6), R_WF: Arr
     ----------
     X_WE, X_WT : Pose
         Pose of the end effector and of the target in the world.
-    rows : sequence of int
-        The selected rows.
     R_WF : ndarray, shape (3, 3), optional
         Axes of the rows; those of the world by default.
 
@@ -191,15 +179,7 @@ def pose_errors(X_WE: Sequence[Pose], X_WT: Sequence[Pose]) -> Array:
 
 
 def select_rows(x: Array, rows: Sequence[int]) -> Array:
-    """Return a twist (6,) with zeros in all rows but the selected ones.
-
-    Parameters
-    ----------
-    x : ndarray, shape (6,)
-        A twist.
-    rows : sequence of int
-        The selected rows.
-    """
+    """Return a twist (6,) with zeros in all rows but the selected ones."""
     return x if len(rows) == 6 else np.array([x[row] if row in rows else 0.0 for row in range(6)])
 
 

@@ -66,8 +66,6 @@ def resolve_parameters(
     ----------
     parameter_class : type
         A class of parameters with those of :class:`OscTuning` among them.
-    overrides : mapping of str to value
-        The given values, by name.
     model : RobotModel or None
         The arm; None while it is unknown: then only the given values are checked.
     where : str
@@ -99,15 +97,7 @@ def resolve_parameters(
 
 
 def describe_proposals(parameters: OscTuning, overrides: Collection[str]) -> str:
-    """Return one line with the proposed values; empty when there are none.
-
-    Parameters
-    ----------
-    parameters : OscTuning
-        The resolved parameters.
-    overrides : collection of str
-        Names of the given values.
-    """
+    """Return one line with the proposed values; empty when there are none."""
     if not parameters.propose_gains:
         return ""
     values = parameters.values()

@@ -69,13 +69,7 @@ class SensorReading(NamedTuple):
 
 
 class WrenchEstimate:
-    """The wrench on the hand, equations (1) to (4).
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    """
+    """The wrench on the hand, equations (1) to (4)."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model = model
@@ -105,13 +99,6 @@ class WrenchEstimate:
 
         The newest reading before the state counts, whether or not that of the state itself has come already.
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        terms : Terms
-            The arm in that state.
-
         Returns
         -------
         ndarray, shape (6,), or None
@@ -129,8 +116,6 @@ class WrenchEstimate:
 
         Parameters
         ----------
-        terms : Terms
-            The arm in the measured state.
         r : ndarray, shape (nv,)
             Torque of the observer [N m or N].
         """
@@ -141,10 +126,6 @@ class WrenchEstimate:
 
         Parameters
         ----------
-        terms : Terms
-            The arm in the measured state.
-        hand : HandWrench
-            The rows that yield.
         F_meas : ndarray, shape (6,)
             Wrench of the sensor, in world axes [N, N m].
         """
@@ -155,12 +136,8 @@ class WrenchEstimate:
 
         Parameters
         ----------
-        terms : Terms
-            The arm in the measured state.
         r : ndarray, shape (nv,)
             Torque of the observer [N m or N].
-        hand : HandWrench
-            The rows that yield.
         is_measured : bool
             Whether a sensor counts.
         """
@@ -175,8 +152,6 @@ def hand_wrench(terms: Terms, r: Array) -> Array:
 
     Parameters
     ----------
-    terms : Terms
-        The arm in the measured state.
     r : ndarray, shape (nv,)
         Torque on the joints [N m or N].
     """
