@@ -71,7 +71,7 @@ def draw(model: RobotModel, rows: list[int], seed: int) -> tuple[Array, Pose]:
         q1 = np.clip(q0 + rng.uniform(-1, 1, model.nv), low + MARGIN, high - MARGIN)
         X_WT = model.pose(q1)
         way = np.linalg.norm(X_WT.p - model.pose(q0).p)
-        if 0.1 < way / capability(model).reach < 0.7 and _passable(model, rows, q0, X_WT):
+        if 0.1 < way / capability(model)[0] < 0.7 and _passable(model, rows, q0, X_WT):
             return q0, X_WT
 
 
@@ -103,7 +103,7 @@ def reach(model: RobotModel, seed: int, seconds: float = SECONDS, **given: float
     osc = CompiledOsc(model, p.replace(posture=tuple(q0)))
     gate = EffortGate(model, GateParameters(rate_limit=propose_rate_limit(model)))
     simulator = MujocoSimulator(model, q0)
-    reference, tolerance = Reference(X_WT), POSITION * capability(model).reach
+    reference, tolerance = Reference(X_WT), POSITION * capability(model)[0]
     peak = moving = 0.0
     reached = np.inf
     steps = round(seconds * 1e3)

@@ -9,8 +9,14 @@ if TYPE_CHECKING:
     from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
     from arm_control.control.avoiding_step import AvoidingStep
     from arm_control.control.compiled_step import StepOutput, between_law_and_gate, step_kernels, step_laws, step_limits
-    from arm_control.control.controller import Controller, LawOutput, Measurement, pose_figures, pose_goal
-    from arm_control.control.controller_row import ControllerRow, MadeController
+    from arm_control.control.controller import (
+        Controller,
+        ControllerRow,
+        LawOutput,
+        Measurement,
+        pose_figures,
+        pose_goal,
+    )
     from arm_control.control.joint_space import JointParameters, JointSpaceController
     from arm_control.control.loop import FIRST_DT, ControlLoop, TickResult
     from arm_control.control.loop_parameters import (
@@ -23,8 +29,7 @@ if TYPE_CHECKING:
     from arm_control.control.osc.compiled_osc import CompiledOsc
     from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower
     from arm_control.control.osc.osc_controller import TERMS, OperationalSpaceController, OscOutput, movable_rows
-    from arm_control.control.osc.osc_parameters import SINGULARITIES, OscParameters
-    from arm_control.control.osc.proposal import capability, propose, propose_rate_limit
+    from arm_control.control.osc.osc_parameters import GAINS, SINGULARITIES, OscParameters
     from arm_control.control.osc.task import (
         orientation_error,
         pose_error,
@@ -34,7 +39,16 @@ if TYPE_CHECKING:
         task_rotation,
     )
     from arm_control.control.osc.task_inertia import condition_number, scaled_jacobian, task_inertia
-    from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED, OscTuning, describe_proposals, resolve_parameters
+    from arm_control.control.osc.tuning import (
+        OF_ONE_ARM,
+        PROPOSED,
+        OscTuning,
+        capability,
+        describe_proposals,
+        propose,
+        propose_rate_limit,
+        resolve_parameters,
+    )
     from arm_control.control.osc.wrench_estimate import SensorReading
     from arm_control.control.reachable_poses import ON_THE_WAY, REACHED, STOPPED, Approach, reachability
     from arm_control.control.stall_watch import FAULT, StallWatch

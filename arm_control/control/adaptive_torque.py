@@ -103,11 +103,6 @@ class AdaptiveTorque:
 
     In each tick :meth:`tick` comes before the observer's tick, :meth:`learn` behind it.
 
-    Parameters
-    ----------
-    learns_at_rest : bool
-        Whether an arm at rest learns, too: no observer compensates what acts on it.
-
     Attributes
     ----------
     tau : ndarray, shape (nv,)
@@ -183,8 +178,6 @@ class AdaptiveTorque:
         ----------
         y : ndarray, shape (nv,), or None
             The torque that nobody knew of [N m or N]; None: nothing is to be learnt.
-        dt : float
-            Time between the states [s].
         """
         self._y = self._no_torque if y is None else y
         self._mu = 0.0 if y is None else -math.expm1(-self._rate * dt)
@@ -241,13 +234,7 @@ def _neuron(x: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def step_law(tau_max: Array) -> Law:
-    """Input of the neurons in (1), ``mu epsilon / |phi_m|^2`` of (4), and (5); input ``mu``: mu / m, and the least m.
-
-    Parameters
-    ----------
-    tau_max : ndarray, shape (n,)
-        Effort limits [N m or N].
-    """
+    """Input of (1), ``mu epsilon / |phi_m|^2`` of (4), and (5); input ``mu``: mu / m, and the least m."""
     n, R = len(tau_max), LARGEST_WEIGHTS * tau_max
 
     def compute(x: Mapping[str, Array]) -> dict[str, Any]:

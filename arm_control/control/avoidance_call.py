@@ -238,8 +238,6 @@ class AvoidanceParts(NamedTuple):
         As :class:`Tick` says.
     current : list
         The obstacles of the search, the parameters.
-    reader : object
-        Computes on request what is not in a result.
     """
 
     run: BoundProcedure[Tick]
@@ -254,8 +252,6 @@ class AvoidanceTick:
 
     Parameters
     ----------
-    tau_max : ndarray, shape (n,)
-        Largest torques of the joints [N m or N].
     replaces_always : bool
         Whether the torque in the place of the task's is computed even where the task does not fade.
     """
@@ -294,8 +290,6 @@ class AvoidanceTick:
         ----------
         current : list
             The obstacles of the search, and what else belongs to a result.
-        reader : object
-            Computes on request what is not in a result.
         """
         n = self._n
         inputs = split(self._inputs, {"state": (3 * n + n * n,), "tau_task": (n,)})

@@ -193,8 +193,6 @@ class AvoidanceOutput(NamedTuple):
         Distance of the nearest pair [m]; infinite when nothing is near.
     state : ndarray, shape (3 nv + nv^2,)
         q, v, h and M.
-    reader : AvoidanceReader
-        Computes what is asked for.
     """
 
     tau: Array
@@ -222,26 +220,14 @@ class AvoidanceOutput(NamedTuple):
         return self.reader.pairs(self)
 
     def combined(self, tau_task: Array) -> Array:
-        """``tau_total`` with another torque of the task, shape (nv,) [N m or N].
-
-        Parameters
-        ----------
-        tau_task : ndarray, shape (nv,)
-            Torque of any controller, gravity compensation included [N m or N].
-        """
+        """``tau_total`` with another torque of the task, shape (nv,) [N m or N]."""
         if self.task_share == 1.0:
             return tau_task + self.tau
         return self.task_share * tau_task + (1.0 - self.task_share) * self.takeover_torque + self.tau
 
 
 class AvoidanceReader:
-    """Computes on request what a tick leaves out.
-
-    Parameters
-    ----------
-    tau_max : ndarray, shape (nv,)
-        Largest torques of the joints [N m or N].
-    """
+    """Computes on request what a tick leaves out."""
 
     def __init__(self, proximity: Proximity, laws: AvoidanceLaws, tau_max: Array) -> None:
         self._proximity, self._laws, self._tau_max = proximity, laws, tau_max

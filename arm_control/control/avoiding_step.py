@@ -128,8 +128,6 @@ class AvoidingStep:
 
     Parameters
     ----------
-    osc : CompiledOsc
-        The law, without limits.
     avoidance : Avoidance
         Avoidance of obstacles; its parameters may change.
     """

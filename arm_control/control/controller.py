@@ -1,4 +1,4 @@
-"""What a controller is: a follower of goals and a law, from a measured state to the law's torque.
+"""What a controller is: a follower of goals and a law, from a measured state to the law's torque; and its row.
 
 Each is at rest when it is made, and holds the arm where :meth:`Controller.restart` finds it until a goal acts. A brake
 ends every goal: behind :meth:`Controller.hold` the arm is held where it is until a new one acts. The controllers are in
@@ -7,18 +7,22 @@ ends every goal: behind :meth:`Controller.hold` the arm is held where it is unti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.loop_parameters import ControllerNodeParameters, LoopParameters
 from arm_control.control.osc.force_follower import HandWrench
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.gate import GateOutput, JointLimits, NextLimits
 from arm_control.maths import Array, Obstacle, Pose
-from arm_control.model import Terms
+from arm_control.model import RobotModel, Terms
 from arm_control.motion import Goal, JointGoal, JointJog, Modulation, PoseGoal, WrenchGoal
+
+P = TypeVar("P", bound=LoopParameters)
 
 
 class Measurement(NamedTuple):
@@ -26,10 +30,6 @@ class Measurement(NamedTuple):
 
     Attributes
     ----------
-    stamp_ns : int
-        Time of the measurement [ns].
-    q, v : ndarray, shape (nv,)
-        Joint positions [rad or m] and velocities [rad/s or m/s].
     dt : float
         Time since the measurement before [s]; 0 for the first one.
     is_restart : bool
@@ -88,8 +88,8 @@ class LawOutput(NamedTuple):
     avoidance: AvoidanceOutput | None = None
 
 
-class Controller(Protocol):
-    """From goals and measurements to torque.
+class Controller:
+    """From goals and measurements to torque: what all controllers have, and the defaults of what they may have.
 
     Attributes
     ----------
@@ -99,34 +99,27 @@ class Controller(Protocol):
         Whether its motion has times to keep, so that it must not accelerate less than it asks for.
     has_contact : bool
         Whether the hand yields or presses, so that torque which the model lacks may be wanted.
-    is_holding : bool
-        Whether no goal has acted since :meth:`hold`; False before the first one, and after :meth:`restart`.
     limits : JointLimits or None
-        Limits of a gate that can be computed with the law; None: the gate computes them by itself.
+        Limits of a gate that are computed with the law; None: the gate computes them by itself.
     avoidance : Avoidance or None
-        Avoidance that can be computed between the two.
+        Avoidance of obstacles behind the law; with :attr:`limits` it is computed between the two.
     """
 
-    @property
-    def scales_with_inertia(self) -> bool: ...  # noqa: D102
+    scales_with_inertia = True
+    has_schedule = False
+    has_contact = False
+    limits: JointLimits | None = None
+    avoidance: Avoidance | None = None
+    _is_holding = False
 
     @property
-    def has_schedule(self) -> bool: ...  # noqa: D102
-
-    @property
-    def has_contact(self) -> bool: ...  # noqa: D102
-
-    @property
-    def is_holding(self) -> bool: ...  # noqa: D102
-
-    @property
-    def limits(self) -> JointLimits | None: ...  # noqa: D102
-
-    @property
-    def avoidance(self) -> Avoidance | None: ...  # noqa: D102
+    def is_holding(self) -> bool:
+        """Whether no goal has acted since :meth:`hold`; False before the first one, and after :meth:`restart`."""
+        return self._is_holding
 
     def configure(self, parameters: Any) -> None:
         """Take other parameters of this controller; they act from the next tick on."""
+        raise NotImplementedError
 
     def add(self, goal: Goal) -> None:
         """Add a goal, which acts from its stamp on.
@@ -136,22 +129,20 @@ class Controller(Protocol):
         InputError
             When this controller cannot follow such a goal.
         """
+        raise NotImplementedError
 
     def restart(self, q: Array) -> None:
         """Hold the arm at q, shape (nv,) [rad or m]: time has started over, and past goals act again."""
+        raise NotImplementedError
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """End all goals up to a state, and hold the arm where it is until a new one acts: the gate brakes.
+        """End all goals up to a state, and hold the arm at q where it is until a new one acts: the gate brakes.
 
         It is called in each state of a brake, before :meth:`tick`. Goals with a later stamp act when they are due. A
         stream of velocities or wrenches that only goes on moves nothing: they count again when none has come for longer
         than their time-out.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nv,)
-            Measured positions [rad or m].
         """
+        raise NotImplementedError
 
     def tick(
         self,
@@ -159,6 +150,7 @@ class Controller(Protocol):
         tau_dist: Array | None,
         limits: NextLimits | None = None,
         obstacles: Sequence[Obstacle] = (),
+        /,
     ) -> LawOutput:
         """Return the torque of the law.
 
@@ -169,6 +161,7 @@ class Controller(Protocol):
         limits : NextLimits, optional
             With them the output may say what passes the gate; only for a controller with :attr:`limits`.
         """
+        raise NotImplementedError
 
 
 def pose_figures(error: Array) -> dict[str, float]:
@@ -184,3 +177,58 @@ def pose_goal(goal: Goal) -> PoseGoal:
     if isinstance(goal, JointGoal | JointJog | WrenchGoal | Modulation):
         raise InputError("this controller follows poses, not joints, wrenches or primitives")
     return goal
+
+
+def _no_obstacles(_: Any) -> bool:
+    return False
+
+
+def _any_rate(_: float) -> dict[str, float]:
+    return {}
+
+
+@dataclass(frozen=True)
+class ControllerRow(Generic[P]):
+    """A controller as nodes, scenarios, launch files, the command line, bags and pages see it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the controller, of its module, and of its node.
+    node_parameters : type
+        Class of the parameters of its node: those, and what only a node has.
+    make : callable
+        Returns the controller of an arm with parameters of its loop, for simulation and replay.
+    numbers : dict of str to str
+        Quantities that topics ``<controller>/<quantity>`` set, and what each is.
+    sees_obstacles : callable
+        Whether it needs the obstacles around, with parameters of its loop.
+    at_rate : callable
+        Returns the parameters that say the rate of the states [Hz].
+    """
+
+    name: str
+    parameters: type[P]
+    node_parameters: type[ControllerNodeParameters]
+    make: Callable[[RobotModel, P], Controller]
+    torque_terms: tuple[str, ...]
+    figures: tuple[str, ...]
+    goals: tuple[str, ...] = ()
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    sees_obstacles: Callable[[P], bool] = _no_obstacles
+    at_rate: Callable[[float], Mapping[str, float]] = _any_rate
+
+    @property
+    def number_topics(self) -> tuple[str, ...]:
+        """Topics with numbers."""
+        return tuple(f"{self.name}/{quantity}" for quantity in self.numbers)
+
+    @property
+    def proposes_gains(self) -> bool:
+        """Whether gains that nobody gives are proposed for the arm."""
+        return "propose_gains" in self.parameters.types()
+
+    @property
+    def node_only(self) -> frozenset[str]:
+        """Names of the parameters of its node that say nothing about the control."""
+        return frozenset(self.node_parameters.types()) - frozenset(self.parameters.types())

@@ -175,8 +175,6 @@ class DisturbanceObserver:
         ----------
         tau : ndarray, shape (nv,)
             Torque that the gate has let through [N m or N].
-        tau_dist : ndarray, shape (nv,)
-            Torque of known disturbances [N m or N].
         """
         self._sent, self._is_passing = tau + tau_dist, is_passing
 
@@ -189,8 +187,6 @@ class DisturbanceObserver:
             Torque of the law and of known disturbances [N m or N].
         floor : ndarray, shape (nv,)
             Floor of inertia; zero for none [kg m^2 or kg].
-        dt : float
-            Time since the last state [s].
         """
         self._memory_in[...] = self._memory
         self._numbers_in[...] = (max(dt, SHORTEST), *self._gains(dt), self._torque_share)

@@ -121,6 +121,7 @@ class JointSpaceController:
 
     def __init__(self, model: RobotModel, parameters: JointParameters) -> None:
         self.parameters = parameters
+        self.scales_with_inertia = parameters.law == "computed_torque"
         self._continuous = np.isinf(model.q_max)
         self._coulomb, self._viscous = model.coulomb, model.viscous
         self._has_friction = bool(model.coulomb.any() or model.viscous.any())
@@ -131,7 +132,7 @@ class JointSpaceController:
         """Joint torque for one state."""
         e = joint_error(t.q, reference.q_des, self._continuous)
         e_v = reference.v_des - t.v
-        if self.parameters.law == "computed_torque":
+        if self.scales_with_inertia:
             feedback = t.M @ (self.parameters.kv * e_v + self.parameters.kp * e)  # (1)
             feedforward, bias = t.M @ reference.a_des, t.h  # (2)
         else:

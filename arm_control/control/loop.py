@@ -52,14 +52,6 @@ class TickResult(NamedTuple):
 
     Attributes
     ----------
-    law : LawOutput
-        The law's own torque, and what it is made of.
-    avoidance : AvoidanceOutput or None
-        What avoidance adds; None without avoidance.
-    tau : ndarray, shape (nv,)
-        Torque offered to the gate [N m or N].
-    gate : GateOutput
-        Torque that passes the gate, and the state of the gate.
     refused : ArmControlError or None
         Why the gate refused ``tau``.
     compensation : ndarray, shape (nv,), or None

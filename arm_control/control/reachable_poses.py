@@ -47,8 +47,6 @@ class Reachability:
 
     Attributes
     ----------
-    q : ndarray, shape (nq,)
-        Posture [rad or m].
     position_error, orientation_error : float
         What is left of the way [m], [rad].
     joints_at_limit : tuple of str
@@ -86,8 +84,6 @@ def reachability(model: RobotModel, X_WT: Pose, q: Array) -> Reachability:
     ----------
     X_WT : Pose
         The pose, in the world; counted are the rows of the twist that the arm can move.
-    q : ndarray, shape (nq,)
-        Present posture, from which the search starts [rad or m].
     """
     tasks = movable_rows(model)
     rows = sorted(row for task in tasks for row in task)
@@ -162,13 +158,7 @@ class Approach:
         self._reason = ""
 
     def update(self, stamp_ns: int, q: Array) -> None:
-        """Take a state.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nq,)
-            Joint positions [rad or m].
-        """
+        """Take a state."""
         error = pose_error(self._model.pose(q), self.X_WT, self._rows)
         self.position_error, self.orientation_error = (float(np.linalg.norm(part)) for part in (error[:3], error[3:]))
         left = self.position_error + LENGTH * self.orientation_error
@@ -179,15 +169,7 @@ class Approach:
         self.state = REACHED if is_there else STOPPED if is_late else ON_THE_WAY
 
     def reason(self, q: Array, nearest_distance: float = np.inf) -> str:
-        """Return why the arm has stopped; computed once.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nq,)
-            Joint positions [rad or m].
-        nearest_distance : float
-            Distance to the nearest obstacle [m].
-        """
+        """Return why the arm has stopped; computed once."""
         self._reason = self._reason or self._find_reason(q, nearest_distance)
         return self._reason
 

@@ -96,12 +96,8 @@ class StallWatch:
         ----------
         tau, compensation : ndarray, shape (nv,)
             Torque offered to the gate, and the observer's part of it [N m or N].
-        gate : GateOutput
-            What the gate has let through.
         figures : mapping of str to float
             Figures of the law, among them errors of its target.
-        tau_dist : ndarray, shape (nv,), optional
-            Torque of a known disturbance [N m or N].
         """
         dt = (stamp_ns - self._stamp_ns) / NANOSECONDS
         is_missed = any(figures.get(name, 0.0) > error for name, error in MISSED.items())

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.controllers._loops import control_loop, new_loop, row_of
-    from arm_control.controllers._rows import CONTROLLERS, DEFAULT_CONTROLLER
+    from arm_control.controllers._rows import CONTROLLERS, DEFAULT_CONTROLLER, control_loop, new_loop, row_of
     from arm_control.controllers.attractor import AttractorLoopParameters, AttractorNodeParameters
     from arm_control.controllers.ilqr import IlqrController, IlqrLoopParameters, IlqrNodeParameters
     from arm_control.controllers.joint import (

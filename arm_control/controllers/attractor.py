@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arm_control.control import ControllerRow, MadeController
+from arm_control.control import ControllerRow
 from arm_control.controllers import osc
-from arm_control.controllers.osc import NATIVE, NATIVE_ALONE, OscLoopParameters, OscNodeParameters, make_osc
+from arm_control.controllers.osc import (
+    NATIVE,
+    NATIVE_ALONE,
+    OscController,
+    OscLoopParameters,
+    OscNodeParameters,
+    make_osc,
+)
 from arm_control.core import group
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
@@ -30,7 +37,7 @@ class AttractorNodeParameters(AttractorLoopParameters, OscNodeParameters):
             raise ParameterError(f"{NATIVE_ALONE} an attractor in front of it")
 
 
-def make_attractor(model: RobotModel, parameters: AttractorLoopParameters) -> MadeController:
+def make_attractor(model: RobotModel, parameters: AttractorLoopParameters) -> OscController:
     """Return operational space control behind an attractor; the arguments are those of a row's ``make``."""
     return make_osc(model, parameters, AttractorFollower(model, parameters.attractor, parameters.control.rate))
 

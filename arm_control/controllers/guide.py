@@ -14,21 +14,20 @@ The arm floats from the first state on. After a brake it is held, as by every co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from arm_control.control import (
+    Controller,
     ControllerNodeParameters,
     ControllerRow,
     LawOutput,
     LoopParameters,
-    MadeController,
     Measurement,
 )
 from arm_control.core import Parameters, group, parameter
 from arm_control.exceptions import InputError
-from arm_control.gate import NextLimits
-from arm_control.maths import Array, Obstacle
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.motion import Goal, GoalQueue, Modulation
 
@@ -54,51 +53,37 @@ class GuideNodeParameters(GuideLoopParameters, ControllerNodeParameters):
     """Parameters of the node ``guide``."""
 
 
-class GuideController:
+class GuideController(Controller):
     """Carries the arm while a hand moves it, equation (1)."""
 
     scales_with_inertia = False
-    has_schedule = False
     has_contact = True
-    limits = avoidance = None
 
     def __init__(self, model: RobotModel, parameters: GuideParameters) -> None:
         self._model = model
         self._releases: GoalQueue[Modulation] = GoalQueue()
-        self.is_holding = False
         self.configure(parameters)
 
     def configure(self, parameters: GuideParameters) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._damping = parameters.guide_damping
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controller.Controller`; only ``guide/release`` is a goal."""
         if not isinstance(goal, Modulation) or goal.quantity != "release":
             raise InputError("an arm that is guided follows a hand, and no goals but guide/release")
         self._releases.add(goal)
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._releases.restart()
-        self.is_holding = False
+        self._is_holding = False
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._releases.end(stamp_ns)
-        self.is_holding = True
+        self._is_holding = True
 
-    def tick(
-        self,
-        measurement: Measurement,
-        tau_dist: Array | None,
-        limits: NextLimits | None = None,
-        obstacles: Sequence[Obstacle] = (),
-    ) -> LawOutput:
-        """See :class:`~arm_control.control.controller.Controller`."""
+    def tick(self, measurement: Measurement, tau_dist: Array | None, *_: Any) -> LawOutput:
         release = self._releases.active(measurement.stamp_ns)
         if release is not None and release.value > 0.5:
-            self.is_holding = False
+            self._is_holding = False
         t = self._model.evaluate(measurement.q, measurement.v)
         damping = -self._damping * (t.M @ t.v)
         speed = float(abs(t.v).max())
@@ -111,7 +96,7 @@ ROW = ControllerRow(
     name="guide",
     parameters=GuideLoopParameters,
     node_parameters=GuideNodeParameters,
-    make=lambda model, parameters: MadeController(GuideController(model, parameters.control)),
+    make=lambda model, parameters: GuideController(model, parameters.control),
     torque_terms=("damping", "gravity"),
     figures=("joint_speed",),
     numbers={"release": "more than 0.5: the arm floats again after a brake, until then it is held"},

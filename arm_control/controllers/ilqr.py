@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from arm_control.control import (
+    Controller,
     ControllerNodeParameters,
     ControllerRow,
     LawOutput,
     LoopParameters,
-    MadeController,
     Measurement,
     pose_error,
     pose_figures,
@@ -18,8 +18,7 @@ from arm_control.control import (
 )
 from arm_control.core import group
 from arm_control.exceptions import InputError
-from arm_control.gate import NextLimits
-from arm_control.maths import Array, Obstacle, Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion import Goal, PoseFollower, TwistJog
 from arm_control.optimal import InlinePlanner, PlanFollower, PlannerClient, ReachPlanner, RecedingParameters
@@ -39,23 +38,18 @@ class IlqrNodeParameters(IlqrLoopParameters, ControllerNodeParameters):
     """Parameters of the node ``ilqr``."""
 
 
-class IlqrController:
+class IlqrController(Controller):
     """Planned reaches of poses (:mod:`arm_control.optimal.receding`).
 
     Parameters
     ----------
-    parameters : RecedingParameters
-        The reach, and when to plan it anew.
     planner : PlannerClient
         What plans; it has the same parameters.
     waits : bool
         Whether a state waits for the plan that it asks for.
     """
 
-    scales_with_inertia = True
     has_schedule = True
-    has_contact = False
-    limits = avoidance = None
 
     def __init__(
         self,
@@ -76,34 +70,23 @@ class IlqrController:
         self.plans.parameters = parameters
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         if isinstance(goal, TwistJog):
             raise InputError("planned reaches follow targets, not velocities")
         self._follower.add(pose_goal(goal))
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._follower.restart(q)
         self.plans.hold(q)
 
     @property
     def is_holding(self) -> bool:
-        """See :class:`~arm_control.control.controller.Controller`."""
         return self._follower.is_holding
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`; later plans for these goals are dropped."""
         self._follower.hold(stamp_ns, q)
         self.plans.hold(q)
 
-    def tick(
-        self,
-        measurement: Measurement,
-        tau_dist: Array | None,
-        limits: NextLimits | None = None,
-        obstacles: Sequence[Obstacle] = (),
-    ) -> LawOutput:
-        """See :class:`~arm_control.control.controller.Controller`."""
+    def tick(self, measurement: Measurement, tau_dist: Array | None, *_: Any) -> LawOutput:
         stamp_ns = measurement.stamp_ns
         terms = self._model.evaluate(measurement.q, measurement.v)
         X_WT = self._follower.reference(stamp_ns, measurement.q).X_WT
@@ -123,10 +106,10 @@ class IlqrController:
         return figures
 
 
-def make_ilqr(model: RobotModel, parameters: IlqrLoopParameters) -> MadeController:
+def make_ilqr(model: RobotModel, parameters: IlqrLoopParameters) -> Controller:
     """Return planned reaches whose plans are made in this process; the arguments are those of a row's ``make``."""
     planner = InlinePlanner(ReachPlanner(model, parameters.control))
-    return MadeController(IlqrController(model, parameters.control, planner, waits=True))
+    return IlqrController(model, parameters.control, planner, waits=True)
 
 
 ROW = ControllerRow(

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from arm_control.control import (
+    Controller,
     ControllerNodeParameters,
     ControllerRow,
     JointParameters,
     JointSpaceController,
     LawOutput,
     LoopParameters,
-    MadeController,
     Measurement,
 )
 from arm_control.core import NANOSECONDS, Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.gate import NextLimits
-from arm_control.maths import Array, Obstacle
+from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.motion import (
     FollowingParameters,
@@ -58,7 +57,7 @@ class JointNodeParameters(JointLoopParameters, ControllerNodeParameters):
     """Parameters of the node ``joint``."""
 
 
-class JointController:
+class JointController(Controller):
     """Joint space control along trajectories (:mod:`arm_control.control.joint_space`).
 
     A pose of the end effector is reached at the joint positions that inverse kinematics finds when it is due, near to
@@ -66,19 +65,13 @@ class JointController:
 
     Attributes
     ----------
-    follower : JointFollower
-        How the newest trajectory goes.
     goal : JointGoal or None
         Newest goal that was due.
     followed : JointGoal or None
         The goal that it follows, or has followed to its end; None when a brake or a velocity has ended it.
-    is_holding : bool
-        See :class:`~arm_control.control.controller.Controller`.
     """
 
     has_schedule = True
-    has_contact = False
-    limits = avoidance = None
 
     def __init__(
         self,
@@ -93,23 +86,18 @@ class JointController:
         self.followed: JointGoal | None = None
         self._jogs: GoalQueue[JointJog] = GoalQueue(capacity=1000)
         self._joints_of_pose = JointsOfPose(model)
-        self._has_run = self.is_holding = False
+        self._has_run = False
         self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
         self.configure(parameters)
-
-    @property
-    def scales_with_inertia(self) -> bool:
-        """Whether the law is computed torque; the gains of PD are those of the joints."""
-        return self._law.parameters.law == "computed_torque"
 
     def configure(self, parameters: JointControlParameters) -> None:
         """Take other parameters; they act from the next tick on."""
         self._following = parameters.following
         self._law = JointSpaceController(self._model, parameters.law)
+        self.scales_with_inertia = self._law.scales_with_inertia
         self.follower.parameters = parameters.following
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         if isinstance(goal, JointJog):
             self._jogs.add(goal)
         elif isinstance(goal, JointGoal | Target):
@@ -122,7 +110,6 @@ class JointController:
         self._joints_of_pose.prepare()
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self.goal = self._due = None
         if self._has_run:  # velocities and goals of actions of before mean nothing any more
             self._jogs = GoalQueue(capacity=1000)
@@ -130,24 +117,16 @@ class JointController:
         self._has_run = True
         self._goals.restart()
         self._hold(q)
-        self.is_holding = False
+        self._is_holding = False
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._goals.end(stamp_ns)
         self._jogs.end(stamp_ns)
         self.goal = self._due = None
         self._hold(q)
-        self.is_holding = True
+        self._is_holding = True
 
-    def tick(
-        self,
-        measurement: Measurement,
-        tau_dist: Array | None,
-        limits: NextLimits | None = None,
-        obstacles: Sequence[Obstacle] = (),
-    ) -> LawOutput:
-        """See :class:`~arm_control.control.controller.Controller`."""
+    def tick(self, measurement: Measurement, tau_dist: Array | None, *_: Any) -> LawOutput:
         refused = self._start_due_goal(measurement)
         self._follow_due_jog(measurement.stamp_ns)
         reference = self.follower.tick(measurement.stamp_ns, measurement.q)
@@ -184,7 +163,7 @@ class JointController:
                 self.follower.go_to(goal.destination, stamp_ns)
         except ArmControlError as error:
             return error
-        self.followed, self.is_holding = goal, False
+        self.followed, self._is_holding = goal, False
         return None
 
     def _joint_goal(self, target: Target, measurement: Measurement) -> JointGoal:
@@ -202,14 +181,14 @@ class JointController:
 
     def _follow_jog(self, jog: JointJog, stamp_ns: int) -> None:
         self.follower.jog(jog, stamp_ns)
-        self.followed, self.is_holding = None, False
+        self.followed, self._is_holding = None, False
 
 
 ROW = ControllerRow(
     name="joint",
     parameters=JointLoopParameters,
     node_parameters=JointNodeParameters,
-    make=lambda model, parameters: MadeController(JointController(model, parameters.control)),
+    make=lambda model, parameters: JointController(model, parameters.control),
     torque_terms=TERMS,
     figures=("joint_error",),
     goals=("joint_trajectory", "target_joint", "target_pose", "target_velocity"),

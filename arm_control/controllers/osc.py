@@ -14,12 +14,12 @@ from arm_control.control import (
     Avoidance,
     AvoidingStep,
     CompiledOsc,
+    Controller,
     ControllerNodeParameters,
     ControllerRow,
     ForceFollower,
     LawOutput,
     LoopParameters,
-    MadeController,
     Measurement,
     OperationalSpaceController,
     OscOutput,
@@ -72,7 +72,7 @@ class OscNodeParameters(OscLoopParameters, ControllerNodeParameters):
             raise ParameterError(f"{NATIVE_ALONE} {', '.join(parts)}")
 
 
-class OscController:
+class OscController(Controller):
     """Operational space control towards poses (:mod:`arm_control.control.osc.osc_law`), with or without contact.
 
     Parameters
@@ -88,16 +88,9 @@ class OscController:
 
     Attributes
     ----------
-    limits : JointLimits or None
-        Limits that are computed with the law.
-    avoidance : Avoidance or None
-        Avoidance that is computed with both.
     force : ForceFollower or None
         The wrench of the hand; None without contact.
     """
-
-    scales_with_inertia = True
-    has_schedule = False
 
     def __init__(
         self,
@@ -113,10 +106,10 @@ class OscController:
         self._q_held: Array | None = None
         contact = parameters.contact
         self.force = ForceFollower(model, contact, parameters.law.task_frame) if contact.is_active else None
+        self.has_contact = contact.is_active
         self.configure(parameters)
 
     def configure(self, parameters: OscTuning) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._parameters, p = parameters, parameters.law
         posture = p.posture or self._posture or (0.0,) * self._model.nv
         limits, avoidance, law = self.limits, self.avoidance, p.replace(posture=posture)
@@ -135,11 +128,6 @@ class OscController:
         self._follower.jog_limits = JogLimits(speed, JOGGING_SHARE * acceleration, parameters.twist_timeout)
 
     @property
-    def has_contact(self) -> bool:
-        """See :class:`~arm_control.control.controller.Controller`."""
-        return self.force is not None
-
-    @property
     def page(self) -> OperationalSpaceController:
         """The law on floats, with its present gains."""
         return self._law.page
@@ -150,7 +138,6 @@ class OscController:
         return follower.steady_reference(stamp_ns) if isinstance(follower, PoseFollower) else None
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         if not isinstance(goal, WrenchGoal):
             self._follower.add(pose_goal(goal))
         elif self.force is None:
@@ -159,7 +146,6 @@ class OscController:
             self.force.add(goal)
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._follower.restart(q)
         if self.force is not None:
             self.force.restart()
@@ -169,11 +155,9 @@ class OscController:
 
     @property
     def is_holding(self) -> bool:
-        """See :class:`~arm_control.control.controller.Controller`."""
         return self._follower.is_holding and (self.force is None or self.force.is_holding)
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`; the posture is held, too, until a new goal acts."""
         self._follower.hold(stamp_ns, q)
         if self.force is not None:
             self.force.hold(stamp_ns)
@@ -187,7 +171,6 @@ class OscController:
         limits: NextLimits | None = None,
         obstacles: Sequence[Obstacle] = (),
     ) -> LawOutput:
-        """See :class:`~arm_control.control.controller.Controller`; obstacles count with :attr:`avoidance` only."""
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
         if self._q_held is not None and not self._follower.is_holding:
             self._q_held = None
@@ -231,20 +214,18 @@ class OscController:
 
 def make_osc(
     model: RobotModel, parameters: OscLoopParameters, follower: ReferenceSource | None = None
-) -> MadeController:
+) -> OscController:
     """Return operational space control, and its avoidance where obstacles are avoided.
 
     Parameters
     ----------
-    parameters : OscLoopParameters
-        Of its control loop.
     follower : ReferenceSource, optional
         Makes references of the goals; by default they are followed as they are.
     """
     limits = step_limits(model, parameters.gate, parameters)
     avoids = parameters.control.avoid_obstacles
     avoidance = Avoidance(model, parameters.control.avoidance) if avoids else None
-    return MadeController(OscController(model, parameters.control, follower, limits, avoidance), avoidance)
+    return OscController(model, parameters.control, follower, limits, avoidance)
 
 
 ROW = ControllerRow(

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from arm_control.control import (
     Avoidance,
+    Controller,
     ControllerNodeParameters,
     ControllerRow,
     JointParameters,
     JointSpaceController,
     LawOutput,
     LoopParameters,
-    MadeController,
     Measurement,
     OscTuning,
 )
@@ -66,7 +67,7 @@ class PrimitiveNodeParameters(PrimitiveLoopParameters, ControllerNodeParameters)
     """Parameters of the node ``primitive``."""
 
 
-class JointPrimitiveController:
+class JointPrimitiveController(Controller):
     """A primitive of joints, followed by a law of joint space (:mod:`arm_control.control.joint_space`).
 
     Raises
@@ -76,8 +77,6 @@ class JointPrimitiveController:
     """
 
     has_schedule = True
-    has_contact = False
-    limits = avoidance = None
 
     def __init__(self, model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive) -> None:
         if parameters.primitive.obstacle_gain:
@@ -88,44 +87,29 @@ class JointPrimitiveController:
         self.follower: PrimitiveFollower[JointReference] = PrimitiveFollower(own, parameters.primitive, self._space)
         self.configure(parameters)
 
-    @property
-    def scales_with_inertia(self) -> bool:
-        """Whether the law is computed torque; the gains of PD are those of the joints."""
-        return self._law.parameters.law == "computed_torque"
-
     def configure(self, parameters: PrimitiveControlParameters) -> None:
         """Take other gains; they act from the next tick on."""
         self._law = JointSpaceController(self._model, parameters.joint)
+        self.scales_with_inertia = self._law.scales_with_inertia
 
     def prepare_poses(self) -> None:
         """Compile what a pose needs, which takes longer than a tick."""
         self._space.joints_of_pose.prepare()
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.add(goal)
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.restart(q)
 
     @property
     def is_holding(self) -> bool:
-        """See :class:`~arm_control.control.controller.Controller`."""
         return self.follower.is_holding
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.hold(stamp_ns, q)
 
-    def tick(
-        self,
-        measurement: Measurement,
-        tau_dist: Array | None,
-        limits: NextLimits | None = None,
-        obstacles: Sequence[Obstacle] = (),
-    ) -> LawOutput:
-        """See :class:`~arm_control.control.controller.Controller`."""
+    def tick(self, measurement: Measurement, tau_dist: Array | None, *_: Any) -> LawOutput:
         reference = self.follower.reference(measurement.stamp_ns, measurement.q)
         terms = self._model.evaluate(measurement.q, measurement.v)
         output = self._law.tick(terms, reference)
@@ -142,7 +126,7 @@ class JointPrimitiveController:
         )
 
 
-class PosePrimitiveController:
+class PosePrimitiveController(Controller):
     """A primitive of the end effector, followed by operational space control.
 
     Raises
@@ -150,11 +134,6 @@ class PosePrimitiveController:
     ParameterError
         When the primitive is not one of poses in the arm's base, or contact is asked for.
     """
-
-    scales_with_inertia = True
-    has_schedule = False
-    has_contact = False
-    limits = avoidance = None
 
     def __init__(self, model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive) -> None:
         check_frame(primitive, model)
@@ -169,20 +148,16 @@ class PosePrimitiveController:
         self._osc.configure(parameters.osc)
 
     def add(self, goal: Goal) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self.follower.add(goal)
 
     def restart(self, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._osc.restart(q)
 
     @property
     def is_holding(self) -> bool:
-        """See :class:`~arm_control.control.controller.Controller`."""
         return self._osc.is_holding
 
     def hold(self, stamp_ns: int, q: Array) -> None:
-        """See :class:`~arm_control.control.controller.Controller`."""
         self._osc.hold(stamp_ns, q)
 
     def tick(
@@ -192,7 +167,6 @@ class PosePrimitiveController:
         limits: NextLimits | None = None,
         obstacles: Sequence[Obstacle] = (),
     ) -> LawOutput:
-        """See :class:`~arm_control.control.controller.Controller`."""
         if self._bends:
             self._see_nearest(obstacles)
         output = self._osc.tick(measurement, tau_dist)
@@ -245,11 +219,12 @@ def primitive_controller(
     return controller(model, parameters, primitive)
 
 
-def make_primitive(model: RobotModel, parameters: PrimitiveLoopParameters) -> MadeController:
+def make_primitive(model: RobotModel, parameters: PrimitiveLoopParameters) -> PrimitiveController:
     """Return the controller of the primitive in a file; the arguments are those of a row's ``make``."""
     control = parameters.control
     controller = primitive_controller(model, control, load_primitive(control.primitive.file))
-    return MadeController(controller, Avoidance(model, control.osc.avoidance) if control.osc.avoid_obstacles else None)
+    controller.avoidance = Avoidance(model, control.osc.avoidance) if control.osc.avoid_obstacles else None
+    return controller
 
 
 ROW = ControllerRow(

@@ -12,7 +12,7 @@ import numpy as np
 from geometry_msgs.msg import PoseArray
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control import ControlLoop, MadeController, TickResult
+from arm_control.control import ControlLoop, TickResult
 from arm_control.controllers import CONTROLLERS, IlqrController, IlqrNodeParameters
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
@@ -58,7 +58,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         now_ns = lambda: self.pipeline.now_ns  # noqa: E731
         self._goals = PoseGoals(self, now_ns, self.pipeline.publish_goal_count, motions=False)
 
-    def make(self) -> MadeController:
+    def make(self) -> IlqrController:
         """Start a planner for this robot, wait until it has compiled, and return planned reaches."""
         p = self.parameters
         assert self._goals is not None
@@ -70,7 +70,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         self._controller = IlqrController(
             self.model, p.control, self._planner, waits=p.lock_step, follower=self._goals.follower
         )
-        return MadeController(self._controller)
+        return self._controller
 
     def hooks(self, loop: ControlLoop) -> PipelineHooks:
         """Return what the node adds to a new loop: figures of the planner, and plans."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from arm_control.control import ControlLoop, MadeController, TickResult
+from arm_control.control import ControlLoop, TickResult
 from arm_control.controllers import CONTROLLERS, JointController, JointNodeParameters
 from arm_control.core import NANOSECONDS
 from arm_control.motion import REACHED, GoalQueue, JointGoal, Outcome, Target
@@ -34,12 +34,12 @@ class JointNode(ControllerNode[JointNodeParameters]):
         """Return the number of goals known so far."""
         return len(self._goals)
 
-    def make(self) -> MadeController:
+    def make(self) -> JointController:
         """Return joint space control of this robot, towards the goals that have come so far."""
         self._action.abort("another robot is taken")
         self._controller = self._action.controller = JointController(self.model, self.parameters.control, self._goals)
         self._controller.prepare_poses()
-        return MadeController(self._controller)
+        return self._controller
 
     def hooks(self, loop: ControlLoop) -> PipelineHooks:
         """Return what the node adds to a new loop: outcomes of trajectories."""

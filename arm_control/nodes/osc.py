@@ -11,7 +11,7 @@ from typing import Any
 
 from sensor_msgs.msg import JointState
 
-from arm_control.control import ControllerRow, ControlLoop, MadeController, TickResult
+from arm_control.control import ControllerRow, ControlLoop, TickResult
 from arm_control.controllers import CONTROLLERS, NATIVE, OscController, OscNodeParameters, make_osc
 from arm_control.exceptions import InputError
 from arm_control.motion import PoseFollower, ReferenceSource, WrenchGoal
@@ -41,7 +41,7 @@ class OscNode(ControllerNode[OscNodeParameters]):
         self._goals = PoseGoals(self, now_ns, count, jogs=True, press=self._press)
         self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
 
-    def make(self) -> MadeController:
+    def make(self) -> OscController:
         """Return operational space control of this robot, towards the goals that have come so far."""
         assert self._goals is not None
         self.log_proposals(self.parameters.control)

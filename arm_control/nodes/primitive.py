@@ -6,7 +6,6 @@ end effector, and be avoided as in the node ``osc``.
 
 from __future__ import annotations
 
-from arm_control.control import MadeController
 from arm_control.controllers import (
     CONTROLLERS,
     JointPrimitiveController,
@@ -35,10 +34,9 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
         """Return the number of goals known so far."""
         return 0 if self._controller is None else len(self._controller.follower.goals)
 
-    def make(self) -> MadeController:
+    def make(self) -> PrimitiveController:
         """Return the controller of the primitive, with the goals that have come so far."""
-        before, made = self._controller, super().make()
-        controller = made.controller
+        before, controller = self._controller, super().make()
         assert isinstance(controller, JointPrimitiveController | PosePrimitiveController)
         if isinstance(controller, JointPrimitiveController):
             controller.prepare_poses()
@@ -47,7 +45,7 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
         if before is not None:
             controller.follower.take_goals(before.follower)
         self._controller = controller
-        return made
+        return controller
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""

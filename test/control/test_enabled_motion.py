@@ -178,7 +178,7 @@ def braked(cell: Cell, case: Case) -> None:
     cell.go_on(1.0)
 
 
-def enabled(cell: Cell, seconds: float = 3.0) -> float:
+def enabled(cell: Cell, seconds: float = 2.0) -> float:
     """Top speed of a joint after *enable* [rad/s]."""
     n = len(cell.speeds)
     cell.gate.enable()
@@ -186,8 +186,9 @@ def enabled(cell: Cell, seconds: float = 3.0) -> float:
     return max(cell.speeds[n:])
 
 
-@pytest.mark.parametrize("has_gate_behind", [False, True], ids=["own", "behind"])
-@pytest.mark.parametrize("plant", [PlantProperties(), LOADED], ids=["exact", "loaded"])
+@pytest.mark.parametrize(
+    ("plant", "has_gate_behind"), [(LOADED, False), (PlantProperties(), True)], ids=["loaded, own", "exact, behind"]
+)
 @pytest.mark.parametrize("name", CASES)
 def test_an_arm_that_is_enabled_stands_until_a_new_goal_acts_and_reaches_that(
     make_cell: Any, name: str, plant: PlantProperties, has_gate_behind: bool

@@ -30,10 +30,9 @@ from arm_control.compiler import (
     procedure,
 )
 from arm_control.control.compiled_step import PASSES, StepOutput, step_form, step_kernels
-from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.law_kernels import cases, osc_law, osc_samples, tick_form
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
-from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.osc_parameters import ContactParameters, OscParameters
 from arm_control.exceptions import InputError
 from arm_control.gate import JointLimits
 from arm_control.maths import Array
@@ -104,13 +103,6 @@ class CompiledOsc:
     ) -> OscOutput:
         """Joint torque for one state.
 
-        Parameters
-        ----------
-        q, v : array_like, shape (nv,)
-            Joint positions [rad or m] and velocities [rad/s or m/s].
-        tau_dist : array_like, shape (nv,), optional
-            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
-
         Raises
         ------
         InputError
@@ -138,12 +130,8 @@ class CompiledOsc:
 
         Parameters
         ----------
-        q, v : ndarray, shape (nv,)
-            Joint positions [rad or m] and velocities [rad/s or m/s].
         tau_0, dt, is_on
             As :meth:`~arm_control.gate.effort_gate.EffortGate.next_limits` returns them.
-        tau_dist : ndarray, shape (nv,), optional
-            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
 
         Returns
         -------

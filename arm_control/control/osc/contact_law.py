@@ -44,10 +44,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.contact_parameters import ContactNumbers
 from arm_control.control.osc.null_space import Level, dynamically_consistent_inverse
 from arm_control.control.osc.osc_law import ANGULAR, LINEAR, LawStructure, Torque, limit, shortening
-from arm_control.control.osc.osc_parameters import Gains
+from arm_control.control.osc.osc_parameters import ContactNumbers, Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration, weighted_mass_matrix
 from arm_control.control.osc.task import select_rows, task_motion
 from arm_control.control.osc.task_inertia import TaskInertia, task_inertia
@@ -68,19 +67,7 @@ def torque(
     structure: LawStructure,
     contact: ContactNumbers,
 ) -> Torque:
-    """Joint torque for one state, equations (1) to (7).
-
-    Parameters
-    ----------
-    tau_dist : array, shape (n,)
-        Torque that a known disturbance exerts on the joints [N m or N].
-    gains : Gains
-        Gains and limits of the law of motion.
-    structure : LawStructure
-        Tasks, their frame, the force axes, and whether the hand is a spring.
-    contact : ContactNumbers
-        Stiffness, damping and wrench.
-    """
+    """Joint torque for one state, equations (1) to (7)."""
     e, V, V_des, A_des, J, Jdot_v = task_motion(terms, reference, structure.frame, structure.rows)
     M, h, k_v = terms.M, terms.h, gains.k_v
     Omega = np.array([1.0 - contact.share if row in structure.force_rows else 1.0 for row in range(6)])
@@ -139,10 +126,6 @@ def task_inertias(levels: Sequence[Level], M: Array, gains: Gains, inertia: Task
 
     Parameters
     ----------
-    M : array, shape (n, n)
-        Mass matrix [kg m^2 or kg].
-    gains : Gains
-        Its ``length`` and ``singular_value`` count.
     inertia : function
         Lambda of a task.
     """
@@ -153,13 +136,7 @@ def task_inertias(levels: Sequence[Level], M: Array, gains: Gains, inertia: Task
 
 
 def damping(Lambda: Blocks, contact: ContactNumbers) -> Blocks:
-    """``D`` of equation (1), or the chosen one [N s/m, N s, N m s/rad].
-
-    Parameters
-    ----------
-    contact : ContactNumbers
-        Stiffness, chosen damping and damping ratio.
-    """
+    """``D`` of equation (1), or the chosen one [N s/m, N s, N m s/rad]."""
     blocks = []
     for rows, Lambda_k in Lambda.blocks:
         K, D = np.diag(contact.K[list(rows)]), np.diag(maximum(contact.D[list(rows)], SMALLEST_DAMPING))

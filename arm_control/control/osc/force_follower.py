@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.contact_parameters import ContactParameters
+from arm_control.control.osc.osc_parameters import ContactParameters
 from arm_control.control.osc.task import rotate_to, select_rows
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
@@ -128,15 +128,7 @@ class ForceFollower:
         self.queue.add(goal)
 
     def tick(self, stamp_ns: int, q: Array, dt: float, X_WT: Pose) -> Array:
-        """Return the wrench along the axes of the task's frame, shape (6,) [N, N m]; zero in the other rows.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nq,)
-            Measured joint positions [rad or m].
-        dt : float
-            Time since the state before [s].
-        """
+        """Return the wrench along the axes of the task's frame, shape (6,) [N, N m]; zero in the other rows."""
         if self._frame != "world":
             self._R_WF = X_WT.R if self._frame == "target" else self._model.pose(q).R
         step = min(dt, LONGEST_STEP)

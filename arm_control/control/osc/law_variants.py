@@ -71,13 +71,7 @@ def _mobility_threshold(mobility: Mobility) -> Scalar:
 
 
 def project_by_pseudo_inverse(levels: Sequence[Level], tau: Array) -> Array:
-    """Filter a torque (n,) by ``1 - J^T (J J^T)^-1 J``, task after task.
-
-    Parameters
-    ----------
-    tau : array, shape (n,)
-        Torque of the posture [N m or N].
-    """
+    """Filter a torque (n,) by ``1 - J^T (J J^T)^-1 J``, task after task."""
     for level in levels:
         J = level.J_free
         tau = tau - J.T @ (inverse(J @ J.T) @ (J @ tau))

@@ -94,12 +94,6 @@ def dynamically_consistent_inverse(
 
     Parameters
     ----------
-    J : array, shape (6, n)
-        Jacobian of the whole twist.
-    M_w : array, shape (n, n)
-        Weighted mass matrix [kg m^2 or kg].
-    gains : Gains
-        Its ``length`` and ``singular_value`` count.
     tasks : tuple of tuple of int
         Rows of each task, the most important task first.
     inertia : function
@@ -139,13 +133,7 @@ def _free_part(levels: Sequence[Level], J: Array) -> Array:
 
 
 def smallest_regularity(levels: Sequence[Level], gains: Gains) -> Scalar:
-    """Return a number above zero exactly where no direction of any task fades.
-
-    Parameters
-    ----------
-    gains : Gains
-        Its ``length`` and ``singular_value`` count.
-    """
+    """Return a number above zero exactly where no direction of any task fades."""
     length, s = gains.length, gains.singular_value
     values = [regularity(stored(level.J_free, s), length, s, level.rows) for level in levels]
     smallest = values[0]

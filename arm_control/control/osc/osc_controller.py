@@ -8,10 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.osc import contact_law
-from arm_control.control.osc.contact_parameters import FORCE_NUMBERS, ContactNumbers, ContactParameters
 from arm_control.control.osc.law_variants import INERTIAS, LAWS, SPEED_LIMITS
 from arm_control.control.osc.osc_law import LawStructure, Torque
-from arm_control.control.osc.osc_parameters import Gains, OscParameters
+from arm_control.control.osc.osc_parameters import (
+    FORCE_NUMBERS,
+    ContactNumbers,
+    ContactParameters,
+    Gains,
+    OscParameters,
+)
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
 from arm_control.control.osc.task import Tasks, rows_of
 from arm_control.control.osc.task_inertia import ALL, scaled_jacobian
@@ -104,15 +109,7 @@ class OperationalSpaceController:
         self._no_disturbance = np.zeros(model.nv)
 
     def exert(self, share: float, F: Array) -> None:
-        """Exert a wrench along the force axes from the next state on; only with contact.
-
-        Parameters
-        ----------
-        share : float
-            Share of force control, 0 to 1.
-        F : ndarray, shape (6,)
-            The wrench, along the axes of the task's frame [N, N m].
-        """
+        """Exert a wrench along the force axes from the next state on; only with contact."""
         self.numbers[-FORCE_NUMBERS], self.numbers[1 - FORCE_NUMBERS :] = share, F
 
     def take_posture(self, q: Sequence[float] | Array) -> None:
@@ -126,13 +123,7 @@ class OperationalSpaceController:
     def torque(
         self, terms: Terms, reference: Reference, tau_dist: Array, numbers: Array, structure: LawStructure
     ) -> Torque:
-        """Torque of the law, or of the law of contact, over any scalars.
-
-        Parameters
-        ----------
-        tau_dist : array, shape (nv,)
-            Torque that a known disturbance exerts on the joints [N m or N].
-        """
+        """Torque of the law, or of the law of contact, over any scalars."""
         gains = self.gains(numbers)
         if not structure.has_contact:
             return self.law(terms, reference, tau_dist, gains, self.limits, structure)
@@ -145,13 +136,7 @@ class OperationalSpaceController:
         return terms.M @ sum(posture_acceleration(terms, self._gains, self.limits, zones))
 
     def tick(self, terms: Terms, reference: Reference, tau_dist: Array | None = None) -> OscOutput:
-        """Joint torque for one state.
-
-        Parameters
-        ----------
-        tau_dist : ndarray, shape (nv,), optional
-            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
-        """
+        """Joint torque for one state."""
         structure = self.structure.regular if self._is_regular(terms.J) else self.structure
         disturbance = self._no_disturbance if tau_dist is None else tau_dist
         result = self.torque(terms, reference, disturbance, self.numbers, structure)
@@ -169,13 +154,6 @@ def structure_of(
     parameters: OscParameters, model: RobotModel, contact: ContactParameters = WITHOUT_CONTACT
 ) -> LawStructure:
     """Return the structure of the law that parameters choose.
-
-    Parameters
-    ----------
-    parameters : OscParameters
-        Tasks, frame and the names of variants.
-    model : RobotModel
-        The arm, for the default of ``tasks``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Gains, limits and structure of operational space control as parameters, and the gains as numbers of the law."""
+"""Parameters of operational space control, with and without contact, and their numbers in the law."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ SPEED_LIMIT_FORMS = ("magnitude", "scaled", "per_axis")
 SINGULARITIES = ("fade", "truncate", "damp", "none")
 NULL_SPACES = ("consistent", "pseudo_inverse")
 """Names of variants, the law's own first; :mod:`arm_control.control.osc.law_variants` has the others."""
+PARTS = ("linear", "angular")
+GAINS = (
+    *("kp_linear", "kp_angular", "kv_linear", "kv_angular", "speed_limit_linear", "speed_limit_angular"),
+    *("acceleration_limit_linear", "acceleration_limit_angular", "joint_speed_share", "characteristic_length"),
+    *("singular_value", "kp_posture", "kv_posture", "kp_joint_limits", "joint_limit_zone", "joint_limit_weight"),
+)
+"""Numbers of the law in their order; behind the first eight each is a field of :class:`Gains`, and postures follow."""
+FORCE_NUMBERS = 7
+"""Last numbers of the contact: the share of force control, and the wrench of the hand."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,7 @@ class OscParameters(Parameters):
     """Gains, limits and structure of operational space control.
 
     The gains multiply the task inertia, so they are those of a unit mass, for any arm. The defaults suit an arm
-    of the size of a UR5; :func:`~arm_control.control.osc.proposal.propose` finds them for any other one.
+    of the size of a UR5; :func:`~arm_control.control.osc.tuning.propose` finds them for any other one.
     """
 
     tasks: tuple[str, ...] = parameter(
@@ -92,7 +101,7 @@ class OscParameters(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         rows_of(self.tasks)
-        for part in ("linear", "angular"):
+        for part in PARTS:
             braking = getattr(self, f"speed_limit_{part}") * math.sqrt(getattr(self, f"kp_{part}")) / 2
             braking /= self.damping_ratio
             if getattr(self, f"acceleration_limit_{part}") < braking:
@@ -113,15 +122,10 @@ class OscParameters(Parameters):
             raise ParameterError(f"posture has {len(self.posture)} angles, the arm {len(joint_names)} joints")
         if unknown := [name for name in self.posture_joints if name not in joint_names]:
             raise ParameterError(f"posture_joints: unknown {', '.join(unknown)}; allowed: {', '.join(joint_names)}")
-        stiffness = [self.kp_linear, self.kp_angular]
-        damping = [2.0 * self.damping_ratio * math.sqrt(kp) for kp in stiffness]
-        limits = [self.speed_limit_linear, self.speed_limit_angular]
-        limits += [self.acceleration_limit_linear, self.acceleration_limit_angular, self.joint_speed_share]
-        fading = [self.characteristic_length, self.singular_value]
-        null_space = [self.kp_posture, self.kv_posture, self.kp_joint_limits, self.joint_limit_zone]
-        null_space += [self.joint_limit_weight]
+        damping = {f"kv_{part}": 2.0 * self.damping_ratio * math.sqrt(getattr(self, f"kp_{part}")) for part in PARTS}
+        values = {**vars(self), **damping}
         pulled = [float(not self.posture_joints or name in self.posture_joints) for name in joint_names]
-        return np.array([*stiffness, *damping, *limits, *fading, *null_space, *self.posture, *pulled])
+        return np.array([*(values[name] for name in GAINS), *self.posture, *pulled])
 
 
 class Gains(NamedTuple):
@@ -163,10 +167,120 @@ class Gains(NamedTuple):
     @classmethod
     def of(cls, numbers: Array) -> Gains:
         """Return the gains in an array of :meth:`OscParameters.numbers`."""
+        posture, pulled = np.split(numbers[len(GAINS) :], 2)
         k_p, k_v = np.repeat(numbers[:2], 3), np.repeat(numbers[2:4], 3)
-        V_max, A_max = numbers[4:6], numbers[6:8]
-        posture, pulled = np.split(numbers[16:], 2)
-        share, length, singular_value, kp_posture, kv_posture, kp_joint_limits, zone, weight = numbers[8:16]
-        fading = length, singular_value
-        null_space = kp_posture, kv_posture, kp_joint_limits, zone, weight
-        return cls(k_p, k_v, V_max, A_max, share, *fading, *null_space, posture, pulled)
+        return cls._make((k_p, k_v, numbers[4:6], numbers[6:8], *numbers[8 : len(GAINS)], posture, pulled))
+
+
+@dataclass(frozen=True)
+class ContactParameters(Parameters):
+    """Impedance and force of the hand (:mod:`arm_control.control.osc.contact_law`); by default neither."""
+
+    impedance: bool = parameter(
+        False, "whether the hand is a spring: hand_stiffness in place of kp_linear and kp_angular"
+    )
+    hand_stiffness: tuple[float, ...] = parameter(
+        (400.0, 40.0),
+        "stiffness of that spring, linear and angular, or of each of its six axes (those of task_frame)",
+        unit="N/m, N m/rad", lower=1e-3, live=True,
+    )  # fmt: skip
+    hand_damping: tuple[float, ...] = parameter(
+        (),
+        "its damping, in the same way; empty: damping_ratio times the critical one of the arm's inertia",
+        unit="N s/m, N m s/rad", lower=0.0, live=True,
+    )  # fmt: skip
+    force_axes: tuple[str, ...] = parameter(
+        (),
+        f"axes of task_frame, out of {' '.join(ROWS)}, along which target_wrench replaces the target pose; empty: none",
+    )
+    force_limit: float = parameter(50.0, "largest force of target_wrench", unit="N", lower=0.1, live=True)
+    moment_limit: float = parameter(5.0, "largest moment of target_wrench", unit="N m", lower=0.01, live=True)
+    approach_speed_linear: float = parameter(
+        0.01, "speed at which the hand looks for contact", unit="m/s", lower=1e-3, live=True
+    )
+    approach_speed_angular: float = parameter(
+        0.1, "angular speed at which the hand looks for contact", unit="rad/s", lower=1e-3, live=True
+    )
+    force_rise_time: float = parameter(
+        1.0, "time in which a force rises from zero to its limit, or falls", unit="s", lower=0.01, live=True
+    )
+    force_timeout: float = parameter(
+        0.5, "a target_wrench that is older, by the states' stamps, has ended", unit="s", lower=0.0, live=True
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        per_axis("hand_stiffness", self.hand_stiffness)
+        if self.hand_damping:
+            per_axis("hand_damping", self.hand_damping)
+        if unknown := [axis for axis in self.force_axes if axis not in ROWS]:
+            raise ParameterError(f"force_axes: unknown {', '.join(unknown)}; allowed: {' '.join(ROWS)}")
+        if len(set(self.force_axes)) < len(self.force_axes):
+            raise ParameterError(f"force_axes = {list(self.force_axes)}: no axis may come twice")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the law of contact takes the place of the law without it."""
+        return self.impedance or bool(self.force_axes)
+
+    @property
+    def force_rows(self) -> tuple[int, ...]:
+        """Rows of a wrench that may be controlled."""
+        return rows_of([" ".join(self.force_axes)])[0] if self.force_axes else ()
+
+    def numbers(self, damping_ratio: float) -> Array:
+        """Numbers of the law, shape (21,), as :meth:`ContactNumbers.of` reads them; none where it is not active."""
+        if not self.is_active:
+            return np.zeros(0)
+        stiffness = per_axis("hand_stiffness", self.hand_stiffness)
+        damping = per_axis("hand_damping", self.hand_damping) if self.hand_damping else np.zeros(6)
+        is_chosen = float(bool(self.hand_damping))
+        return np.array([*stiffness, *damping, is_chosen, damping_ratio, *np.zeros(FORCE_NUMBERS)])
+
+
+class ContactNumbers(NamedTuple):
+    """The contact's numbers, of any scalars: they may change while the law runs.
+
+    Attributes
+    ----------
+    K, D : array, shape (6,)
+        Diagonals of stiffness [N/m, N m/rad] and chosen damping [N s/m, N m s/rad].
+    is_damping_chosen : float
+        1 where D counts, 0 where the damping follows from the inertia.
+    damping_ratio : float
+        zeta [-].
+    share : float
+        sigma: 0 where only poses are controlled, 1 where the force axes have a wrench.
+    F : array, shape (6,)
+        Wrench that the hand exerts along the force axes [N, N m].
+    """
+
+    K: Array
+    D: Array
+    is_damping_chosen: Scalar
+    damping_ratio: Scalar
+    share: Scalar
+    F: Array
+
+    @classmethod
+    def of(cls, numbers: Array) -> ContactNumbers:
+        """Return the contact in an array of :meth:`ContactParameters.numbers`."""
+        return cls(numbers[:6], numbers[6:12], numbers[12], numbers[13], numbers[14], numbers[15:])
+
+
+def per_axis(name: str, values: tuple[float, ...]) -> Array:
+    """Return six numbers for two, linear and angular, or six.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for the message.
+
+    Raises
+    ------
+    ParameterError
+        When there are neither two numbers nor six.
+    """
+    if len(values) not in (2, 6):
+        raise ParameterError(f"{name} has {len(values)} numbers: two are needed, linear and angular, or six")
+    return np.repeat(values, 6 // len(values)).astype(float)

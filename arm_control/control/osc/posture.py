@@ -57,15 +57,7 @@ class LimitZone(NamedTuple):
 
 
 def limit_zones(q: Array, gains: Gains, limits: JointBounds) -> list[LimitZone]:
-    """Depth of each joint in the zones of its limits, equation (1).
-
-    Parameters
-    ----------
-    q : array, shape (n,)
-        Joint positions [rad or m].
-    gains : Gains
-        Its ``joint_limit_zone`` counts.
-    """
+    """Depth of each joint in the zones of its limits, equation (1)."""
     zones = []
     for q_i, q_min, q_max in zip(q, limits.q_min, limits.q_max, strict=True):
         if np.isfinite(q_max):
@@ -85,12 +77,8 @@ def posture_acceleration(
 
     Parameters
     ----------
-    gains : Gains
-        Gains and angles of the posture.
     limits : JointBounds
         Joints without limits of position are continuous.
-    zones : sequence of LimitZone
-        Those of :func:`limit_zones`.
     """
     e_q = gains.posture - terms.q
     turns = [nearest(e_i / math.tau) if np.isinf(q_max) else 0.0 for e_i, q_max in zip(e_q, limits.q_max, strict=True)]
@@ -101,17 +89,7 @@ def posture_acceleration(
 
 
 def weighted_mass_matrix(M: Array, gains: Gains, zones: Sequence[LimitZone]) -> Array:
-    """``M_w`` of equation (4), shape (n, n) [kg m^2 or kg].
-
-    Parameters
-    ----------
-    M : array, shape (n, n)
-        Mass matrix [kg m^2 or kg].
-    gains : Gains
-        Its ``joint_limit_weight`` counts.
-    zones : sequence of LimitZone
-        Those of :func:`limit_zones`.
-    """
+    """``M_w`` of equation (4), shape (n, n) [kg m^2 or kg]."""
     extra = []
     for M_ii, (x, y, _) in zip(M.diagonal(), zones, strict=True):
         z = minimum(maximum(x, y), 1.0)

@@ -85,8 +85,6 @@ def task_rotation(frame: str, X_WE: Pose, X_WT: Pose) -> Array | None:
     ----------
     frame : str
         One of :data:`~arm_control.kinematics.task_errors.FRAMES`.
-    X_WE, X_WT : Pose
-        Pose of the end effector and of the target in the world.
     """
     return {"world": None, "end_effector": X_WE.R, "target": X_WT.R}[frame]
 
@@ -137,8 +135,6 @@ def pose_error(X_WE: Pose, X_WT: Pose, rows: Sequence[int] = range(6), R_WF: Arr
 
     Parameters
     ----------
-    X_WE, X_WT : Pose
-        Pose of the end effector and of the target in the world.
     R_WF : ndarray, shape (3, 3), optional
         Axes of the rows; those of the world by default.
 
@@ -188,8 +184,6 @@ def orientation_error(R: Array, axes: Sequence[int]) -> Array:
 
     Parameters
     ----------
-    R : ndarray, shape (3, 3)
-        Rotation from the end effector to the target.
     axes : sequence of int
         One to three of the axes 0, 1, 2. With two of them and the free axis reversed, all directions are equally
         near and the error is 0.

@@ -68,8 +68,6 @@ def task_inertia(
 
     Parameters
     ----------
-    J : array, shape (m, n)
-        Jacobian of the task.
     M : array, shape (n, n)
         Mass matrix, or the weighted one of the null space.
     length : float
@@ -106,8 +104,6 @@ def scaled_jacobian(J: Array, length: Scalar, rows: Sequence[int] = ALL) -> Arra
 
     Parameters
     ----------
-    J : array, shape (m, n)
-        Jacobian.
     length : float
         Characteristic length L [m].
     rows : sequence of int
@@ -126,8 +122,6 @@ def condition_number(J: Array, rank: int, length: float = CHARACTERISTIC_LENGTH)
 
     Parameters
     ----------
-    J : ndarray, shape (6, nv)
-        The Jacobian.
     rank : int
         Singular values that count: a planar arm has 3, however many its joints are.
     length : float
@@ -160,8 +154,6 @@ def regularity(J: Array, length: Scalar, singular_value: Scalar, rows: Sequence[
 
     Parameters
     ----------
-    J : array, shape (m, n)
-        Jacobian of the task.
     length, singular_value : float
         Characteristic length L [m] and threshold s [m].
     rows : sequence of int

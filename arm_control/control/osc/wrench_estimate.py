@@ -55,8 +55,6 @@ class SensorReading(NamedTuple):
 
     Attributes
     ----------
-    stamp_ns : int
-        Time of the measurement [ns].
     frame : str
         The link along whose axes, and about whose origin, the wrench is.
     wrench : ndarray, shape (6,)
@@ -112,13 +110,7 @@ class WrenchEstimate:
         return np.concatenate([force, moment + np.cross(X_WL.p - terms.X_WE.p, force)])
 
     def at(self, terms: Terms, r: Array) -> Array:
-        """Wrench on the hand that nobody has measured, about its origin, in world axes, shape (6,) [N, N m].
-
-        Parameters
-        ----------
-        r : ndarray, shape (nv,)
-            Torque of the observer [N m or N].
-        """
+        """Wrench on the hand that nobody has measured, about its origin, in world axes, shape (6,) [N, N m]."""
         return hand_wrench(terms, r) - self.F_0
 
     def known(self, terms: Terms, hand: HandWrench, F_meas: Array) -> Array:
@@ -132,15 +124,7 @@ class WrenchEstimate:
         return terms.J.T @ hand.yielding(F_meas)
 
     def released(self, terms: Terms, r: Array, hand: HandWrench, *, is_measured: bool) -> Array:
-        """Torque of (2) that is not compensated, shape (nv,) [N m or N].
-
-        Parameters
-        ----------
-        r : ndarray, shape (nv,)
-            Torque of the observer [N m or N].
-        is_measured : bool
-            Whether a sensor counts.
-        """
+        """Torque of (2) that is not compensated, shape (nv,) [N m or N]."""
         if is_measured or not hand.shares.any():
             self._before = terms, r.copy()  # (3)
             return np.zeros(len(r))
@@ -148,13 +132,7 @@ class WrenchEstimate:
 
 
 def hand_wrench(terms: Terms, r: Array) -> Array:
-    """``F_hat`` of equation (1), in world axes, shape (6,) [N, N m].
-
-    Parameters
-    ----------
-    r : ndarray, shape (nv,)
-        Torque on the joints [N m or N].
-    """
+    """``F_hat`` of equation (1), in world axes, shape (6,) [N, N m]."""
     S = row_scales(LENGTH)
     SJ = S[:, None] * terms.J
     SJ_M_inv = SJ @ np.linalg.inv(terms.M)

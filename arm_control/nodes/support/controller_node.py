@@ -10,10 +10,10 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_control.control import (
+    Controller,
     ControllerNodeParameters,
     ControllerRow,
     ControlLoop,
-    MadeController,
     OscTuning,
     describe_proposals,
     resolve_parameters,
@@ -87,14 +87,14 @@ class ControllerNode(ArmNode[C_co]):
         if self.row.sees_obstacles(p):
             self._obstacles = self._obstacles or CountedObstacles(self)
             self._obstacles.on_model()
-        made = self.make()
-        if made.avoidance is not None:
-            warn_about_capsules(self, made.avoidance)
-        loop = new_loop(self.model, p, made, waits_for_commands=p.lock_step)
+        controller = self.make()
+        if controller.avoidance is not None:
+            warn_about_capsules(self, controller.avoidance)
+        loop = new_loop(self.model, p, controller, waits_for_commands=p.lock_step)
         hooks = self.hooks(loop)
         self.pipeline.start(loop, hooks._replace(obstacles=None if self._obstacles is None else self._obstacles.at))
 
-    def make(self) -> MadeController:
+    def make(self) -> Controller:
         """Return the controller of this robot."""
         return self.row.make(self.model, self.parameters)
 

@@ -8,8 +8,8 @@ import pytest
 from arm_control import urdf_path
 from arm_control.control import CompiledOsc, OperationalSpaceController, OscParameters, OscTuning
 from arm_control.control.osc.contact_law import damping, task_inertias
-from arm_control.control.osc.contact_parameters import ContactNumbers, ContactParameters
 from arm_control.control.osc.null_space import build_hierarchy
+from arm_control.control.osc.osc_parameters import ContactNumbers, ContactParameters
 from arm_control.control.osc.task_inertia import plain_inertia
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Array, Pose, geometric_mean, rotation_from_vector

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control.control import ForceFollower
-from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.force_follower import CHANGEOVER
+from arm_control.control.osc.osc_parameters import ContactParameters
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
