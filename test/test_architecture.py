@@ -129,10 +129,8 @@ COMPOSE = {
     "compiler.llvm_kernels": "lays out all forms of kernels",
     "model.robot_model": "one class has all quantities of an arm",
     "collision.validity": "one class asks all questions of contact",
-    "control.osc.osc_controller": "the whole law on NumPy arrays",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
     "planning.execution.planner_in_time": "paths in space and in time, and their curves",
-    "processes.native_controller": "joins loop, messages and controller",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",
     "nodes.*": "a node joins parameters, topics and processes",
 }

@@ -6,9 +6,15 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.processes.controller_process import Command, ControllerProcess
-    from arm_control.processes.datagram_key import DatagramKey, read_key
-    from arm_control.processes.datagram_loop import ADDRESS_SIZE, Network
-    from arm_control.processes.datagram_socket import SILENCE, OwnerConnection, Sender, bind, is_loopback
+    from arm_control.processes.datagram_senders import (
+        SILENCE,
+        DatagramKey,
+        OwnerConnection,
+        Sender,
+        bind,
+        is_loopback,
+        read_key,
+    )
     from arm_control.processes.datagrams import ENABLE, HEAD, NUMBER, STATE, DatagramProcess
     from arm_control.processes.gate_process import OUT_OF_ORDER, Answers, GateProcess
     from arm_control.processes.gate_watch import (
@@ -22,25 +28,34 @@ if TYPE_CHECKING:
         read_gate_report,
     )
     from arm_control.processes.mailbox import Mailbox, MailboxReader, MailboxWriter
-    from arm_control.processes.motion_process import MotionProcess, PlannerGoal
-    from arm_control.processes.motion_steps import ExecutionParameters, MotionStatus, Phase
+    from arm_control.processes.motion_process import (
+        ExecutionParameters,
+        MotionProcess,
+        MotionStatus,
+        Phase,
+        PlannerGoal,
+    )
     from arm_control.processes.native_controller import (
+        NOT_TAKEN,
+        REASON_SIZE,
+        TAKE_FAILED,
+        Middleware,
         NativeController,
         SerializedMessage,
         compile_end_of_turn,
         compile_loop,
     )
     from arm_control.processes.native_datagrams import (
+        ADDRESS_SIZE,
         NativeDatagrams,
+        Network,
         address_of_sender,
         network_of,
         new_datagram,
         why_not_native,
     )
-    from arm_control.processes.native_loop import NOT_TAKEN, REASON_SIZE, TAKE_FAILED, Middleware
-    from arm_control.processes.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
+    from arm_control.processes.native_step import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
     from arm_control.processes.native_turns import step_kernels_of
-    from arm_control.processes.planner_actions import planner_goal_of, planner_result
     from arm_control.processes.proximity_process import ProximityParameters, ProximityProcess, Verdict
     from arm_control.processes.trajectory_actions import (
         INVALID_GOAL,
@@ -49,6 +64,8 @@ if TYPE_CHECKING:
         GoalRefused,
         action_goal_of,
         fill_feedback,
+        planner_goal_of,
+        planner_result,
         trajectory_result,
     )
 else:

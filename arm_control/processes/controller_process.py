@@ -99,17 +99,7 @@ class ControllerProcess:
         return self._last
 
     def resume(self, result: TickResult, memory: StateMemory, heard_ns: int, least_delay_ns: int) -> None:
-        """Go on behind states that have been answered elsewhere; the control loop has been told.
-
-        Parameters
-        ----------
-        memory : StateMemory
-            What the bounds know of these states.
-        heard_ns : int
-            When the last one was received [ns].
-        least_delay_ns : int
-            Least time from a stamp until its state was received [ns].
-        """
+        """Go on behind states that have been answered elsewhere; the control loop has been told."""
         self.reader.resume(result.measurement, memory, heard_ns, least_delay_ns)
         self._answer(result, heard_ns, is_noted=False)
 
@@ -124,8 +114,6 @@ class ControllerProcess:
 
         Parameters
         ----------
-        info : dict
-            Time stamps and publisher, from the middleware.
         obstacles : callable, optional
             Returns the obstacles at a measurement.
         """

@@ -24,7 +24,7 @@ does (:mod:`arm_control.processes.gate_process`), with states and stamps in the 
   is not believed brakes at once, and so does time that starts over.
 - A gate that brakes answers all states of the owner, refused ones on a prediction from the last one that was believed.
 
-With a key all datagrams have a tag behind these bytes (:mod:`arm_control.processes.datagram_key`).
+With a key all datagrams have a tag behind these bytes (:mod:`arm_control.processes.datagram_senders`).
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ from arm_control.messages import (
 )
 from arm_control.model import RobotModel
 from arm_control.processes.controller_process import ControllerAnswer, ControllerProcess
-from arm_control.processes.datagram_key import DatagramKey
-from arm_control.processes.datagram_socket import SILENCE, Sender
+from arm_control.processes.datagram_senders import SILENCE, DatagramKey, Sender
 from arm_control.processes.native_turns import AnsweredStates
 
 STATE, ANSWER, ENABLE = b"ACS1", b"ACT1", b"ACE1"
@@ -142,13 +141,7 @@ class LastGate:
         self._process.resume(*answered[1:])
 
     def miss(self, error: InputError, stamp_ns: int = 0) -> TorqueAnswer | None:
-        """Count a state that must not be used; return the torque of a gate that brakes.
-
-        Parameters
-        ----------
-        error : InputError
-            Why it must not be used.
-        """
+        """Count a state that must not be used; return the torque of a gate that brakes."""
         return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
 
     def _torque_of(self, answer: ControllerAnswer) -> TorqueAnswer | None:
@@ -240,13 +233,7 @@ class DatagramProcess:
         self._gate.resume(answered)
 
     def take(self, data: bytes, sender: Sender) -> None:
-        """Look at a datagram: a state of the owner waits for :meth:`answer`, an order of the owner is obeyed.
-
-        Parameters
-        ----------
-        sender : tuple
-            Address and port of its sender.
-        """
+        """Look at a datagram: a state of the owner waits for :meth:`answer`, an order of the owner is obeyed."""
         now_ns = self._clock_ns()
         try:
             self._check_sender(sender)

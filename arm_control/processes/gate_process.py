@@ -124,13 +124,7 @@ class GateProcess:
         self._reader.release()
 
     def on_state(self, message: Any, info: dict[str, Any]) -> Answers:
-        """Take a ``JointState`` of the driver, and answer the state before if nobody has.
-
-        Parameters
-        ----------
-        info : dict
-            Time stamps and publisher, from the middleware.
-        """
+        """Take a ``JointState`` of the driver, and answer the state before if nobody has."""
         reading = self._reader.read(message, info, is_braking=self.gate.is_braked)
         if isinstance(reading, Refused):
             self._refuse("joint_states", reading.error)
@@ -162,13 +156,7 @@ class GateProcess:
         return answers if early is None else answers + self.on_effort(*early)
 
     def on_effort(self, message: Any, info: dict[str, Any]) -> Answers:
-        """Let a command through for the open state; one that comes a period before its state waits for it.
-
-        Parameters
-        ----------
-        info : dict
-            Time stamps and publisher, from the middleware.
-        """
+        """Let a command through for the open state; one that comes a period before its state waits for it."""
         stamp_ns = nanoseconds(message.header.stamp)
         self._early = None
         period = self.gate.period or self.gate.parameters.max_age

@@ -45,12 +45,8 @@ def gate_values(
 
     Parameters
     ----------
-    success_rate : float
-        Share of accepted commands.
     since_ns : int
         Stamp of the state in which the gate began to do what it does [ns].
-    tau : ndarray, shape (n,), or None
-        Torque that it applies [N m or N].
     """
     return {
         SUCCESS_RATE: f"{100.0 * success_rate:.4g}",
@@ -92,11 +88,6 @@ class GateWatch:
     ----------
     clock : callable
         Returns the time of a steady clock [s].
-
-    Attributes
-    ----------
-    reports : dict of str to GateReport
-        By the name of the node.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -46,13 +46,7 @@ class Mailbox(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """A letter outside of a mailbox.
-
-    Attributes
-    ----------
-    mailbox : Mailbox
-        Where it goes, or comes from.
-    """
+    """A letter outside of a mailbox."""
 
     mailbox: Mailbox
     words: Ints
@@ -110,13 +104,7 @@ class MailboxWriter:
 
 
 class MailboxReader:
-    """The end of a mailbox at which Python reads.
-
-    Attributes
-    ----------
-    words : ndarray of int64, shape (n,)
-        The last letter that was read.
-    """
+    """The end of a mailbox at which Python reads."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self.words = np.zeros_like(mailbox.words)

@@ -14,12 +14,14 @@ that it was planned for is made anew, with more time; one that fails is tried ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
 from arm_control.control import Measurement
-from arm_control.core import NANOSECONDS
+from arm_control.core import NANOSECONDS, Parameters, parameter
 from arm_control.gate import is_at_rest
 from arm_control.maths import Array, Obstacle, Pose, wrap_angle
 from arm_control.model import RobotModel
@@ -41,7 +43,6 @@ from arm_control.planning import (
     points_of,
     stop,
 )
-from arm_control.processes.motion_steps import ExecutionParameters, MotionCommand, MotionStatus, Phase, Step
 
 STOP_LEAD = 0.05
 """Time from the newest state to the begin of a stop, for messages on their way [s]."""
@@ -64,21 +65,109 @@ MotionClient = Server[PlannerRequest, PlannerAnswer]
 PlannerGoal = JointGoal | Target
 
 
+class Phase(Enum):
+    """What becomes of a goal."""
+
+    IDLE = "no goal"
+    PLANNING = "planning"
+    PLANNED = "planned"
+    MOVING = "moving"
+    STOPPING = "stopping"
+    REACHED = "reached"
+    CANCELED = "canceled"
+    NO_PLAN = "no plan"
+    OFF_PATH = "off the path"
+    MISSED = "goal missed"
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the goal has been given up."""
+        return self in (Phase.NO_PLAN, Phase.OFF_PATH, Phase.MISSED)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens to the goal."""
+        return self.has_failed or self in (Phase.IDLE, Phase.REACHED, Phase.CANCELED)
+
+
+@dataclass(frozen=True)
+class ExecutionParameters(Parameters):
+    """How plans are executed."""
+
+    execute: bool = parameter(True, "move along each plan; false: only after a call of ~/execute", live=True)
+    lead: float = parameter(
+        0.3, "time for planning, after which a motion among moving obstacles begins", unit="s", lower=0.01, live=True
+    )
+    patience: float = parameter(
+        5.0, "time for which a goal without a plan is tried again while obstacles move", unit="s", lower=0.0, live=True
+    )
+    watch_period: float = parameter(
+        0.05, "time between two looks at what has come into the way of a motion", unit="s", lower=0.0, live=True
+    )
+    answer_time: float = parameter(
+        1.0, "time without an answer of the planner after which a motion is stopped", unit="s", lower=0.1, live=True
+    )
+    path_tolerance: float = parameter(
+        0.1, "joint error at which a motion is given up; 0: no limit", unit="rad or m", lower=0.0, live=True
+    )
+    goal_tolerance: float = parameter(
+        0.01, "largest joint error that counts as reached", unit="rad or m", lower=1e-9, live=True
+    )
+    goal_time: float = parameter(
+        2.0, "time after a motion within which its goal must be reached", unit="s", lower=0.0, live=True
+    )
+    stop_acceleration: float = parameter(
+        10.0, "largest acceleration of the joints in a stop", unit="rad/s^2 or m/s^2", lower=1e-3
+    )
+
+
+class MotionStatus(NamedTuple):
+    """What becomes of the newest goal.
+
+    Attributes
+    ----------
+    reason : str
+        Why it is given up, or waits; a sentence, or empty.
+    progress : float
+        Share of the motion's time that is over.
+    """
+
+    phase: Phase
+    reason: str = ""
+    progress: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.phase.value}: {self.reason}" if self.reason else self.phase.value
+
+
+class MotionCommand(NamedTuple):
+    """What the controller of joints is to follow.
+
+    Attributes
+    ----------
+    begin_ns : int
+        Stamp of time 0 of the points [ns]; 0: at once.
+    """
+
+    points: Waypoints
+    begin_ns: int
+
+
+class Step(NamedTuple):
+    """What a state brings about."""
+
+    plan: MotionPlan | None = None
+    command: MotionCommand | None = None
+
+
 NOTHING = Step()
 
 
 class MotionProcess:
     """Goals, a planner, and the motion that goes on.
 
-    Parameters
-    ----------
-    parameters : ExecutionParameters
-        How plans are executed; may be replaced at any time.
-
     Attributes
     ----------
-    goal : JointGoal or Target or None
-        The newest goal that was due.
     seconds : float
         Time that the planner took for its last answer [s].
     """
@@ -146,13 +235,7 @@ class MotionProcess:
         return True
 
     def on_state(self, state: Measurement, obstacles: Sequence[Obstacle]) -> Step:
-        """Go on.
-
-        Parameters
-        ----------
-        obstacles : sequence of Obstacle
-            Obstacles in it, with their twists.
-        """
+        """Go on."""
         if state.is_restart and self._has_run:
             self._restart()
         self._has_run = True

@@ -12,25 +12,38 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from arm_control.compiler import Kernel, split
-from arm_control.control import ControlLoop, LawOutput, OscOutput, TickResult, step_kernels
+from arm_control.compiler import Kernel, OwnWork, split
+from arm_control.control import ControlLoop, LawOutput, Measurement, OscOutput, TickResult, step_kernels
 from arm_control.controllers import OscController
-from arm_control.gate import GateOutput, GateState, Moments, StateMemory, copy_memory, new_memory
-from arm_control.maths import Array
+from arm_control.core import NANOSECONDS
+from arm_control.gate import GateOutput, GateState, Moments, StateMemory, copy_memory, new_memory, new_state
+from arm_control.maths import Array, Pose
 from arm_control.messages import JointStateReader
-from arm_control.model import RobotModel
-from arm_control.processes.native_records import Integers, Kernels, new_step, read_result
-from arm_control.processes.native_state import (
+from arm_control.model import TERMS, RobotModel, Terms
+from arm_control.processes.native_step import (
     COUNT,
     GATE_PERIOD,
+    GENERAL,
     HEARD_NS,
     LEAST_DELAY_NS,
+    N_RESULT_HEAD,
+    N_WHOLE,
     PERIOD,
+    REGULAR,
+    RESULT_DT_NS,
+    RESULT_KERNEL,
+    RESULT_STAMP_NS,
     SKIPPED,
     STAMP_NS,
+    AnsweredMemory,
+    ControlStep,
+    NextState,
+    StepKernel,
 )
-from arm_control.processes.native_step import ControlStep
+
+Integers = npt.NDArray[np.int64]
 
 
 class AnsweredStates(NamedTuple):
@@ -40,12 +53,6 @@ class AnsweredStates(NamedTuple):
     ----------
     n : int
         How many, since the last time; at least one.
-    states : StateMemory
-        What the bounds of a state know of them.
-    heard_ns : int
-        When the last one was received [ns].
-    least_delay_ns : int
-        Least time from a stamp until its state was received [ns].
     """
 
     n: int
@@ -78,13 +85,13 @@ class NativeTurns:
         kernels: Sequence[Kernel],
     ) -> None:
         self._model, self._loop, self._controller = model, loop, controller
-        self.kernels = Kernels.of(kernels)
-        self.step: ControlStep = new_step(new_memory(model), moments, self.kernels, loop.gaps.max_missed)
+        self._works = [OwnWork(kernel) for kernel in kernels]
+        self.step = _new_step(new_memory(model), moments, self._works, loop.gaps.max_missed)
         self.n_taken_over = 0
 
     def inputs(self, words: Array) -> dict[str, Array]:
         """Return the kernel's inputs, by name, as parts of an array; those that stay the same are written into it."""
-        inputs = split(words, {name: (len(values),) for name, values in self.kernels.regular.inputs.items()})
+        inputs = split(words, {name: (len(values),) for name, values in self._works[0].inputs.items()})
         inputs["tool"][:] = self._model.tool
         inputs["limits"][:] = self._loop.gate.limits.numbers
         inputs["is_on"][:] = self._loop.gate.parameters.joint_limits
@@ -99,8 +106,6 @@ class NativeTurns:
         ----------
         inputs : mapping of str to ndarray
             What :meth:`inputs` has returned.
-        stamp_ns : int
-            Stamp of that state, which has been answered [ns].
         """
         loop, steady = self._loop, self._controller.steady_reference(stamp_ns)
         is_held = loop.gates_behind is not None and bool(loop.gates_behind.held_by)
@@ -115,26 +120,14 @@ class NativeTurns:
         return until_ns if tau_dist is None else min(until_ns, loop.disturbance.until_ns)
 
     def is_ordinary(self, result: TickResult) -> bool:
-        """Whether the next states may be answered without Python: the law's torque passes, and periods are known.
-
-        Parameters
-        ----------
-        result : TickResult
-            What Python has done with the last state.
-        """
+        """Whether the next states may be answered without Python: the law's torque passes, and periods are known."""
         loop = self._loop
         is_fine = result.gate.is_passing and result.refused is None and result.law.refused is None
         is_fine = is_fine and not loop.is_carrying
         return is_fine and loop.gate.period > 0.0 and loop.gaps.period > 0.0 and result.measurement.dt > 0.0
 
     def hand_over(self, last: TickResult, reader: JointStateReader, received_ns: int) -> None:
-        """Let the step know of the states that Python has answered.
-
-        Parameters
-        ----------
-        received_ns : int
-            When the last one was received [ns].
-        """
+        """Let the step know of the states that Python has answered."""
         assert reader.bounds is not None
         memory, loop = self.step.memory, self._loop
         memory.whole[STAMP_NS], memory.whole[HEARD_NS] = last.measurement.stamp_ns, received_ns
@@ -159,18 +152,63 @@ class NativeTurns:
 
     def tick_result(self, words: Integers) -> TickResult:
         """Return what the step has done with a state."""
-        step = read_result(words, self.kernels)
-        limited, saturated, rate_limited = (step.cut > 0.0).tolist()
-        rate = self._loop.gate.success_rate
-        gate = GateOutput(step.tau_1, GateState.PASSING, "", saturated, rate_limited, limited, rate)
-        output = OscOutput(
-            step.tau, step.parts, step.error, step.terms, self._controller.page.parameters.characteristic_length
-        )
+        work = self._works[0 if words[RESULT_KERNEL] == REGULAR else -1]
+        numbers = words[N_RESULT_HEAD : N_RESULT_HEAD + len(work.work)].copy().view(np.float64)
+        n_inputs, page = self.step.regular.n_inputs, self._controller.page
+        x = split(numbers[:n_inputs], {name: values.shape for name, values in work.inputs.items()})
+        y = split(numbers[n_inputs:], {name: values.shape for name, values in work.outputs.items()})
+        measurement = Measurement(int(words[RESULT_STAMP_NS]), x["q"], x["v"], int(words[RESULT_DT_NS]) / NANOSECONDS)
+        terms = Terms(x["q"], x["v"], Pose(y["R_WE"], y["p_WE"]), *(y[name] for name in TERMS[2:]))
+        output = OscOutput(y["tau"], y["parts"], y["error"], terms, page.parameters.characteristic_length)
+        X_WT = Pose(x["reference"][:9].reshape(3, 3), x["reference"][9:12])
         figures = partial(self._controller.figures_of, output)
-        law = LawOutput(step.terms, step.tau, lambda: output.terms, step.X_WT, figures)
-        return TickResult(step.measurement, law, None, step.tau, gate, None)
+        law = LawOutput(terms, output.tau, lambda: output.terms, X_WT, figures)
+        limited, saturated, rate_limited = (y["cut"] > 0.0).tolist()
+        rate = self._loop.gate.success_rate
+        gate = GateOutput(y["tau_1"], GateState.PASSING, "", saturated, rate_limited, limited, rate)
+        return TickResult(measurement, law, None, output.tau, gate, None)
 
 
 def step_kernels_of(model: RobotModel, loop: ControlLoop, controller: OscController) -> list[Kernel]:
     """Return law and gate of a control loop as kernels."""
     return step_kernels(model, controller.page, loop.gate.limits)
+
+
+def _new_step(states: StateMemory, moments: Moments, works: Sequence[OwnWork], max_missed: int | None) -> ControlStep:
+    """A step that has seen no state; Python decides after ``max_missed`` periods without one."""
+    n = states.ranges.n
+    missed = np.inf if max_missed is None else float(max_missed)
+    memory = AnsweredMemory(np.zeros(N_WHOLE, dtype=np.int64), np.zeros(2), states, missed, n)
+    following = NextState(np.zeros(1, dtype=np.int64), np.zeros(2), new_state(n))
+    largest = max(len(kernel.work) for kernel in works)
+    return ControlStep(
+        memory,
+        following,
+        np.zeros(1, dtype=np.int64),
+        np.zeros(n),
+        moments,
+        _step_kernel(works[0], REGULAR),
+        _step_kernel(works[-1], GENERAL if len(works) > 1 else REGULAR),
+        np.zeros(N_RESULT_HEAD + largest, dtype=np.int64),
+    )
+
+
+def _step_kernel(kernel: OwnWork, kind: int) -> StepKernel:
+    x, y = kernel.inputs, kernel.outputs
+    n_inputs = sum(values.size for values in x.values())
+    return StepKernel(
+        kernel,
+        kernel.work.view(np.int64),
+        kernel.work[:n_inputs],
+        x["q"],
+        x["v"],
+        x["tau_0"],
+        x["dt"],
+        y["g"],
+        y["tau_1"],
+        y.get("regularity", np.ones(1)).reshape(1),
+        y["believable"].reshape(1),
+        len(kernel.work),
+        n_inputs,
+        kind,
+    )

@@ -83,8 +83,6 @@ class ProximityProcess:
 
         Parameters
         ----------
-        q : ndarray, shape (n,)
-            Joint positions [rad or m].
         names : sequence of str
             Theirs; a comma or a semicolon would separate labels, and is replaced.
 
@@ -110,13 +108,7 @@ class ProximityProcess:
         return self._builder.multi_array(values, ([pair.label for pair in verdict.pairs],), stamp_ns)
 
     def lines(self, verdict: Verdict, frame: str, stamp_ns: int) -> Any:
-        """Return a ``MarkerArray`` with a line between the nearest points of each pair, red in contact.
-
-        Parameters
-        ----------
-        frame : str
-            Frame of the arm's base.
-        """
+        """Return a ``MarkerArray`` with a line between the nearest points of each pair, red in contact."""
         margins = self._margins
         contacts = [pair for pair in verdict.pairs if pair.is_contact(margins)]
         others = [pair for pair in verdict.pairs if not pair.is_contact(margins)]

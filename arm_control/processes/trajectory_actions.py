@@ -1,7 +1,11 @@
-"""Goals and results of the action ``control_msgs/action/FollowJointTrajectory``, without ROS.
+"""Goals and results of ``control_msgs/action/FollowJointTrajectory``, of a controller and of a planner, without ROS.
 
 Fields are read by their names. A goal with other joints, with tolerances that mean nothing here or beyond the limits
 of the arm ends with an error code of the action and a sentence; it is not rejected without a word.
+
+No standard action has a goal without the way to it. For a planner the last point of ``trajectory`` is a goal of the
+joints, or the last transform of ``multi_dof_trajectory`` one of the end effector; what is before it is up to the
+planner.
 """
 
 from __future__ import annotations
@@ -14,11 +18,12 @@ import numpy as np
 from arm_control.control import Measurement, TickResult
 from arm_control.controllers import JointController
 from arm_control.core import NANOSECONDS
-from arm_control.exceptions import InputError
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths import Array
-from arm_control.messages import MessageBuilder, joint_goal_of, nanoseconds
+from arm_control.messages import MessageBuilder, joint_goal_of, link_of, nanoseconds, pose_points_from_message
 from arm_control.model import RobotModel
-from arm_control.motion import OFF_PATH, REACHED, JointGoal, JointReference, JointTolerances, Outcome
+from arm_control.motion import OFF_PATH, REACHED, JointGoal, JointReference, JointTolerances, Outcome, Target
+from arm_control.processes.motion_process import MotionProcess, Phase, PlannerGoal
 
 SUCCESSFUL = 0
 INVALID_GOAL = -1
@@ -27,6 +32,16 @@ OLD_HEADER_TIMESTAMP = -3
 PATH_TOLERANCE_VIOLATED = -4
 GOAL_TOLERANCE_VIOLATED = -5
 """Error codes of the action."""
+
+
+CODES = {
+    Phase.REACHED: SUCCESSFUL,
+    Phase.CANCELED: SUCCESSFUL,
+    Phase.NO_PLAN: INVALID_GOAL,
+    Phase.OFF_PATH: PATH_TOLERANCE_VIOLATED,
+    Phase.MISSED: GOAL_TOLERANCE_VIOLATED,
+}
+"""Error codes of the planner's action."""
 
 
 class ActionResult(NamedTuple):
@@ -117,13 +132,7 @@ def fill_feedback(
     reference: JointReference,
     seconds: float,
 ) -> Any:
-    """Fill the feedback of the action, and return it.
-
-    Parameters
-    ----------
-    seconds : float
-        Time since the begin of the motion [s].
-    """
+    """Fill the feedback of the action, and return it."""
     feedback.header.stamp = builder.time(measurement.stamp_ns)
     feedback.joint_names = list(names)
     e, e_v = reference.q_des - measurement.q, reference.v_des - measurement.v
@@ -160,3 +169,46 @@ def _tolerance_of(tolerances: Sequence[Any], model: RobotModel, what: str) -> Ar
             raise GoalRefused(INVALID_GOAL, f"{what} of {tolerance.name} is {tolerance.position}")
         values[model.joint_names.index(tolerance.name)] = tolerance.position
     return values
+
+
+def planner_goal_of(message: Any, model: RobotModel, now_ns: int) -> PlannerGoal:
+    """Return the goal of a ``FollowJointTrajectory.Goal``, which acts now.
+
+    Raises
+    ------
+    GoalRefused
+        When it has no last point, or it is not one of this arm.
+    """
+    joints, hand = message.trajectory, message.multi_dof_trajectory
+    if bool(len(joints.points)) == bool(len(hand.points)):
+        raise GoalRefused(
+            INVALID_GOAL, "a goal of the joints or one of the end effector is needed: points of one of them"
+        )
+    if message.path_tolerance or message.goal_tolerance:
+        raise GoalRefused(INVALID_GOAL, "tolerances in a goal: those of the planner's parameters hold; leave them out")
+    if len(hand.points):
+        return _pose_goal(hand, model, now_ns)
+    refuse_other_joints(joints.joint_names, model, "goal")
+    try:
+        q = model.in_joint_order(joints.joint_names, joints.points[-1].positions)
+    except InputError as error:
+        raise GoalRefused(INVALID_GOAL, str(error)) from error
+    return JointGoal(now_ns, q, True)
+
+
+def _pose_goal(message: Any, model: RobotModel, now_ns: int) -> Target:
+    """The goal of a ``MultiDOFJointTrajectory``; its times mean nothing."""
+    try:
+        points = pose_points_from_message(message, model.tip)
+        return Target(now_ns, link_of(message.header.frame_id, model), points.poses[-1], True)
+    except ArmControlError as error:
+        raise GoalRefused(INVALID_GOAL, str(error)) from error
+
+
+def planner_result(process: MotionProcess, goal: PlannerGoal) -> ActionResult | None:
+    """Return how a goal has ended; None while it goes on."""
+    if process.goal is not goal:
+        return ActionResult(INVALID_GOAL, "another goal has taken over, or time has started over")
+    if not process.status.phase.is_over:
+        return None
+    return ActionResult(CODES.get(process.status.phase, INVALID_GOAL), str(process.status))

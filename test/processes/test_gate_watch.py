@@ -53,7 +53,7 @@ def test_what_a_gate_writes_is_what_is_read():
 @pytest.mark.parametrize(
     ("message", "values", "reason"),
     [
-        ("moving: fast", {}, "state 'moving' of a gate, allowed passing, braking, holding"),
+        ("moving: fast", {}, "state 'moving' of a gate, allowed holding, passing, braking"),
         ("passing", {"torque": "1.0,2.0", "joints": "a"}, "torque 1.0,2.0 of 1 joints"),
         ("passing", {"torque": "nan", "joints": "a"}, "torque nan of 1 joints"),
         ("passing", {"torque": "x", "joints": "a"}, "could not convert"),
@@ -114,7 +114,7 @@ def test_the_exit_status_of_one_look(
     states: tuple[str, ...], exit_status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     reports = [GateReport(f"/gate\x1b{k}", state) for k, state in enumerate(states)]
-    monkeypatch.setattr("arm_control.nodes.tools.gate_listener.current_gates", lambda namespace: reports)
+    monkeypatch.setattr("arm_control.nodes.current_gates", lambda namespace: reports)
     assert main(["watch", "--once"]) == exit_status
     lines = capsys.readouterr().out.splitlines()
     assert "\x1b" not in "".join(lines)

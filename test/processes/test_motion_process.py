@@ -22,8 +22,7 @@ from arm_control.planning import (
     WatchAnswer,
 )
 from arm_control.processes import ExecutionParameters, MotionProcess, Phase
-from arm_control.processes.motion_process import DIED, MOVES, behind_begin
-from arm_control.processes.motion_steps import MotionCommand
+from arm_control.processes.motion_process import DIED, MOVES, MotionCommand, behind_begin
 
 MS = 1_000_000
 STEP_NS = 10 * MS

@@ -24,7 +24,7 @@ from arm_control.messages import JointStateBytes, JointStateWriter, effort_array
 from arm_control.model import Tool
 from arm_control.motion import Goal, PoseMotion, PosePoints, Target, TwistJog
 from arm_control.processes import NOT_TAKEN, ControllerProcess, NativeController, step_kernels_of
-from arm_control.processes.native_loop import read_orders
+from arm_control.processes.native_controller import read_orders
 
 MS = 1_000_000
 START_NS = 10_000 * MS

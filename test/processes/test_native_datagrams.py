@@ -32,15 +32,25 @@ from arm_control.processes import (
     network_of,
     step_kernels_of,
 )
-from arm_control.processes.datagram_loop import (
+from arm_control.processes.native_datagrams import (
     ENOUGH,
     MOST_WAITING,
     NO_DATAGRAM,
     OTHER_DATAGRAM,
     WOKEN,
 )
-from arm_control.processes.native_state import MISSING_STATES, MONOTONIC, NOT_BELIEVED, NOT_FINITE, OTHER_TIME
-from arm_control.processes.native_step import CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT
+from arm_control.processes.native_step import (
+    CLOSED,
+    EXPIRED,
+    MISSING_STATES,
+    MONOTONIC,
+    NO_TORQUE,
+    NOT_BELIEVABLE,
+    NOT_BELIEVED,
+    NOT_FINITE,
+    NOT_SENT,
+    OTHER_TIME,
+)
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])

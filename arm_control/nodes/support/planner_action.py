@@ -1,4 +1,4 @@
-"""The action of the node ``planner``: what its messages mean stands in :mod:`arm_control.processes.planner_actions`."""
+"""The action of the node ``planner``; :mod:`arm_control.processes.trajectory_actions` says what its messages mean."""
 
 from __future__ import annotations
 
