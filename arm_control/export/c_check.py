@@ -16,7 +16,7 @@ import numpy as np
 from arm_control.control import CompiledOsc
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.export.c_text import numbers
+from arm_control.export.c_pieces import numbers
 from arm_control.export.export_options import ExportedController
 from arm_control.export.tick_rules import ENDLESS, longest_blind_step
 from arm_control.gate import (
@@ -54,17 +54,10 @@ NEAR = 0.01
 class PythonController:
     """The exported controller as Python runs it.
 
-    Parameters
-    ----------
-    controller : ExportedController
-        Arm, gains and limits.
-
     Attributes
     ----------
     reference : Reference or None
         Desired motion; None: the gate waits.
-    tau : ndarray, shape (nv,)
-        Last torque [N m or N].
     """
 
     def __init__(self, controller: ExportedController) -> None:
@@ -91,15 +84,7 @@ class PythonController:
         self.gate.enable()
 
     def tick(self, q: Array, v: Array, dt: float) -> GateOutput | None:
-        """Answer a state; None where it is refused.
-
-        Parameters
-        ----------
-        q, v : ndarray, shape (nv,)
-            Joint positions [rad or m] and velocities [rad/s or m/s].
-        dt : float
-            Time since the last tick [s].
-        """
+        """Answer a state; None where it is refused."""
         dt = self._time(dt)
         self._now_ns += round(NANOSECONDS * dt)
         max_missed = self.gate.parameters.max_missed

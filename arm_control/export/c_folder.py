@@ -14,10 +14,8 @@ from arm_control.compiler import PROCESSORS, number, object_file
 from arm_control.core import require_writable_folder, write_text
 from arm_control.exceptions import InputError
 from arm_control.export.c_check import check_pieces, checked_runs
-from arm_control.export.c_pieces import pieces_of
-from arm_control.export.c_text import filled
+from arm_control.export.c_pieces import filled, pieces_of, step_programs
 from arm_control.export.export_options import ExportedController
-from arm_control.export.step_programs import step_programs
 from arm_control.gate import JointLimits
 
 SOURCES = {

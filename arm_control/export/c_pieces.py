@@ -1,17 +1,17 @@
-"""What stands for the names in the sources of an exported controller."""
+"""The pieces of C in the sources of an exported controller, and its programs: law and limits, limits by themselves."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 import numpy as np
 
 from arm_control.compiler import Program, c_parts, number
-from arm_control.control import OscParameters
-from arm_control.core import Spec
-from arm_control.export.c_text import comment, fields, numbers, text_of, wrapped
+from arm_control.control import GAINS, OperationalSpaceController, OscParameters, step_laws
+from arm_control.core import Spec, share_path
 from arm_control.export.export_options import ExportedController
-from arm_control.export.step_programs import ALL, LIMITS, REGULAR
 from arm_control.export.tick_rules import (
     ASKED,
     IMPOSSIBLE_STATE,
@@ -36,17 +36,20 @@ from arm_control.gate import (
     MODE_PASSING,
     GateParameters,
     JointLimits,
+    limits_law,
     predict,
 )
 from arm_control.maths import Array
-from arm_control.model import tool_numbers
+from arm_control.model import RobotModel, tool_numbers
 
-GAINS = (
-    *("kp_linear", "kp_angular", "kv_linear", "kv_angular", "speed_limit_linear", "speed_limit_angular"),
-    *("acceleration_limit_linear", "acceleration_limit_angular", "joint_speed_share", "characteristic_length"),
-    *("singular_value", "kp_posture", "kv_posture", "kp_joint_limits", "joint_limit_zone", "joint_limit_weight"),
-)
-"""Numbers of the law in the order of :meth:`OscParameters.numbers`; postures follow."""
+REGULAR, ALL, LIMITS = "regular", "all", "limits"
+"""Names of the programs: for states in which no direction of the task fades, for all states; limits by themselves."""
+OUTPUTS = ("R_WE", "p_WE", "V_WE", "J", "M", "g", "h", "tau", "parts", "error", "tau_1", "cut", "believable")
+"""Outputs of the first two; where there are two, ``regularity`` follows."""
+WIDTH = 120
+"""Characters of a line."""
+PLACE = re.compile(r"@([A-Z][A-Z_0-9]*)@")
+"""A name that stands for a piece of text."""
 LIMIT_ROWS = ("limit_stiffness", "velocity_gain", "speed_limit", "effort_limit", "lower", "upper")
 """Numbers of the gate for each joint, in the order of :attr:`JointLimits.numbers`, behind the first two."""
 
@@ -100,13 +103,43 @@ MOST_MISSED = 1000
 """Largest ``max_missed`` that may be set in C, unless more was exported."""
 
 
+def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) -> dict[str, Program]:
+    """Return the programs by their names; without ``regular`` where there are no regular states.
+
+    Parameters
+    ----------
+    law : OscParameters
+        Structure of the law; its gains are inputs.
+    limits : JointLimits
+        Limits of the gate; its numbers are inputs, but for joints without limits of position.
+    """
+    laws = step_laws(model.tree, OperationalSpaceController(model, law), limits)
+    outputs = (*OUTPUTS, "regularity") if len(laws) == 2 else OUTPUTS
+    programs = [_with_outputs(law.program(), outputs) for law in laws]
+    names = (REGULAR, ALL)[-len(laws) :]
+    return {**dict(zip(names, programs, strict=True)), LIMITS: limits_law(limits.is_unlimited).program()}
+
+
+def _with_outputs(program: Program, names: Iterable[str]) -> Program:
+    """The program with some of its outputs, in this order."""
+    sizes = [int(np.prod(shape)) for shape in program.outputs.values()]
+    ends = dict(zip(program.outputs, accumulate(sizes), strict=True))
+    outputs = {name: program.outputs[name] for name in names}
+    results = [
+        result
+        for name, shape in outputs.items()
+        for result in program.results[ends[name] - int(np.prod(shape)) : ends[name]]
+    ]
+    return Program(program.inputs, outputs, program.lines, tuple(results))
+
+
 def pieces_of(controller: ExportedController, limits: JointLimits, programs: Mapping[str, Program]) -> dict[str, str]:
     """Return the text for each name.
 
     Parameters
     ----------
     programs : mapping of str to Program
-        Those of :func:`~arm_control.export.step_programs.step_programs`.
+        Those of :func:`step_programs`.
     """
     name, model, gate = controller.name, controller.model, controller.gate
     step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
@@ -263,3 +296,58 @@ def _entries(values: Iterable[tuple[str, float]], rows: Mapping[str, Array]) -> 
     """Entries of a structure: numbers, then arrays."""
     lines = [f"        .{name} = {number(value)}," for name, value in values]
     return "\n".join([*lines, *(f"        .{name} = {{{numbers(row)}}}," for name, row in rows.items())])
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Return numbers with commas between them, in as many lines as they need."""
+    return wrapped([number(value) for value in values])
+
+
+def wrapped(words: Iterable[str]) -> str:
+    """Return words with commas between them, in as many lines as they need."""
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > WIDTH - 14:
+            lines.append("")
+        lines[-1] += f"{word}, "
+    return "\n        ".join(line.rstrip() for line in lines).rstrip(",")
+
+
+def text_of(word: str) -> str:
+    """Return a string of C; bytes that are neither letters nor digits are written as numbers.
+
+    Examples
+    --------
+    >>> print(text_of("tool0"), text_of('"').count("042"))
+    "tool0" 1
+    """
+    return f'"{"".join(map(_letter, word.encode()))}"'
+
+
+def _letter(byte: int) -> str:
+    letter = chr(byte)
+    return letter if letter.isascii() and (letter.isalnum() or letter in "_-. ") else f"\\{byte:03o}"
+
+
+def comment(word: str) -> str:
+    """Return a word that cannot end a comment of C."""
+    return re.sub(r"[^\w .:+-]", "_", word)
+
+
+def fields(shapes: Mapping[str, int]) -> str:
+    """Return fields of a structure: arrays of numbers by their names and sizes."""
+    return "\n".join(f"    double {name}[{size}];" for name, size in shapes.items())
+
+
+def filled(template: str, pieces: Mapping[str, str]) -> str:
+    """Return a text that comes with the package, below ``export/``, with the pieces in their places.
+
+    Parameters
+    ----------
+    template : str
+        Name of the file, without ``.in``.
+    pieces : mapping of str to str
+        Text for each ``@NAME@``; all names of the file must be among them.
+    """
+    text = share_path("export", f"{template}.in").read_text(encoding="utf-8")
+    return PLACE.sub(lambda place: pieces[place[1]], text)

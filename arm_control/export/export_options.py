@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,6 @@ import numpy as np
 from arm_control.control import OscParameters, between_law_and_gate
 from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ParameterError
-from arm_control.export.c_text import identifier
 from arm_control.gate import GateParameters
 from arm_control.maths import Array
 from arm_control.model import RobotModel
@@ -87,3 +87,15 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
     name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_osc")
     period = 1.0 / parameters.control.rate
     return ExportedController(name, model, law, parameters.gate, start, period, driver_adds_gravity)
+
+
+def identifier(name: str) -> str:
+    """Return a name of C that is like another name.
+
+    Examples
+    --------
+    >>> identifier("my-arm 2"), identifier("7dof")
+    ('my_arm_2', 'arm_7dof')
+    """
+    word = re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_") or "arm"
+    return f"arm_{word}" if word[0].isdigit() else word

@@ -95,8 +95,6 @@ class LawMemory(NamedTuple):
         Model, law and limits in the state; fills in all outputs.
     limit : RunsKernel
         Limits of the torque ``tau`` in the state that was computed last; fills in ``tau_1`` and ``cut``.
-    q, v, tau_0 : ndarray, shape (n,)
-        State, and last torque.
     dt, is_on : ndarray, shape (1,)
         Time of the tick [s]; whether limits of position and speed count.
     M : ndarray, shape (n * n,)
@@ -135,8 +133,6 @@ class TickMemory(NamedTuple):
         states that were missing since the last one.
     gate : GateMemory
         The gate; its ``tau`` is the torque for the motors.
-    moments : Moments
-        The last states that were believed.
     blind : BlindMemory
         The prediction for a braked arm that is not measured.
     fading : ndarray, shape (n,)
