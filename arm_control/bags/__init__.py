@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from arm_control.bags.message_definitions import known_types, local_types, plain
     from arm_control.bags.reader import read_bag
     from arm_control.bags.recorded_motion import RecordedPath, oddities_of_path, oddities_of_states, recorded_path
-    from arm_control.bags.replay import Commands, Comparison, compare, recorded_commands, replayed_commands
-    from arm_control.bags.replay_setup import ReplayOptions, arm_of, controller_of, scenario_of
+    from arm_control.bags.replay import (
+        Commands,
+        Comparison,
+        ReplayOptions,
+        arm_of,
+        compare,
+        controller_of,
+        recorded_commands,
+        replayed_commands,
+        scenario_of,
+    )
     from arm_control.bags.simulated_bag import SimulatedBag
     from arm_control.bags.writer import STORAGES, BagWriter, Publication, refuse_existing
 else:

@@ -15,11 +15,9 @@ import numpy as np
 from arm_control.bags.message_definitions import Decoder
 from arm_control.exceptions import BagError
 from arm_control.maths import Array
-from arm_control.messages import nanoseconds
+from arm_control.messages import FIELDS, nanoseconds
 from arm_control.model import RobotModel, printable
 from arm_control.simulation import Stamps
-
-FIELDS = ("position", "velocity", "effort")
 
 
 @dataclass(frozen=True)
@@ -28,14 +26,8 @@ class Topic:
 
     Attributes
     ----------
-    name, type_name : str
-        Its name, and the type of its messages, such as ``sensor_msgs/msg/JointState``.
-    latched, reliable : bool
-        How it was published.
     error : str
         Why its messages cannot be read; empty when they can.
-    decoder : Decoder or None
-        Decodes its messages; None when they cannot be read.
     """
 
     name: str
@@ -128,15 +120,7 @@ class Bag:
                 yield message, content
 
     def refuse(self, name: str, cause: str, log_ns: int) -> None:
-        """Count a readable message with wrong values.
-
-        Parameters
-        ----------
-        cause : str
-            Why it is refused.
-        log_ns : int
-            Time at which it was written [ns].
-        """
+        """Count a readable message with wrong values."""
         topic = self.named(name)
         self._count(topic.name if topic else name, cause, log_ns)
 
@@ -232,11 +216,6 @@ def joint_series(bag: Bag, topic: str) -> JointSeries:
 
 def require_states(series: JointSeries, topic: str, bag: Bag) -> JointSeries:
     """Return a series that is not empty.
-
-    Parameters
-    ----------
-    bag : Bag
-        The recording, for the message of an error.
 
     Raises
     ------

@@ -46,8 +46,6 @@ class Decoder:
     ----------
     store : Typestore
         Definitions, that of the type among them.
-    is_ros1 : bool
-        Whether the bytes are those of ROS 1.
     """
 
     def __init__(self, store: Typestore, type_name: str, is_ros1: bool) -> None:

@@ -64,13 +64,7 @@ class RecordedPath:
         return RecordedPath(self.names, (t - t[0]) / rate, self.q[is_in])
 
     def unwrapped(self, continuous: Sequence[str]) -> RecordedPath:
-        """Return the path without jumps of whole turns in the joints that may turn without end.
-
-        Parameters
-        ----------
-        continuous : sequence of str
-            Names of these joints.
-        """
+        """Return the path without jumps of whole turns in the joints that may turn without end."""
         columns = [self.names.index(name) for name in continuous if name in self.names]
         q = self.q.copy()
         q[:, columns] = np.unwrap(q[:, columns], axis=0)
@@ -125,8 +119,6 @@ def oddities_of_path(path: RecordedPath, *, is_rhythmic: bool) -> list[str]:
     ----------
     path : RecordedPath
         The path; at least two states.
-    is_rhythmic : bool
-        Whether it is to be repeated.
     """
     gaps = np.diff(path.t)
     notes = []

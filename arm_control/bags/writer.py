@@ -47,8 +47,6 @@ class Publication:
         Whether late subscribers get the last messages.
     reliable : bool
         Whether lost messages are sent again.
-    depth : int
-        Number of messages that the publisher keeps.
     """
 
     latched: bool = False
@@ -107,11 +105,6 @@ class BagWriter:
     def add(self, topic: str, type_name: str, publication: Publication | None = None) -> None:
         """Add a topic; nothing happens when it has been added with this type.
 
-        Parameters
-        ----------
-        publication : Publication, optional
-            Its QoS.
-
         Raises
         ------
         BagError
@@ -127,11 +120,6 @@ class BagWriter:
 
     def write(self, topic: str, log_ns: int, raw: bytes) -> None:
         """Write the bytes of a message.
-
-        Parameters
-        ----------
-        raw : bytes
-            The message in the encoding of ROS 2.
 
         Raises
         ------

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.core import NANOSECONDS
-from arm_control.maths import Array, Obstacle, Pose
-from arm_control.messages.fill import set_header, set_nanoseconds, set_pose, set_transform, set_twist, set_vector
+from arm_control.maths import Array, Obstacle, Pose, quaternion_from_rotation
 from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form
 from arm_control.motion import PosePoints, Waypoints
 from arm_control.simulation import NAMESPACE, ObstacleUpdate, RangeSensor
@@ -67,15 +66,11 @@ class MessageBuilder:
 
     def string(self, text: str) -> Any:
         """Return a ``String``."""
-        message = self._new(STRING)
-        message.data = text
-        return message
+        return self._filled(STRING, data=text)
 
     def float64(self, value: float) -> Any:
         """Return a ``Float64``."""
-        message = self._new(FLOAT64)
-        message.data = float(value)
-        return message
+        return self._filled(FLOAT64, data=float(value))
 
     def multi_array(self, values: Array, names: Sequence[Sequence[str]], stamp_ns: int) -> Any:
         """Return a ``Float64MultiArray`` whose labels have names and stamp: ``rows: x, y; stamp: 12.345000000``.
@@ -86,67 +81,43 @@ class MessageBuilder:
             A vector or a matrix.
         names : sequence of sequence of str
             Names of the rows, and of the columns of a matrix.
-        stamp_ns : int
-            Stamp of the state they belong to [ns].
         """
-        message = self._new(MULTI_ARRAY)
-        message.data = self.doubles(values.ravel())
+        message = self._filled(MULTI_ARRAY, data=self.doubles(values.ravel()))
         sizes = [*values.shape, 1]
         seconds, rest_ns = divmod(stamp_ns, NANOSECONDS)
         labels = [f"{axis}: {', '.join(part)}" for axis, part in zip(("rows", "cols"), names, strict=False)]
         labels[0] += f"; stamp: {seconds}.{rest_ns:09d}"
         message.layout.dim = [
-            self._dimension(label, size, int(np.prod(sizes[i:])))
+            self._filled("std_msgs/msg/MultiArrayDimension", label=label, size=size, stride=int(np.prod(sizes[i:])))
             for i, (label, size) in enumerate(zip(labels, values.shape, strict=True))
         ]
         return message
 
-    def joint_state(
-        self,
-        names: Sequence[str],
-        stamp_ns: int,
-        *,
-        position: Array | None = None,
-        velocity: Array | None = None,
-        effort: Array | None = None,
-    ) -> Any:
+    def joint_state(self, names: Sequence[str], stamp_ns: int, **values: Array) -> Any:
         """Return a ``JointState``; fields without values stay empty.
 
         Parameters
         ----------
-        position, velocity, effort : ndarray, shape (n,), optional
-            Values in the order of the names [rad or m], [rad/s or m/s], [N m or N].
+        **values : ndarray, shape (n,)
+            ``position``, ``velocity``, ``effort`` in the order of the names [rad or m], [rad/s or m/s], [N m or N].
         """
-        message = self._new(JOINT_STATE)
-        set_header(message, "", stamp_ns)
-        message.name = list(names)
-        if position is not None:
-            message.position = self.doubles(position)
-        if velocity is not None:
-            message.velocity = self.doubles(velocity)
-        if effort is not None:
-            message.effort = self.doubles(effort)
-        return message
+        fields = {name: self.doubles(x) for name, x in values.items()}
+        return self._stamped(JOINT_STATE, "", stamp_ns, name=list(names), **fields)
 
     def pose_stamped(self, X: Pose, frame: str, stamp_ns: int) -> Any:
         """Return a ``PoseStamped``."""
-        message = self._new(POSE_STAMPED)
-        set_header(message, frame, stamp_ns)
+        message = self._stamped(POSE_STAMPED, frame, stamp_ns)
         set_pose(message.pose, X)
         return message
 
     def pose_array(self, poses: Sequence[Pose], frame: str, stamp_ns: int) -> Any:
         """Return a ``PoseArray``."""
-        message = self._new(POSE_ARRAY)
-        set_header(message, frame, stamp_ns)
-        message.poses = [set_pose(self._new("geometry_msgs/msg/Pose"), X) for X in poses]
-        return message
+        parts = [set_pose(self._new("geometry_msgs/msg/Pose"), X) for X in poses]
+        return self._stamped(POSE_ARRAY, frame, stamp_ns, poses=parts)
 
     def transform_stamped(self, X: Pose, parent: str, child: str, stamp_ns: int) -> Any:
         """Return a ``TransformStamped``."""
-        message = self._new(TRANSFORM_STAMPED)
-        set_header(message, parent, stamp_ns)
-        message.child_frame_id = child
+        message = self._stamped(TRANSFORM_STAMPED, parent, stamp_ns, child_frame_id=child)
         set_transform(message.transform, X)
         return message
 
@@ -158,8 +129,7 @@ class MessageBuilder:
         V : ndarray, shape (6,)
             Linear [m/s], then angular velocity [rad/s], in the axes of the frame.
         """
-        message = self._new(TWIST_STAMPED)
-        set_header(message, frame, stamp_ns)
+        message = self._stamped(TWIST_STAMPED, frame, stamp_ns)
         set_twist(message.twist, V)
         return message
 
@@ -171,8 +141,7 @@ class MessageBuilder:
         F : sequence of float
             Force [N], then moment [N m], in the axes of the frame.
         """
-        message = self._new(WRENCH_STAMPED)
-        set_header(message, frame, stamp_ns)
+        message = self._stamped(WRENCH_STAMPED, frame, stamp_ns)
         set_vector(message.wrench.force, F[:3])
         set_vector(message.wrench.torque, F[3:])
         return message
@@ -182,18 +151,19 @@ class MessageBuilder:
 
         Parameters
         ----------
-        distance : float
-            What it reports [m].
         frame : str
             Name of its frame, whose axis x is its direction.
         """
-        message = self._new(RANGE)
-        set_header(message, frame, stamp_ns)
-        message.radiation_type = INFRARED if sensor.rays == 1 else ULTRASOUND
-        message.field_of_view = sensor.field_of_view
-        message.min_range, message.max_range = sensor.min_range, sensor.max_range
-        message.range = distance
-        return message
+        return self._stamped(
+            RANGE,
+            frame,
+            stamp_ns,
+            radiation_type=INFRARED if sensor.rays == 1 else ULTRASOUND,
+            field_of_view=sensor.field_of_view,
+            min_range=sensor.min_range,
+            max_range=sensor.max_range,
+            range=distance,
+        )
 
     def joint_trajectory(self, names: Sequence[str], points: Waypoints, stamp_ns: int) -> Any:
         """Return a ``JointTrajectory``.
@@ -203,11 +173,8 @@ class MessageBuilder:
         stamp_ns : int
             Start of the motion [ns]; 0: now.
         """
-        message = self._new(JOINT_TRAJECTORY)
-        set_header(message, "", stamp_ns)
-        message.joint_names = list(names)
-        message.points = [self._joint_point(points, i) for i in range(len(points.times))]
-        return message
+        parts = [self._joint_point(points, i) for i in range(len(points.times))]
+        return self._stamped(JOINT_TRAJECTORY, "", stamp_ns, joint_names=list(names), points=parts)
 
     def pose_trajectory(self, link: str, points: PosePoints, frame: str, stamp_ns: int) -> Any:
         """Return a ``MultiDOFJointTrajectory``.
@@ -219,11 +186,8 @@ class MessageBuilder:
         stamp_ns : int
             Start of the motion [ns]; 0: now.
         """
-        message = self._new(POSE_TRAJECTORY)
-        set_header(message, frame, stamp_ns)
-        message.joint_names = [link] if link else []
-        message.points = [self._pose_point(points, i) for i in range(len(points.times))]
-        return message
+        parts = [self._pose_point(points, i) for i in range(len(points.times))]
+        return self._stamped(POSE_TRAJECTORY, frame, stamp_ns, joint_names=[link] if link else [], points=parts)
 
     def marker(self, obstacle: Obstacle) -> Any:
         """Return the ``Marker`` of an obstacle, with an empty header and no name."""
@@ -231,13 +195,7 @@ class MessageBuilder:
         return self._marker(type_number, obstacle.X_WO, scale, points, OBSTACLE_COLOUR)
 
     def line_marker(self, points: Array, frame: str, stamp_ns: int, width: float = 0.005) -> Any:
-        """Return a ``Marker`` with a line through points.
-
-        Parameters
-        ----------
-        width : float
-            Width of the line [m].
-        """
+        """Return a ``Marker`` with a line through points."""
         identity = Pose.identity()
         message = self._marker(LINE_STRIP, identity, (width, 0.0, 0.0), points, LINE_COLOUR)
         set_header(message, frame, stamp_ns)
@@ -256,9 +214,7 @@ class MessageBuilder:
 
     def marker_array(self, markers: Sequence[Any]) -> Any:
         """Return a ``MarkerArray`` of markers."""
-        message = self._new(MARKER_ARRAY)
-        message.markers = list(markers)
-        return message
+        return self._filled(MARKER_ARRAY, markers=list(markers))
 
     def _update(self, update: ObstacleUpdate, frame: str, stamp_ns: int) -> Any:
         if update.obstacle is None:
@@ -277,38 +233,81 @@ class MessageBuilder:
     def _marker(
         self, type_number: int, X: Pose, scale: Sequence[float], points: Array, colour: tuple[float, ...]
     ) -> Any:
-        message = self._new("visualization_msgs/msg/Marker")
-        message.type = type_number
-        message.action = ADD
+        corners = [set_vector(self._new("geometry_msgs/msg/Point"), p) for p in points.tolist()]
+        message = self._filled("visualization_msgs/msg/Marker", type=type_number, action=ADD, points=corners)
         set_pose(message.pose, X)
         set_vector(message.scale, scale)
         message.color.r, message.color.g, message.color.b, message.color.a = colour
-        message.points = [set_vector(self._new("geometry_msgs/msg/Point"), p) for p in points.tolist()]
         return message
 
     def _joint_point(self, points: Waypoints, i: int) -> Any:
-        message = self._new("trajectory_msgs/msg/JointTrajectoryPoint")
-        message.time_from_start = self.duration(float(points.times[i]))
-        message.positions = self.doubles(points.qs[i])
-        if points.vs is not None:
-            message.velocities = self.doubles(points.vs[i])
-        if points.as_ is not None:
-            message.accelerations = self.doubles(points.as_[i])
-        return message
+        values = {"positions": points.qs, "velocities": points.vs, "accelerations": points.as_}
+        fields = {name: self.doubles(x[i]) for name, x in values.items() if x is not None}
+        time = self.duration(float(points.times[i]))
+        return self._filled("trajectory_msgs/msg/JointTrajectoryPoint", time_from_start=time, **fields)
 
     def _pose_point(self, points: PosePoints, i: int) -> Any:
-        message = self._new("trajectory_msgs/msg/MultiDOFJointTrajectoryPoint")
-        message.time_from_start = self.duration(float(points.times[i]))
-        message.transforms = [set_transform(self._new("geometry_msgs/msg/Transform"), points.poses[i])]
-        if points.Vs is not None:
-            message.velocities = [set_twist(self._new("geometry_msgs/msg/Twist"), points.Vs[i])]
-        if points.As is not None:
-            message.accelerations = [set_twist(self._new("geometry_msgs/msg/Twist"), points.As[i])]
+        values = {"velocities": points.Vs, "accelerations": points.As}
+        fields = {
+            name: [set_twist(self._new("geometry_msgs/msg/Twist"), x[i])] for name, x in values.items() if x is not None
+        }
+        fields["transforms"] = [set_transform(self._new("geometry_msgs/msg/Transform"), points.poses[i])]
+        time = self.duration(float(points.times[i]))
+        return self._filled("trajectory_msgs/msg/MultiDOFJointTrajectoryPoint", time_from_start=time, **fields)
+
+    def _filled(self, type_name: str, **fields: Any) -> Any:
+        """A message with these fields."""
+        message = self._new(type_name)
+        for name, value in fields.items():
+            setattr(message, name, value)
         return message
 
-    def _dimension(self, label: str, size: int, stride: int) -> Any:
-        message = self._new("std_msgs/msg/MultiArrayDimension")
-        message.label = label
-        message.size = size
-        message.stride = stride
+    def _stamped(self, type_name: str, frame: str, stamp_ns: int, **fields: Any) -> Any:
+        """A message with a header and these fields."""
+        message = self._filled(type_name, **fields)
+        set_header(message, frame, stamp_ns)
         return message
+
+
+def set_header(message: Any, frame: str, stamp_ns: int) -> None:
+    """Fill the header of a message."""
+    message.header.frame_id = frame
+    set_nanoseconds(message.header.stamp, stamp_ns)
+
+
+def set_nanoseconds(message: Any, ns: int) -> Any:
+    """Fill a ``Time`` or ``Duration`` from nanoseconds, and return it."""
+    message.sec, message.nanosec = divmod(ns, NANOSECONDS)
+    return message
+
+
+def set_vector(message: Any, p: Sequence[float]) -> Any:
+    """Fill a ``Point`` or ``Vector3``, and return it."""
+    message.x, message.y, message.z = map(float, p)
+    return message
+
+
+def set_quaternion(message: Any, R: Array) -> None:
+    """Fill a ``Quaternion`` from a rotation matrix, shape (3, 3)."""
+    message.x, message.y, message.z, message.w = quaternion_from_rotation(R).tolist()
+
+
+def set_pose(message: Any, X: Pose) -> Any:
+    """Fill a ``Pose``, and return it."""
+    set_vector(message.position, X.p.tolist())
+    set_quaternion(message.orientation, X.R)
+    return message
+
+
+def set_transform(message: Any, X: Pose) -> Any:
+    """Fill a ``Transform``, and return it."""
+    set_vector(message.translation, X.p.tolist())
+    set_quaternion(message.rotation, X.R)
+    return message
+
+
+def set_twist(message: Any, V: Array) -> Any:
+    """Fill a ``Twist``, linear before angular, shape (6,), and return it."""
+    set_vector(message.linear, V[:3].tolist())
+    set_vector(message.angular, V[3:].tolist())
+    return message

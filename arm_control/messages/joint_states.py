@@ -113,8 +113,6 @@ class JointStateReader:
 
         Parameters
         ----------
-        message : JointState
-            The message; its fields are read by name.
         info : dict
             Time stamps of the middleware [ns]; that of the source may be None: unknown.
         is_braking : bool
@@ -200,8 +198,6 @@ class JointStateReader:
 
         Parameters
         ----------
-        memory : StateMemory
-            What the bounds know of them.
         least_delay_ns : int
             What :attr:`least_delay_ns` is behind it.
         """

@@ -8,9 +8,8 @@ import numpy as np
 
 from arm_control.core import NANOSECONDS
 from arm_control.maths import Array, Mover, Obstacle, Span, rotation_vector
-from arm_control.messages.build import MessageBuilder
+from arm_control.messages.build import MessageBuilder, set_header
 from arm_control.messages.fields import nanoseconds, pose_from_message
-from arm_control.messages.fill import set_header
 from arm_control.messages.markers import ADD, DELETEALL, LINE_LIST, shapes_of
 from arm_control.model import RobotModel
 from arm_control.planning import MotionPlan, PlanRecord

@@ -329,26 +329,14 @@ class ObstacleTracker:
         self._q: Array | None = None
 
     def set_state(self, stamp_ns: int, q: Array) -> None:
-        """Take the newest state.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nv,)
-            Joint positions [rad or m].
-        """
+        """Take the newest state."""
         if self._now_ns is None:
             self._tracks.begin(stamp_ns)
         self._now_ns = stamp_ns
         self._q = q
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
-        """Take the newest state, and return the obstacles in effect.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nv,)
-            Joint positions [rad or m].
-        """
+        """Take the newest state, and return the obstacles in effect."""
         self.set_state(stamp_ns, q)
         return self._tracks.obstacles(stamp_ns)
 
