@@ -100,13 +100,7 @@ class _Series:
 
 
 class _Candidates:
-    """Motions of one arm within its limits, and how much they tell.
-
-    Parameters
-    ----------
-    is_free : callable
-        Whether a posture is clear.
-    """
+    """Motions of one arm within its limits, and how much they tell."""
 
     def __init__(self, model: RobotModel, parameters: ExcitationParameters, is_free: IsFree) -> None:
         self._model, self._p, self._is_free = model, parameters, is_free

@@ -67,8 +67,6 @@ def identify(
         One of :data:`BODIES`. A payload that is not significant is left out.
     fits_scale : bool
         Whether the effort is no torque; then the inertias are those of the URDF.
-    half : float
-        Half of a window [s].
 
     Raises
     ------
@@ -117,13 +115,7 @@ def identified_urdf(model: RobotModel, identified: Identified) -> str:
 
 
 def parameters_of_arm(model: RobotModel, identified: Identified) -> list[SavedParameter]:
-    """Return parameters of all nodes of the arm; what was not identified is as in the model.
-
-    Parameters
-    ----------
-    identified : Identified
-        What is known of it now.
-    """
+    """Return parameters of all nodes of the arm; what was not identified is as in the model."""
     fit = identified.fit
     before = np.stack([model.armature, model.coulomb, model.viscous], axis=1)
     motor = np.where(fit.is_identified[:, :3], fit.motor[:, :3], before)

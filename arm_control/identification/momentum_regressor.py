@@ -66,13 +66,7 @@ class MomentumTerms(NamedTuple):
 
 
 def body_motions(tree: Tree, q: Array, v: Array) -> BodyMotions:
-    """Return the motion of every body.
-
-    Parameters
-    ----------
-    q, v : ndarray, shape (N, n)
-        Joint positions [rad or m] and velocities [rad/s or m/s].
-    """
+    """Return the motion of every body."""
     n_states = len(q)
     X = joint_poses(tree, columns(q.T))
     X_W = world_poses(tree, X)
