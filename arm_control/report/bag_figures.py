@@ -17,6 +17,7 @@ from arm_control.messages import POSE_GOALS, ObstacleTracker, nanoseconds, pose_
 from arm_control.model import RobotModel
 from arm_control.motion import PoseFollower, PoseMotion, Target
 from arm_control.report.figures import linear_angular_norms
+from arm_control.report.required_torque import fitted
 from arm_control.simulation import Recording
 
 MAX_SAMPLES = 1500
@@ -228,6 +229,8 @@ def _goal_times(goals: Sequence[Target | PoseMotion], series: JointSeries) -> Ar
 def recording_of(bag: Bag, series: JointSeries, commands: Commands, model: RobotModel) -> Recording:
     """Return states, commands and targets as a recorded run, in the model's joint order.
 
+    Without recorded velocities they are slopes of the positions.
+
     Parameters
     ----------
     bag : Bag
@@ -242,7 +245,9 @@ def recording_of(bag: Bag, series: JointSeries, commands: Commands, model: Robot
     targets = [goal for goal in pose_goals(bag, series, model) if isinstance(goal, Target)]
     targets.sort(key=lambda target: target.stamp_ns)
     q = series.of(model, "position")
-    v = np.nan_to_num(series.of(model, "velocity"))
+    v = series.of(model, "velocity")
+    if np.isnan(v).any():
+        v = fitted(series.t, q)[1]
     return Recording(series.times, q, v, commands.stamps, commands.tau, tuple(targets))
 
 

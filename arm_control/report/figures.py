@@ -1,30 +1,109 @@
-"""Figures of motion and torque that live runs, simulations and bags share, and the table that prints figures.
+"""Figures of a run, each one function of its record, the same live, from a bag and simulated; and text tables.
 
     e_p = p_T - p_E,  e_R = rotation vector of R_T R_E^T          from the end effector E to the target T
+    V = J v                                                       its twist, of the measured joint velocities
     straightness = max |(p - p_0) - ((p - p_0) . u) u| / |p_T - p_0|,  u = (p_T - p_0) / |p_T - p_0|
     torque share = |tau| / tau_max
 
-Where a live run (:mod:`arm_control.report.run_figures`, also used for bags) and a simulation
-(:mod:`arm_control.report.simulation_figures`) define a figure differently:
-
-| figure | live run, bag | simulation |
-|---|---|---|
-| error of a reached target | in the first state at the end of its period | in the last state before that |
-| straightness | of every target | 0 for ways shorter than 10 mm |
-| speed of the end effector | from the measured joint velocities, ``J v`` | from the difference of two positions |
-| change of torque | per second | per tick |
+A target's states are those from its stamp on, up to the end of its period, or up to the next target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths import Array, Pose
+from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion import Target
-from arm_control.simulation import Recording
+from arm_control.motion import TargetList
+from arm_control.simulation import MotionRecord, Recording, Stamps
+
+SHORTEST = 0.01
+"""Ways shorter than this [m] count as straight."""
+
+
+class Reach(NamedTuple):
+    """How one target was reached.
+
+    Attributes
+    ----------
+    number : int
+        Which one, from 1.
+    length, angle : float
+        Distance [m] and angle [rad] from where it started.
+    position_error, orientation_error : float
+        Errors in its last state [m], [rad].
+    is_reached : bool
+        Whether these are within the tolerances.
+    time : float
+        Time after which the errors stay within the tolerances [s].
+    straightness : float
+        Largest distance from the straight way, as a share of its length.
+    speed, angular_speed : float
+        Largest on the way [m/s], [rad/s].
+    """
+
+    number: int
+    length: float
+    angle: float
+    position_error: float
+    orientation_error: float
+    is_reached: bool
+    time: float
+    straightness: float
+    speed: float
+    angular_speed: float
+
+
+def reaches(record: MotionRecord, targets: TargetList) -> list[Reach]:
+    """Return how each target was reached that is judged and had its whole period.
+
+    Parameters
+    ----------
+    record : MotionRecord
+        The run.
+    targets : TargetList
+        Period and tolerances; without targets of its own those of the run are by hand, each up to the next one.
+    """
+    stamps, found = record.state_stamps, []
+    begins = np.array([target.stamp_ns for target in record.targets], dtype=np.int64)
+    ends = begins + round(targets.period * 1e9)
+    following = np.append(begins[1:], stamps[-1] + 1)
+    if not targets.targets:
+        ends = np.maximum(ends, following)
+    firsts, lasts = (np.searchsorted(stamps, x).tolist() for x in (begins, np.minimum(ends, following)))
+    had_time = ends <= stamps[-1] + _usual_step(stamps)
+    for k, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
+        if had_time[k] and first < last and targets.is_judged(k):
+            found.append(_reach(k, record, targets, slice(first, last)))
+    return found
+
+
+def _usual_step(stamps: Stamps) -> float:
+    """Time for which a state counts [ns]."""
+    return float(np.median(np.diff(stamps))) if stamps.size > 1 else 0.0
+
+
+def _reach(k: int, record: MotionRecord, targets: TargetList, states: slice) -> Reach:
+    distances, angles = linear_angular_norms(record.error[states])
+    speeds, angular_speeds = linear_angular_norms(record.V[states])
+    is_within = (distances <= targets.position_tolerance) & (angles <= targets.orientation_tolerance)
+    late = np.flatnonzero(~is_within)
+    left = (record.state_stamps[states.start + late[-1:]] - record.targets[k].stamp_ns) * 1e-9
+    return Reach(
+        k + 1,
+        float(distances[0]),
+        float(angles[0]),
+        float(distances[-1]),
+        float(angles[-1]),
+        bool(is_within[-1]),
+        float(left.max(initial=0.0)),
+        straightness(record.p[states], record.p[states.start] + record.error[states.start, :3]),
+        float(speeds.max()),
+        float(angular_speeds.max()),
+    )
 
 
 def linear_angular_norms(rows: Array) -> tuple[Array, Array]:
@@ -32,22 +111,7 @@ def linear_angular_norms(rows: Array) -> tuple[Array, Array]:
     return np.linalg.norm(rows[:, :3], axis=1), np.linalg.norm(rows[:, 3:], axis=1)
 
 
-def end_effector_motion(q: Array, v: Array, model: RobotModel) -> tuple[list[Pose], Array]:
-    """Return the poses of the end effector in the world, and its twists, shape (n, 6) [m/s], [rad/s].
-
-    Parameters
-    ----------
-    q, v : ndarray, shape (n, nv)
-        Joint positions [rad or m] and velocities [rad/s or m/s].
-    model : RobotModel
-        The arm.
-    """
-    states = (model.evaluate(*state) for state in zip(q, v, strict=True))
-    motion = [(state.X_WE, state.V_WE) for state in states]
-    return [X for X, _ in motion], np.array([V for _, V in motion])
-
-
-def straightness(p: Array, goal: Array, shortest: float = 0.0) -> float:
+def straightness(p: Array, goal: Array) -> float:
     """Return the largest distance of a path from the straight way to its goal, as a share of the way's length.
 
     Parameters
@@ -55,50 +119,34 @@ def straightness(p: Array, goal: Array, shortest: float = 0.0) -> float:
     p : ndarray, shape (n, 3)
         Positions from the start on [m].
     goal : ndarray, shape (3,)
-        End of the straight way [m].
-    shortest : float
-        Length below which the result is 0 [m].
+        End of the straight way [m]; one that is shorter than :data:`SHORTEST` counts as straight.
     """
+    length = float(np.linalg.norm(goal - p[0]))
+    return 0.0 if length < SHORTEST else largest_offset(p, goal) / length
+
+
+def largest_offset(p: Array, goal: Array) -> float:
+    """Return the largest distance [m] of positions (n, 3) from the line through the first one and a goal (3,) [m]."""
     way = goal - p[0]
-    length = float(np.linalg.norm(way))
-    if length < shortest:
-        return 0.0
-    length = max(length, 1e-12)
-    direction = way / length
+    direction = way / np.linalg.norm(way)
     moved = p - p[0]
     off = moved - np.outer(moved @ direction, direction)
-    return float(np.linalg.norm(off, axis=1).max()) / length
+    return float(np.linalg.norm(off, axis=1).max())
 
 
 def torque_shares(tau: Array, model: RobotModel) -> Array:
-    """Return each torque as a share of its joint's limit, shape (n, nv).
-
-    Parameters
-    ----------
-    tau : ndarray, shape (n, nv)
-        Torque [N m or N].
-    model : RobotModel
-        The arm.
-    """
+    """Return each torque (n, nv) [N m or N] as a share of its joint's limit, shape (n, nv)."""
     return np.abs(tau) / model.tau_max
 
 
-def goal_pose(target: Target, recording: Recording, model: RobotModel) -> Pose:
-    """Return the pose of a target in the world.
+def torque_steps(recording: Recording) -> Array:
+    """Return the change of every joint's torque from command to command, shape (m - 1, nv) [N m or N]."""
+    return np.abs(np.diff(recording.tau, axis=0))
 
-    A target in the frame of a moving link is where the link was in the first state at or after the target's stamp.
 
-    Parameters
-    ----------
-    target : Target
-        The target; its stamp is not after the last state.
-    recording : Recording
-        The run.
-    model : RobotModel
-        The arm.
-    """
-    state = np.searchsorted(recording.state_stamps, target.stamp_ns)
-    return model.pose(recording.q[state], target.frame) @ target.X_FT
+def torque_rates(recording: Recording) -> Array:
+    """Return the same per time, shape (m - 1, nv) [N m/s or N/s]."""
+    return torque_steps(recording) / (np.diff(recording.command_stamps)[:, None] * 1e-9)
 
 
 def text_table(rows: Sequence[Sequence[str]], widths: Sequence[int] = (), gap: str = "  ", n_left: int = 1) -> str:

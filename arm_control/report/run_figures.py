@@ -1,8 +1,7 @@
-"""Figures of a live run, or of a bag, from its messages: targets reached, limits kept.
+"""The report on a live run, or on a bag: targets reached, limits kept.
 
 Nothing comes from the controller's own figures: poses are computed from the recorded joint positions, torque and its
-rate are those of the recorded commands. :mod:`arm_control.report.figures` has what simulations share, and says where
-they differ.
+rate are those of the recorded commands.
 """
 
 from __future__ import annotations
@@ -11,20 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control import OscParameters, pose_error
+from arm_control.control import OscParameters
 from arm_control.gate import GateParameters
-from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion import TargetList
-from arm_control.report.figures import (
-    end_effector_motion,
-    goal_pose,
-    linear_angular_norms,
-    straightness,
-    text_table,
-    torque_shares,
-)
-from arm_control.simulation import Recording
+from arm_control.report.figures import Reach, reaches, text_table, torque_rates, torque_shares
+from arm_control.simulation import Recording, motion_record
 
 LIMIT_TOLERANCE = 1.005
 """How far a speed may overshoot its limit."""
@@ -34,47 +25,6 @@ HAND_PERIOD = 2.0
 """Time for a target that a person sets [s]."""
 COLUMN_WIDTHS = (6, 9, 6, 11, 9, 10, 13, 8)
 """Of the table of targets."""
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How one target was reached.
-
-    Attributes
-    ----------
-    number : int
-        Which one, from 1.
-    length, angle : float
-        Distance [m] and angle [rad] from where it started.
-    position_error, orientation_error : float
-        What was left at the end of its period [m], [rad].
-    deviation : float
-        Largest distance from the straight line, as a share of the length.
-    speed, angular_speed : float
-        Largest on the way [m/s], [rad/s].
-    """
-
-    number: int
-    length: float
-    angle: float
-    position_error: float
-    orientation_error: float
-    deviation: float
-    speed: float
-    angular_speed: float
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the row of the report's table."""
-        return (
-            str(self.number),
-            f"{self.length:.3f}",
-            f"{np.degrees(self.angle):.1f}",
-            f"{1e3 * self.position_error:.5f}",
-            f"{np.degrees(self.orientation_error):.5f}",
-            f"{100 * self.deviation:.2f} %",
-            f"{self.speed:.4f}",
-            f"{self.angular_speed:.4f}",
-        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +69,7 @@ class Report:
 
     def __str__(self) -> str:
         head = ("target", "way [m]", "[deg]", "left [mm]", "[deg]", "off line", "speed [m/s]", "[rad/s]")
-        reaches = text_table([head, *(reach.cells() for reach in self.reaches)], COLUMN_WIDTHS, gap=" ", n_left=0)
+        reaches = text_table([head, *map(_cells, self.reaches)], COLUMN_WIDTHS, gap=" ", n_left=0)
         known = [str(figure) for figure in self.figures if np.isfinite(figure.value)]
         return "\n".join([reaches, "", *known])
 
@@ -146,64 +96,40 @@ def make_report(
         The speed limits that held on straight lines; None for a controller without them.
     gate : GateParameters
         The rate limit that held.
-
-    Returns
-    -------
-    Report
     """
-    poses, twists = end_effector_motion(recording.q, recording.v, model)
-    reaches = []
-    for number, (target, end_ns) in enumerate(zip(recording.targets, _ends(recording, targets), strict=True), start=1):
-        begin, end = np.searchsorted(recording.state_stamps, (target.stamp_ns, end_ns))
-        if end < recording.state_stamps.size and targets.is_judged(number - 1):
-            goal = goal_pose(target, recording, model)
-            reaches.append(_reach(number, poses[begin : end + 1], twists[begin : end + 1], goal))
-    figures = (*_reach_figures(reaches, targets, osc), *_torque_figures(recording, model, gate))
-    return Report(tuple(reaches), figures)
+    reached = tuple(reaches(motion_record(recording, model), targets))
+    return Report(reached, (*_reach_figures(reached, targets, osc), *_torque_figures(recording, model, gate)))
 
 
-def _ends(recording: Recording, targets: TargetList) -> list[int]:
-    """Stamps at which the errors of the targets count: after the period of a list, or before the next one by hand."""
-    period_ns = round(targets.period * 1e9)
-    earliest = [target.stamp_ns + period_ns for target in recording.targets]
-    if targets.targets:
-        return earliest
-    last_ns = int(recording.state_stamps[-1]) if recording.state_stamps.size else 0
-    following = [*(target.stamp_ns for target in recording.targets[1:]), last_ns]
-    return [max(end_ns, next_ns) for end_ns, next_ns in zip(earliest, following, strict=False)]
-
-
-def _reach(number: int, poses: list[Pose], twists: Array, goal: Pose) -> Reach:
-    errors = np.array([pose_error(poses[0], goal), pose_error(poses[-1], goal)])
-    (length, position_error), (angle, orientation_error) = linear_angular_norms(errors)
-    speeds, angular_speeds = linear_angular_norms(twists)
-    return Reach(
-        number,
-        float(length),
-        float(angle),
-        float(position_error),
-        float(orientation_error),
-        straightness(np.array([X.p for X in poses]), goal.p),
-        float(speeds.max()),
-        float(angular_speeds.max()),
+def _cells(reach: Reach) -> tuple[str, ...]:
+    """The row of the report's table."""
+    return (
+        str(reach.number),
+        f"{reach.length:.3f}",
+        f"{np.degrees(reach.angle):.1f}",
+        f"{1e3 * reach.position_error:.5f}",
+        f"{np.degrees(reach.orientation_error):.5f}",
+        f"{100 * reach.straightness:.2f} %",
+        f"{reach.speed:.4f}",
+        f"{reach.angular_speed:.4f}",
     )
 
 
-def _reach_figures(reaches: list[Reach], targets: TargetList, osc: OscParameters | None) -> list[Figure]:
+def _reach_figures(reached: tuple[Reach, ...], targets: TargetList, osc: OscParameters | None) -> list[Figure]:
     def worst(name: str) -> float:
-        return max((getattr(reach, name) for reach in reaches), default=np.inf)
+        return max((getattr(reach, name) for reach in reached), default=np.inf)
 
     after = f"{targets.period:g} s after a target was set" if targets.targets else "when the next target was set"
     degrees = float(np.degrees(targets.orientation_tolerance))
-    reached = [
+    errors = [
         Figure(f"position error {after}", 1e3 * worst("position_error"), 1e3 * targets.position_tolerance, "mm", True),
         Figure(f"orientation error {after}", np.degrees(worst("orientation_error")), degrees, "deg", True),
     ]
     if osc is None:
-        return reached
+        return errors
     return [
-        *reached,
-        Figure("path off the straight line", 100 * worst("deviation"), 100 * STRAIGHTNESS, "% of its length"),
+        *errors,
+        Figure("path off the straight line", 100 * worst("straightness"), 100 * STRAIGHTNESS, "% of its length"),
         Figure("speed", worst("speed"), osc.speed_limit_linear * LIMIT_TOLERANCE, "m/s"),
         Figure("angular speed", worst("angular_speed"), osc.speed_limit_angular * LIMIT_TOLERANCE, "rad/s"),
     ]
@@ -212,8 +138,7 @@ def _reach_figures(reaches: list[Reach], targets: TargetList, osc: OscParameters
 def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameters) -> list[Figure]:
     if not recording.command_stamps.size or recording.state_stamps.size < 2:
         return [Figure("runs without a command", 1.0, 0.0, "", True)]
-    seconds = np.diff(recording.command_stamps)[:, None] * 1e-9
-    rate = np.abs(np.diff(recording.tau, axis=0)) / seconds if len(seconds) else np.zeros((1, 1))
+    rate = float(torque_rates(recording).max(initial=0.0))
     first = np.searchsorted(recording.state_stamps, recording.command_stamps[0])
     start = np.abs(recording.tau[0] - model.gravity(recording.q[min(first, len(recording.q) - 1)])).max()
     unanswered = np.setdiff1d(recording.state_stamps[:-1], recording.command_stamps).size
@@ -222,7 +147,7 @@ def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameter
     disordered = np.count_nonzero(np.diff(recording.state_stamps) <= 0)
     return [
         Figure("torque, share of the joint's limit", float(torque_shares(recording.tau, model).max()), 1.0, ""),
-        Figure("change of torque", float(np.max(rate)), gate.rate_limit * (1 + 1e-9), "N m/s"),
+        Figure("change of torque", rate, gate.rate_limit * (1 + 1e-9), "N m/s"),
         Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m"),
         Figure("states without a command", unanswered / recording.state_stamps.size * 100, 1.0, "%"),
         Figure("states missing from the record", float(missing), 0.0, ""),

@@ -1,7 +1,4 @@
-"""Figures of simulated runs, side by side for the variants of a scenario, and the requirements they fail.
-
-:mod:`arm_control.report.figures` has what live runs and bags share, and says where they differ.
-"""
+"""Figures of simulated runs, side by side for the variants of a scenario, and the checks that fail."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from arm_control.core import refuse_unknown
 from arm_control.exceptions import ParameterError
@@ -17,14 +13,20 @@ from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.motion import Motion, TargetList
 from arm_control.planning import TaskPath
-from arm_control.report.figures import linear_angular_norms, straightness, text_table, torque_shares
+from arm_control.report.figures import (
+    SHORTEST,
+    largest_offset,
+    linear_angular_norms,
+    reaches,
+    text_table,
+    torque_shares,
+    torque_steps,
+)
 from arm_control.simulation import FreeTrace, Trace, nearest_distances
 
 Figures = dict[str, float]
 SETTLED = 1.0
 """A motion's error counts for ``following_error`` from so long after its first point on [s]."""
-SHORTEST = 0.01
-"""Ways shorter than this [m] count as straight."""
 
 MEANING = {
     "reached": ("", "every target within its tolerances at the end of its period, or the motion's end"),
@@ -98,7 +100,7 @@ def figures_of(
     dict of str to float
         By the names of :data:`MEANING`.
     """
-    distance, _ = linear_angular_norms(trace.error)
+    distance, angle = linear_angular_norms(trace.error)
     is_late = trace.t >= (motion.points.times[0] + SETTLED if motion else np.inf)
     nearest = float(trace.distance.min(initial=np.inf))
     figures = dict.fromkeys(MEANING, float("nan"))
@@ -109,7 +111,7 @@ def figures_of(
         "torque_share": float(torque_shares(trace.tau, model).max()),
         "law_torque_share": _law_torque_share(trace, model),
         "braked": float(trace.braking.sum()) * 1e-9 * trace.timestep_ns,
-        "torque_step": float(np.abs(np.diff(trace.tau, axis=0)).max(initial=0.0)),
+        "torque_step": float(torque_steps(trace).max(initial=0.0)),
         "excursion": float(np.abs(trace.q - trace.q[0]).max()),
         "last_excursion": float(np.abs(trace.q[-1] - trace.q[0]).max()),
         "condition_number": float(trace.condition.max()),
@@ -127,7 +129,8 @@ def figures_of(
     if targets is not None:
         figures |= _of_targets(trace, targets)
     elif motion is not None:
-        figures["reached"] = float(bool(_within_tolerances(trace, motion)[-1]))
+        within = distance[-1] <= motion.position_tolerance and angle[-1] <= motion.orientation_tolerance
+        figures["reached"] = float(within)
     else:
         figures |= _of_way(trace.p)
     return figures
@@ -202,27 +205,13 @@ def _formatted(name: str, value: float) -> str:
 
 def _of_targets(trace: Trace, targets: TargetList) -> Figures:
     """Whether, how fast and how straight targets were reached; only those whose period ended."""
-    good = _within_tolerances(trace, targets)
-    t = trace.t
-    reached = []
-    times = []
-    off_line = [0.0]
-    for number, target in enumerate(trace.targets):
-        begin = target.stamp_ns * 1e-9
-        end = begin + targets.period
-        if end > t[-1] + 2e-3 or not targets.is_judged(number):
-            continue
-        mine = np.flatnonzero((t >= begin - 1e-9) & (t < end - 1e-9))
-        bad = np.flatnonzero(~good[mine])
-        reached.append(bool(good[mine[-1]]))
-        times.append(float(t[mine[bad[-1]]] - begin) if bad.size else 0.0)
-        off_line.append(straightness(trace.p[mine], trace.p_des[mine[0]], SHORTEST))
-    done = bool(reached) and all(reached)
+    reached = reaches(trace, targets)
+    done = bool(reached) and all(reach.is_reached for reach in reached)
     return {
         "reached": float(done),
-        "reached_share": sum(reached) / max(len(reached), 1),
-        "time_to_reach": max(times) if done else float("nan"),
-        "straightness": max(off_line),
+        "reached_share": sum(reach.is_reached for reach in reached) / max(len(reached), 1),
+        "time_to_reach": max(reach.time for reach in reached) if done else float("nan"),
+        "straightness": max((reach.straightness for reach in reached), default=0.0),
     }
 
 
@@ -234,21 +223,15 @@ def _law_torque_share(trace: Trace, model: RobotModel) -> float:
 def _of_way(p: Array) -> Figures:
     """Length of a way (n, 3) [m], and its largest distance from the line through its ends, where these differ."""
     figures = {"way": float(np.linalg.norm(np.diff(p, axis=0), axis=1).sum())}
-    ends = p[-1] - p[0]
-    if np.linalg.norm(ends) > SHORTEST:
-        along = ends / np.linalg.norm(ends)
-        off = p - p[0] - np.outer((p - p[0]) @ along, along)
-        figures["off_line"] = float(np.linalg.norm(off, axis=1).max())
+    if np.linalg.norm(p[-1] - p[0]) > SHORTEST:
+        figures["off_line"] = largest_offset(p, p[-1])
     return figures
 
 
 def _speeds(trace: Trace) -> Figures:
-    """Largest speed of the end effector, from where it was."""
-    v = np.diff(trace.p, axis=0) / np.diff(trace.t)[:, None]
-    return {
-        "top_speed": float(np.linalg.norm(v, axis=1).max(initial=0.0)),
-        "top_speed_of_axis": float(np.abs(v).max(initial=0.0)),
-    }
+    """Largest speed of the end effector, and along one axis."""
+    v = trace.V[:, :3]
+    return {"top_speed": float(linear_angular_norms(trace.V)[0].max()), "top_speed_of_axis": float(np.abs(v).max())}
 
 
 def _forces(trace: Trace) -> Figures:
@@ -275,8 +258,3 @@ def exerted_force(trace: Trace) -> Array:
     wanted = np.linalg.norm(force, axis=1)
     along = -(contact * force).sum(axis=1) / np.where(wanted > 0.0, wanted, 1.0)
     return np.where(wanted > 0.0, along, np.linalg.norm(contact, axis=1))
-
-
-def _within_tolerances(trace: Trace, goal: TargetList | Motion) -> npt.NDArray[np.bool_]:
-    distance, angle = linear_angular_norms(trace.error)
-    return (distance <= goal.position_tolerance) & (angle <= goal.orientation_tolerance)

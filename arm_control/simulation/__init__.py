@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from arm_control.simulation.plant_properties import PREFIX, PlantProperties, real_values
     from arm_control.simulation.range_sensor import RangeSensor
     from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
-    from arm_control.simulation.recording import Recording, Stamps, Trace, WrenchSeries
+    from arm_control.simulation.recording import MotionRecord, Recording, Stamps, Trace, WrenchSeries, motion_record
     from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator
     from arm_control.simulation.scenario import NODES, SIMULATORS, Scenario, merged, scenario_names
     from arm_control.simulation.scenario_control import arm_and_parameters

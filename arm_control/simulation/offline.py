@@ -34,7 +34,7 @@ from arm_control.simulation.engine import SimulatedArm, engine_of
 from arm_control.simulation.planned_motion import PlannedScenarioMotion
 from arm_control.simulation.plant_properties import properties_of
 from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
-from arm_control.simulation.recording import Trace
+from arm_control.simulation.recording import Trace, goal_poses
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.scenario_control import arm_and_parameters
 from arm_control.simulation.sensors import SimulatedSensors
@@ -273,6 +273,7 @@ class _Log:
         self._braking = np.zeros(n, dtype=bool)
         self._X_WE: list[Pose] = []
         self._X_WT: list[Pose] = []
+        self._V_WE: list[Array] = []
         self._terms: dict[str, Array] = {}
         self._conditioning: list[tuple[float, float]] = []
         self.contact: list[Array] = []
@@ -284,6 +285,7 @@ class _Log:
         self._asked[k], self._braking[k] = result.tau, not result.gate.is_passing
         self._X_WE.append(terms.X_WE)
         self._X_WT.append(X_WT)
+        self._V_WE.append(terms.V_WE)
         if (hand := result.law.hand) is not None:
             self._wanted.append(hand.in_world(hand.F_target))
         for name, part in result.torque_terms.items():
@@ -298,18 +300,17 @@ class _Log:
     def trace(self, targets: tuple[Target, ...], trouble: str, touching: int | None) -> Trace:
         n, stamps = self._done, np.arange(self._done, dtype=np.int64) * self._step_ns
         shown = tuple(target for target in targets if target.stamp_ns <= stamps[-1])
-        starts = np.searchsorted(stamps, [target.stamp_ns for target in shown])
-        goals = tuple(
-            self._model.pose(self._q[i], target.frame) @ target.X_FT for i, target in zip(starts, shown, strict=True)
-        )
+        goals = goal_poses(shown, stamps, self._q, self._model)
         condition, distance = np.array(self._conditioning).T
         p, p_des = (np.array([X.p for X in poses]) for poses in (self._X_WE, self._X_WT))
-        motion = p, p_des, pose_errors(self._X_WE, self._X_WT), {name: x[:n] for name, x in self._terms.items()}
+        motion = p, np.array(self._V_WE), pose_errors(self._X_WE, self._X_WT), goals
+        terms = {name: x[:n] for name, x in self._terms.items()}
         looks = stamps[::COARSE], condition, distance
         gate = self._asked[:n], self._braking[:n]
         contact, wanted = (np.array(rows[:n]).reshape(-1, 6) for rows in (self.contact, self._wanted))
         return Trace(
-            *(stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble),
+            *(stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, p_des, terms, *looks, *gate),
+            end_reason=trouble,
             contact=contact,
             wanted=wanted,
             touching=touching,

@@ -1,15 +1,18 @@
-"""A recorded run as arrays: states, commands and targets with their stamps. No ROS here."""
+"""A recorded run as arrays: states, commands and targets with their stamps; and the motion of its end effector."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.control import pose_errors
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
+from arm_control.model import RobotModel
 from arm_control.motion import Target
 
 Stamps = npt.NDArray[np.int64]
@@ -63,6 +66,17 @@ class Recording:
     wrenches: dict[str, WrenchSeries] = field(default_factory=dict, kw_only=True)
 
     @property
+    def t(self) -> Array:
+        """Time of each state from the first one, shape (n,) [s]."""
+        return (self.state_stamps - self.state_stamps[0]) * 1e-9
+
+    @property
+    def target_times(self) -> Array:
+        """Times from the first state at which targets became active, shape (k,) [s]."""
+        stamps = np.array([target.stamp_ns for target in self.targets], dtype=np.int64)
+        return np.maximum(stamps[stamps <= self.state_stamps[-1]] - self.state_stamps[0], 0) * 1e-9
+
+    @property
     def timestep_ns(self) -> int:
         """Shortest time between two states [ns]."""
         if self.state_stamps.size < 2:
@@ -114,15 +128,95 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Trace(Recording):
-    """A simulated run, with quantities that the topics do not have in every tick.
+class MotionRecord(Recording):
+    """A recorded run with the motion of its end effector: all that figures and pictures of a run are made from.
 
     Attributes
     ----------
-    p, p_des : ndarray, shape (n, 3)
-        Position and desired position of the end effector in the world [m].
+    p : ndarray, shape (n, 3)
+        Position of the end effector in the world [m].
+    V : ndarray, shape (n, 6)
+        Its twist ``J v``, of the recorded velocities, world axes [m/s, rad/s].
     error : ndarray, shape (n, 6)
-        Position error [m] and rotation vector of the orientation error [rad], world axes.
+        Position error [m] and rotation vector of the orientation error [rad], world axes; NaN before the first target.
+    goals : tuple of Pose
+        The targets in the world, in the order of ``targets``.
+    """
+
+    p: Array
+    V: Array
+    error: Array
+    goals: tuple[Pose, ...]
+
+    @property
+    def active(self) -> npt.NDArray[np.int64]:
+        """Index of the active target in each state, shape (n,); -1 before the first one."""
+        return np.searchsorted([target.stamp_ns for target in self.targets], self.state_stamps, side="right") - 1
+
+    def at(self, times: Array) -> npt.NDArray[np.int64]:
+        """Index of the last state that is not after each time [s]."""
+        return np.clip(np.searchsorted(self.t, times + 1e-9, side="right") - 1, 0, len(self.t) - 1)
+
+
+def motion_record(recording: Recording, model: RobotModel, most: int = 0) -> MotionRecord:
+    """Return a recorded run with the motion of its end effector, relative to the active target.
+
+    Parameters
+    ----------
+    recording : Recording
+        The run.
+    model : RobotModel
+        The arm, with the tip of its controller.
+    most : int
+        Largest number of states: of a longer run every second, third ... one is taken; 0 for all.
+
+    Raises
+    ------
+    InputError
+        When the recording has no state.
+    """
+    if not recording.state_stamps.size:
+        raise InputError("a recording without a state has no motion")
+    states = slice(None, None, -(-recording.state_stamps.size // most) if most else 1)
+    stamps, q, v = recording.state_stamps[states], recording.q[states], recording.v[states]
+    targets = tuple(target for target in recording.targets if target.stamp_ns <= stamps[-1])
+    terms = [model.evaluate(*state) for state in zip(q, v, strict=True)]
+    poses, twists = [state.X_WE for state in terms], np.array([state.V_WE for state in terms])
+    error = np.full((len(stamps), 6), np.nan)
+    commands = recording.command_stamps, recording.tau
+    goals = goal_poses(targets, recording.state_stamps, recording.q, model)
+    motion = np.array([X.p for X in poses]), twists, error, goals
+    record = MotionRecord(stamps, q, v, *commands, targets, *motion, wrenches=recording.wrenches)
+    active = record.active
+    due = np.flatnonzero(active >= 0)
+    error[due] = pose_errors([poses[k] for k in due], [goals[active[k]] for k in due])
+    return record
+
+
+def goal_poses(targets: Sequence[Target], stamps: Stamps, q: Array, model: RobotModel) -> tuple[Pose, ...]:
+    """Return the poses of targets in the world; one in the frame of a link is where that was when it became active.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        Targets that are not after the last state.
+    stamps, q : ndarray, shapes (n,), (n, nq)
+        Stamps [ns] and joint positions [rad or m] of the states.
+    model : RobotModel
+        The arm.
+    """
+    states = np.searchsorted(stamps, [target.stamp_ns for target in targets])
+    return tuple(model.pose(q[k], target.frame) @ target.X_FT for k, target in zip(states, targets, strict=True))
+
+
+@dataclass(frozen=True)
+class Trace(MotionRecord):
+    """A simulated run, with quantities that the topics do not have in every tick; errors are those of the law.
+
+    Attributes
+    ----------
+    p_des : ndarray, shape (n, 3)
+        Desired position of the end effector in the world [m].
     terms : dict of str to ndarray, shape (n, nv)
         Terms of the law's torque [N m or N].
     coarse_stamps : ndarray of int64, shape (m,)
@@ -131,8 +225,6 @@ class Trace(Recording):
         Condition number of the Jacobian.
     distance : ndarray, shape (m,)
         Distance from the arm's capsules to the nearest obstacle [m], negative inside, infinite without obstacles.
-    goals : tuple of Pose
-        The targets in the world, in the order of ``targets``.
     tau_asked : ndarray, shape (n, nv)
         Torque of the law, before the gate [N m or N].
     braking : ndarray of bool, shape (n,)
@@ -147,25 +239,17 @@ class Trace(Recording):
         Number of steps in which anything touched; None where the links touch nothing.
     """
 
-    p: Array
     p_des: Array
-    error: Array
     terms: dict[str, Array]
     coarse_stamps: Stamps
     condition: Array
     distance: Array
-    goals: tuple[Pose, ...]
     tau_asked: Array
     braking: npt.NDArray[np.bool_]
     end_reason: str = ""
     contact: Array = field(default_factory=lambda: np.zeros((0, 6)))
     wanted: Array = field(default_factory=lambda: np.zeros((0, 6)))
     touching: int | None = None
-
-    @property
-    def t(self) -> Array:
-        """Time of each state from the first one, shape (n,) [s]."""
-        return (self.state_stamps - self.state_stamps[0]) * 1e-9
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays of the NumPy file by name; the torque's terms as ``tau_<term>``."""

@@ -20,8 +20,8 @@ from arm_control.maths import Array, rotation_vector
 from arm_control.motion import Target, TargetList
 from arm_control.report import draw_overview, draw_report
 from arm_control.report.pictures import animation, rendering
-from arm_control.report.pictures.track import MAX_SAMPLES, make_track
-from arm_control.simulation import Recording, WrenchSeries
+from arm_control.report.pictures.charts import MAX_SAMPLES
+from arm_control.simulation import Recording, WrenchSeries, motion_record
 
 REPO = Path(__file__).parents[2]
 STEP_NS = 10_000_000
@@ -64,7 +64,7 @@ def no_opengl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shots(recording: Recording, model: RobotModel) -> rendering.Shots:
-    return animation.make_shots(make_track(recording, model), np.array([0, 100, 200]), (160, 120))
+    return animation.make_shots(motion_record(recording, model), np.array([0, 100, 200]), (160, 120))
 
 
 def report(folder: Path, recording: Recording, model: RobotModel, targets: TargetList) -> dict[str, Path]:
@@ -179,36 +179,34 @@ def test_a_gif_that_is_too_large_loses_frames(monkeypatch: pytest.MonkeyPatch) -
     assert 1 < different_frames(io.BytesIO(less)) < different_frames(io.BytesIO(full)) == 8
 
 
-def test_a_track_measures_errors_and_speeds(recording: Recording, model: RobotModel) -> None:
-    track = make_track(recording, model)
+def test_a_record_has_errors_and_velocities(recording: Recording, model: RobotModel) -> None:
+    record = motion_record(recording, model)
     start, goal = model.pose(CORNERS[0]), model.pose(CORNERS[1])
-    assert track.position_error[0] == pytest.approx(np.linalg.norm(goal.p - start.p))
-    assert track.orientation_error[0] == pytest.approx(np.linalg.norm(rotation_vector(goal.R @ start.R.T)))
-    assert track.position_error[-1] == pytest.approx(0.0, abs=1e-12)
-    assert track.active[[0, 99, 100, 200]].tolist() == [0, 0, 1, 1]
-    np.testing.assert_allclose(track.starts(), [start.p, goal.p], atol=1e-12)
-    finite_difference = np.linalg.norm(np.gradient(track.p, track.t, axis=0), axis=1)
-    np.testing.assert_allclose(track.speed[5:95], finite_difference[5:95], atol=2e-3)
+    assert np.linalg.norm(record.error[0, :3]) == pytest.approx(np.linalg.norm(goal.p - start.p))
+    assert np.linalg.norm(record.error[0, 3:]) == pytest.approx(np.linalg.norm(rotation_vector(goal.R @ start.R.T)))
+    np.testing.assert_allclose(record.error[-1], 0.0, rtol=0, atol=1e-12)
+    assert record.active[[0, 99, 100, 200]].tolist() == [0, 0, 1, 1]
+    np.testing.assert_allclose(record.p[record.at(record.target_times)], [start.p, goal.p], atol=1e-12)
+    finite_difference = np.gradient(record.p, record.t, axis=0)
+    np.testing.assert_allclose(record.V[5:95, :3], finite_difference[5:95], atol=2e-3)
 
 
 def test_before_the_first_target_there_is_no_error(recording: Recording, model: RobotModel) -> None:
-    late = replace(recording, targets=recording.targets[1:])
-    error = make_track(late, model).position_error
+    error = motion_record(replace(recording, targets=recording.targets[1:]), model).error
     assert np.isnan(error[:100]).all()
     assert np.isfinite(error[100:]).all()
 
 
-def test_a_long_recording_is_thinned_out(
-    recording: Recording, model: RobotModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_recording_is_thinned_out(recording: Recording, model: RobotModel) -> None:
     assert MAX_SAMPLES > 20_001  # twenty seconds at 1 kHz are drawn as they are
-    monkeypatch.setattr("arm_control.report.pictures.track.MAX_SAMPLES", 100)
-    assert make_track(recording, model).t.size <= 100
+    record = motion_record(recording, model, 100)
+    assert len(record.t) == len(record.p) == len(record.V) == len(record.error) == 67
+    assert record.t[-1] == recording.t[-3]
 
 
 def test_a_recording_without_a_state_is_refused(recording: Recording, model: RobotModel) -> None:
     with pytest.raises(InputError, match="without a state"):
-        make_track(recording.until(-1), model)
+        motion_record(recording.until(-1), model)
 
 
 @pytest.mark.usefixtures("no_opengl")

@@ -15,8 +15,9 @@ from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion import Target, TargetList
 from arm_control.report import Report, make_report
+from arm_control.report.figures import reaches
 from arm_control.report.run_figures import Figure
-from arm_control.simulation import Recording
+from arm_control.simulation import Recording, motion_record
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 STEP_NS = 10_000_000
@@ -115,7 +116,7 @@ def test_known_errors_give_those_figures(made_up: MadeUp):
         assert reach.speed == pytest.approx(0.25 / 0.6, rel=1e-9)
         assert reach.angular_speed == pytest.approx(0.5 / 0.6, rel=1e-9)
         off_line = np.linalg.norm(np.cross(way, way + LEFT)) / np.linalg.norm(way + LEFT) ** 2
-        assert reach.deviation == pytest.approx(off_line, rel=1e-6)
+        assert reach.straightness == pytest.approx(off_line, rel=1e-6)
     assert figure(report, "position error").value == pytest.approx(0.5, rel=1e-6)
     assert figure(report, "orientation error").value == pytest.approx(0.1, rel=1e-6)
     assert figure(report, "speed").value == pytest.approx(0.25 / 0.6, rel=1e-9)
@@ -148,7 +149,7 @@ def test_a_missed_target_is_no_success(made_up: MadeUp, number: int, text: str, 
 
 
 def test_a_run_without_a_finished_target_is_no_success(made_up: MadeUp):
-    for recording in (made_up.recording.until(99 * STEP_NS), made_up.replace(targets=())):
+    for recording in (made_up.recording.until(98 * STEP_NS), made_up.replace(targets=())):
         report = report_on(made_up.model, recording)
         assert report.reaches == ()
         assert not report.success
@@ -156,10 +157,24 @@ def test_a_run_without_a_finished_target_is_no_success(made_up: MadeUp):
         assert not figure(report, "position error").kept
 
 
-def test_a_target_counts_once_its_period_is_over(made_up: MadeUp):
-    assert len(report_on(made_up.model, made_up.recording.until(100 * STEP_NS)).reaches) == 1
-    assert len(report_on(made_up.model, made_up.recording.until(199 * STEP_NS)).reaches) == 1
-    assert len(report_on(made_up.model, made_up.recording.until(200 * STEP_NS)).reaches) == 2
+def test_a_target_counts_once_the_last_state_of_its_period_is_there(made_up: MadeUp):
+    assert len(report_on(made_up.model, made_up.recording.until(99 * STEP_NS)).reaches) == 1
+    assert len(report_on(made_up.model, made_up.recording.until(198 * STEP_NS)).reaches) == 1
+    assert len(report_on(made_up.model, made_up.recording.until(199 * STEP_NS)).reaches) == 2
+
+
+def test_a_target_by_hand_is_judged_before_the_next_one(made_up: MadeUp):
+    """Those of less than their period among them: later states belong to the next one."""
+    by_hand = TargetList("base_link", 0.9, 1e-3, np.radians(0.2), ())
+    first, second = made_up.recording.targets
+    early = replace(second, stamp_ns=30 * STEP_NS)
+    for target, n_states in ((second, 100), (early, 30)):
+        recording = made_up.replace(targets=(first, target))
+        reached = reaches(motion_record(recording, made_up.model), by_hand)
+        assert [reach.number for reach in reached] == [1, 2]
+        way = made_up.model.pose(made_up.recording.q[n_states - 1]).p - first.X_FT.p
+        assert reached[0].position_error == pytest.approx(np.linalg.norm(way), rel=1e-9)
+        assert reached[0].is_reached is (target is second)
 
 
 def test_a_run_without_a_command_is_no_success(made_up: MadeUp):

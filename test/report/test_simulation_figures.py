@@ -38,7 +38,9 @@ def trace() -> Trace:
     stamps = np.arange(N, dtype=np.int64) * MS
     targets = tuple(Target(k * 1000 * MS, "base_link", HERE) for k in range(2))
     looks = stamps[::10], np.linspace(2.0, 5.0, 201), np.linspace(0.3, 0.1, 201)
-    return Trace(stamps, q, 0 * q, stamps, tau, targets, p, p_des, error, {}, *looks, (HERE, HERE), 2 * tau, t > 1.5)
+    V = np.hstack([np.gradient(p, t, axis=0), np.zeros((N, 3))])
+    motion = p, V, error, (HERE, HERE), p_des
+    return Trace(stamps, q, 0 * q, stamps, tau, targets, *motion, {}, *looks, 2 * tau, t > 1.5)
 
 
 TARGETS = TargetList("base_link", 1.0, 0.2, 0.1, (HERE, HERE))
@@ -92,9 +94,9 @@ def test_a_target_whose_period_did_not_end_does_not_count_and_none_is_no_success
 
 
 def test_a_target_that_is_there_already_has_no_straightness(trace: Trace, ur5: RobotModel):
-    here = replace(trace, p=0.004 * trace.p, p_des=0.004 * trace.p_des, targets=trace.targets[:1])
+    here = replace(trace, p=0.004 * trace.p, error=0.004 * trace.error, targets=trace.targets[:1])
     assert figures_of(here, ur5, TARGETS, None)["straightness"] == 0.0
-    far = replace(here, p=trace.p, p_des=trace.p_des)
+    far = replace(here, p=trace.p, error=trace.error)
     assert figures_of(far, ur5, TARGETS, None)["straightness"] == pytest.approx(0.1, abs=1e-3)
 
 
@@ -110,9 +112,9 @@ def test_a_motion_is_judged_after_it_has_settled_and_at_its_end(trace: Trace, ur
 
 
 def test_speeds_are_those_of_the_way(trace: Trace, ur5: RobotModel):
-    p = trace.p.copy()
-    p[-1] = p[-2]  # not back at once
-    figures = figures_of(replace(trace, p=p), ur5, TARGETS, None)
+    V = trace.V.copy()
+    V[-2:] = 0.0  # not back at once
+    figures = figures_of(replace(trace, V=V), ur5, TARGETS, None)
     assert figures["top_speed"] == pytest.approx(np.hypot(2.0, 0.2 * np.pi), rel=1e-3)
     assert figures["top_speed_of_axis"] == pytest.approx(2.0)
 

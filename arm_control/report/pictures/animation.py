@@ -16,7 +16,7 @@ from arm_control.model import RobotModel
 from arm_control.report.pictures.rendering import Frames, Rendering, Shots, render
 from arm_control.report.pictures.sketch import homogeneous, sketch
 from arm_control.report.pictures.style import AXIS_COLOURS, ORANGE
-from arm_control.report.pictures.track import Track
+from arm_control.simulation import MotionRecord
 
 _log = logging.getLogger(__name__)
 
@@ -32,14 +32,14 @@ RARE = tuple(tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5)) for colour in 
 """Colours of targets and trail, which cover too few pixels to be chosen."""
 
 
-def draw_animation(path: Path, track: Track, model: RobotModel) -> str:
+def draw_animation(path: Path, record: MotionRecord, model: RobotModel) -> str:
     """Write a GIF of the arm, its path and its targets.
 
     Parameters
     ----------
     path : Path
         The GIF file.
-    track : Track
+    record : MotionRecord
         Motion of the arm and of its targets.
     model : RobotModel
         The arm.
@@ -49,9 +49,9 @@ def draw_animation(path: Path, track: Track, model: RobotModel) -> str:
     str
         How it was drawn: one sentence.
     """
-    samples = _samples(track)
-    rendering = render_or_sketch(model, make_shots(track, samples))
-    captions = [_caption(track, i) for i in samples]
+    samples = _samples(record)
+    rendering = render_or_sketch(model, make_shots(record, samples))
+    captions = [_caption(record, i) for i in samples]
     path.write_bytes(encode(rendering.frames, captions))
     return rendering.message
 
@@ -74,24 +74,24 @@ def render_or_sketch(model: RobotModel, shots: Shots) -> Rendering:
     return Rendering(sketch(model, shots), message)
 
 
-def make_shots(track: Track, samples: npt.NDArray[np.int64], size: tuple[int, int] = (480, 360)) -> Shots:
+def make_shots(record: MotionRecord, samples: npt.NDArray[np.int64], size: tuple[int, int] = (480, 360)) -> Shots:
     """Return the contents of frames: the arm, its path so far and the active target.
 
     Parameters
     ----------
-    track : Track
+    record : MotionRecord
         Motion of the arm and of its targets.
     samples : ndarray of int, shape (n,)
-        Samples of the track, one per frame.
+        Samples of the record, one per frame.
     size : tuple of int
         Width and height of a frame [pixels].
     """
-    points = _trail_samples(track.p)
-    targets = np.array([homogeneous(X.R, X.p) for X in track.goals]).reshape(-1, 4, 4)
-    visible = track.active[samples][:, None] == np.arange(len(targets))
-    no_ghosts = np.zeros((0, track.q.shape[1]))
+    points = _trail_samples(record.p)
+    targets = np.array([homogeneous(X.R, X.p) for X in record.goals]).reshape(-1, 4, 4)
+    visible = record.active[samples][:, None] == np.arange(len(targets))
+    no_ghosts = np.zeros((0, record.q.shape[1]))
     n_trail_points = np.searchsorted(points, samples, side="right")
-    return Shots(track.q[samples], track.p[points], n_trail_points, targets, visible, no_ghosts, size)
+    return Shots(record.q[samples], record.p[points], n_trail_points, targets, visible, no_ghosts, size)
 
 
 def encode(frames: Frames, captions: list[str]) -> bytes:
@@ -141,9 +141,9 @@ def _palette(images: list[Image.Image]) -> Image.Image:
     return palette
 
 
-def _samples(track: Track) -> npt.NDArray[np.int64]:
-    count = int(np.clip(track.t[-1] * RATE, 2, MAX_FRAMES))
-    return track.at(np.linspace(0.0, track.t[-1], count))
+def _samples(record: MotionRecord) -> npt.NDArray[np.int64]:
+    count = int(np.clip(record.t[-1] * RATE, 2, MAX_FRAMES))
+    return record.at(np.linspace(0.0, record.t[-1], count))
 
 
 def _trail_samples(p: Array) -> npt.NDArray[np.int64]:
@@ -155,6 +155,6 @@ def _trail_samples(p: Array) -> npt.NDArray[np.int64]:
     return np.array(chosen)
 
 
-def _caption(track: Track, i: int) -> str:
-    target = f"   target {track.active[i] + 1} of {len(track.goals)}" if track.active[i] >= 0 else ""
-    return f"{track.t[i]:5.1f} s{target}"
+def _caption(record: MotionRecord, i: int) -> str:
+    target = f"   target {record.active[i] + 1} of {len(record.goals)}" if record.active[i] >= 0 else ""
+    return f"{record.t[i]:5.1f} s{target}"

@@ -13,6 +13,7 @@ from arm_control.gate import GateParameters
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.motion import TargetList
+from arm_control.report.figures import linear_angular_norms, torque_rates
 from arm_control.report.pictures.animation import draw_animation, make_shots, render_or_sketch
 from arm_control.report.pictures.rendering import Frames
 from arm_control.report.pictures.sketch import draw_path
@@ -29,13 +30,14 @@ from arm_control.report.pictures.style import (
     style,
     time_axis,
 )
-from arm_control.report.pictures.track import Track, make_track
-from arm_control.simulation import Recording
+from arm_control.simulation import MotionRecord, Recording, motion_record
 
 LOWEST = 1e-4
 """Where a logarithmic axis ends, as a share of the tolerance or limit it shows."""
 BINS = 2000
 """Columns of a chart in which the largest value stands for all: no peak is lost."""
+MAX_SAMPLES = 25_000
+"""States a picture is drawn from; of a longer recording every second, third ... one is taken."""
 
 
 def draw_report(
@@ -70,27 +72,27 @@ def draw_report(
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = ("recording.npz", "tracking.png", "torque.png", "path.png", "arm.gif")
-    record, tracking, torque, path, gif = paths = [folder / name for name in names]
-    track = make_track(recording, model)
-    recording.save(str(record))
-    draw_tracking(tracking, track, targets, osc)
+    file, tracking, torque, path, gif = paths = [folder / name for name in names]
+    record = motion_record(recording, model, MAX_SAMPLES)
+    recording.save(str(file))
+    draw_tracking(tracking, record, targets, osc)
     draw_torque(torque, recording, model, gate)
-    draw_path(path, track, model)
-    draw_animation(gif, track, model)
+    draw_path(path, record, model)
+    draw_animation(gif, record, model)
     if recording.wrenches:
         paths.append(folder / "force.png")
         draw_force(paths[-1], recording)
     return paths
 
 
-def draw_tracking(path: Path, track: Track, targets: TargetList, osc: OscParameters | None) -> None:
+def draw_tracking(path: Path, record: MotionRecord, targets: TargetList, osc: OscParameters | None) -> None:
     """Draw errors against tolerances, and speeds against limits, over time.
 
     Parameters
     ----------
     path : Path
         The PNG file.
-    track : Track
+    record : MotionRecord
         Motion of the end effector and of its targets.
     targets : TargetList
         Period and tolerances.
@@ -100,12 +102,13 @@ def draw_tracking(path: Path, track: Track, targets: TargetList, osc: OscParamet
     figure = new_figure(12.0, 6.4)
     (position, orientation), (speed, angular) = figure.subplots(2, 2, sharex=True)
     degrees = np.degrees(targets.orientation_tolerance)
-    _error(position, track, 1e3 * track.position_error, 1e3 * targets.position_tolerance, targets.period)
-    _error(orientation, track, np.degrees(track.orientation_error), float(degrees), targets.period)
+    (distances, angles), (speeds, angular_speeds) = map(linear_angular_norms, (record.error, record.V))
+    _error(position, record, 1e3 * distances, 1e3 * targets.position_tolerance, targets.period)
+    _error(orientation, record, np.degrees(angles), float(degrees), targets.period)
     style(position, "Position error", ylabel="error [mm]")
     style(orientation, "Orientation error", ylabel="error [deg]")
-    _speed(speed, track, track.speed, osc.speed_limit_linear if osc else None)
-    _speed(angular, track, track.angular_speed, osc.speed_limit_angular if osc else None)
+    _speed(speed, record, speeds, osc.speed_limit_linear if osc else None)
+    _speed(angular, record, angular_speeds, osc.speed_limit_angular if osc else None)
     style(speed, "Speed of the end effector", "time [s]", "speed [m/s]")
     style(angular, "Angular speed of the end effector", "time [s]", "angular speed [rad/s]")
     _legend(figure, [position], columns=4)
@@ -133,12 +136,12 @@ def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateP
     _torque_rates(rates, recording, gate)
     style(rates, "Change of torque, the joint that changes most", ylabel="change [N m/ms]")
     for axes in (shares, rates):
-        moments(axes, _goal_times(recording), "new target")
+        moments(axes, recording.target_times, "new target")
         time_axis(axes, recording.duration)
     share = recording.tau / model.tau_max if len(recording.tau) else np.zeros((1, model.nv))
     _bars(extremes, model, share.min(axis=0), share.max(axis=0), (-1.0, 1.0))
     style(extremes, "Its range", "torque / limit")
-    change = _rates(recording).max(axis=0, initial=0.0)
+    change = 1e-3 * torque_rates(recording).max(axis=0, initial=0.0)
     _bars(peaks, model, np.zeros(model.nv), change, (1e-3 * gate.rate_limit,))
     style(peaks, "Largest change", "change [N m/ms]")
     _legend(figure, [shares, rates], columns=model.nv + 2)
@@ -164,7 +167,7 @@ def draw_force(path: Path, recording: Recording) -> None:
             size = np.linalg.norm(series.values[:, columns], axis=1)
             axes.plot(t, size, color=colour, linewidth=1.2, label=name.replace("_", " "))
     for axes in (force, moment):
-        moments(axes, _goal_times(recording), "new target")
+        moments(axes, recording.target_times, "new target")
         time_axis(axes, recording.duration)
     style(force, "Force of the hand", ylabel="force [N]")
     style(moment, "Moment of the hand", "time [s]", "moment [N m]")
@@ -191,19 +194,20 @@ def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: 
     str
         How the arm was drawn.
     """
-    track = make_track(recording, model)
+    record = motion_record(recording, model, MAX_SAMPLES)
     figure = new_figure(12.0, 5.2)
     panels: Any = figure.subfigures(1, 2, width_ratios=(1.0, 1.12))
     left, right = panels
-    photograph, message = _photograph(track, model)
+    photograph, message = _photograph(record, model)
     image = left.add_axes((0.0, 0.0, 1.0, 1.0))
     image.imshow(photograph, interpolation="antialiased")
     image.set_axis_off()
     errors, shares = right.subplots(2, 1)
-    _error(errors, track, 1e3 * track.position_error, 1e3 * targets.position_tolerance, targets.period)
+    distances, _ = linear_angular_norms(record.error)
+    _error(errors, record, 1e3 * distances, 1e3 * targets.position_tolerance, targets.period)
     style(errors, "Position error", ylabel="error [mm]")
     _torque_shares(shares, recording, model)
-    moments(shares, track.goal_times)
+    moments(shares, record.target_times)
     time_axis(shares, recording.duration)
     style(shares, "Torque, share of the joint's limit", ylabel="torque / limit")
     _legend(right, [errors, shares], columns=5)
@@ -211,17 +215,17 @@ def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: 
     return message
 
 
-def _photograph(track: Track, model: RobotModel) -> tuple[Frames, str]:
+def _photograph(record: MotionRecord, model: RobotModel) -> tuple[Frames, str]:
     """The arm at the end of a period, translucent at two others, with all targets and the whole path."""
-    ends = track.at(np.append(track.goal_times[1:] - 2e-3, track.t[-1]))
-    chosen = [ends[np.argmax(np.linalg.norm(track.p[ends], axis=1))]]
+    ends = record.at(np.append(record.target_times[1:] - 2e-3, record.t[-1]))
+    chosen = [ends[np.argmax(np.linalg.norm(record.p[ends], axis=1))]]
     for _ in range(2):  # each as far as can be from those before
-        away = np.linalg.norm(track.p[ends][:, None] - track.p[chosen], axis=2).min(axis=1)
+        away = np.linalg.norm(record.p[ends][:, None] - record.p[chosen], axis=2).min(axis=1)
         chosen.append(ends[np.argmax(away)])
-    shots = make_shots(track, np.array(chosen[:1]), (1180, 1000))
+    shots = make_shots(record, np.array(chosen[:1]), (1180, 1000))
     n_trail_points = np.array([len(shots.trail)])
     visible = np.ones_like(shots.visible)
-    shots = replace(shots, ghosts=track.q[chosen[1:]], triad=0.06, n_trail_points=n_trail_points, visible=visible)
+    shots = replace(shots, ghosts=record.q[chosen[1:]], triad=0.06, n_trail_points=n_trail_points, visible=visible)
     rendering = render_or_sketch(model, shots)
     return rendering.frames[0], rendering.message
 
@@ -241,29 +245,29 @@ def _colours(count: int) -> list[str]:
     return [JOINT_COLOURS[i % len(JOINT_COLOURS)] for i in range(count)]
 
 
-def _error(axes: Any, track: Track, error: Array, tolerance: float, period: float) -> None:
+def _error(axes: Any, record: MotionRecord, error: Array, tolerance: float, period: float) -> None:
     """An error on a logarithmic axis; dots where a period ends and the report judges it."""
     lowest = LOWEST * tolerance
-    moments(axes, track.goal_times, "new target")
+    moments(axes, record.target_times, "new target")
     limit(axes, tolerance, "tolerance, limit")
-    axes.plot(track.t, np.maximum(error, 1e-3 * lowest), color=BLUE, linewidth=1.5)
-    ends = track.goal_times + period
-    at_ends = track.at(ends[ends <= track.t[-1] + 1e-9] - 2e-3)
+    axes.plot(record.t, np.maximum(error, 1e-3 * lowest), color=BLUE, linewidth=1.5)
+    ends = record.target_times + period
+    at_ends = record.at(ends[ends <= record.t[-1] + 1e-9] - 2e-3)
     dots = {"marker": "o", "markersize": 6, "markeredgecolor": "white", "color": INK, "linestyle": ""}
     label = "end of period"
     if at_ends.size:  # an empty line that is not clipped upsets the layout
-        axes.plot(track.t[at_ends], np.maximum(error[at_ends], lowest), label=label, zorder=4, clip_on=False, **dots)
+        axes.plot(record.t[at_ends], np.maximum(error[at_ends], lowest), label=label, zorder=4, clip_on=False, **dots)
     log_axis(axes, lowest, max(tolerance, float(np.nan_to_num(error).max())))
-    time_axis(axes, float(track.t[-1]), "")
+    time_axis(axes, float(record.t[-1]), "")
 
 
-def _speed(axes: Any, track: Track, values: Array, most: float | None) -> None:
-    moments(axes, track.goal_times)
+def _speed(axes: Any, record: MotionRecord, values: Array, most: float | None) -> None:
+    moments(axes, record.target_times)
     if most is not None:
         limit(axes, most)
-    axes.plot(track.t, values, color=BLUE, linewidth=1.5)
+    axes.plot(record.t, values, color=BLUE, linewidth=1.5)
     axes.set_ylim(0.0, 1.15 * max(most or 0.0, float(values.max())))
-    time_axis(axes, float(track.t[-1]))
+    time_axis(axes, float(record.t[-1]))
 
 
 def _torque_shares(axes: Any, recording: Recording, model: RobotModel) -> None:
@@ -281,7 +285,7 @@ def _torque_shares(axes: Any, recording: Recording, model: RobotModel) -> None:
 
 
 def _torque_rates(axes: Any, recording: Recording, gate: GateParameters) -> None:
-    seconds, rate = _seconds(recording)[1:], _rates(recording).max(axis=1)
+    seconds, rate = _seconds(recording)[1:], 1e-3 * torque_rates(recording).max(axis=1)
     if len(seconds):
         first = np.arange(0, len(rate), max(1, len(rate) // BINS))
         seconds, rate = seconds[first], np.maximum.reduceat(rate, first)
@@ -291,20 +295,9 @@ def _torque_rates(axes: Any, recording: Recording, gate: GateParameters) -> None
     log_axis(axes, LOWEST * most, max(most, float(rate.max(initial=0.0))))
 
 
-def _rates(recording: Recording) -> Array:
-    """Change of every joint's torque from command to command, shape (m - 1, nv) [N m/ms]."""
-    milliseconds = np.diff(recording.command_stamps)[:, None] * 1e-6
-    return np.abs(np.diff(recording.tau, axis=0)) / milliseconds
-
-
 def _seconds(recording: Recording) -> Array:
     """Time of each command since the first state [s]."""
     return (recording.command_stamps - recording.state_stamps[0]) * 1e-9
-
-
-def _goal_times(recording: Recording) -> Array:
-    stamps = np.array([target.stamp_ns for target in recording.targets], dtype=np.int64)
-    return np.maximum(stamps[stamps <= recording.state_stamps[-1]] - recording.state_stamps[0], 0) * 1e-9
 
 
 def _legend(figure: Any, charts: list[Any], columns: int) -> None:

@@ -111,7 +111,7 @@ def _over_time(
     drawn = charts(scenario)
     grid = figure.subplots(1, len(drawn))
     end = max(float(trace.t[-1]) for trace in runs.values())
-    new = {tuple(x.stamp_ns * 1e-9 for x in trace.targets) for trace in runs.values()}
+    new = {tuple(trace.target_times.tolist()) for trace in runs.values()}
     times = new.pop() if len(new) == 1 else ()
     for axes, draw in zip(grid, drawn, strict=True):
         draw(axes, scenario, runs, model, colours)
@@ -189,8 +189,7 @@ def _distance(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Ma
 
 def _speed(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
     for name, trace in runs.items():
-        v = np.linalg.norm(np.gradient(trace.p, trace.t, axis=0), axis=1)
-        axes.plot(trace.t, v, color=colours[name], linewidth=1.3)
+        axes.plot(trace.t, linear_angular_norms(trace.V)[0], color=colours[name], linewidth=1.3)
     style(axes, "Speed of the end effector", ylabel="[m/s]")
     axes.set_ylim(0.0, None)
 

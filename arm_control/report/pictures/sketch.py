@@ -17,38 +17,39 @@ from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.rendering import Frames, Shots
 from arm_control.report.pictures.style import AXIS_COLOURS, BLUE, DPI, GREY, GRID, INK, ORANGE
-from arm_control.report.pictures.track import Track
+from arm_control.simulation import MotionRecord
 
 TRIAD = 0.08
 """Length of the axes drawn at a target [m]."""
 
 
-def draw_path(path: Path, track: Track, model: RobotModel) -> None:
+def draw_path(path: Path, record: MotionRecord, model: RobotModel) -> None:
     """Draw the end effector's path, the straight lines it should follow, the targets and the arm.
 
     Parameters
     ----------
     path : Path
         The PNG file.
-    track : Track
+    record : MotionRecord
         Motion of the end effector and of its targets.
     model : RobotModel
         The arm.
     """
     figure = Figure(figsize=(9.0, 5.8), dpi=DPI, facecolor="white")
     axes: Any = figure.add_axes((-0.05, 0.035, 0.86, 1.04), projection="3d")
-    first, last = link_points(model, track.q[0]), link_points(model, track.q[-1])
-    stage(axes, np.concatenate([track.p, first, last, [X.p for X in track.goals] or track.p[:1]]))
+    first, last = link_points(model, record.q[0]), link_points(model, record.q[-1])
+    stage(axes, np.concatenate([record.p, first, last, [X.p for X in record.goals] or record.p[:1]]))
     _stick(axes, first, "#C9CED4", "arm, first pose")
     _stick(axes, last, GREY, "arm, last pose")
-    lines = np.array([[a, X.p] for a, X in zip(track.starts(), track.goals, strict=True)]).reshape(-1, 2, 3)
+    starts = record.p[record.at(record.target_times)]
+    lines = np.array([[a, X.p] for a, X in zip(starts, record.goals, strict=True)]).reshape(-1, 2, 3)
     _add(axes, Line3DCollection(lines, colors=INK, linewidths=1.0, linestyles=(0, (4, 3))), len(lines))
     axes.plot([], [], color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="straight line to target")
-    axes.plot(*track.p.T, color=ORANGE, linewidth=2.2, label="path of the end effector")
-    _add(axes, triads([homogeneous(X.R, X.p) for X in track.goals], TRIAD), len(lines))
+    axes.plot(*record.p.T, color=ORANGE, linewidth=2.2, label="path of the end effector")
+    _add(axes, triads([homogeneous(X.R, X.p) for X in record.goals], TRIAD), len(lines))
     for colour, name in zip(AXIS_COLOURS, "xyz", strict=True):
         axes.plot([], [], color=colour, linewidth=2.4, label=f"target, {name} axis")
-    _number(axes, track)
+    _number(axes, record)
     figure.legend(loc="center right", bbox_to_anchor=(0.995, 0.5), fontsize=9, frameon=False, labelcolor=INK)
     figure.savefig(path)
 
@@ -194,8 +195,8 @@ def _trail(axes: Any, points: Array) -> list[Any]:
     return list(axes.plot(*points.T, linestyle="", marker=".", markersize=4, color=ORANGE, zorder=7))
 
 
-def _number(axes: Any, track: Track) -> None:
+def _number(axes: Any, record: MotionRecord) -> None:
     halo = [withStroke(linewidth=3.0, foreground="white")]
-    for number, X in enumerate(track.goals, start=1):
+    for number, X in enumerate(record.goals, start=1):
         place = X.p + [0.0, 0.0, 0.03]
         axes.text(*place, str(number), fontsize=10, color=INK, fontweight="bold", zorder=10, path_effects=halo)
