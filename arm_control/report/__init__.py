@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from arm_control.report.bag_report import write_report
     from arm_control.report.contacts import Contacts, ObservedState, find_contacts
     from arm_control.report.figures import text_table
-    from arm_control.report.figures_of_plans import plan_figures, plan_table, sentences
+    from arm_control.report.figures_of_plans import plan_figures, plan_problems, plan_table
     from arm_control.report.identification_report import (
         identification_table,
         identified_file,
@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     from arm_control.report.primitive_figures import poor_coordinates, primitive_table, reproduce
     from arm_control.report.required_torque import WINDOW, correlation, fitted, inverse_dynamics, summary
     from arm_control.report.run_figures import HAND_PERIOD, Report, hand_targets, make_report
-    from arm_control.report.simulation_figures import Figures, failures, figures_of, figures_of_free_motion, table
+    from arm_control.report.simulation_figures import (
+        DEFINITIONS,
+        FiguresByName,
+        failed_checks,
+        figures_of_free_motion,
+        figures_of_simulation,
+        variants_table,
+    )
 else:
     __getattr__, __dir__, __all__ = face(__name__)

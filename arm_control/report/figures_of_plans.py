@@ -26,10 +26,10 @@ HEADS: Mapping[str, str] = {
 }
 """Columns by the names of the figures."""
 
-Figures = dict[str, int | float | str | None]
+PlanFigures = dict[str, int | float | str | None]
 
 
-def plan_figures(run: PlanRun) -> Figures:
+def plan_figures(run: PlanRun) -> PlanFigures:
     """Return the figures of one seed by name; None where there is none.
 
     Distances are in mm; a clearance is that from obstacles or between links, the smaller one.
@@ -46,7 +46,7 @@ def plan_figures(run: PlanRun) -> Figures:
             "torque_ratio": check.torque_ratio,
         }
     known = {name: value if math.isfinite(value) else None for name, value in measured.items()}
-    head: Figures = {"seed": run.seed, "outcome": run.outcome, "reason": run.reason, "valid": run.is_valid}
+    head: PlanFigures = {"seed": run.seed, "outcome": run.outcome, "reason": run.reason, "valid": run.is_valid}
     return {**head, "ms": MILLI * run.seconds, "rounds": run.rounds, "size": run.size, **known}
 
 
@@ -61,14 +61,14 @@ def plan_table(runs: Sequence[PlanRun]) -> str:
     return text_table(rows, n_left=2)
 
 
-def sentences(runs: Sequence[PlanRun]) -> Iterator[str]:
+def plan_problems(runs: Sequence[PlanRun]) -> Iterator[str]:
     """Yield what went wrong, seed by seed."""
     for run in runs:
         problems = run.check.problems if run.check is not None else (run.reason,)
         yield from (f"seed {run.seed}: {text}" for text in problems)
 
 
-def _outcome(figures: Figures) -> str:
+def _outcome(figures: PlanFigures) -> str:
     return "not allowed" if figures["outcome"] == "found" and not figures["valid"] else str(figures["outcome"])
 
 

@@ -24,11 +24,11 @@ from arm_control.report.figures import (
 )
 from arm_control.simulation import FreeTrace, Trace, nearest_distances
 
-Figures = dict[str, float]
+FiguresByName = dict[str, float]
 SETTLED = 1.0
 """A motion's error counts for ``following_error`` from so long after its first point on [s]."""
 
-MEANING = {
+DEFINITIONS = {
     "reached": ("", "every target within its tolerances at the end of its period, or the motion's end"),
     "reached_share": ("", "share of the targets that were within their tolerances then"),
     "rms_error": ("m", "root of the mean square of the distance to where the end effector should be"),
@@ -73,13 +73,13 @@ MEANING = {
 """Unit and definition of each figure. Yes is 1, no is 0; NaN where a figure has no meaning."""
 
 
-def figures_of(
+def figures_of_simulation(
     trace: Trace,
     model: RobotModel,
     targets: TargetList | None,
     motion: Motion | None,
     task: TaskPath | None = None,
-) -> Figures:
+) -> FiguresByName:
     """Compute the figures of a run.
 
     Parameters
@@ -98,12 +98,12 @@ def figures_of(
     Returns
     -------
     dict of str to float
-        By the names of :data:`MEANING`.
+        By the names of :data:`DEFINITIONS`.
     """
     distance, angle = linear_angular_norms(trace.error)
     is_late = trace.t >= (motion.points.times[0] + SETTLED if motion else np.inf)
     nearest = float(trace.distance.min(initial=np.inf))
-    figures = dict.fromkeys(MEANING, float("nan"))
+    figures = dict.fromkeys(DEFINITIONS, float("nan"))
     figures |= {
         "rms_error": float(np.sqrt(np.mean(distance**2))),
         "largest_error": float(distance.max()),
@@ -136,9 +136,9 @@ def figures_of(
     return figures
 
 
-def figures_of_free_motion(trace: FreeTrace) -> Figures:
-    """Compute the figures of an arm that moves without a controller, by the names of :data:`MEANING`."""
-    return dict.fromkeys(MEANING, float("nan")) | {
+def figures_of_free_motion(trace: FreeTrace) -> FiguresByName:
+    """Compute the figures of an arm that moves without a controller, by the names of :data:`DEFINITIONS`."""
+    return dict.fromkeys(DEFINITIONS, float("nan")) | {
         "energy_change": float(trace.energy_change[-1]),
         "largest_energy_change": float(np.abs(trace.energy_change).max()),
         "kinetic_energy": float(trace.kinetic[-1]),
@@ -149,7 +149,7 @@ def figures_of_free_motion(trace: FreeTrace) -> Figures:
     }
 
 
-def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks") -> list[str]:
+def failed_checks(figures: FiguresByName, required: Mapping[str, Any], where: str = "checks") -> list[str]:
     """Return a sentence for each figure that does not meet its requirement.
 
     Parameters
@@ -166,7 +166,7 @@ def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks
     ParameterError
         When a requirement names no figure, or is of another form.
     """
-    refuse_unknown(required, MEANING, where)
+    refuse_unknown(required, DEFINITIONS, where)
     sentences = []
     for name, rule in required.items():
         value = figures[name]
@@ -184,10 +184,10 @@ def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks
     return sentences
 
 
-def table(by_variant: Mapping[str, Figures]) -> str:
+def variants_table(by_variant: Mapping[str, FiguresByName]) -> str:
     """Return the figures as text, with a column for each variant; rows without a figure are left out."""
     rows = [["", *(name or "figure" for name in by_variant)]]
-    for name, (unit, _) in MEANING.items():
+    for name, (unit, _) in DEFINITIONS.items():
         values = [figures[name] for figures in by_variant.values()]
         if not np.isnan(values).all():
             label = name.replace("_", " ") + (f" [{unit}]" if unit else "")
@@ -203,7 +203,7 @@ def _formatted(name: str, value: float) -> str:
     return f"{value:.4g}"
 
 
-def _of_targets(trace: Trace, targets: TargetList) -> Figures:
+def _of_targets(trace: Trace, targets: TargetList) -> FiguresByName:
     """Whether, how fast and how straight targets were reached; only those whose period ended."""
     reached = reaches(trace, targets)
     done = bool(reached) and all(reach.is_reached for reach in reached)
@@ -220,7 +220,7 @@ def _law_torque_share(trace: Trace, model: RobotModel) -> float:
     return float(np.where(np.isfinite(share), share, np.inf).max())
 
 
-def _of_way(p: Array) -> Figures:
+def _of_way(p: Array) -> FiguresByName:
     """Length of a way (n, 3) [m], and its largest distance from the line through its ends, where these differ."""
     figures = {"way": float(np.linalg.norm(np.diff(p, axis=0), axis=1).sum())}
     if np.linalg.norm(p[-1] - p[0]) > SHORTEST:
@@ -228,13 +228,13 @@ def _of_way(p: Array) -> Figures:
     return figures
 
 
-def _speeds(trace: Trace) -> Figures:
+def _speeds(trace: Trace) -> FiguresByName:
     """Largest speed of the end effector, and along one axis."""
     v = trace.V[:, :3]
     return {"top_speed": float(linear_angular_norms(trace.V)[0].max()), "top_speed_of_axis": float(np.abs(v).max())}
 
 
-def _forces(trace: Trace) -> Figures:
+def _forces(trace: Trace) -> FiguresByName:
     """Force on solid obstacles along the wanted one, and the largest force."""
     if not len(trace.contact):
         return {}

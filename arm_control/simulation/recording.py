@@ -181,15 +181,24 @@ def motion_record(recording: Recording, model: RobotModel, most: int = 0) -> Mot
     stamps, q, v = recording.state_stamps[states], recording.q[states], recording.v[states]
     targets = tuple(target for target in recording.targets if target.stamp_ns <= stamps[-1])
     terms = [model.evaluate(*state) for state in zip(q, v, strict=True)]
-    poses, twists = [state.X_WE for state in terms], np.array([state.V_WE for state in terms])
-    error = np.full((len(stamps), 6), np.nan)
-    commands = recording.command_stamps, recording.tau
+    poses = [state.X_WE for state in terms]
     goals = goal_poses(targets, recording.state_stamps, recording.q, model)
-    motion = np.array([X.p for X in poses]), twists, error, goals
-    record = MotionRecord(stamps, q, v, *commands, targets, *motion, wrenches=recording.wrenches)
+    record = MotionRecord(
+        stamps,
+        q,
+        v,
+        recording.command_stamps,
+        recording.tau,
+        targets,
+        np.array([X.p for X in poses]),
+        np.array([state.V_WE for state in terms]),
+        np.full((len(stamps), 6), np.nan),
+        goals,
+        wrenches=recording.wrenches,
+    )
     active = record.active
     due = np.flatnonzero(active >= 0)
-    error[due] = pose_errors([poses[k] for k in due], [goals[active[k]] for k in due])
+    record.error[due] = pose_errors([poses[k] for k in due], [goals[active[k]] for k in due])
     return record
 
 

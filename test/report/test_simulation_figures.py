@@ -11,8 +11,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
 from arm_control.motion import Motion, PosePoints, Target, TargetList
-from arm_control.report import failures, figures_of, table
-from arm_control.report.simulation_figures import MEANING
+from arm_control.report import DEFINITIONS, failed_checks, figures_of_simulation, variants_table
 from arm_control.simulation import Trace
 
 MS = 1_000_000
@@ -47,8 +46,8 @@ TARGETS = TargetList("base_link", 1.0, 0.2, 0.1, (HERE, HERE))
 
 
 def test_figures_are_those_of_the_run(trace: Trace, ur5: RobotModel):
-    figures = figures_of(trace, ur5, TARGETS, None)
-    assert set(figures) == set(MEANING)
+    figures = figures_of_simulation(trace, ur5, TARGETS, None)
+    assert set(figures) == set(DEFINITIONS)
     expected = {
         "reached": 1.0,
         "largest_error": 1.0,
@@ -76,45 +75,45 @@ def test_figures_are_those_of_the_run(trace: Trace, ur5: RobotModel):
 def test_a_target_that_is_left_again_is_not_reached(trace: Trace, ur5: RobotModel):
     error = trace.error.copy()
     error[990:1000, 3] = 0.2
-    figures = figures_of(replace(trace, error=error), ur5, TARGETS, None)
+    figures = figures_of_simulation(replace(trace, error=error), ur5, TARGETS, None)
     assert figures["reached"] == 0.0
     assert figures["reached_share"] == 0.5
     assert np.isnan(figures["time_to_reach"])
     shares = []
     for on_the_way in ((True, False), (False, True)):
         judged = replace(TARGETS, on_the_way=on_the_way)
-        shares.append(figures_of(replace(trace, error=error), ur5, judged, None)["reached_share"])
+        shares.append(figures_of_simulation(replace(trace, error=error), ur5, judged, None)["reached_share"])
     assert sorted(shares) == [0.0, 1.0], "the other one counts"
 
 
 def test_a_target_whose_period_did_not_end_does_not_count_and_none_is_no_success(trace: Trace, ur5: RobotModel):
     late = (Target(0, "base_link", HERE), Target(1500 * MS, "base_link", HERE))
-    assert figures_of(replace(trace, targets=late), ur5, TARGETS, None)["reached"] == 1.0
-    assert figures_of(replace(trace, targets=late[1:]), ur5, TARGETS, None)["reached"] == 0.0
+    assert figures_of_simulation(replace(trace, targets=late), ur5, TARGETS, None)["reached"] == 1.0
+    assert figures_of_simulation(replace(trace, targets=late[1:]), ur5, TARGETS, None)["reached"] == 0.0
 
 
 def test_a_target_that_is_there_already_has_no_straightness(trace: Trace, ur5: RobotModel):
     here = replace(trace, p=0.004 * trace.p, error=0.004 * trace.error, targets=trace.targets[:1])
-    assert figures_of(here, ur5, TARGETS, None)["straightness"] == 0.0
+    assert figures_of_simulation(here, ur5, TARGETS, None)["straightness"] == 0.0
     far = replace(here, p=trace.p, error=trace.error)
-    assert figures_of(far, ur5, TARGETS, None)["straightness"] == pytest.approx(0.1, abs=1e-3)
+    assert figures_of_simulation(far, ur5, TARGETS, None)["straightness"] == pytest.approx(0.1, abs=1e-3)
 
 
 def test_a_motion_is_judged_after_it_has_settled_and_at_its_end(trace: Trace, ur5: RobotModel):
     motion = Motion("base_link", 0.2, 0.1, PosePoints(np.array([0.5, 2.0]), (HERE, HERE)))
     late = np.linalg.norm(trace.error[1500:, :3], axis=1).max()
-    figures = figures_of(trace, ur5, None, motion)
+    figures = figures_of_simulation(trace, ur5, None, motion)
     assert figures["following_error"] == pytest.approx(late)
     assert figures["reached"] == 0.0
     still = replace(trace, error=0 * trace.error, end_reason="it flew away", distance=trace.distance - 0.2)
-    figures = figures_of(still, ur5, None, motion)
+    figures = figures_of_simulation(still, ur5, None, motion)
     assert [figures[name] for name in ("reached", "diverged", "touches")] == [1.0, 1.0, 1.0]
 
 
 def test_speeds_are_those_of_the_way(trace: Trace, ur5: RobotModel):
     V = trace.V.copy()
     V[-2:] = 0.0  # not back at once
-    figures = figures_of(replace(trace, V=V), ur5, TARGETS, None)
+    figures = figures_of_simulation(replace(trace, V=V), ur5, TARGETS, None)
     assert figures["top_speed"] == pytest.approx(np.hypot(2.0, 0.2 * np.pi), rel=1e-3)
     assert figures["top_speed_of_axis"] == pytest.approx(2.0)
 
@@ -123,21 +122,21 @@ def test_a_law_that_asks_for_no_number_asks_for_infinitely_much(trace: Trace, ur
     for bad in (np.nan, np.inf, -np.inf):
         asked = trace.tau_asked.copy()
         asked[7, 3] = bad
-        figures = figures_of(replace(trace, tau_asked=asked), ur5, TARGETS, None)
+        figures = figures_of_simulation(replace(trace, tau_asked=asked), ur5, TARGETS, None)
         assert figures["law_torque_share"] == np.inf
         assert figures["torque_share"] == 0.5
 
 
 def test_without_obstacles_there_is_no_clearance(trace: Trace, ur5: RobotModel):
-    figures = figures_of(replace(trace, distance=np.full(201, np.inf)), ur5, TARGETS, None)
+    figures = figures_of_simulation(replace(trace, distance=np.full(201, np.inf)), ur5, TARGETS, None)
     assert np.isnan([figures["clearance"], figures["touches"]]).all()
-    assert failures(figures, {"touches": False}) == ["touches is -, required is no"]
+    assert failed_checks(figures, {"touches": False}) == ["touches is -, required is no"]
 
 
 def test_what_is_not_as_required_is_said():
-    figures = dict.fromkeys(MEANING, 0.5) | {"reached": 0.0, "touches": 1.0}
-    assert failures(figures, {"reached": False, "touches": True, "rms_error": {"most": 0.5, "least": 0.5}}) == []
-    assert failures(figures, {"reached": True, "rms_error": {"most": 0.4}, "clearance": {"least": 1}}) == [
+    figures = dict.fromkeys(DEFINITIONS, 0.5) | {"reached": 0.0, "touches": 1.0}
+    assert failed_checks(figures, {"reached": False, "touches": True, "rms_error": {"most": 0.5, "least": 0.5}}) == []
+    assert failed_checks(figures, {"reached": True, "rms_error": {"most": 0.4}, "clearance": {"least": 1}}) == [
         "reached is no, required is yes",
         "rms_error is 0.5, required is at most 0.4",
         "clearance is 0.5, required is at least 1",
@@ -149,12 +148,15 @@ def test_what_is_not_as_required_is_said():
         ({"rms_error": {"max": 5}}, "rms_error: unknown max"),
     ):
         with pytest.raises(ParameterError, match=message):
-            failures(figures, bad)
+            failed_checks(figures, bad)
 
 
 def test_the_table_has_a_column_for_each_variant_and_no_empty_rows():
-    one, two = dict.fromkeys(MEANING, np.nan) | {"touches": 1.0}, dict.fromkeys(MEANING, np.nan) | {"clearance": 0.25}
-    lines = table({"with": one, "without": two}).split("\n")
+    one, two = (
+        dict.fromkeys(DEFINITIONS, np.nan) | {"touches": 1.0},
+        dict.fromkeys(DEFINITIONS, np.nan) | {"clearance": 0.25},
+    )
+    lines = variants_table({"with": one, "without": two}).split("\n")
     assert [line.split() for line in lines] == [
         ["with", "without"],
         ["clearance", "[m]", "-", "0.25"],

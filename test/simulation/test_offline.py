@@ -14,7 +14,7 @@ from arm_control.control import CompiledOsc, OscParameters, propose
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.motion import Reference
-from arm_control.report import figures_of
+from arm_control.report import figures_of_simulation
 from arm_control.simulation import MujocoSimulator, Scenario, Simulation, Trace, World
 
 
@@ -65,7 +65,7 @@ def test_a_run_that_goes_astray_ends_and_says_so():
     trace = simulation.run(1.0)
     assert trace.end_reason
     assert len(trace.t) < 1000
-    assert figures_of(trace, simulation.model, simulation.targets, None)["diverged"] == 1.0
+    assert figures_of_simulation(trace, simulation.model, simulation.targets, None)["diverged"] == 1.0
 
 
 def test_an_unknown_parameter_and_a_missing_controller_are_refused():

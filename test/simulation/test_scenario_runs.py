@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from arm_control.report import Figures, failures, figures_of, figures_of_free_motion
+from arm_control.report import FiguresByName, failed_checks, figures_of_free_motion, figures_of_simulation
 from arm_control.simulation import FreeMotion, Scenario, Simulation, scenario_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
@@ -38,17 +38,17 @@ def on_their_own(cases: list[tuple[str, str]]) -> list[Any]:
 
 
 @cache
-def run(name: str, variant: str) -> tuple[Figures, tuple[str, ...], str]:
-    """Figures of a whole run, its row in the table, and what went wrong in it."""
+def run(name: str, variant: str) -> tuple[FiguresByName, tuple[str, ...], str]:
+    """FiguresByName of a whole run, its row in the table, and what went wrong in it."""
     simulation = Simulation(Scenario.load(name), variant)
     trace = simulation.run()
-    figures = figures_of(trace, simulation.model, simulation.targets, simulation.motion, simulation.task)
+    figures = figures_of_simulation(trace, simulation.model, simulation.targets, simulation.motion, simulation.task)
     assert trace.t[-1] == pytest.approx(simulation.duration, abs=2e-3) or trace.end_reason
     is_held = simulation.motion is None and len(trace.targets) <= 1 and np.linalg.norm(trace.error[0, :3]) < 0.005
     return figures, row(figures, is_held), trace.end_reason
 
 
-def row(figures: Figures, is_held: bool) -> tuple[str, ...]:
+def row(figures: FiguresByName, is_held: bool) -> tuple[str, ...]:
     """Cells of a run; a largest error only means something where the end effector is to stay or to follow."""
     share = figures["reached_share"]
     reached = figures["reached"] if np.isnan(share) else share
@@ -103,14 +103,14 @@ def stated() -> dict[tuple[str, str], list[str]]:
 @pytest.mark.parametrize(("name", "variant"), on_their_own(CASES), ids=lambda text: text or "only")
 def test_every_scenario_keeps_its_checks(name: str, variant: str):
     figures, _, trouble = run(name, variant)
-    assert failures(figures, Scenario.load(name).required(variant)) == []
+    assert failed_checks(figures, Scenario.load(name).required(variant)) == []
     assert not trouble
 
 
 @pytest.mark.parametrize(("name", "variant"), on_their_own(FREE))
 def test_a_scenario_without_a_controller_keeps_its_checks(name: str, variant: str):
     trace = FreeMotion(Scenario.load(name), variant).run()
-    assert failures(figures_of_free_motion(trace), Scenario.load(name).required(variant)) == []
+    assert failed_checks(figures_of_free_motion(trace), Scenario.load(name).required(variant)) == []
     assert not trace.end_reason
 
 

@@ -77,11 +77,11 @@ def _as_json(runs: Mapping[str, Sequence[PlanRun]]) -> str:
 
 
 def _as_text(runs: Mapping[str, Sequence[PlanRun]]) -> str:
-    from arm_control.report import plan_table, sentences
+    from arm_control.report import plan_problems, plan_table
 
     lines = []
     for name, some in runs.items():
-        lines += [printable(name), plan_table(some), *(f"  {printable(text)}" for text in sentences(some)), ""]
+        lines += [printable(name), plan_table(some), *(f"  {printable(text)}" for text in plan_problems(some)), ""]
     return "\n".join(lines).rstrip()
 
 

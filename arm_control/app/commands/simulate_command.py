@@ -77,7 +77,7 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     """Simulate and compare the variants; return the exit status."""
     if not scenario.controller:
         return _compare_free_motion(scenario, options)
-    from arm_control.report import failures, figures_of, table
+    from arm_control.report import failed_checks, figures_of_simulation, variants_table
     from arm_control.simulation import Simulation
 
     variants = options.variant or tuple(scenario.variants) or ("",)
@@ -88,12 +88,14 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     for name in variants:
         simulation = Simulation(scenario, name)
         trace = traces[name] = _run(simulation, scenario, name, options)
-        figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion, simulation.task)
+        figures[name] = figures_of_simulation(
+            trace, simulation.model, simulation.targets, simulation.motion, simulation.task
+        )
         plants |= dict.fromkeys(simulation.plant)
-        failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
+        failed += [f"{name}: {text}".lstrip(": ") for text in failed_checks(figures[name], scenario.required(name))]
         stalls += [f"{name}: {simulation.stall}".lstrip(": ")] if simulation.stall else []
         failed += [trace.end_reason] if trace.end_reason and "diverged" not in scenario.required(name) else []
-    print(f"{scenario.description}\n\n{table(figures)}\n")
+    print(f"{scenario.description}\n\n{variants_table(figures)}\n")
     if simulation.planned is not None:
         print(f"motion: {simulation.planned.history}\n")
     for line in plants:
@@ -114,7 +116,7 @@ def _too_short(targets: TargetList | None, trace: Trace) -> list[str]:
 
 def _compare_free_motion(scenario: Scenario, options: argparse.Namespace) -> int:
     """The same for a scenario without a controller."""
-    from arm_control.report import failures, figures_of_free_motion, table
+    from arm_control.report import failed_checks, figures_of_free_motion, variants_table
     from arm_control.simulation import FreeMotion
 
     if options.bag:
@@ -126,9 +128,9 @@ def _compare_free_motion(scenario: Scenario, options: argparse.Namespace) -> int
         motion = FreeMotion(scenario, name)
         trace = traces[name] = motion.run(options.duration, f"{scenario.name} {name}".strip())
         figures[name] = figures_of_free_motion(trace)
-        failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
+        failed += [f"{name}: {text}".lstrip(": ") for text in failed_checks(figures[name], scenario.required(name))]
         failed += [trace.end_reason] if trace.end_reason else []
-    print(f"{scenario.description}\n\n{table(figures)}\n")
+    print(f"{scenario.description}\n\n{variants_table(figures)}\n")
     if options.report:
         from arm_control.report import draw_energy
 
