@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reach_pictures import draw_planar, draw_ur5
 
 from arm_control import RobotModel, urdf_path
 from arm_control.core import progress_bar
@@ -32,7 +33,7 @@ from arm_control.optimal import (
     StateError,
     Term,
 )
-from arm_control.report import draw_planar, draw_ur5
+from arm_control.report import straightness
 
 DT, N = 0.01, 100
 """Step of all plans [s], and their number where nothing else is said."""
@@ -77,11 +78,7 @@ class Reach:
     @property
     def off_line(self) -> float:
         """Largest distance of the path from the straight line to its target, as a share of that line's length."""
-        offset = self.p - self.p[0]
-        way = self.target - self.p[0]
-        length = np.linalg.norm(way)
-        aside = offset - np.outer(offset @ way, way) / length**2
-        return float(np.linalg.norm(aside, axis=1).max() / length)
+        return straightness(self.p, self.target)
 
     @property
     def clearance(self) -> float:

@@ -144,7 +144,7 @@ def main() -> dict[str, Any]:
     }
     print(json.dumps(found, indent=1))
     if path is not None:
-        from arm_control.report import draw_lqr  # noqa: PLC0415  only this needs matplotlib
+        from reach_pictures import draw_lqr  # noqa: PLC0415  only this needs matplotlib
 
         ratios = {
             name: {f: [cost_of(both["LQR"]) / cost_of(both["iLQR"]) for both in pairs] for f, pairs in star.items()}

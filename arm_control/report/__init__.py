@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from arm_control.report.bag_figures import pose_goals, timing, topic_figures, track_obstacles
     from arm_control.report.bag_report import write_report
     from arm_control.report.contacts import Contacts, ObservedState, find_contacts
-    from arm_control.report.figures import text_table
+    from arm_control.report.figures import straightness, text_table
     from arm_control.report.figures_of_plans import plan_figures, plan_problems, plan_table
     from arm_control.report.identification_report import (
         identification_table,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from arm_control.report.pictures.identification_chart import draw_identification
     from arm_control.report.pictures.nearest_points import draw_nearest_points
     from arm_control.report.pictures.plan_chart import draw_plan
-    from arm_control.report.pictures.plans import draw_lqr, draw_planar, draw_ur5
     from arm_control.report.pictures.primitive_chart import draw_primitive
+    from arm_control.report.pictures.sketch import link_points
     from arm_control.report.pictures.style import (
         BLUE,
         DASHES,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         ORANGE,
         PURPLE,
         RED,
+        SKY,
+        limit,
         new_figure,
         save_in_few_colours,
         style,

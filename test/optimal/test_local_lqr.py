@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import reach_pictures
 from linear_quadratic import finite_horizon
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
@@ -30,7 +31,6 @@ from arm_control.optimal import (
     StateError,
     Term,
 )
-from arm_control.report import draw_lqr
 
 ROOT = Path(__file__).parents[2]
 HOME = np.array([0.0, -1.2, 1.2, -1.0, -1.57, 0.0])
@@ -139,13 +139,11 @@ def test_a_motion_without_a_finite_cost_is_no_plan():
 
 @pytest.fixture(scope="module")
 def example() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(ROOT / "examples"))
     specification = importlib.util.spec_from_file_location("lqr_reaches", ROOT / "examples" / "lqr_reaches.py")
     module = importlib.util.module_from_spec(specification)
     sys.modules["lqr_reaches"] = module
     specification.loader.exec_module(module)
     yield module
-    sys.path.remove(str(ROOT / "examples"))
     del sys.modules["lqr_reaches"], sys.modules["ilqr_reaches"]
 
 
@@ -173,6 +171,6 @@ def test_both_are_drawn(example: ModuleType, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)  # most of the time; nobody looks here
     one = example.one_reach()
     pairs = [{"iLQR": one["iLQR"], "LQR": one["LQR, anew in every step"]}]
-    draw_lqr(tmp_path / "lqr.png", one, pairs, {"two links": {1.0: [1.1], 2.0: [4.0]}})
+    reach_pictures.draw_lqr(tmp_path / "lqr.png", one, pairs, {"two links": {1.0: [1.1], 2.0: [4.0]}})
     with Image.open(tmp_path / "lqr.png") as picture:
         assert picture.width > 2000

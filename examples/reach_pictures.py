@@ -1,19 +1,17 @@
-"""Planned reaches: paths and postures in space, controls over time, cost by iteration."""
+"""Pictures of planned reaches: paths and postures in space, controls over time, cost by iteration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.patches import Circle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from arm_control.maths import Array
-from arm_control.model import RobotModel
-from arm_control.report.pictures.sketch import link_points
-from arm_control.report.pictures.style import (
+from arm_control.report import (
     BLUE,
     DASHES,
     GREEN,
@@ -24,10 +22,14 @@ from arm_control.report.pictures.style import (
     RED,
     SKY,
     limit,
+    link_points,
     new_figure,
     save_in_few_colours,
     style,
 )
+
+if TYPE_CHECKING:
+    from ilqr_reaches import Reach
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)
 POSTURES = (0.0, 0.35, 0.7, 1.0)
@@ -38,47 +40,12 @@ FROM_ABOVE, FROM_BEHIND, PLANE, UPRIGHT = (1, 0), (1, 2), (0, 1), (0, 2)
 """Axes to the right and upwards; from above and from behind the first one is reversed."""
 
 
-class SolverResult(Protocol):
-    """Result of the solver: states (N + 1, 2 nv), controls (N, nv), cost at the start and after each iteration."""
-
-    @property
-    def xs(self) -> Array: ...  # noqa: D102
-
-    @property
-    def us(self) -> Array: ...  # noqa: D102
-
-    @property
-    def costs(self) -> tuple[float, ...]: ...  # noqa: D102
-
-
-class PlannedReach(Protocol):
-    """A plan, its arm and its target; the hand's path is ``p``, shape (N + 1, 3) [m]."""
-
-    @property
-    def model(self) -> RobotModel: ...  # noqa: D102
-
-    @property
-    def plan(self) -> SolverResult: ...  # noqa: D102
-
-    @property
-    def target(self) -> Array: ...  # noqa: D102
-
-    @property
-    def p(self) -> Array: ...  # noqa: D102
-
-    @property
-    def ball(self) -> tuple[Array, float] | None: ...  # noqa: D102
-
-    @property
-    def limit(self) -> Array | None: ...  # noqa: D102
-
-
 def draw_planar(
     path: Path,
-    steps: Mapping[str, PlannedReach],
-    running: Mapping[str, PlannedReach],
-    changed: Mapping[str, PlannedReach],
-    stars: Mapping[str, Sequence[PlannedReach]],
+    steps: Mapping[str, Reach],
+    running: Mapping[str, Reach],
+    changed: Mapping[str, Reach],
+    stars: Mapping[str, Sequence[Reach]],
 ) -> None:
     """Draw the plans of planar arms.
 
@@ -86,13 +53,13 @@ def draw_planar(
     ----------
     path : Path
         The PNG file.
-    steps : dict of str to PlannedReach
+    steps : dict of str to Reach
         The same reach, by its number of steps.
-    running : dict of str to PlannedReach
+    running : dict of str to Reach
         The same reach, by the weight of the distance on the way.
-    changed : dict of str to PlannedReach
+    changed : dict of str to Reach
         ``old``, and ``warm`` from half way of it to another target.
-    stars : dict of str to list of PlannedReach
+    stars : dict of str to list of Reach
         Reaches for eight targets: of ``three_links``, of ``three_links_heavy``, and with the ``third_locked``.
     """
     figure: Any = new_figure(15.0, 8.6)
@@ -111,16 +78,16 @@ def draw_planar(
     save_in_few_colours(figure, path)
 
 
-def draw_ur5(path: Path, limits: Mapping[str, PlannedReach], ball: Mapping[str, PlannedReach]) -> None:
+def draw_ur5(path: Path, limits: Mapping[str, Reach], ball: Mapping[str, Reach]) -> None:
     """Draw the plans of a UR5.
 
     Parameters
     ----------
     path : Path
         The PNG file.
-    limits : dict of str to PlannedReach
+    limits : dict of str to Reach
         ``free`` and ``limited``, with the limit that only the second one takes into account.
-    ball : dict of str to PlannedReach
+    ball : dict of str to Reach
         ``without`` and ``with`` the obstacle's cost.
     """
     figure: Any = new_figure(15.0, 8.6)
@@ -139,8 +106,8 @@ def draw_ur5(path: Path, limits: Mapping[str, PlannedReach], ball: Mapping[str, 
 
 def draw_lqr(
     path: Path,
-    one: Mapping[str, PlannedReach],
-    star: Sequence[Mapping[str, PlannedReach]],
+    one: Mapping[str, Reach],
+    star: Sequence[Mapping[str, Reach]],
     ratios: Mapping[str, Mapping[float, Sequence[float]]],
 ) -> None:
     """Draw local LQR beside iterative LQR.
@@ -149,9 +116,9 @@ def draw_lqr(
     ----------
     path : Path
         The PNG file.
-    one : dict of str to PlannedReach
+    one : dict of str to Reach
         One reach: by ``iLQR`` first, then by LQR that is computed anew more and more rarely.
-    star : sequence of dict of str to PlannedReach
+    star : sequence of dict of str to Reach
         Reaches by ``iLQR`` and ``LQR`` for several targets.
     ratios : dict of str to dict of float to sequence of float
         How many times as much LQR costs, by arm and distance.
@@ -179,7 +146,7 @@ def draw_lqr(
     figure.savefig(path)
 
 
-def _paths(axes: Any, title: str, reaches: Mapping[str, PlannedReach], view: tuple[int, int], posture: int = 0) -> None:
+def _paths(axes: Any, title: str, reaches: Mapping[str, Reach], view: tuple[int, int], posture: int = 0) -> None:
     """Paths of the hand to one target, with the arm of reach number ``posture``."""
     x, y = view
     drawn = list(reaches.values())
@@ -198,7 +165,7 @@ def _paths(axes: Any, title: str, reaches: Mapping[str, PlannedReach], view: tup
     _space(axes, title, view)
 
 
-def _end(axes: Any, reach: PlannedReach, view: tuple[int, int], colour: str) -> None:
+def _end(axes: Any, reach: Reach, view: tuple[int, int], colour: str) -> None:
     """A dot where a path ends short of its target."""
     if np.linalg.norm(reach.p[-1] - reach.target) > 0.01:
         x, y = reach.p[-1][list(view)]
@@ -206,7 +173,7 @@ def _end(axes: Any, reach: PlannedReach, view: tuple[int, int], colour: str) -> 
         axes.annotate("stops here", (x, y), (8, -4), textcoords="offset points", fontsize=8, color=INK)
 
 
-def _changed(axes: Any, old: PlannedReach, new: PlannedReach) -> None:
+def _changed(axes: Any, old: Reach, new: Reach) -> None:
     half = len(old.p) // 2
     _arm(axes, new, PLANE)
     axes.plot(*old.p[half:, :2].T, color=BLUE, linewidth=1.6, linestyle=DASHES, label="first plan, given up")
@@ -217,7 +184,7 @@ def _changed(axes: Any, old: PlannedReach, new: PlannedReach) -> None:
     _space(axes, "The target changes half way", PLANE)
 
 
-def _stars(axes: Any, stars: Mapping[str, Sequence[PlannedReach]]) -> None:
+def _stars(axes: Any, stars: Mapping[str, Sequence[Reach]]) -> None:
     for number, (name, reaches) in enumerate(stars.items()):
         colour = (ORANGE, GREEN, BLUE)[number]
         for i, reach in enumerate(reaches):
@@ -230,7 +197,7 @@ def _stars(axes: Any, stars: Mapping[str, Sequence[PlannedReach]]) -> None:
     _legend(axes, loc="lower center", ncols=2)
 
 
-def _arm(axes: Any, reach: PlannedReach, view: tuple[int, int]) -> None:
+def _arm(axes: Any, reach: Reach, view: tuple[int, int]) -> None:
     """Postures on the way, the last one darker."""
     way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(reach.p, axis=0), axis=1)))
     knots = [*np.searchsorted(way, way[-1] * np.array(POSTURES[:-1])), len(way) - 1]
@@ -266,7 +233,7 @@ def _legend(axes: Any, **place: Any) -> None:
     axes.legend(fontsize=8, framealpha=0.8, edgecolor="none", labelcolor=INK, **place)
 
 
-def _largest_torque(axes: Any, reaches: Mapping[str, PlannedReach]) -> None:
+def _largest_torque(axes: Any, reaches: Mapping[str, Reach]) -> None:
     _over_time(axes, reaches, lambda x: np.abs(x.plan.us).max(axis=1))
     style(axes, "Torque, larger of both joints", "time [s]", "[N m], logarithmic")
     _log(axes)
@@ -274,8 +241,8 @@ def _largest_torque(axes: Any, reaches: Mapping[str, PlannedReach]) -> None:
     _legend(axes)
 
 
-def _clearance(axes: Any, reaches: Mapping[str, PlannedReach]) -> None:
-    def distance(reach: PlannedReach) -> Array:
+def _clearance(axes: Any, reaches: Mapping[str, Reach]) -> None:
+    def distance(reach: Reach) -> Array:
         centre, radius = reach.ball or (np.zeros(3), 0.0)
         return 1e3 * (np.linalg.norm(reach.p - centre, axis=1) - radius)
 
@@ -285,7 +252,7 @@ def _clearance(axes: Any, reaches: Mapping[str, PlannedReach]) -> None:
     _legend(axes)
 
 
-def _torques(row: Any, reaches: Mapping[str, PlannedReach]) -> None:
+def _torques(row: Any, reaches: Mapping[str, Reach]) -> None:
     """Of the two joints that come nearest to their limits."""
     first = next(iter(reaches.values()))
     top = np.ones(first.model.nv) if first.limit is None else first.limit
@@ -297,7 +264,7 @@ def _torques(row: Any, reaches: Mapping[str, PlannedReach]) -> None:
         _legend(axes)
 
 
-def _over_time(axes: Any, reaches: Mapping[str, PlannedReach], values: Callable[..., Array]) -> None:
+def _over_time(axes: Any, reaches: Mapping[str, Reach], values: Callable[..., Array]) -> None:
     """Draw values over time: torque is constant within a step, other values belong to its ends."""
     for number, (name, reach) in enumerate(reaches.items()):
         series = values(reach)
@@ -310,7 +277,7 @@ def _over_time(axes: Any, reaches: Mapping[str, PlannedReach], values: Callable[
         axes.plot(t, series, color=COLOURS[number], linewidth=1.8, drawstyle=drawstyle, label=name)
 
 
-def _iterations(axes: Any, reaches: Mapping[str, PlannedReach]) -> None:
+def _iterations(axes: Any, reaches: Mapping[str, Reach]) -> None:
     for number, (name, reach) in enumerate(reaches.items()):
         line = "o--" if reach.ball is not None else "o-"
         colour = COLOURS[number % 2 if reach.ball is not None else number]
