@@ -31,7 +31,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
-    "pinocchio": (*("model.pinocchio_backend", "simulation.dynamics_of_pinocchio", "simulation.independent_arm"),),
+    "pinocchio": (*("model.pinocchio_backend", "simulation.compared_dynamics", "simulation.independent_arm"),),
     "coal": (
         "model.urdf.capsules",
         "collision.hulls",
@@ -55,7 +55,7 @@ FOREIGN = {
     "mujoco": (
         *("simulation.mujoco_simulator", "simulation.mujoco_changes", "simulation.tip_contact"),
         "simulation.moving_geoms",
-        "simulation.dynamics_of_mujoco",
+        "simulation.compared_dynamics",
         "simulation.plant_file",
         "report.pictures.*",
     ),

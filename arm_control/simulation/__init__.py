@@ -7,6 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.simulation.coal_shapes import CoalDistance, coal_capsule, coal_shape
     from arm_control.simulation.compared_dynamics import (
+        LIBRARIES,
         OURS,
         QUANTITIES,
         TOLERANCE,
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     )
     from arm_control.simulation.compensation import CHOICES
     from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
-    from arm_control.simulation.dynamics_of_mujoco import MUJOCO_VERSION, mujoco_dynamics
-    from arm_control.simulation.dynamics_of_pinocchio import PINOCCHIO_VERSION, pinocchio_dynamics
     from arm_control.simulation.engine import ENGINES, EngineParameters, SimulatedArm
     from arm_control.simulation.free_motion import FreeMotion, FreeTrace
     from arm_control.simulation.independent_arm import FAR, IndependentArm

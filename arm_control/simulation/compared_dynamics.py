@@ -10,14 +10,30 @@ the model's order, and called from Python; its result is an array of its own.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
+from arm_control.exceptions import MissingExtra, ModelError
 from arm_control.maths import Array
 from arm_control.model import RobotModel
+
+try:
+    import mujoco
+
+    from arm_control.simulation.mujoco_simulator import build_mujoco_model
+except ImportError:
+    mujoco = None
+try:
+    import pinocchio as pin
+
+    from arm_control.model import PinocchioBackEnd
+except ImportError:
+    pin = None
 
 QUANTITIES = {
     "M": ("mass matrix", "kg m^2"),
@@ -94,6 +110,113 @@ def own_dynamics(model: RobotModel) -> Dynamics:
         "J": lambda q, v, tau: model.jacobian(q),
         "a": model.forward_dynamics,
     }
+
+
+def pinocchio_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
+    """Return Pinocchio's version, and its functions for an arm: its own algorithms, and nothing around them.
+
+    Raises
+    ------
+    ModelError
+        When it is not installed; when its joints are others, or in another order: where a joint mimics another one, or
+        the arm has branches.
+    """
+    if pin is None:
+        raise ModelError(f"Pinocchio is not installed: {sys.executable} -m pip install pin")
+    arm = PinocchioBackEnd(model.tree, model.urdf.text)
+    if not np.array_equal(arm.G, np.eye(model.nv)):
+        raise ModelError("Pinocchio has other joint coordinates: a joint mimics another one, or the arm has branches")
+    theirs, tip, axes = arm.model, arm.tip_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    theirs.frames[tip].placement = pin.SE3(*_tip_on_its_joint(arm, model))
+    theirs.armature = model.armature
+    data = theirs.createData()
+    return pin.__version__, {
+        "M": lambda q, v, tau: pin.crba(theirs, data, q),
+        "h": lambda q, v, tau: pin.nonLinearEffects(theirs, data, q, v),
+        "g": lambda q, v, tau: pin.computeGeneralizedGravity(theirs, data, q),
+        "J": lambda q, v, tau: pin.computeFrameJacobian(theirs, data, q, tip, axes),
+        "a": lambda q, v, tau: pin.aba(theirs, data, q, v, tau),
+    }
+
+
+def _tip_on_its_joint(arm: PinocchioBackEnd, model: RobotModel) -> tuple[Array, Array]:
+    """Pose of the tip's link in the frame of the joint that carries it, as Pinocchio reads it."""
+    placement = arm.model.frames[arm.model.getFrameId(model.tip, pin.FrameType.BODY)].placement
+    return placement.rotation.copy(), placement.translation.copy()
+
+
+def mujoco_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
+    """Return MuJoCo's version, and its functions for an arm.
+
+    Raises
+    ------
+    MissingExtra, ModelError
+        When it is not installed, or refuses the arm.
+    """
+    if mujoco is None:
+        raise MissingExtra("mujoco", "mujoco")
+    arm = _MujocoArm(model)
+    functions = {"M": arm.mass_matrix, "h": arm.bias, "g": arm.gravity, "J": arm.jacobian, "a": arm.forward_dynamics}
+    return mujoco.__version__, functions
+
+
+class _MujocoArm:
+    """MuJoCo's model of an arm, without contacts and limits of position."""
+
+    def __init__(self, model: RobotModel) -> None:
+        self._model = m = build_mujoco_model(model, 1e-3)
+        self._data = mujoco.MjData(m)
+        joints = [m.joint(name) for name in model.joint_names]
+        self._qpos = np.array([joint.qposadr[0] for joint in joints])
+        self._dof = np.array([joint.dofadr[0] for joint in joints])
+        self._body = int(m.joint(model.urdf.chain(model.tip)[-1]).bodyid[0])
+        rest, link = np.zeros(model.nq), m.body(self._body).name
+        self._p_LE = (model.pose(rest, link).inverse() @ model.pose(rest)).p
+        self._M, self._h, self._J = np.zeros((m.nv, m.nv)), np.zeros(m.nv), np.zeros((6, m.nv))
+        self._inertia = getattr(mujoco, "mj_makeM", mujoco.mj_crb)
+        sparse = getattr(self._data, "qM", None)  # of MuJoCo before 4
+        arguments = (m, self._data, self._M) if sparse is None else (m, self._M, sparse)
+        self._unpack = partial(mujoco.mj_fullM, *arguments)
+
+    def _move(self, q: Array, v: Array | None = None) -> None:
+        """Positions, and where they count velocities, of all bodies."""
+        self._data.qpos[self._qpos] = q
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_comPos(self._model, self._data)
+        if v is not None:
+            self._data.qvel[self._dof] = v
+            mujoco.mj_comVel(self._model, self._data)
+
+    def mass_matrix(self, q: Array, v: Array, tau: Array) -> Array:
+        self._move(q)
+        self._inertia(self._model, self._data)
+        self._unpack()
+        return self._M[self._dof][:, self._dof]
+
+    def bias(self, q: Array, v: Array, tau: Array) -> Array:
+        self._move(q, v)
+        mujoco.mj_rne(self._model, self._data, 0, self._h)
+        return self._h[self._dof]
+
+    def gravity(self, q: Array, v: Array, tau: Array) -> Array:
+        return self.bias(q, np.zeros_like(v), tau)
+
+    def jacobian(self, q: Array, v: Array, tau: Array) -> Array:
+        self._move(q)
+        d, body = self._data, self._body
+        p_WE = d.xpos[body] + d.xmat[body].reshape(3, 3) @ self._p_LE
+        mujoco.mj_jac(self._model, d, self._J[:3], self._J[3:], p_WE, body)
+        return self._J[:, self._dof]
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        d = self._data
+        d.qpos[self._qpos], d.qvel[self._dof], d.qfrc_applied[self._dof] = q, v, tau
+        mujoco.mj_forward(self._model, d)
+        return d.qacc[self._dof]
+
+
+LIBRARIES = {"Pinocchio": pinocchio_dynamics, "MuJoCo": mujoco_dynamics}
+"""The other libraries by name."""
 
 
 def compare_dynamics(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,8 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import main
-from arm_control.simulation import QUANTITIES, compare_dynamics, compared_dynamics
+from arm_control.simulation import LIBRARIES, QUANTITIES, compare_dynamics, compared_dynamics
 from arm_control.simulation.compared_dynamics import own_dynamics, random_states
-
-LIBRARIES = ("pinocchio", "mujoco")
 
 
 @pytest.fixture(autouse=True)
@@ -24,13 +21,9 @@ def _few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_library_agrees_on_an_arm_with_rotors_whose_world_is_tilted(library: str):
-    pytest.importorskip(library)
-    if library == "pinocchio":
-        from arm_control.simulation import pinocchio_dynamics as dynamics
-    else:
-        from arm_control.simulation import mujoco_dynamics as dynamics
+    pytest.importorskip(library.lower())
     model = RobotModel.from_urdf(urdf_path("panda"), armature=[0.1 * (k + 1) for k in range(7)], gravity=(1.0, 2.0, -9))
-    rows = compare_dynamics(model, {library: dynamics(model)}, 5, seed=3)
+    rows = compare_dynamics(model, {library: LIBRARIES[library](model)[1]}, 5, seed=3)
     assert [row.name for row in rows] == list(QUANTITIES)
     for row in rows:
         assert row.agrees
@@ -63,10 +56,8 @@ def test_states_are_within_the_limits_and_come_from_their_seed(ur5: RobotModel):
 def test_what_is_not_installed_is_said_and_the_rest_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    for name in LIBRARIES:
-        monkeypatch.setitem(sys.modules, name, None)
-        for module in (f"{name}_dynamics", "mujoco_simulator"):
-            monkeypatch.delitem(sys.modules, f"arm_control.simulation.{module}", raising=False)
+    for name in ("pin", "mujoco"):
+        monkeypatch.setattr(compared_dynamics, name, None)
     assert main(["compare", "planar2", "--states", "2"]) == 0
     output = capsys.readouterr().out
     assert "Pinocchio is left out: Pinocchio is not installed: " in output

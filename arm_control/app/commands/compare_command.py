@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.argument_types import count
@@ -56,26 +56,16 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _libraries(model: RobotModel) -> tuple[dict[str, Dynamics], dict[str, str]]:
     """The libraries that are installed and take the arm, with their versions; and why another one is not there."""
+    from arm_control.simulation import LIBRARIES
+
     libraries, reasons = {}, {}
-    for name, load in (("Pinocchio", _pinocchio), ("MuJoCo", _mujoco)):
+    for name, dynamics_of in LIBRARIES.items():
         try:
-            dynamics, version = load()
-            libraries[f"{name} {version}"] = dynamics(model)
+            version, dynamics = dynamics_of(model)
+            libraries[f"{name} {version}"] = dynamics
         except ArmControlError as error:
             reasons[name] = str(error)
     return libraries, reasons
-
-
-def _pinocchio() -> tuple[Callable[[RobotModel], Dynamics], str]:
-    from arm_control.simulation import PINOCCHIO_VERSION, pinocchio_dynamics
-
-    return pinocchio_dynamics, PINOCCHIO_VERSION
-
-
-def _mujoco() -> tuple[Callable[[RobotModel], Dynamics], str]:
-    from arm_control.simulation import MUJOCO_VERSION, mujoco_dynamics
-
-    return mujoco_dynamics, MUJOCO_VERSION
 
 
 def _as_json(
