@@ -53,8 +53,7 @@ FOREIGN = {
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": (
-        *("simulation.mujoco_simulator", "simulation.mujoco_changes", "simulation.tip_contact"),
-        "simulation.moving_geoms",
+        *("simulation.mujoco_simulator", "simulation.tip_contact"),
         "simulation.compared_dynamics",
         "simulation.plant_file",
         "report.pictures.*",

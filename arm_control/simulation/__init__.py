@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         Dynamics,
         compare_dynamics,
     )
-    from arm_control.simulation.compensation import CHOICES
     from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
     from arm_control.simulation.engine import ENGINES, EngineParameters, SimulatedArm
     from arm_control.simulation.free_motion import FreeMotion, FreeTrace
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from arm_control.simulation.obstacle_schedule import LEAD, NAMESPACE, PERIOD_NS, ObstacleSchedule, ObstacleUpdate
     from arm_control.simulation.offline import Simulation
     from arm_control.simulation.own_arm import bare_scenario, proposed_limits, start_posture, write_scenario
-    from arm_control.simulation.parameter_file import check_parameter_file
     from arm_control.simulation.plan_check import PlanCheck, check_plan, nearest_distances
     from arm_control.simulation.plan_runs import PlanRun, ScenePlanner
     from arm_control.simulation.plan_scene import PlanFile, PlanScene, is_at_rest, plan_names
@@ -35,8 +33,16 @@ if TYPE_CHECKING:
     from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
     from arm_control.simulation.recording import MotionRecord, Recording, Stamps, Trace, WrenchSeries, motion_record
     from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator
-    from arm_control.simulation.scenario import NODES, SIMULATORS, Scenario, merged, scenario_names
-    from arm_control.simulation.scenario_control import arm_and_parameters
+    from arm_control.simulation.scenario import (
+        CHOICES,
+        NODES,
+        SIMULATORS,
+        Scenario,
+        arm_and_parameters,
+        check_parameter_file,
+        merged,
+        scenario_names,
+    )
     from arm_control.simulation.scenario_world import load_world, range_sensors_in
     from arm_control.simulation.sensors import Sampling, SimulatedSensors
     from arm_control.simulation.world import Push, World

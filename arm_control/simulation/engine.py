@@ -163,8 +163,7 @@ def make_changed_arm(
         if properties.file:
             raise ParameterError("plant.file needs the engine mujoco")
         return make_arm(changed_model(model, properties), q_initial, engine, **options)
-    from arm_control.simulation.mujoco_changes import change_bodies
-    from arm_control.simulation.mujoco_simulator import MujocoSimulator
+    from arm_control.simulation.mujoco_simulator import MujocoSimulator, change_bodies
 
     if properties.file:
         from arm_control.simulation.plant_file import read_plant_file

@@ -3,6 +3,9 @@
 MuJoCo reads a URDF in its own way: it drops the mass of links fixed to the world, merges links that fixed joints
 connect, and invents mass for a link without an inertial. So the joints' armature and damping are set here explicitly,
 and MuJoCo's mass matrix is compared with the model's before a simulation starts.
+
+While it compiles, MuJoCo refuses a body that breaks the triangle inequality, even by rounding, as identified inertias
+may. Such an arm is compiled with a possible inertia in each such link, and gets the inertia of each body afterwards.
 """
 
 from __future__ import annotations
@@ -10,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
-from arm_control.maths import Array, Mover, Obstacle
-from arm_control.model import RobotModel
-from arm_control.simulation.identified_inertia import possible_inertias, set_inertias
-from arm_control.simulation.moving_geoms import MovingGeoms, add_movers
-from arm_control.simulation.tip_contact import TipContact, add_contacts
+from arm_control.maths import Array, Mover, Obstacle, quaternion_from_rotation
+from arm_control.model import RobotModel, principal_moments, read_robot
+from arm_control.simulation.changed_model import body_errors, tilted_gravity
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.tip_contact import MovingGeoms, TipContact, add_contacts, add_movers
 
 try:
     import mujoco
@@ -355,3 +359,112 @@ def make_changeable(spec: mujoco.MjSpec) -> None:
     if hasattr(mujoco.MjsBody, "simple"):  # else MuJoCo allows it by itself
         for body in spec.bodies:
             body.simple = False
+
+
+INERTIA_MARGIN = 1e-9
+"""Share of the largest principal moment that MuJoCo must have to spare."""
+
+
+def possible_inertias(text: str) -> tuple[str, bool]:
+    """Replace each inertia that no body can have.
+
+    Parameters
+    ----------
+    text : str
+        A checked URDF.
+
+    Returns
+    -------
+    text : str
+        The URDF, in which such an inertia is that of a ball with the same trace.
+    is_changed : bool
+        Whether there was one.
+    """
+    robot, is_changed = read_robot(text), False
+    for inertia in robot.iterfind("link/inertial/inertia"):
+        moments = np.array(principal_moments(inertia))
+        if not is_possible(moments):
+            moment = repr(float(np.abs(moments).sum() / 3.0))
+            inertia.attrib.update(ixx=moment, iyy=moment, izz=moment, ixy="0", ixz="0", iyz="0")
+            is_changed = True
+    return (ElementTree.tostring(robot, encoding="unicode"), True) if is_changed else (text, False)
+
+
+def is_possible(moments: Array) -> bool:
+    """Whether principal moments (3,), ascending [kg m^2], are clearly those of a body, or all zero."""
+    low, middle, high = moments
+    return not moments.any() or bool(low > INERTIA_MARGIN * high and low + middle > (1.0 + INERTIA_MARGIN) * high)
+
+
+def set_inertias(model: RobotModel, mujoco_model: Any) -> None:
+    """Give every moving body of MuJoCo the mass and inertia of the model.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    mujoco_model : mujoco.MjModel
+        MuJoCo's model of it, with a body for each joint.
+    """
+    for joint, body in zip(model.joint_names, model.tree.bodies, strict=True):
+        link = model.urdf.robot.joint_map[joint].child
+        inertia = body.inertia.in_parent(model.tree.frames[link].X_BF.inverse())
+        centre = inertia.h / inertia.m if inertia.m > 0.0 else np.zeros(3)
+        J = inertia.J - inertia.m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        moments, axes = np.linalg.eigh(J)
+        axes[:, 0] *= np.linalg.det(axes)
+        x, y, z, w = quaternion_from_rotation(axes)
+        target = mujoco_model.body(link)
+        target.mass[:], target.ipos[:], target.inertia[:], target.iquat[:] = inertia.m, centre, moments, (w, x, y, z)
+
+
+RIGID = np.array([0.999, 0.999, 0.001, 0.5, 2.0])
+"""Impedance of MuJoCo's friction: with its own, 0.9, a joint creeps under a load that friction should hold."""
+
+
+def change_bodies(arm: MujocoSimulator, model: RobotModel, p: PlantProperties) -> None:
+    """Change the bodies and rotors of MuJoCo's model.
+
+    Parameters
+    ----------
+    arm : MujocoSimulator
+        The arm, which is its model so far.
+    model : RobotModel
+        The model.
+    p : PlantProperties
+        The differences, with a number for each joint in every list.
+    """
+    m = arm.mujoco_model
+    shifts, factors = body_errors(p, m.nbody - 1)
+    m.body_ipos[1:] += shifts
+    m.body_mass[1:] *= 1.0 + p.mass_error
+    m.body_inertia[1:] *= factors[:, None]
+    if p.payload_mass:
+        _add_payload(arm, model, p)
+    joints = [m.joint(name).dofadr[0] for name in model.joint_names]
+    m.dof_armature[joints] += p.rotor_inertia
+    m.opt.gravity[:] = tilted_gravity(p, m.opt.gravity)
+    m.dof_solimp[:] = RIGID
+    mujoco.mj_setConst(m, mujoco.MjData(m))
+
+
+def _add_payload(arm: MujocoSimulator, model: RobotModel, p: PlantProperties) -> None:
+    """Merge a point mass with the body that carries the tip."""
+    m, data = arm.mujoco_model, arm.mujoco_data
+    mujoco.mj_kinematics(m, data)  # with the centres of mass shifted
+    body = int(m.joint(model.urdf.chain(model.tip)[-1]).bodyid[0])
+    X_WE = model.pose(arm.q)
+    points = [data.xipos[body], X_WE.R @ np.array(p.payload_position) + X_WE.p]
+    masses = [float(m.body_mass[body]), p.payload_mass]
+    centre = np.average(points, axis=0, weights=masses)
+    R_WI = data.ximat[body].reshape(3, 3)
+    inertia = R_WI @ np.diag(m.body_inertia[body]) @ R_WI.T
+    for mass, point in zip(masses, points, strict=True):
+        d = point - centre
+        inertia = inertia + mass * (d @ d * np.eye(3) - np.outer(d, d))
+    moments, axes = np.linalg.eigh(inertia)
+    axes[:, 2] *= np.linalg.det(axes)
+    R_WB = data.xmat[body].reshape(3, 3)
+    mujoco.mju_mat2Quat(m.body_iquat[body], (R_WB.T @ axes).ravel())
+    m.body_mass[body], m.body_inertia[body] = sum(masses), moments
+    m.body_ipos[body] = R_WB.T @ (centre - data.xpos[body])

@@ -35,8 +35,7 @@ from arm_control.simulation.planned_motion import PlannedScenarioMotion
 from arm_control.simulation.plant_properties import properties_of
 from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
 from arm_control.simulation.recording import Trace, goal_poses
-from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.scenario_control import arm_and_parameters
+from arm_control.simulation.scenario import Scenario, arm_and_parameters
 from arm_control.simulation.sensors import SimulatedSensors
 
 COARSE = 10

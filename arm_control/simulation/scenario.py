@@ -5,7 +5,10 @@ simulate`` read it here. Targets and motions have files of their own (:mod:`arm_
 
 Variants of a scenario differ in parameters of the nodes; the default is the first one. Every scenario has a variant
 ``real``, too: its first one on a plant that is not the model (:mod:`arm_control.simulation.plant_properties`). The
-nodes of any such plant compensate friction (:mod:`arm_control.simulation.compensation`).
+nodes of any such plant compensate friction, payloads and rotors. An arm that is its model is better without: it gives
+way to a push as a spring, and a floor of inertia that is not there makes its paths worse. Any other arm misses its
+targets without. So ``auto`` compensates where the simulated arm is not its model (``plant.*``) and where no simulator
+is started: a real arm never is its model.
 
 Checks are bounds on figures of :mod:`arm_control.report.simulation_figures`: ``name: true`` or ``false``, ``name:
 {most: 0.01}`` or ``{least: 0.01}``, below the name of a variant or below ``all``.
@@ -19,14 +22,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arm_control.control import OF_ONE_ARM, PROPOSED
+from arm_control.control import OF_ONE_ARM, PROPOSED, LoopParameters, resolve_parameters
 from arm_control.controllers import CONTROLLERS, OscLoopParameters
-from arm_control.core import as_mapping, file_names, node_names, read_yaml, refuse_unknown, yaml_path
+from arm_control.core import as_mapping, file_names, node_names, read_yaml, refuse_unknown, ros_parameters, yaml_path
 from arm_control.exceptions import ParameterError
-from arm_control.model import ArmParameters, refuse_xacro_in
+from arm_control.model import ArmParameters, RobotModel, read_description, refuse_xacro_in
 from arm_control.motion import Motion, TargetList
-from arm_control.simulation.compensation import is_needed, with_compensation
-from arm_control.simulation.plant_properties import PREFIX
+from arm_control.simulation.plant_properties import PREFIX, properties_of
 from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of
 from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
 from arm_control.simulation.scenario_world import world_of
@@ -356,3 +358,136 @@ def _duration(value: Any, path: Path) -> float:
     if not 0.0 <= seconds < float("inf"):
         raise ParameterError(f"{path}: duration = {value!r}: 0 or a positive time [s] is needed")
     return seconds
+
+
+Nodes = dict[str, dict[str, Any]]
+"""Parameters of each node, by its name."""
+CHOICES = ("auto", "true", "false")
+"""Whether friction is compensated."""
+INERTIA_FLOOR = 0.02
+"""The floor that suits the arms that were tried [s]."""
+GATES = (*CONTROLLERS, "gate", "simulator")
+"""Nodes with a gate: each needs the floor, or takes the torque against friction for an acceleration."""
+
+
+def is_needed(simulator: str, plant: Mapping[str, Any], where: str) -> bool:
+    """Return whether the arm is not its model.
+
+    Parameters
+    ----------
+    simulator : str
+        What moves it: ``mujoco``, ``coppeliasim``, or ``none`` for a real arm.
+    plant : mapping of str to value
+        Parameters of the node ``simulator``.
+    where : str
+        Source of these values, for the message.
+
+    Raises
+    ------
+    ParameterError
+        When a property of the plant is unknown or not allowed.
+    """
+    is_ideal = properties_of(plant, where).is_ideal
+    return simulator == "none" or (simulator == "mujoco" and not is_ideal)
+
+
+def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_needed: bool) -> Nodes:
+    """Return the nodes with compensation, or without.
+
+    Parameters
+    ----------
+    nodes : mapping of str to dict
+        Parameters of each node.
+    friction : str
+        ``true`` and ``false`` replace what the nodes have; ``auto`` does not.
+    is_needed : bool
+        Whether ``auto`` compensates.
+
+    Raises
+    ------
+    ParameterError
+        When ``friction`` is none of these.
+    """
+    if friction not in CHOICES:
+        raise ParameterError(f"friction = {friction!r}, allowed {', '.join(CHOICES)}")
+    is_auto, is_on = friction == "auto", friction != "false"
+    if is_auto and not is_needed:
+        return dict(nodes)
+    result: Nodes = {}
+    for node, own in nodes.items():
+        values: dict[str, Any] = {"disturbance_observer": is_on} if node in CONTROLLERS else {}
+        values |= {"inertia_floor": INERTIA_FLOOR if is_on else 0.0} if node in GATES else {}
+        result[node] = {**values, **own} if is_auto else {**own, **values}
+    return result
+
+
+def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[RobotModel, LoopParameters]:
+    """Return the arm of a scenario, and the parameters of its controller.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its first controller counts.
+    description : str
+        Text of another URDF than the scenario's; empty: that one.
+
+    Raises
+    ------
+    ParameterError
+        When it has no controller, or a parameter is unknown or not allowed.
+    """
+    description = description or read_description(scenario.robot)
+    if not scenario.controller:
+        names = ", ".join(CONTROLLERS)
+        raise ParameterError(f"{scenario.name} has no controller: one of the nodes {names} is needed")
+    row, where = CONTROLLERS[scenario.controller], f"{scenario.name}: {scenario.controller}"
+    given = scenario.nodes[scenario.controller]
+    values = {name: value for name, value in given.items() if name not in row.node_only}
+    parameters: LoopParameters
+    if not row.proposes_gains:
+        parameters = row.parameters.from_mapping(values, where=where)
+        return parameters.arm.model(description), parameters
+    model = resolve_parameters(row.parameters, values, None, where).arm.model(description)
+    parameters = resolve_parameters(row.parameters, values, model, where)
+    return model, parameters
+
+
+ELSEWHERE = ("simulator", "coppeliasim_bridge", "gate")
+"""Nodes for which a parameter file may have values where they do not run: one file serves simulation and hardware."""
+
+
+def check_parameter_file(
+    path: str | Path, nodes: Mapping[str, Any], namespace: str = "", *, trust: bool = False
+) -> None:
+    """Refuse a ROS parameter file that names a node outside the scenario, or without ``trust`` a xacro file.
+
+    ROS ignores such an entry silently, so a misspelt name would have no effect. A name without a slash
+    means the node at the root; ``/**/osc`` means the node in any namespace.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    nodes : mapping
+        The scenario's nodes.
+    namespace : str
+        Namespace of the nodes; empty for the root.
+    trust : bool
+        As for :meth:`arm_control.simulation.scenario.Scenario.load`.
+
+    Raises
+    ------
+    ParameterError
+        When a key is neither a node (with or without a namespace) nor ROS's own ``/**``.
+    """
+    entries = read_yaml(Path(path))
+    if not trust:
+        refuse_xacro_in(entries, str(path))
+    for key, content in entries.items():
+        place, _, name = str(key).rpartition("/")
+        if key != "/**" and name not in (*nodes, *ELSEWHERE, "*", "**"):
+            raise ParameterError(f"{path}: '{key}' is not a node of the scenario; allowed: /**, {', '.join(nodes)}")
+        if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
+            raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")
+        refuse_unknown(as_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
+        ros_parameters(content, f"{path}: {key}")

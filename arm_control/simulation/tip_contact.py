@@ -1,5 +1,7 @@
 """Contact of a simulated arm: a ball about the end effector's origin, solid obstacles, and on request the other links.
 
+Obstacles that move as they are told are bodies, too: nothing stops them, and links touch them.
+
 MuJoCo computes the normal forces. Its own friction lifts a ball that slides, by a share of its speed, so that it
 bounces on a stiff surface; here Coulomb friction is applied from the normal force F_n of the step before,
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from arm_control.collision import Proximity
 from arm_control.exceptions import MissingExtra, ModelError
-from arm_control.maths import Array, Box, Capsule, Cylinder, Obstacle, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cylinder, Mover, Obstacle, Shape, Sphere
 from arm_control.model import RobotModel
 
 try:
@@ -209,3 +211,56 @@ def geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
         case Capsule():
             return mujoco.mjtGeom.mjGEOM_CAPSULE, [shape.radius, 0.5 * shape.length, 0.0]
     raise ModelError(f"a solid {type(shape).__name__.lower()} cannot be simulated: box, sphere, cylinder or capsule")
+
+
+MOVER = "moving obstacle"
+"""First words of the bodies' names."""
+AWAY = np.array([0.0, 0.0, -1e3])
+"""Place of an obstacle in the time in which it is not there [m]."""
+
+
+def add_movers(spec: mujoco.MjSpec, movers: Sequence[Mover]) -> None:
+    """Add obstacles to an arm that is not compiled yet.
+
+    Parameters
+    ----------
+    spec : mujoco.MjSpec
+        The arm, with the capsules of its links.
+    movers : sequence of Mover
+
+    Raises
+    ------
+    ModelError
+        For a shape that MuJoCo does not have.
+    """
+    for i, mover in enumerate(movers):
+        kind, size = geom_of(mover.obstacle.shape)
+        body = spec.worldbody.add_body(name=f"{MOVER} {i}", mocap=True, pos=AWAY)
+        body.add_geom(type=kind, size=size, contype=0, conaffinity=MOVING, **SURFACE)
+
+
+class MovingGeoms:
+    """The moving obstacles of one simulation.
+
+    Parameters
+    ----------
+    mujoco_model : mujoco.MjModel
+        An arm compiled after :func:`add_movers`.
+    data : mujoco.MjData
+        Its state.
+    movers : sequence of Mover
+    """
+
+    def __init__(self, mujoco_model: mujoco.MjModel, data: mujoco.MjData, movers: Sequence[Mover]) -> None:
+        self._data, self._movers = data, tuple(movers)
+        self._bodies = [int(mujoco_model.body(f"{MOVER} {i}").mocapid[0]) for i in range(len(movers))]
+
+    def place(self, t: float) -> None:
+        """Put all obstacles where they are told to be at a time [s]."""
+        for mover, k in zip(self._movers, self._bodies, strict=True):
+            if not mover.span.holds(t):
+                self._data.mocap_pos[k] = AWAY
+                continue
+            X = mover.at(t).X_WO
+            self._data.mocap_pos[k] = X.p
+            mujoco.mju_mat2Quat(self._data.mocap_quat[k], X.R.ravel())

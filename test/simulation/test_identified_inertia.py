@@ -8,7 +8,7 @@ import pytest
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.simulation import MujocoSimulator
-from arm_control.simulation.identified_inertia import is_possible, possible_inertias
+from arm_control.simulation.mujoco_simulator import is_possible, possible_inertias
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.02 -0.05" rpy="0.4 -0.2 1"/><mass value="2"/>
   <inertia ixx="{xx}" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.012"/></inertial></link>"""

@@ -9,7 +9,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths import Array, Box, Obstacle, Pose
 from arm_control.model import RobotModel
 from arm_control.simulation import EngineParameters, MujocoSimulator, PlantProperties, make_simulator
-from arm_control.simulation.compensation import is_needed
+from arm_control.simulation.scenario import is_needed
 from arm_control.simulation.tip_contact import TIP_RADIUS
 
 HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])

@@ -188,7 +188,7 @@ import sys
 sys.modules["rclpy"] = None
 from pathlib import Path
 from arm_control import RobotModel
-from arm_control.viewer.standalone import ArmPage
+from arm_control.viewer.page import ArmPage
 view = ArmPage(RobotModel.from_urdf("{file}", kinematics_only=True), Path("{file}"))
 view.page.commands.put("joint", view._model.joint_names[0], 0.5)
 view.page.commands.put("joint", view._model.joint_names[1], float("nan"))
