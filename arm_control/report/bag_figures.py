@@ -30,8 +30,6 @@ class TopicFigures:
 
     Attributes
     ----------
-    topic : Topic
-        The topic.
     count : int
         Number of messages.
     rate : float
@@ -106,15 +104,7 @@ class Timing:
 
 
 def timing(bag: Bag, series: JointSeries) -> Timing:
-    """Compute the times of states, and of the commands that answer them.
-
-    Parameters
-    ----------
-    bag : Bag
-        The recording.
-    series : JointSeries
-        Its joint states.
-    """
+    """Compute the times of states, and of the commands that answer them."""
     written_ns = dict(zip(series.stamps.tolist()[::-1], series.log.tolist()[::-1], strict=True))
     answers: dict[int, float] = {}
     for _, log_ns, message in bag.contents("joint_commands"):
@@ -161,12 +151,8 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> HandMotion:
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     series : JointSeries
         Joint states with increasing times.
-    model : RobotModel
-        The arm.
     """
     q, rank = series.of(model, "position"), pose_rank(model)
     samples = _samples(len(series.stamps))
@@ -201,12 +187,8 @@ def pose_goals(bag: Bag, series: JointSeries, model: RobotModel) -> list[Target 
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     series : JointSeries
         Its joint states: a goal with stamp 0 takes effect at the state before it.
-    model : RobotModel
-        The arm.
     """
     goals: list[Target | PoseMotion] = []
     for topic, log_ns, message in bag.contents(*POSE_GOALS):
@@ -229,18 +211,7 @@ def _goal_times(goals: Sequence[Target | PoseMotion], series: JointSeries) -> Ar
 def recording_of(bag: Bag, series: JointSeries, commands: Commands, model: RobotModel) -> Recording:
     """Return states, commands and targets as a recorded run, in the model's joint order.
 
-    Without recorded velocities they are slopes of the positions.
-
-    Parameters
-    ----------
-    bag : Bag
-        The recording.
-    series : JointSeries
-        Its joint states.
-    commands : Commands
-        Its commands.
-    model : RobotModel
-        The arm.
+    Velocities that were not recorded are slopes of the positions.
     """
     targets = [goal for goal in pose_goals(bag, series, model) if isinstance(goal, Target)]
     targets.sort(key=lambda target: target.stamp_ns)
@@ -275,8 +246,6 @@ def power(series: JointSeries, effort: Array) -> Power:
 
     Parameters
     ----------
-    series : JointSeries
-        Recorded speeds.
     effort : ndarray, shape (n, nj)
         Torque [N m or N].
     """
@@ -292,8 +261,6 @@ def torque_terms(bag: Bag, prefix: str = "torque_terms/") -> dict[str, JointSeri
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     prefix : str
         Part of the topics' names before the name of the term.
     """
@@ -315,8 +282,6 @@ def commanded_torque(series: JointSeries, commands: Commands, model: RobotModel)
         States; the columns are in the order of its joints.
     commands : Commands
         Commands in the model's joint order.
-    model : RobotModel
-        The arm.
     """
     rows = np.full(series.position.shape, np.nan)
     index_of = {stamp: k for k, stamp in enumerate(commands.stamps.tolist())}
@@ -353,12 +318,6 @@ def track_obstacles(bag: Bag, series: JointSeries, model: RobotModel, samples: A
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
-    series : JointSeries
-        Its joint states.
-    model : RobotModel
-        The arm.
     samples : ndarray of int
         Numbers of the states, ascending.
     """

@@ -101,14 +101,10 @@ def write_report(bag: Bag, folder: Path, options: ReplayOptions, topic: str = "j
 
     Parameters
     ----------
-    bag : Bag
-        The recording.
     folder : Path
         Folder of the page; made when it does not exist.
     options : ReplayOptions
         The arm, by the command line.
-    topic : str
-        Topic of the joint states.
 
     Returns
     -------
@@ -330,15 +326,6 @@ def _number(x: float) -> str:
 
 def page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
     """Return a page of HTML; all texts are escaped.
-
-    Parameters
-    ----------
-    title : str
-        Its title.
-    facts : sequence of (str, str)
-        Names and values above the sections.
-    sections : sequence of Section
-        The sections.
 
     Examples
     --------

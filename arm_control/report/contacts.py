@@ -23,7 +23,6 @@ class ObservedState(NamedTuple):
         Time [s].
     q : ndarray, shape (n,)
         Joint positions [rad or m].
-    obstacles : sequence of Obstacle
     names : sequence of str
         Names of the obstacles.
     """
@@ -41,8 +40,6 @@ class PairContacts(NamedTuple):
     ----------
     nearest : NearPair
         The pair in the state in which it is nearest.
-    state : ObservedState
-        That state.
     n_contacts : int
         Number of states in which it is in contact.
     """
@@ -77,12 +74,8 @@ def find_contacts(monitor: ContactMonitor, states: Sequence[ObservedState], marg
 
     Parameters
     ----------
-    monitor : ContactMonitor
-        The arm.
     states : sequence of ObservedState
         One at least.
-    margins : Margins
-        Distances that count as contact.
     reach : float
         Pairs beyond it, and beyond the margins, are left out [m].
 

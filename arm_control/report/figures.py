@@ -35,8 +35,6 @@ class Reach(NamedTuple):
         Distance [m] and angle [rad] from where it started.
     position_error, orientation_error : float
         Errors in its last state [m], [rad].
-    is_reached : bool
-        Whether these are within the tolerances.
     time : float
         Time after which the errors stay within the tolerances [s].
     straightness : float
@@ -62,8 +60,6 @@ def reaches(record: MotionRecord, targets: TargetList) -> list[Reach]:
 
     Parameters
     ----------
-    record : MotionRecord
-        The run.
     targets : TargetList
         Period and tolerances; without targets of its own those of the run are by hand, each up to the next one.
     """
@@ -158,8 +154,6 @@ def text_table(rows: Sequence[Sequence[str]], widths: Sequence[int] = (), gap: s
         The cells; all rows have the same length.
     widths : sequence of int
         Least widths of the first columns.
-    gap : str
-        Text between two columns.
     n_left : int
         Number of columns that are aligned to the left; the others are aligned to the right.
 

@@ -31,8 +31,6 @@ def recorded_motion(series: JointSeries, model: RobotModel) -> JointRecording:
     ----------
     series : JointSeries
         Joint states with increasing times.
-    model : RobotModel
-        The arm.
 
     Raises
     ------
@@ -52,8 +50,6 @@ def identification_table(identified: Identified, model: RobotModel) -> list[tupl
 
     Parameters
     ----------
-    identified : Identified
-        Result of an identification.
     model : RobotModel
         Names of the joints.
     """
@@ -70,15 +66,7 @@ def identification_table(identified: Identified, model: RobotModel) -> list[tupl
 
 
 def notes_on(identified: Identified, model: RobotModel) -> list[str]:
-    """Return sentences beside the table: payload, links, and what to doubt.
-
-    Parameters
-    ----------
-    identified : Identified
-        Result of an identification.
-    model : RobotModel
-        The arm.
-    """
+    """Return sentences beside the table: payload, links, and what to doubt."""
     fit, notes = identified.fit, []
     if (payload := payload_of(identified)) is not None:
         centre = ", ".join(map(_measured, payload.centre, payload.centre_errors))

@@ -48,8 +48,6 @@ def reproduce(primitive: Primitive, demonstration: Demonstration) -> Reproductio
     ----------
     primitive : Primitive
         The primitive, of this demonstration.
-    demonstration : Demonstration
-        What it was learned from.
     """
     times = demonstration.times - demonstration.times[0]
     coordinates = demonstration.positions
@@ -69,8 +67,6 @@ def primitive_table(primitive: Primitive, rms: Array | None = None) -> list[tupl
 
     Parameters
     ----------
-    primitive : Primitive
-        The primitive.
     rms : ndarray, shape (n,), optional
         Errors of the reproduction.
     """
@@ -92,8 +88,6 @@ def poor_coordinates(primitive: Primitive, rms: Array) -> list[str]:
 
     Parameters
     ----------
-    primitive : Primitive
-        The primitive.
     rms : ndarray, shape (n,)
         Errors of the reproduction.
     """

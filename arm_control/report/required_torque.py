@@ -60,8 +60,6 @@ def inverse_dynamics(series: JointSeries, model: RobotModel) -> RequiredTorque:
     ----------
     series : JointSeries
         Joint states with increasing times.
-    model : RobotModel
-        The arm.
 
     Raises
     ------
@@ -129,8 +127,6 @@ def summary(dynamics: RequiredTorque, model: RobotModel) -> list[tuple[str, ...]
 
     Parameters
     ----------
-    dynamics : RequiredTorque
-        Torque and effort.
     model : RobotModel
         Names of the joints.
     """

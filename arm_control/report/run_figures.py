@@ -86,16 +86,10 @@ def make_report(
 
     Parameters
     ----------
-    recording : Recording
-        What went over the topics.
-    model : RobotModel
-        The arm.
     targets : TargetList
         What was to be reached, and how closely.
     osc : OscParameters or None
         The speed limits that held on straight lines; None for a controller without them.
-    gate : GateParameters
-        The rate limit that held.
     """
     reached = tuple(reaches(motion_record(recording, model), targets))
     return Report(reached, (*_reach_figures(reached, targets, osc), *_torque_figures(recording, model, gate)))

@@ -84,14 +84,6 @@ def figures_of_simulation(
 
     Parameters
     ----------
-    trace : Trace
-        The run.
-    model : RobotModel
-        The arm.
-    targets : TargetList or None
-        Its targets.
-    motion : Motion or None
-        Its motion of the end effector.
     task : TaskPath, optional
         Path that the end effector was planned to follow.
 
@@ -154,8 +146,6 @@ def failed_checks(figures: FiguresByName, required: Mapping[str, Any], where: st
 
     Parameters
     ----------
-    figures : dict of str to float
-        Figures of a run.
     required : mapping
         Requirements by name of the figure: true, false, or a mapping of ``most`` and ``least``.
     where : str

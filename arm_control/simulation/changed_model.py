@@ -38,8 +38,6 @@ def tilted_gravity(p: PlantProperties, gravity: Array) -> Array:
 
     Parameters
     ----------
-    p : PlantProperties
-        Its tilt.
     gravity : ndarray, shape (3,)
         Acceleration of free fall where it is level [m/s^2].
     """
@@ -51,8 +49,6 @@ def changed_model(model: RobotModel, p: PlantProperties) -> RobotModel:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm as it is known.
     p : PlantProperties
         Its properties, with a number for each joint in every list.
     """

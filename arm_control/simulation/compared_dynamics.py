@@ -88,8 +88,6 @@ def random_states(model: RobotModel, n: int, seed: int) -> list[tuple[Array, Arr
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     n : int
         Number of states.
     seed : int
@@ -226,8 +224,6 @@ def compare_dynamics(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     libraries : mapping of str to Dynamics
         The other libraries, by name.
     n : int

@@ -70,8 +70,6 @@ def engine_of(values: Mapping[str, Any], where: str) -> EngineParameters:
 
     Parameters
     ----------
-    values : mapping of str to value
-        Parameters of the simulator.
     where : str
         Source of the values, for the message.
 
@@ -91,12 +89,8 @@ def make_arm(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     q_initial : array_like, shape (nq,), or None
         Joint positions at the start [rad or m]; None for zero.
-    engine : EngineParameters
-        The engine.
     **options
         ``timestep``, ``damping``, ``friction`` and ``solids`` of a
         :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`, and those of :func:`contact_options`.
@@ -123,10 +117,6 @@ def contact_options(
 
     Parameters
     ----------
-    properties : PlantProperties
-        The arm's own.
-    solids : sequence of Obstacle
-        What is solid.
     movers : sequence of Mover
         What moves, or stands in the way: all links of the arm touch it, or nothing does.
     """

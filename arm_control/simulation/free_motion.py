@@ -34,8 +34,6 @@ class FreeTrace:
         Energy, by the model [J].
     beyond : ndarray, shape (n, nv)
         How far each joint is beyond an end stop [rad or m]; 0 between the stops, and without any.
-    has_stops : bool
-        Whether there are end stops.
     end_reason : str
         Reason for an early end; empty without one.
     """

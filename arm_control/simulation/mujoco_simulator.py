@@ -255,8 +255,6 @@ def build_mujoco_model(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     timestep : float
         Duration of one step [s].
     damping : float or ndarray, shape (nv,)
@@ -300,8 +298,6 @@ def save_mujoco_model(path: Path, model: RobotModel, timestep: float) -> None:
     ----------
     path : Path
         The file; its name ends in ``.mjb``.
-    model : RobotModel
-        The arm.
     timestep : float
         Duration of one step [s].
     """
@@ -368,11 +364,6 @@ INERTIA_MARGIN = 1e-9
 def possible_inertias(text: str) -> tuple[str, bool]:
     """Replace each inertia that no body can have.
 
-    Parameters
-    ----------
-    text : str
-        A checked URDF.
-
     Returns
     -------
     text : str
@@ -401,8 +392,6 @@ def set_inertias(model: RobotModel, mujoco_model: Any) -> None:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     mujoco_model : mujoco.MjModel
         MuJoCo's model of it, with a body for each joint.
     """
@@ -429,8 +418,6 @@ def change_bodies(arm: MujocoSimulator, model: RobotModel, p: PlantProperties) -
     ----------
     arm : MujocoSimulator
         The arm, which is its model so far.
-    model : RobotModel
-        The model.
     p : PlantProperties
         The differences, with a number for each joint in every list.
     """

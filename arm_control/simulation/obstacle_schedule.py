@@ -47,8 +47,6 @@ class ObstacleSchedule:
 
     Parameters
     ----------
-    world : World
-        The obstacles.
     lead : float
         Time by which updates are ahead of the newest state [s].
     """

@@ -65,23 +65,15 @@ class Simulation:
 
     Parameters
     ----------
-    scenario : Scenario
-        The scenario.
     variant : str
         Name of the variant; empty: the first, or the only way there is.
 
     Attributes
     ----------
-    model : RobotModel
-        The arm.
     duration : float
         How long the scenario takes [s].
-    parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
-        Of the controller.
     stall : str
         Which joints did not move in the last run though they were asked to; empty for none.
-    range_sensors : tuple of RangeSensor
-        Sensors of distance.
     wrench_rate : float
         Measurements per second of the wrench at the end effector [Hz]; 0: none.
     planned : PlannedScenarioMotion or None

@@ -145,8 +145,6 @@ def target_postures(model: RobotModel, q: Array) -> list[Array]:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     q : ndarray, shape (nq,)
         The posture [rad or m].
     """

@@ -81,16 +81,12 @@ def read_plant_file(
 
     Parameters
     ----------
-    path : str
-        The file.
     model : RobotModel
         The arm whose joints it must have.
     timestep : float
         Duration of one step [s].
     names : sequence of str
         Names that the joints have in the file, in the model's order; empty: found by likeness.
-    solids : sequence of Obstacle
-        What the end effector touches.
     has_links : bool
         Whether the file's own shapes touch, too, as the file says.
 

@@ -127,8 +127,6 @@ def properties_of(values: Mapping[str, Any], where: str) -> PlantProperties:
 
     Parameters
     ----------
-    values : mapping of str to value
-        Parameters of the simulator.
     where : str
         Source of the values, for the message.
 

@@ -87,10 +87,6 @@ class RangeSensor(Parameters):
 
         Parameters
         ----------
-        X_WL : Pose
-            Pose of the link.
-        obstacles : sequence of Obstacle
-            What is around.
         floor : float
             Height of the floor; ``-inf`` for none [m].
         """

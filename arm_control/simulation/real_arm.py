@@ -24,18 +24,12 @@ class RealArm:
 
     Parameters
     ----------
-    model : RobotModel
-        The model.
     q_initial : array_like, shape (nq,), optional
         Joint positions at the start [rad or m]; zero by default.
     timestep : float
         Duration of one step [s].
     damping : float
         Viscous damping of every joint, beside that of the properties [N m s/rad].
-    properties : PlantProperties
-        The differences.
-    solids : sequence of Obstacle
-        What the end effector touches.
     movers : sequence of Mover
         What all links touch, where the properties say that they touch anything.
     engine : EngineParameters
@@ -43,8 +37,6 @@ class RealArm:
 
     Attributes
     ----------
-    arm : MujocoSimulator or RigidBodySimulator
-        The true arm.
     properties : PlantProperties
         The differences, resolved for this arm.
 
@@ -179,12 +171,8 @@ def make_simulator(
 
     Parameters
     ----------
-    model : RobotModel
-        The model.
     q_initial : array_like, shape (nq,), or None
         Joint positions at the start [rad or m]; None for zero.
-    properties : PlantProperties
-        The differences.
     timestep, damping : float
         Duration of one step [s]; viscous damping of every joint [N m s/rad].
     solids : sequence of Obstacle

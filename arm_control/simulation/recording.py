@@ -163,8 +163,6 @@ def motion_record(recording: Recording, model: RobotModel, most: int = 0) -> Mot
 
     Parameters
     ----------
-    recording : Recording
-        The run.
     model : RobotModel
         The arm, with the tip of its controller.
     most : int
@@ -211,8 +209,6 @@ def goal_poses(targets: Sequence[Target], stamps: Stamps, q: Array, model: Robot
         Targets that are not after the last state.
     stamps, q : ndarray, shapes (n,), (n, nq)
         Stamps [ns] and joint positions [rad or m] of the states.
-    model : RobotModel
-        The arm.
     """
     states = np.searchsorted(stamps, [target.stamp_ns for target in targets])
     return tuple(model.pose(q[k], target.frame) @ target.X_FT for k, target in zip(states, targets, strict=True))

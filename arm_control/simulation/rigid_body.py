@@ -270,8 +270,6 @@ def largest_decay(model: RobotModel, q: Array, b: Array) -> float:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     q : ndarray, shape (nq,)
         A posture that counts in any case, beside those within the limits that a search finds [rad or m].
     b : ndarray, shape (k, nv)
@@ -299,8 +297,6 @@ def end_stops(model: RobotModel, p: RigidBodyParameters) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     p : RigidBodyParameters
         Its stops; without lists they are the joints' limits.
 

@@ -54,10 +54,6 @@ class StepLaw:
 
     Attributes
     ----------
-    tree : Tree
-        The arm.
-    scheme : str
-        One of SCHEMES.
     has_stops, has_friction : bool
         Whether there are end stops, and Coulomb friction.
     """

@@ -59,8 +59,6 @@ class Scenario:
         Parameters of each node, by the node's name, before any variant.
     variants : dict of str to dict
         Changed parameters by node, for each variant by its name; empty without variants.
-    world : World
-        Obstacles and pushes.
     duration : float
         Simulated time [s]; 0: without end.
     checks : dict of str to dict
@@ -91,7 +89,6 @@ class Scenario:
 
         Parameters
         ----------
-        name : str
         trust : bool
             Whether it may name a xacro file; expanding one may run any code.
 
@@ -185,12 +182,8 @@ class Scenario:
         simulator : str
             ``mujoco``; ``coppeliasim`` for a running one, in lock step; or ``none`` when a real robot or another
             simulator publishes the joint states.
-        lock_step : bool
-            Whether each state waits for its command.
         start_paused : bool
             Whether the simulator waits for a call of its ``~/pause`` with false.
-        targets : bool
-            Whether the scenario's own targets are published.
         real_time_factor : float
             Simulated time per wall time, as the simulator's parameter; 0: the scenario's own.
         paced : bool
@@ -327,8 +320,6 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
     Parameters
     ----------
-    values : mapping
-        The values.
     changes : mapping
         Entries that replace values.
     """
@@ -396,8 +387,6 @@ def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_
 
     Parameters
     ----------
-    nodes : mapping of str to dict
-        Parameters of each node.
     friction : str
         ``true`` and ``false`` replace what the nodes have; ``auto`` does not.
     is_needed : bool
@@ -466,10 +455,6 @@ def check_parameter_file(
 
     Parameters
     ----------
-    path : str or Path
-        The file.
-    nodes : mapping
-        The scenario's nodes.
     namespace : str
         Namespace of the nodes; empty for the root.
     trust : bool

@@ -48,8 +48,6 @@ def world_of(content: Mapping[str, Any], where: str) -> World:
 
     Parameters
     ----------
-    content : mapping
-        Its file.
     where : str
         The file, for the error message.
 

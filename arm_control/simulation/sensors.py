@@ -60,14 +60,6 @@ class SimulatedSensors:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    world : World
-        What is around.
-    ranges : sequence of RangeSensor
-        The range sensors.
-    arm : ArmParameters
-        The payload that the model knows.
     plant : PlantProperties
         The payload that it does not know, and the tilt of the base.
 

@@ -46,8 +46,6 @@ class TipContact:
     ----------
     mujoco_model : mujoco.MjModel
         An arm compiled after :func:`add_contacts`.
-    data : mujoco.MjData
-        Its state.
     """
 
     def __init__(self, mujoco_model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -102,10 +100,6 @@ def add_contacts(
     ----------
     spec : mujoco.MjSpec
         The arm, with the links of its model.
-    model : RobotModel
-        Its model.
-    solids : sequence of Obstacle
-        Obstacles at rest.
     has_links : bool
         Whether the other links touch, too.
 
@@ -133,10 +127,6 @@ def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
 
     Parameters
     ----------
-    spec : mujoco.MjSpec
-        The arm.
-    body : mujoco.MjsBody
-        The body that carries the ball.
     p_B : ndarray, shape (3,)
         Its place in the body's frame [m].
     """
@@ -146,13 +136,6 @@ def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
 
 def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
     """Add what the ball touches.
-
-    Parameters
-    ----------
-    spec : mujoco.MjSpec
-        The arm.
-    solids : sequence of Obstacle
-        Obstacles at rest.
 
     Raises
     ------
@@ -174,8 +157,6 @@ def add_links(spec: mujoco.MjSpec, model: RobotModel) -> None:
     ----------
     spec : mujoco.MjSpec
         The arm, with the links of its model; solid obstacles are added beside.
-    model : RobotModel
-        Its model.
     """
     proximity = Proximity(model)
     children = [model.urdf.robot.joint_map[name].child for name in model.joint_names]
@@ -226,7 +207,6 @@ def add_movers(spec: mujoco.MjSpec, movers: Sequence[Mover]) -> None:
     ----------
     spec : mujoco.MjSpec
         The arm, with the capsules of its links.
-    movers : sequence of Mover
 
     Raises
     ------
@@ -246,9 +226,6 @@ class MovingGeoms:
     ----------
     mujoco_model : mujoco.MjModel
         An arm compiled after :func:`add_movers`.
-    data : mujoco.MjData
-        Its state.
-    movers : sequence of Mover
     """
 
     def __init__(self, mujoco_model: mujoco.MjModel, data: mujoco.MjData, movers: Sequence[Mover]) -> None:

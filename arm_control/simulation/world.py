@@ -60,8 +60,6 @@ class World:
 
     Attributes
     ----------
-    movers : tuple of Mover
-        Obstacles.
     pushes : tuple of Push
         Forces on the end effector.
     floor : float

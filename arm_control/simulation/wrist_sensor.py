@@ -31,8 +31,6 @@ def wrist_wrench(t: Terms, joint_acceleration: Array, body: Inertia, g_W: Array,
 
     Parameters
     ----------
-    t : Terms
-        The arm in its state.
     joint_acceleration : ndarray, shape (nv,)
         [rad/s^2 or m/s^2].
     body : Inertia
@@ -62,10 +60,6 @@ def carried_body(model: RobotModel, arm: ArmParameters, plant: PlantProperties) 
     ----------
     model : RobotModel
         The arm; links behind its tip count with the masses of the model.
-    arm : ArmParameters
-        The payload that the model knows.
-    plant : PlantProperties
-        The payload that it does not know.
     """
     known = _point_mass(arm.payload_mass, arm.payload_centre)
     return _links_behind_tip(model) + known + _point_mass(plant.payload_mass, plant.payload_position)

@@ -42,8 +42,6 @@ class MeshPart(NamedTuple):
     ----------
     link : str
         The link, in whose frame the mesh is.
-    mesh : Mesh
-        The triangles.
     rgba : tuple of float
         Red, green, blue and opacity, 0 to 1.
     """
@@ -58,8 +56,6 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[MeshP
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     roots : sequence of Path
         Folders with mesh files, as ``package/rest`` or by the name in the URDF.
 
@@ -102,13 +98,6 @@ def mesh_roots(robot_file: Path | None = None) -> list[Path]:
 
 def find_mesh(name: str, roots: Sequence[Path]) -> Path:
     """Return the file of a mesh.
-
-    Parameters
-    ----------
-    name : str
-        Name in the URDF.
-    roots : sequence of Path
-        Folders to search.
 
     Raises
     ------

@@ -48,16 +48,12 @@ class Drawing:
     type : str
         ``mesh`` (``points`` are corners of triangles, three each), ``lines`` (two each), ``points``, ``arrow``
         (two points) or ``text``.
-    X : Pose
-        Its pose in the base's frame.
     points : ndarray, shape (n, 3)
         Points in its own frame [m].
     rgba : tuple of float
         Colour and opacity, 0 to 1.
     width : float
         Width of lines, points and an arrow's shaft; height of a text [m].
-    text : str
-        The text.
     """
 
     type: str
@@ -75,8 +71,6 @@ class ShownObstacle(NamedTuple):
     ----------
     solids : tuple of (Shape, Pose)
         Its shapes, with their poses in its own frame.
-    X : Pose
-        Its pose in the base's frame.
     rgba : tuple of float
         Colour and opacity, 0 to 1.
     appearance : hashable
@@ -127,8 +121,6 @@ class MarkerStore:
 
         Parameters
         ----------
-        message : MarkerArray
-            The markers.
         now_ns : int
             Time of its reception [ns].
         """
@@ -242,13 +234,6 @@ def rgba_of(marker: Any) -> tuple[float, ...]:
 
 def drawing_of(marker: Any, X: Pose) -> Drawing | None:
     """Return the drawing of a marker.
-
-    Parameters
-    ----------
-    marker : Marker
-        The marker.
-    X : Pose
-        Its pose in the base's frame.
 
     Returns
     -------

@@ -50,8 +50,6 @@ class Guard:
     ----------
     control : bool
         Whether pages may control.
-    token : str
-        Secret of the browsers with access.
     harmless : set of str
         Names of controls that only change the view.
     value_of : callable
@@ -127,8 +125,6 @@ def has_type_of(example: Any, value: Any) -> bool:
     ----------
     example : str, bool, int, float or tuple of these
         The example; other types are never equal.
-    value
-        The value to check.
 
     Examples
     --------

@@ -39,8 +39,6 @@ class Page:
         Address with the token; it gives access to the page.
     commands : PageCommandQueue
         Commands of the people at the page.
-    scene, panel, plots, neurons, plan : Scene, Panel, Plots, NeuralPlots, PlanView
-        Its parts.
     """
 
     def __init__(self, control: bool = False, port: int = 0) -> None:
@@ -73,15 +71,7 @@ class Page:
         return bool(self.server.get_clients())
 
     def set_arm(self, model: RobotModel, parts: list[MeshPart]) -> None:
-        """Show another arm.
-
-        Parameters
-        ----------
-        model : RobotModel
-            The arm.
-        parts : list of MeshPart
-            Triangles of its links.
-        """
+        """Show another arm."""
         self.scene.set_arm(model, parts)
         lengths = {name for name in model.joint_names if model.urdf.robot.joint_map[name].type == "prismatic"}
         self.panel.set_joints(model.joint_names, model.q_min, model.q_max, lengths)
@@ -137,8 +127,6 @@ class ArmPage:
         Its URDF, beside which meshes are searched.
     port : int
         Port of the page, or the next free one; 0: any.
-    plan : PlanRecord, optional
-        A plan of this arm.
 
     Raises
     ------
@@ -147,8 +135,6 @@ class ArmPage:
 
     Attributes
     ----------
-    page : Page
-        The page.
     notes : list of str
         A sentence for each mesh that is not drawn.
     q : ndarray, shape (nq,)

@@ -22,8 +22,6 @@ class PageCommand(NamedTuple):
         One of :data:`COMMAND_TYPES`.
     name : str or tuple
         What it is about: a joint, a gain, an obstacle's namespace and number.
-    value : float, bool, Pose or None
-        The new value.
     """
 
     type: str

@@ -34,8 +34,6 @@ class Line(NamedTuple):
 
     Attributes
     ----------
-    text : str
-        The message.
     level : int
         0: OK, 1: a warning, 2: an error.
     figure : str
@@ -52,10 +50,6 @@ class Panel:
 
     Parameters
     ----------
-    gui : viser.GuiApi
-        The page's controls.
-    commands : PageCommandQueue
-        Queue for the user's commands.
     control : bool
         Whether the page may control.
     """
@@ -117,8 +111,6 @@ class Panel:
         ----------
         message : str
             The note; empty: none.
-        is_error : bool
-            Whether it is an error.
         """
         colour = RED if is_error else GREEN
         text = f"<div style='font-size:12px;margin:2px 16px;color:{colour}'>{html.escape(message)}</div>"
@@ -212,12 +204,8 @@ class Panel:
 
         Parameters
         ----------
-        names : sequence of str
-            The joints.
         low, high : ndarray, shape (n,)
             Their limits [rad or m].
-        lengths : collection of str
-            The prismatic ones among them.
         """
         for slider in self.joints.values():
             slider.remove()
@@ -294,8 +282,6 @@ class Panel:
         ----------
         name : str
             Name of the gain; an unknown one is ignored.
-        value : float
-            Its present value.
         """
         slider = self.gains.get(name)
         if slider is not None:
@@ -334,8 +320,6 @@ def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
 
     Parameters
     ----------
-    value : float
-        The gain at present.
     spec : Spec or None
         Its bounds, if they are known.
 

@@ -37,8 +37,6 @@ class PlanView:
 
     Parameters
     ----------
-    server : viser.ViserServer
-        The page's server.
     add_tab : callable
         Adds a tab with this label to the panel, and returns it.
     allow : callable
@@ -59,15 +57,7 @@ class PlanView:
         self._since, self._shown = 0.0, -1.0
 
     def set_arm(self, model: RobotModel, parts: Sequence[MeshPart]) -> None:
-        """Take the arm of the next plans; the present plan goes.
-
-        Parameters
-        ----------
-        model : RobotModel
-            The arm.
-        parts : sequence of MeshPart
-            Triangles of its links.
-        """
+        """Take the arm of the next plans; the present plan goes."""
         self.show(None)
         self._model, self._parts = model, parts
 

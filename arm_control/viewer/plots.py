@@ -40,8 +40,6 @@ class History:
         ----------
         t : float
             Time [s].
-        values : mapping of str to float
-            The values.
         """
         if self._rows and t < self._rows[-1][0]:
             self._rows.clear()
@@ -64,8 +62,6 @@ class Plot:
     ----------
     gui : viser.GuiApi
         The page's controls; the plot is put into the container that is open now.
-    title : str
-        Title of the plot.
     labels : mapping
         Label in the legend of each value, by its name.
     """
@@ -99,8 +95,6 @@ class Plot:
         ----------
         t : float
             Time [s].
-        values : mapping of str to float
-            The values.
         """
         own = {name: values[name] for name in self._names if math.isfinite(values.get(name, math.nan))}
         if own:
@@ -124,13 +118,7 @@ SCALES = {"position_error": 1e3, "orientation_error": 180.0 / math.pi}
 
 
 class Plots:
-    """The page's plots: error, torque of one joint by its terms, condition number, nearest distance.
-
-    Parameters
-    ----------
-    gui : viser.GuiApi
-        The page's controls.
-    """
+    """The page's plots: error, torque of one joint by its terms, condition number, nearest distance."""
 
     def __init__(self, gui: Any) -> None:
         self._gui = gui
@@ -161,8 +149,6 @@ class Plots:
         ----------
         t : float
             Simulated time [s].
-        figures : mapping of str to float
-            Figures of the controller.
         terms : mapping
             Torque of each joint [N m], by the name of the torque's term.
         """
@@ -203,13 +189,7 @@ ROW_HEIGHT = 3
 
 
 class Raster:
-    """Spikes of the newest bins of time.
-
-    Parameters
-    ----------
-    gui : viser.GuiApi
-        The page's controls.
-    """
+    """Spikes of the newest bins of time."""
 
     def __init__(self, gui: Any) -> None:
         self._gui = gui
@@ -251,13 +231,7 @@ class Raster:
 
 
 class NeuralPlots:
-    """Raster and decoded position; both appear with the first message.
-
-    Parameters
-    ----------
-    gui : viser.GuiApi
-        The page's controls.
-    """
+    """Raster and decoded position; both appear with the first message."""
 
     def __init__(self, gui: Any) -> None:
         labels = {f"{axis} {what}": f"{axis} {what}".removesuffix(" decoded") for what in PARTS for axis in "xyz"}

@@ -44,12 +44,8 @@ def open_server(guard: Guard, port: int = 0, label: str = "") -> Any:
 
     Parameters
     ----------
-    guard : Guard
-        Checks requests and messages.
     port : int
         Port, or the next free one; 0: any.
-    label : str
-        Title of the page's panel.
 
     Raises
     ------
@@ -120,15 +116,7 @@ def close_server(server: Any) -> None:
 
 
 def address(server: Any, guard: Guard) -> str:
-    """Return the address of the page, with the token that gives access to it.
-
-    Parameters
-    ----------
-    server : viser.ViserServer
-        The server of the page.
-    guard : Guard
-        Has the token.
-    """
+    """Return the address of the page, with the token that gives access to it."""
     return f"http://{HOST}:{server.get_port()}/?token={guard.token}"
 
 

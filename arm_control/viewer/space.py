@@ -43,17 +43,7 @@ MIN_MOVE = 1e-5
 
 
 class Scene:
-    """Draws in viser's scene.
-
-    Parameters
-    ----------
-    server : viser.ViserServer
-        The page's server.
-    commands : PageCommandQueue
-        Queue for the poses of dragged objects.
-    control : bool
-        Whether objects can be dragged.
-    """
+    """Draws in viser's scene."""
 
     def __init__(self, server: Any, commands: PageCommandQueue, control: bool) -> None:
         self._server = server
@@ -87,15 +77,7 @@ class Scene:
     # -- the arm -----------------------------------------------------------------------------------
 
     def set_arm(self, model: RobotModel, parts: list[MeshPart]) -> None:
-        """Show another arm.
-
-        Parameters
-        ----------
-        model : RobotModel
-            The arm.
-        parts : list of MeshPart
-            Triangles of its links.
-        """
+        """Show another arm."""
         for handle in self._links.values():
             handle.remove()
         self._model, self._parts = model, parts
@@ -277,13 +259,6 @@ def camera_of(model: RobotModel, parts: list[MeshPart]) -> tuple[Array, Array]:
 
     The camera sees the arm in its first pose, and raised: it is as far from the middle of the box around these points
     as each of them needs, with a margin.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parts : list of MeshPart
-        Triangles of its links.
     """
     q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
     chain = model.urdf.robot.get_chain(model.base, model.tip, joints=False)
@@ -302,15 +277,7 @@ def camera_of(model: RobotModel, parts: list[MeshPart]) -> tuple[Array, Array]:
 
 
 def move(handle: Any, X: Pose) -> None:
-    """Send a pose, if it differs.
-
-    Parameters
-    ----------
-    handle : viser.SceneNodeHandle
-        A drawn object.
-    X : Pose
-        Its pose.
-    """
+    """Send a pose, if it differs."""
     wxyz = _wxyz(X.R)
     if np.abs(handle.position - X.p).max() > MIN_MOVE:
         handle.position = X.p

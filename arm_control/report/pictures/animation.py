@@ -41,8 +41,6 @@ def draw_animation(path: Path, record: MotionRecord, model: RobotModel) -> str:
         The GIF file.
     record : MotionRecord
         Motion of the arm and of its targets.
-    model : RobotModel
-        The arm.
 
     Returns
     -------
@@ -57,15 +55,7 @@ def draw_animation(path: Path, record: MotionRecord, model: RobotModel) -> str:
 
 
 def render_or_sketch(model: RobotModel, shots: Shots) -> Rendering:
-    """Return frames by MuJoCo, or, with a warning, by matplotlib where MuJoCo cannot render.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    shots : Shots
-        Contents of the frames.
-    """
+    """Return frames by MuJoCo, or, with a warning, by matplotlib where MuJoCo cannot render."""
     rendering = render(model, shots)
     if len(rendering.frames):
         return rendering
@@ -101,12 +91,6 @@ def encode(frames: Frames, captions: list[str]) -> bytes:
     ----------
     frames : ndarray of uint8, shape (n, height, width, 3)
         The pictures.
-    captions : list of str
-        One line for each.
-
-    Returns
-    -------
-    bytes
     """
     font = ImageFont.truetype(str(Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")), 13)
     images = []

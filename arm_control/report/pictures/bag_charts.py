@@ -32,14 +32,10 @@ def draw_lines(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], name
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     t : ndarray, shape (n,)
         Times [s].
     rows : mapping of str to (ndarray, shape (n, nj), str)
         Values and label of the axis of each chart, by its title.
-    names : sequence of str
-        The joints.
     """
     figure = new_figure(12.0, 1.0 + 2.4 * len(rows))
     charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
@@ -58,8 +54,6 @@ def draw_task(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], goal_
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     t : ndarray, shape (n,)
         Times [s].
     rows : mapping of str to (ndarray, shape (n,), str)
@@ -82,8 +76,6 @@ def draw_path(path: Path, p: Array, p_des: Array) -> None:
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     p, p_des : ndarray, shape (n, 3)
         Actual and desired positions [m].
     """
@@ -111,20 +103,14 @@ def draw_torque(
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     t : ndarray, shape (n,)
         Times [s].
     torque : ndarray, shape (n, nj)
         Torque of the joints.
-    names : sequence of str
-        The joints.
     limits : ndarray, shape (nj,), or None
         Torque limits; NaN for a joint without one.
     terms : mapping of str to (ndarray, shape (m,), ndarray, shape (m, nj))
         Times [s] and values of each term, by its name.
-    unit : str
-        Label of the axes.
     """
     n_joints = min(len(names), MOST)
     n_rows = -(-n_joints // 2)
@@ -153,8 +139,6 @@ def draw_timing(path: Path, t: Array, steps: Mapping[str, Array], answers: Array
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     t : ndarray, shape (n,)
         Times of the states [s].
     steps : mapping of str to ndarray, shape (n,)

@@ -54,16 +54,8 @@ def draw_report(
     ----------
     folder : Path
         Folder of the files; made when it does not exist.
-    recording : Recording
-        The run.
-    model : RobotModel
-        The arm.
-    targets : TargetList
-        Period and tolerances.
     osc : OscParameters or None
         Speed limits; None for a controller without them.
-    gate : GateParameters
-        The rate limit.
 
     Returns
     -------
@@ -90,12 +82,8 @@ def draw_tracking(path: Path, record: MotionRecord, targets: TargetList, osc: Os
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     record : MotionRecord
         Motion of the end effector and of its targets.
-    targets : TargetList
-        Period and tolerances.
     osc : OscParameters or None
         The speed limits, where there are any.
     """
@@ -116,19 +104,7 @@ def draw_tracking(path: Path, record: MotionRecord, targets: TargetList, osc: Os
 
 
 def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateParameters) -> None:
-    """Draw every joint's torque as a share of its limit, how fast it changes, and the extremes of both.
-
-    Parameters
-    ----------
-    path : Path
-        The PNG file.
-    recording : Recording
-        The run.
-    model : RobotModel
-        The arm.
-    gate : GateParameters
-        The rate limit.
-    """
+    """Draw every joint's torque as a share of its limit, how fast it changes, and the extremes of both."""
     figure = new_figure(12.0, 6.4)
     (shares, extremes), (rates, peaks) = figure.subplots(2, 2, width_ratios=(3, 1))
     _torque_shares(shares, recording, model)
@@ -153,8 +129,6 @@ def draw_force(path: Path, recording: Recording) -> None:
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     recording : Recording
         The run, with wrenches.
     """
@@ -177,17 +151,6 @@ def draw_force(path: Path, recording: Recording) -> None:
 
 def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: TargetList) -> str:
     """Draw one wide picture: the arm with its path and targets, the errors, the torque.
-
-    Parameters
-    ----------
-    path : Path
-        The PNG file.
-    recording : Recording
-        The run.
-    model : RobotModel
-        The arm.
-    targets : TargetList
-        Period and tolerances.
 
     Returns
     -------

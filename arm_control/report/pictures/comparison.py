@@ -49,14 +49,8 @@ def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], m
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
-    scenario : Scenario
-        What was simulated.
     runs : dict of str to Trace
         A run of each variant, by its name.
-    model : RobotModel
-        The arm.
     """
     all_views = views(next(iter(runs.values())), model)
     is_overlaid = len(runs) > SIDE_BY_SIDE and len(all_views) > 1

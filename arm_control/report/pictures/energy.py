@@ -38,10 +38,6 @@ def draw_energy(path: Path, scenario: Scenario, runs: Mapping[str, FreeTrace], j
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
-    scenario : Scenario
-        What was simulated.
     runs : dict of str to FreeTrace
         A run of each variant, by its name.
     joints : sequence of str

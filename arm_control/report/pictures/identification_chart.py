@@ -23,14 +23,8 @@ def draw_identification(path: Path, fit: TorqueFit, model: RobotModel, unit: str
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
-    fit : TorqueFit
-        The fit.
     model : RobotModel
         Names of the joints.
-    unit : str
-        Label of the axes.
     """
     n = len(model.joint_names)
     figure = new_figure(12.0, 0.6 + HEIGHT * n)

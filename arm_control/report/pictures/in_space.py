@@ -30,15 +30,7 @@ SIDES: dict[int, View] = {0: (0, 2, False, "from the side"), 1: (1, 2, True, "fr
 
 
 def views(trace: Trace, model: RobotModel) -> tuple[View, ...]:
-    """Return the views of a run: of a planar arm from its side, of others from above and across their motion.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run.
-    model : RobotModel
-        The arm.
-    """
+    """Return the views of a run: of a planar arm from its side, of others from above and across their motion."""
     points = np.concatenate([link_points(model, q) for q in trace.q[:: max(1, len(trace.q) // 50)]])
     flat = np.flatnonzero(np.ptp(points, axis=0) < 1e-3)
     if flat.size:
@@ -49,23 +41,7 @@ def views(trace: Trace, model: RobotModel) -> tuple[View, ...]:
 
 
 def draw_run(axes: Any, view: View, trace: Trace, model: RobotModel, world: World, colour: str) -> None:
-    """Draw one run with several postures of the arm.
-
-    Parameters
-    ----------
-    axes : Axes
-        The drawing.
-    view : View
-        Direction of view.
-    trace : Trace
-        The run.
-    model : RobotModel
-        The arm.
-    world : World
-        Obstacles and pushes.
-    colour : str
-        Colour of the path.
-    """
+    """Draw one run with several postures of the arm."""
     x, y, backwards, _ = view
     _obstacles(axes, view, trace, world)
     for number, k in enumerate(_spread(trace)):
@@ -95,16 +71,8 @@ def draw_runs(
 
     Parameters
     ----------
-    axes : Axes
-        The drawing.
-    view : View
-        Direction of view.
     runs : mapping of str to Trace
         The runs by name.
-    model : RobotModel
-        The arm.
-    world : World
-        Obstacles and pushes.
     colours : mapping of str to str
         Colours of the paths by name.
     """

@@ -25,14 +25,8 @@ def draw_nearest_points(path: Path, monitor: ContactMonitor, state: ObservedStat
 
     Parameters
     ----------
-    path : Path
-        The picture to write.
-    monitor : ContactMonitor
-        The arm.
     state : ObservedState
         The state, and the obstacles in it.
-    margins : Margins
-        Distances that count as contact.
     """
     pairs = monitor.near(state.q, state.obstacles, state.names)[:DRAWN]
     arm = _capsules(monitor, state.q)

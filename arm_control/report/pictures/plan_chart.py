@@ -43,10 +43,6 @@ def draw_plan(path: Path, scene: PlanScene, run: PlanRun) -> None:
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
-    scene : PlanScene
-        What was planned for.
     run : PlanRun
         A seed with a plan.
     """

@@ -21,19 +21,7 @@ POINTS = 801
 
 
 def draw_primitive(path: Path, primitive: Primitive, title: str, reproduction: Reproduction | None = None) -> None:
-    """Draw two charts for each coordinate: its motion over time, and its force over the phase with all functions.
-
-    Parameters
-    ----------
-    path : Path
-        The PNG file.
-    primitive : Primitive
-        The primitive.
-    title : str
-        Title of the picture.
-    reproduction : Reproduction, optional
-        Its demonstration.
-    """
+    """Draw two charts for each coordinate: its motion over time, and its force over the phase with all functions."""
     names = coordinate_names(primitive)
     figure = new_figure(12.0, 1.0 + HEIGHT * len(names))
     figure.suptitle(title, fontsize=13, color=INK, fontweight="bold")

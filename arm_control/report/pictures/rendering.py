@@ -87,14 +87,8 @@ def render(model: RobotModel, shots: Shots, backends: Sequence[str] | None = Non
     ----------
     model : RobotModel
         The arm. Meshes are left out; an arm of meshes only is drawn as capsules.
-    shots : Shots
-        Contents of the frames.
     backends : sequence of str, optional
         Values of ``MUJOCO_GL`` to try; :data:`BACKENDS` by default.
-
-    Returns
-    -------
-    Rendering
     """
     failures = []
     with tempfile.TemporaryDirectory() as folder:

@@ -28,12 +28,8 @@ def draw_path(path: Path, record: MotionRecord, model: RobotModel) -> None:
 
     Parameters
     ----------
-    path : Path
-        The PNG file.
     record : MotionRecord
         Motion of the end effector and of its targets.
-    model : RobotModel
-        The arm.
     """
     figure = Figure(figsize=(9.0, 5.8), dpi=DPI, facecolor="white")
     axes: Any = figure.add_axes((-0.05, 0.035, 0.86, 1.04), projection="3d")
@@ -56,13 +52,6 @@ def draw_path(path: Path, record: MotionRecord, model: RobotModel) -> None:
 
 def sketch(model: RobotModel, shots: Shots) -> Frames:
     """Draw frames of the arm as thick lines, where MuJoCo cannot render.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    shots : Shots
-        Contents of the frames.
 
     Returns
     -------
@@ -93,8 +82,6 @@ def link_points(model: RobotModel, q: Array) -> Array:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     q : ndarray, shape (nq,)
         Joint positions [rad or m].
     """
@@ -137,12 +124,8 @@ def stage(axes: Any, points: Array, *, labels: bool = True) -> None:
 
     Parameters
     ----------
-    axes : Axes3D
-        The drawing.
     points : ndarray, shape (n, 3)
         Points that must be visible [m].
-    labels : bool
-        Whether the axes have labels.
     """
     low, high = np.minimum(points.min(axis=0), 0.0), points.max(axis=0)
     middle, span = 0.5 * (low + high), np.maximum(1.06 * (high - low), 0.1)

@@ -27,15 +27,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_in_few_colours(figure: Any, path: Path) -> None:
-    """Save a figure in a third of the size.
-
-    Parameters
-    ----------
-    figure : Figure
-        The figure.
-    path : Path
-        The PNG file.
-    """
+    """Save a figure in a third of the size."""
     file = BytesIO()
     figure.savefig(file, format="png")
     Image.open(file).convert("RGB").quantize(COLOURS_KEPT, dither=Image.Dither.NONE).save(path, optimize=True)
@@ -46,8 +38,6 @@ def style(axes: Any, title: str = "", xlabel: str = "", ylabel: str = "") -> Non
 
     Parameters
     ----------
-    axes : Axes
-        The chart.
     title, xlabel, ylabel : str
         Its labels; empty for none.
     """
@@ -69,12 +59,8 @@ def time_axis(axes: Any, end: float, label: str = "time [s]") -> None:
 
     Parameters
     ----------
-    axes : Axes
-        The chart.
     end : float
         End of the run [s].
-    label : str
-        Label of the axis.
     """
     axes.set_xlim(-0.005 * end, 1.01 * max(end, 1e-3))
     axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
@@ -82,17 +68,7 @@ def time_axis(axes: Any, end: float, label: str = "time [s]") -> None:
 
 
 def log_axis(axes: Any, lowest: float, highest: float) -> None:
-    """Set a logarithmic vertical axis with plain numbers.
-
-    Parameters
-    ----------
-    axes : Axes
-        The chart.
-    lowest : float
-        Lower end of the axis.
-    highest : float
-        Half of its upper end.
-    """
+    """Set a logarithmic vertical axis with plain numbers."""
     axes.set_yscale("log")
     axes.set_ylim(lowest, 2.0 * highest)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -103,10 +79,6 @@ def limit(axes: Any, value: float, label: str = "") -> None:
 
     Parameters
     ----------
-    axes : Axes
-        The chart.
-    value : float
-        The limit.
     label : str
         Its entry in the legend; empty for none.
     """
@@ -118,8 +90,6 @@ def moments(axes: Any, times: Any, label: str = "") -> None:
 
     Parameters
     ----------
-    axes : Axes
-        The chart.
     times : sequence of float
         Their times [s].
     label : str

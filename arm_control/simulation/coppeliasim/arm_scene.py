@@ -37,8 +37,6 @@ def find(sim: Any, path: str) -> int:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     path : str
         Path of the object in the scene.
     """
@@ -50,8 +48,6 @@ def find_object(sim: Any, path: str) -> int:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     path : str
         Path of the object in the scene.
 
@@ -71,8 +67,6 @@ def joint_paths(model: RobotModel, exceptions: Sequence[str]) -> dict[str, str]:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     exceptions : sequence of str
         Other paths, as ``name:path``.
 
@@ -93,8 +87,6 @@ def find_joints(sim: Any, paths: Mapping[str, str]) -> list[int]:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     paths : mapping of str to str
         Path of each joint in the scene.
 
@@ -115,8 +107,6 @@ def build(sim: Any, model: RobotModel, q: Array) -> None:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     model : RobotModel
         The arm; it is built at zero.
     q : ndarray, shape (nq,)
@@ -199,8 +189,6 @@ def shape_of(sim: Any, path: str, handle: int) -> Shape:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     path : str
         Path of the object, for the message.
     handle : int

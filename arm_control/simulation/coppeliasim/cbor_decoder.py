@@ -29,11 +29,6 @@ class _End:
 def decode(data: bytes) -> Any:
     """Return the value of a message.
 
-    Parameters
-    ----------
-    data : bytes
-        One CBOR item.
-
     Raises
     ------
     InputError

@@ -49,8 +49,6 @@ class Connection:
 
     Parameters
     ----------
-    host : str
-        Host of its ZMQ remote API server.
     port : int
         Port of the server.
 
@@ -58,8 +56,6 @@ class Connection:
     ----------
     sim : object
         CoppeliaSim's API, as in its manual.
-    is_silent : bool
-        Whether a request had no response.
 
     Raises
     ------
@@ -134,8 +130,6 @@ class Connection:
             Handle of the script.
         function : str
             Name of the function.
-        *arguments
-            Its arguments.
 
         Returns
         -------

@@ -75,14 +75,10 @@ class CoppeliasimSimulator:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     q_initial : array_like, shape (nq,), optional
         Joint positions at the start [rad or m]; by default those of the scene.
     timestep : float
         Duration of one step [s].
-    parameters : CoppeliasimParameters
-        Address and objects.
     ranges : sequence of RangeSensor
         Range sensors; each has a proximity sensor in the scene.
 
@@ -95,8 +91,6 @@ class CoppeliasimSimulator:
         Steps since the start or the last :meth:`reset`.
     version : int
         Version of CoppeliaSim, such as 40900.
-    obstacles : tuple of (str, Shape)
-        Path and shape of each obstacle.
     is_paused, is_stopped : bool
         Whether the simulation was paused or stopped in CoppeliaSim: no step is made then.
     """
@@ -412,8 +406,6 @@ def wait_until(condition: Callable[[], bool], verb: str) -> None:
 
     Parameters
     ----------
-    condition : callable
-        Returns whether the wait is over.
     verb : str
         The awaited change, for the message.
 

@@ -57,8 +57,6 @@ def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> N
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     name : str
         The engine, one of :data:`ENGINES`.
     joints : sequence of int
@@ -93,8 +91,6 @@ def set_timestep(sim: Any, seconds: float) -> None:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     seconds : float
         Time step [s].
 
@@ -117,8 +113,6 @@ def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     joints : mapping of str to int
         Handles by name.
     version : int
@@ -147,8 +141,6 @@ def check_simulated(sim: Any, joints: Mapping[str, int]) -> None:
 
     Parameters
     ----------
-    sim : object
-        CoppeliaSim's API.
     joints : mapping of str to int
         Handles by name.
 
@@ -170,8 +162,6 @@ def check_links(model: RobotModel, links: Sequence[Any], q: Sequence[float]) -> 
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     links : sequence
         Result of ``arm_links`` of ``coppeliasim/bridge.lua`` for each joint.
     q : sequence of float
@@ -264,8 +254,6 @@ def check_gravity(model: RobotModel, g: Sequence[float], R_WF: Array) -> None:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     g : sequence of float
         Gravity in CoppeliaSim's world [m/s^2].
     R_WF : ndarray, shape (3, 3)

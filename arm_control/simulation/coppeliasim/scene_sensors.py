@@ -28,8 +28,6 @@ class SceneSensors:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     force_path : str
         Path of the force sensor; empty: none.
     ranges : sequence of RangeSensor
