@@ -104,12 +104,9 @@ def figures_of_simulation(
         "law_torque_share": _law_torque_share(trace, model),
         "braked": float(trace.braking.sum()) * 1e-9 * trace.timestep_ns,
         "torque_step": float(torque_steps(trace).max(initial=0.0)),
-        "excursion": float(np.abs(trace.q - trace.q[0]).max()),
-        "last_excursion": float(np.abs(trace.q[-1] - trace.q[0]).max()),
         "condition_number": float(trace.condition.max()),
-        "diverged": float(bool(trace.end_reason)),
     }
-    figures |= {**_speeds(trace), **_forces(trace)}
+    figures |= {**_of_joints(trace), **_speeds(trace), **_forces(trace)}
     if is_late.any():
         figures["following_error"] = float(distance[is_late].max())
     if np.isfinite(nearest):
@@ -134,10 +131,8 @@ def figures_of_free_motion(trace: FreeTrace) -> FiguresByName:
         "energy_change": float(trace.energy_change[-1]),
         "largest_energy_change": float(np.abs(trace.energy_change).max()),
         "kinetic_energy": float(trace.kinetic[-1]),
-        "excursion": float(np.abs(trace.q - trace.q[0]).max()),
-        "last_excursion": float(np.abs(trace.q[-1] - trace.q[0]).max()),
         "overshoot": float(trace.beyond.max()) if trace.has_stops else float("nan"),
-        "diverged": float(bool(trace.end_reason)),
+        **_of_joints(trace),
     }
 
 
@@ -202,6 +197,16 @@ def _of_targets(trace: Trace, targets: TargetList) -> FiguresByName:
         "reached_share": sum(reach.is_reached for reach in reached) / max(len(reached), 1),
         "time_to_reach": max(reach.time for reach in reached) if done else float("nan"),
         "straightness": max((reach.straightness for reach in reached), default=0.0),
+    }
+
+
+def _of_joints(trace: Trace | FreeTrace) -> FiguresByName:
+    """How far joints went, and whether the run ended in absurd numbers."""
+    ways = np.abs(trace.q - trace.q[0])
+    return {
+        "excursion": float(ways.max()),
+        "last_excursion": float(ways[-1].max()),
+        "diverged": float(bool(trace.end_reason)),
     }
 
 

@@ -75,7 +75,12 @@ def _changed(inertia: Inertia, shift: Array, mass_factor: float, factor: float) 
     """An inertia with its centre of mass shifted, and mass and inertia about it multiplied."""
     if not inertia.m > 0.0:
         return inertia
-    centre = inertia.h / inertia.m
-    J = inertia.J - inertia.m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    centre, J = about_centre(inertia)
     own = Inertia(mass_factor * inertia.m, np.zeros(3), factor * J)
     return own.in_parent(Pose(np.eye(3), centre + shift))
+
+
+def about_centre(inertia: Inertia) -> tuple[Array, Array]:
+    """Return the centre of mass, shape (3,) [m], and the inertia about it, shape (3, 3) [kg m^2]; 0 without mass."""
+    c = inertia.h / inertia.m if inertia.m > 0.0 else np.zeros(3)
+    return c, inertia.J - inertia.m * (c @ c * np.eye(3) - np.outer(c, c))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
 from arm_control.maths import Array, Mover, Obstacle, quaternion_from_rotation
 from arm_control.model import RobotModel, principal_moments, read_robot
-from arm_control.simulation.changed_model import body_errors, tilted_gravity
+from arm_control.simulation.changed_model import about_centre, body_errors, tilted_gravity
 from arm_control.simulation.plant_properties import PlantProperties
 from arm_control.simulation.tip_contact import MovingGeoms, TipContact, add_contacts, add_movers
 
@@ -398,8 +398,7 @@ def set_inertias(model: RobotModel, mujoco_model: Any) -> None:
     for joint, body in zip(model.joint_names, model.tree.bodies, strict=True):
         link = model.urdf.robot.joint_map[joint].child
         inertia = body.inertia.in_parent(model.tree.frames[link].X_BF.inverse())
-        centre = inertia.h / inertia.m if inertia.m > 0.0 else np.zeros(3)
-        J = inertia.J - inertia.m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        centre, J = about_centre(inertia)
         moments, axes = np.linalg.eigh(J)
         axes[:, 0] *= np.linalg.det(axes)
         x, y, z, w = quaternion_from_rotation(axes)

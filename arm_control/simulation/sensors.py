@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -11,26 +10,11 @@ from arm_control.core import NANOSECONDS
 from arm_control.maths import Array
 from arm_control.model import ArmParameters, RobotModel
 from arm_control.simulation.changed_model import tilted_gravity
+from arm_control.simulation.engine import SimulatedArm
 from arm_control.simulation.plant_properties import PlantProperties
 from arm_control.simulation.range_sensor import RangeSensor
 from arm_control.simulation.world import World
 from arm_control.simulation.wrist_sensor import carried_body, wrist_wrench
-
-
-class SensedArm(Protocol):
-    """What the sensors need of a simulated arm."""
-
-    @property
-    def q(self) -> Array:
-        """Joint positions, shape (nq,) [rad or m]."""
-
-    @property
-    def v(self) -> Array:
-        """Joint velocities, shape (nv,) [rad/s or m/s]."""
-
-    @property
-    def contact_wrench(self) -> Array:
-        """Wrench of solid obstacles on the end effector, shape (6,) [N, N m]."""
 
 
 class Sampling:
@@ -86,14 +70,14 @@ class SimulatedSensors:
         self._stamp_ns, self._v, self._a = -1, np.zeros(model.nv), np.zeros(model.nv)
         self._step_ns = 0
 
-    def observe(self, stamp_ns: int, arm: SensedArm) -> None:
+    def observe(self, stamp_ns: int, arm: SimulatedArm) -> None:
         """Take note of a state; every state is needed for the acceleration.
 
         Parameters
         ----------
         stamp_ns : int
             Its stamp [ns].
-        arm : SensedArm
+        arm : SimulatedArm
             The arm as it is, without errors of its own sensors.
         """
         self._arm, v = arm, arm.v

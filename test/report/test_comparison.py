@@ -14,7 +14,7 @@ from arm_control.app import cli
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.report import draw_comparison
 from arm_control.report.pictures import comparison
-from arm_control.report.pictures.in_space import hull, lifted, surface, views
+from arm_control.report.pictures.in_space import arm_points, hull, lifted, surface, views
 from arm_control.simulation import Scenario, Simulation
 
 
@@ -78,9 +78,9 @@ def test_a_planar_arm_is_seen_from_its_side_alone(monkeypatch, tmp_path: Path):
 
 def test_where_to_look_from_follows_the_motion():
     model, trace = Simulation(Scenario.load("ur5_star")).model, Simulation(Scenario.load("ur5_star")).run(2.2)
-    assert [view[3] for view in views(trace, model)] == ["from above", "from behind"]
-    turned = replace(trace, p=trace.p[:, [1, 0, 2]])
-    assert [view[3] for view in views(turned, model)] == ["from above", "from the side"]
+    points = arm_points(trace.q, model, 50)
+    assert [view[3] for view in views(points, trace.p)] == ["from above", "from behind"]
+    assert [view[3] for view in views(points, trace.p[:, [1, 0, 2]])] == ["from above", "from the side"]
 
 
 def test_a_pen_is_lifted_where_it_leaves_the_sheet_and_a_circle_is_no_sheet():

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.rendering import Frames, Rendering, Shots, render
-from arm_control.report.pictures.sketch import homogeneous, sketch
+from arm_control.report.pictures.sketch import sketch
 from arm_control.report.pictures.style import AXIS_COLOURS, ORANGE
 from arm_control.simulation import MotionRecord
 
@@ -77,7 +77,7 @@ def make_shots(record: MotionRecord, samples: npt.NDArray[np.int64], size: tuple
         Width and height of a frame [pixels].
     """
     points = _trail_samples(record.p)
-    targets = np.array([homogeneous(X.R, X.p) for X in record.goals]).reshape(-1, 4, 4)
+    targets = np.array([X.matrix() for X in record.goals]).reshape(-1, 4, 4)
     visible = record.active[samples][:, None] == np.arange(len(targets))
     no_ghosts = np.zeros((0, record.q.shape[1]))
     n_trail_points = np.searchsorted(points, samples, side="right")

@@ -12,7 +12,7 @@ from arm_control.control import OscParameters, rows_of, scaled_jacobian
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.figures import linear_angular_norms, torque_shares
-from arm_control.report.pictures.in_space import draw_run, draw_runs, same_frame, views
+from arm_control.report.pictures.in_space import arm_points, draw_run, draw_runs, same_frame, views
 from arm_control.report.pictures.style import (
     BLUE,
     DASHES,
@@ -21,6 +21,7 @@ from arm_control.report.pictures.style import (
     ORANGE,
     PURPLE,
     RED,
+    legend,
     limit,
     log_axis,
     moments,
@@ -52,7 +53,8 @@ def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], m
     runs : dict of str to Trace
         A run of each variant, by its name.
     """
-    all_views = views(next(iter(runs.values())), model)
+    first = next(iter(runs.values()))
+    all_views = views(arm_points(first.q, model, 50), first.p)
     is_overlaid = len(runs) > SIDE_BY_SIDE and len(all_views) > 1
     drawn = [(view, [""] if is_overlaid else list(runs)) for view in all_views]
     rows, columns = (len(all_views), len(runs)) if len(runs) > 1 and not is_overlaid else (1, len(all_views))
@@ -70,17 +72,11 @@ def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], m
         else:
             draw_run(axes, view, runs[name], model, scenario.world, colours[name])
         style(axes, f"{name}, {view[3]}".strip(", "), f"{'xyz'[view[0]]} [m]", f"{'xyz'[view[1]]} [m]")
-    _legend(grid[0, 0])
+    legend(grid[0, 0])
     for row in grid if len(runs) > 1 and not is_overlaid else grid.reshape(-1, 1):
         same_frame(row)
     _over_time(time, scenario, runs, model, colours)
     figure.savefig(path)
-
-
-def _legend(axes: Any) -> None:
-    if not axes.get_legend_handles_labels()[0]:
-        return
-    axes.legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
 
 
 Chart = Callable[[Any, Scenario, Mapping[str, Trace], RobotModel, Mapping[str, str]], None]
@@ -113,7 +109,7 @@ def _over_time(
         moments(axes, times, "new target" if axes is grid[0] else "")
         for push in scenario.world.pushes:
             axes.axvspan(push.span.begin, min(push.span.end, end), color=RED, alpha=0.12, linewidth=0)
-    _legend(grid[0])
+    legend(grid[0])
 
 
 def _error(axes: Any, scenario: Scenario, runs: Mapping[str, Trace], _: Any, colours: Mapping[str, str]) -> None:
@@ -147,8 +143,7 @@ def _torque(axes: Any, _: Any, runs: Mapping[str, Trace], model: RobotModel, col
         axes.set_ylim(0.0, None)
     if highest > 0.5:
         limit(axes, 1.0, "limit")
-    if axes.get_legend_handles_labels()[1]:
-        _legend(axes)
+    legend(axes)
 
 
 def _share(tau: Array, model: RobotModel) -> Array:
@@ -166,7 +161,7 @@ def _force(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mappi
     if len(wanted):
         force = np.linalg.norm(wanted, axis=1)
         axes.plot(t, force, color=INK, linewidth=1.2, linestyle=DASHES, label="wanted")
-        axes.legend(fontsize=8, frameon=False, loc="upper right", labelcolor=INK)
+        legend(axes, "upper right", frame=False)
     style(axes, "Force on the surface", ylabel="[N]")
     axes.set_ylim(0.0, None)
 

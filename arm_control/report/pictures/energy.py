@@ -17,6 +17,7 @@ from arm_control.report.pictures.style import (
     ORANGE,
     PURPLE,
     RED,
+    legend,
     log_axis,
     new_figure,
     style,
@@ -51,8 +52,7 @@ def draw_energy(path: Path, scenario: Scenario, runs: Mapping[str, FreeTrace], j
     for axes, draw in zip(np.ravel(figure.subplots(rows, -(-len(charts) // rows))), charts, strict=True):
         draw(axes, runs, joints)
         time_axis(axes, end)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
+        legend(axes)
     figure.savefig(path)
 
 

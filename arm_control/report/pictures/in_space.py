@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.patches import Polygon
 from matplotlib.patheffects import withStroke
 
-from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Pose, Shape, Sphere
 from arm_control.model import RobotModel
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import GREY, INK, RED
@@ -29,15 +29,24 @@ ABOVE: View = (1, 0, True, "from above")
 SIDES: dict[int, View] = {0: (0, 2, False, "from the side"), 1: (1, 2, True, "from behind")}
 
 
-def views(trace: Trace, model: RobotModel) -> tuple[View, ...]:
-    """Return the views of a run: of a planar arm from its side, of others from above and across their motion."""
-    points = np.concatenate([link_points(model, q) for q in trace.q[:: max(1, len(trace.q) // 50)]])
+def arm_points(qs: Array, model: RobotModel, n: int) -> Array:
+    """Return the points of the arm in about n of many postures, shape (n, nq) [rad or m], as rows [m]."""
+    return np.concatenate([link_points(model, q) for q in qs[:: max(1, len(qs) // n)]])
+
+
+def views(points: Array, moving: Array) -> tuple[View, ...]:
+    """Return the views of a run: of a planar arm from its side, of others from above and across their motion.
+
+    Parameters
+    ----------
+    points, moving : ndarray, shape (n, 3)
+        Points of the arm, and of what moves [m].
+    """
     flat = np.flatnonzero(np.ptp(points, axis=0) < 1e-3)
     if flat.size:
         x, y = (axis for axis in range(3) if axis != flat[0])
         return ((x, y, False, ""),)
-    across = int(np.argmax(np.ptp(trace.p[:, :2], axis=0)))
-    return ABOVE, SIDES[across]
+    return ABOVE, SIDES[int(np.argmax(np.ptp(moving[:, :2], axis=0)))]
 
 
 def draw_run(axes: Any, view: View, trace: Trace, model: RobotModel, world: World, colour: str) -> None:
@@ -129,9 +138,9 @@ def _obstacles(axes: Any, view: View, trace: Trace, world: World) -> None:
         moves = bool(np.any(mover.obstacle.V_WO))
         for number, t in enumerate(np.linspace(mover.span.begin, end, GHOSTS) if moves else [mover.span.begin]):
             obstacle = mover.at(t)
-            flat = (surface(obstacle.shape) @ obstacle.X_WO.R.T + obstacle.X_WO.p)[:, list(view[:2])]
             tone = 0.15 + 0.5 * number / GHOSTS if moves else 0.6
-            axes.add_patch(Polygon(hull(flat), facecolor=RED, edgecolor=RED, alpha=tone, zorder=0.5, label=label))
+            corners = outline(surface(obstacle.shape), obstacle.X_WO, view)
+            axes.add_patch(Polygon(corners, facecolor=RED, edgecolor=RED, alpha=tone, zorder=0.5, label=label))
             label = None
         if moves:
             ends = np.array([mover.at(t).X_WO.p[list(view[:2])] for t in (mover.span.begin, end)])
@@ -169,6 +178,11 @@ def surface(shape: Shape) -> Array:
             return np.concatenate([radius * ring - [0, 0, length / 2], [[0, 0, length / 2]]])
         case Capsule(radius, length):
             return np.concatenate([radius * ball + [0, 0, z] for z in (-length / 2, length / 2)])
+
+
+def outline(points: Array, X: Pose, view: View) -> Array:
+    """Return the corners of the outline of points in a frame with the pose X, shape (m, 2) [m]."""
+    return hull((points @ X.R.T + X.p)[:, list(view[:2])])
 
 
 def hull(points: Array) -> Array:

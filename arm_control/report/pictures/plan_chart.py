@@ -12,7 +12,7 @@ from matplotlib.patches import Polygon
 
 from arm_control.collision import HullObstacle, Placed
 from arm_control.maths import Mover, Obstacle, Span, Sphere
-from arm_control.report.pictures.in_space import ABOVE, SIDES, View, hull, surface
+from arm_control.report.pictures.in_space import View, arm_points, outline, surface, views
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import (
     BLUE,
@@ -21,6 +21,7 @@ from arm_control.report.pictures.style import (
     INK,
     ORANGE,
     RED,
+    legend,
     limit,
     new_figure,
     save_in_few_colours,
@@ -53,7 +54,8 @@ def draw_plan(path: Path, scene: PlanScene, run: PlanRun) -> None:
     title = f"{scene.name}, seed {run.seed}: {check.duration:.2f} s, searched for {MILLI * run.seconds:.0f} ms"
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=INK, fontweight="bold")
     space, time = figure.subfigures(1, 2, width_ratios=(1.1, 1.0))
-    all_views = _views(scene, check)
+    points = arm_points(check.samples.q, scene.model, 20)
+    all_views = views(points, points)
     grid = space.subplots(len(all_views), 1, squeeze=False)
     for axes, view in zip(grid[:, 0], all_views, strict=True):
         _draw_space(axes, view, scene, check)
@@ -64,17 +66,6 @@ def draw_plan(path: Path, scene: PlanScene, run: PlanRun) -> None:
     for axes in charts:
         time_axis(axes, check.duration)
     save_in_few_colours(figure, path)
-
-
-def _views(scene: PlanScene, check: PlanCheck) -> tuple[View, ...]:
-    """Of a planar arm its plane, of others from above and from the side to which they reach."""
-    some = check.samples.q[:: max(1, len(check.samples.q) // 20)]
-    points = np.concatenate([link_points(scene.model, q) for q in some])
-    flat = np.flatnonzero(np.ptp(points, axis=0) < 1e-3)
-    if flat.size:
-        x, y = (axis for axis in range(3) if axis != flat[0])
-        return ((x, y, False, ""),)
-    return ABOVE, SIDES[int(np.argmax(np.ptp(points[:, :2], axis=0)))]
 
 
 def _draw_space(axes: Any, view: View, scene: PlanScene, check: PlanCheck) -> None:
@@ -101,20 +92,19 @@ def _draw_space(axes: Any, view: View, scene: PlanScene, check: PlanCheck) -> No
         axes.invert_xaxis()
     axes.set_aspect("equal", adjustable="datalim")
     style(axes, name, f"{'xyz'[x]} [m]", f"{'xyz'[y]} [m]")
-    axes.legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
+    legend(axes)
 
 
 def _draw_obstacle(axes: Any, view: View, told: Placed, t: float, tone: float) -> None:
     if isinstance(told, HullObstacle):
         X = Mover(Obstacle(Sphere(1.0), told.X_WO, told.V_WO), told.span or Span()).at(t).X_WO
-        corners = (told.hull.triangles.reshape(-1, 3) @ X.R.T + X.p)[:, list(view[:2])]
-        axes.add_patch(Polygon(hull(corners), facecolor=RED, edgecolor=RED, alpha=OBSTACLES * tone, zorder=0.5))
-        return
-    movers = [Mover(told, Span())] if isinstance(told, Obstacle) else [told] if isinstance(told, Mover) else told
-    for mover in [mover for mover in movers if mover.span.holds(t)][:1]:
-        obstacle = mover.at(t)
-        corners = (surface(obstacle.shape) @ obstacle.X_WO.R.T + obstacle.X_WO.p)[:, list(view[:2])]
-        axes.add_patch(Polygon(hull(corners), facecolor=RED, edgecolor=RED, alpha=OBSTACLES * tone, zorder=0.5))
+        outlines = [outline(told.hull.triangles.reshape(-1, 3), X, view)]
+    else:
+        movers = [Mover(told, Span())] if isinstance(told, Obstacle) else [told] if isinstance(told, Mover) else told
+        there = [mover.at(t) for mover in movers if mover.span.holds(t)]
+        outlines = [outline(surface(obstacle.shape), obstacle.X_WO, view) for obstacle in there[:1]]
+    for corners in outlines:
+        axes.add_patch(Polygon(corners, facecolor=RED, edgecolor=RED, alpha=OBSTACLES * tone, zorder=0.5))
 
 
 def _draw_progress(axes: Any, run: PlanRun, check: PlanCheck) -> None:
@@ -132,7 +122,7 @@ def _draw_progress(axes: Any, run: PlanRun, check: PlanCheck) -> None:
     axes.plot(times, check.samples.s, color=ORANGE, linewidth=2.0, label="plan")
     axes.set_ylim(-0.02, 1.02)
     style(axes, "Place s on the task path")
-    axes.legend(fontsize=8, frameon=False, loc="lower right", labelcolor=INK)
+    legend(axes, "lower right", frame=False)
 
 
 def _draw_shares(axes: Any, scene: PlanScene, check: PlanCheck) -> None:
@@ -144,7 +134,7 @@ def _draw_shares(axes: Any, scene: PlanScene, check: PlanCheck) -> None:
     limit(axes, 1.0)
     axes.set_ylim(0.0, None)
     style(axes, "Largest share of a limit")
-    axes.legend(fontsize=8, frameon=False, loc="best", labelcolor=INK)
+    legend(axes, frame=False)
 
 
 def _draw_distances(axes: Any, scene: PlanScene, check: PlanCheck) -> None:
@@ -160,4 +150,4 @@ def _draw_distances(axes: Any, scene: PlanScene, check: PlanCheck) -> None:
         limit(axes, MILLI * scene.tolerance, "allowed from the path")
     axes.set_yscale("log")
     style(axes, "Distances", ylabel="[mm]")
-    axes.legend(fontsize=8, frameon=False, loc="best", labelcolor=INK)
+    legend(axes, frame=False)

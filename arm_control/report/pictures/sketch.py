@@ -42,7 +42,7 @@ def draw_path(path: Path, record: MotionRecord, model: RobotModel) -> None:
     _add(axes, Line3DCollection(lines, colors=INK, linewidths=1.0, linestyles=(0, (4, 3))), len(lines))
     axes.plot([], [], color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="straight line to target")
     axes.plot(*record.p.T, color=ORANGE, linewidth=2.2, label="path of the end effector")
-    _add(axes, triads([homogeneous(X.R, X.p) for X in record.goals], TRIAD), len(lines))
+    _add(axes, triads([X.matrix() for X in record.goals], TRIAD), len(lines))
     for colour, name in zip(AXIS_COLOURS, "xyz", strict=True):
         axes.plot([], [], color=colour, linewidth=2.4, label=f"target, {name} axis")
     _number(axes, record)
@@ -87,21 +87,6 @@ def link_points(model: RobotModel, q: Array) -> Array:
     """
     links = [model.urdf.robot.joint_map[joint].child for joint in model.joint_names]
     return np.array([model.pose(q, frame).p for frame in (model.base, *links, model.tip)])
-
-
-def homogeneous(R: Array, p: Array) -> Array:
-    """Return a pose as a matrix of shape (4, 4).
-
-    Parameters
-    ----------
-    R : ndarray, shape (3, 3)
-        Rotation.
-    p : ndarray, shape (3,)
-        Position [m].
-    """
-    X = np.eye(4)
-    X[:3, :3], X[:3, 3] = R, p
-    return X
 
 
 def triads(poses: Iterable[Array], length: float) -> Line3DCollection:

@@ -54,6 +54,13 @@ def style(axes: Any, title: str = "", xlabel: str = "", ylabel: str = "") -> Non
         axes.spines[side].set_color(GREY)
 
 
+def legend(axes: Any, loc: str = "best", *, frame: bool = True) -> None:
+    """Add a legend to a chart, where it has labels; with a translucent frame, or without any."""
+    if axes.get_legend_handles_labels()[0]:
+        look = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"} if frame else {"frameon": False}
+        axes.legend(fontsize=8, loc=loc, labelcolor=INK, **look)
+
+
 def time_axis(axes: Any, end: float, label: str = "time [s]") -> None:
     """Set a horizontal axis of time.
 

@@ -20,6 +20,7 @@ import numpy as np
 from arm_control.exceptions import JointNotFound, ModelError
 from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Pose, Shape, Sphere, rotation_with_z
 from arm_control.model import Body, Inertia, RobotModel
+from arm_control.simulation.changed_model import about_centre
 
 THICKNESS = 0.06
 """Thickness of the shapes of links [m]."""
@@ -165,8 +166,7 @@ def _link(sim: Any, inertia: Inertia, X_WB: Pose, end: Array) -> int:
     shape = int(sim.createPrimitiveShape(sim.primitiveshape_cylinder, [THICKNESS, THICKNESS, max(length, MIN_LENGTH)]))
     sim.setObjectMatrix(shape, _rows(X_WB @ X_BS), sim.handle_world)
     own = inertia.in_parent(X_BS.inverse())
-    c = own.h / own.m
-    J_c = own.J - own.m * (c @ c * np.eye(3) - np.outer(c, c))  # (1)
+    c, J_c = about_centre(own)  # (1)
     sim.setShapeMass(shape, float(own.m))
     sim.setShapeInertia(shape, J_c.ravel().tolist(), _rows(Pose(np.eye(3), c)))
     _make_shape(sim, shape, static=False)

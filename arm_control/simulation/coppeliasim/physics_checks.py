@@ -13,6 +13,7 @@ import numpy as np
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, Pose
 from arm_control.model import Body, Inertia, RobotModel
+from arm_control.simulation.changed_model import about_centre
 
 MIN_VERSION = 40300
 """Oldest version of CoppeliaSim with the joint modes used here."""
@@ -199,7 +200,7 @@ def _check_inertia(what: str, theirs: Inertia, ours: Inertia) -> None:
             f"{what} weighs {theirs.m:.6g} kg in CoppeliaSim and {ours.m:.6g} kg in the URDF"
             f" (allowed: {100 * MASS_TOLERANCE:g} %)"
         )
-    (c_theirs, J_theirs), (c_ours, J_ours) = _about_centre(theirs), _about_centre(ours)
+    (c_theirs, J_theirs), (c_ours, J_ours) = about_centre(theirs), about_centre(ours)
     if np.abs(c_theirs - c_ours).max() > POSITION_TOLERANCE:
         raise ModelError(
             f"{what} has its centre of mass at {_rounded(c_theirs)} m in CoppeliaSim"
@@ -227,12 +228,6 @@ def _inertia(m: float, J_c: Sequence[float], centre: Sequence[float], place: Seq
     """
     own = Inertia(m, np.zeros(3), np.reshape(np.array(J_c, dtype=float), (3, 3)))
     return own.in_parent(_transform(place) @ _transform(centre))
-
-
-def _about_centre(inertia: Inertia) -> tuple[Array, Array]:
-    """Return the centre of mass, shape (3,) [m], and the inertia about it, shape (3, 3) [kg m^2]."""
-    c = inertia.h / inertia.m
-    return c, inertia.in_parent(Pose(np.eye(3), -c)).J
 
 
 def _transform(rows: Sequence[float]) -> Pose:
