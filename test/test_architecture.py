@@ -127,7 +127,6 @@ FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in O
 COMPOSE = {
     "compiler.llvm_kernels": "lays out all forms of kernels",
     "model.robot_model": "one class has all quantities of an arm",
-    "collision.validity": "one class asks all questions of contact",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
     "planning.execution.planner_in_time": "paths in space and in time, and their curves",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",

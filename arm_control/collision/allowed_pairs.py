@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.arm_text import ArmText
-from arm_control.collision.distance_law import distance_law
+from arm_control.collision.distances import BLOCK, LinkDistances
+from arm_control.collision.pair_texts import ArmText
 from arm_control.core import read_yaml, refuse_unknown
 from arm_control.exceptions import ParameterError
+from arm_control.maths import Array
 
 SAMPLES = 10_000
 """Random states that pairs are compared in."""
@@ -66,11 +67,11 @@ class AllowedPairs:
         ParameterError
             When a pair names a link without a shape.
         """
-        names = [link.link for link in shape.links]
+        names = shape.names
         skipped = [*self.neighbours, *self.always, *self.by_hand, *(self.never if self.skip_never else ())]
         for pair in (*skipped, *self.never):
             if unknown := set(pair) - set(names):
-                raise ParameterError(f"allowed pairs of {self.robot}: no link '{min(unknown)}'; allowed: {names}")
+                raise ParameterError(f"allowed pairs of {self.robot}: no link '{min(unknown)}'; allowed: {list(names)}")
         off = set(map(frozenset, skipped))
         return tuple((g, h) for g, h in shape.pairs if frozenset((names[g], names[h])) not in off)
 
@@ -123,7 +124,6 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
 
     Parameters
     ----------
-    shape : ArmShape
     n : int
         Number of states.
     seed : int
@@ -136,11 +136,11 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
     >>> pairs.neighbours, pairs.always, pairs.never
     ((('link0', 'link1'), ('link1', 'link2')), (), ())
     """
-    names = [(shape.links[g].link, shape.links[h].link) for g, h in shape.pairs]
+    names = shape.names_of(shape.pairs)
     robot = shape.model.urdf.robot.name
     if not names:
         return AllowedPairs(robot)
-    share = (_sampled_distances(shape, n, seed) <= 0.0).mean(axis=1)
+    share = (_sampled_distances(shape, n, seed) <= 0.0).mean(axis=0)
     connects = np.array([shape.are_neighbours(g, h) for g, h in shape.pairs])
     reasons = {"neighbours": connects, "always": ~connects & (share >= ALWAYS), "never": ~connects & (share == 0.0)}
     chosen = {
@@ -150,15 +150,9 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
     return AllowedPairs(robot, chosen["neighbours"], chosen["always"], never=chosen["never"])
 
 
-def _sampled_distances(shape: ArmShape, n: int, seed: int) -> np.ndarray:
-    """Distances of all pairs in random states, shape (P, n) [m]."""
-    model, n = shape.model, n + -n % 8
+def _sampled_distances(shape: ArmShape, n: int, seed: int) -> Array:
+    """Distances of all pairs in random states, shape (n, P) [m]."""
+    model, n = shape.model, n + -n % BLOCK
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
     q = np.random.default_rng(seed).uniform(low[:, None], high[:, None], (model.nq, n))
-    arrays = {"q": q, "t": np.zeros((1, n)), "reach": np.array([REACH])}
-    kernel = model.compile_law(
-        distance_law(ArmText(shape, shape.pairs), ()), {**arrays, "q": q[:, :8], "t": np.zeros((1, 8))}
-    )
-    arrays |= {name: np.zeros((size, n)) for name, size in kernel.outputs.items()}
-    kernel.bind(arrays)()
-    return arrays["link_distance"]
+    return LinkDistances(ArmText(shape, shape.pairs)).measure({}, q.T, 0.0, REACH).between_links

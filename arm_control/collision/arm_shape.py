@@ -1,8 +1,28 @@
-"""The shape of an arm for collision checks: capsules on links, and a ball around each link."""
+"""The shape of an arm: capsules on links, balls around them, and how fast joints change the distance of a link.
+
+Everything that measures an arm takes its capsules from here: avoidance, contact monitor, and checks of motions.
+
+The distance of a capsule from anything is that of its segment, less its radius. A joint j that turns by dq moves no
+point of the segment further than reach_j |dq|, where reach_j is the largest distance of the joint's axis from an end of
+the segment, in any posture. From an end inwards, a ball of radius rho around c, at first the end itself, seen from the
+body that joint j carries, with c_xy the part of c across the axis z:
+
+    (1)  reach_j = |c_xy| + rho,       then the ball around all turned balls:  c <- (0, 0, c_z),  rho <- reach_j,
+
+seen from the body before. A prismatic joint has reach 1; the ball grows by half of its travel.
+
+Between two links it does not matter which of them moves: seen from link g, joint j moves link h, seen from link h it
+moves link g. Their distance changes by the smaller one of both:
+
+    (2)  reach_j = min(reach_j of g, reach_j of h)
+
+Source for (1): F. Schwarzer, M. Saha, J.-C. Latombe, "Adaptive dynamic collision checking for single and multiple
+articulated robots in complex environments", IEEE Trans. Robotics 21 (2005), section IV.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -11,11 +31,75 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.link_reach import WORLD, joint_reach
 from arm_control.collision.ranges import LARGEST_LINK
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths import Array, Pose, Scalar, squared_between_segments
-from arm_control.model import LinkCapsule, RobotModel, State, link_capsules
+from arm_control.model import Body, LinkCapsule, RobotModel, State, Tree, link_capsules
+
+WORLD = -1
+"""Number of the body that everything else moves against."""
+
+
+class _Ball(NamedTuple):
+    """All places of a point, seen from a body: centre, shape (3,), and radius [m]."""
+
+    centre: Array
+    radius: float
+
+
+def joint_reach(tree: Tree, travel: Array, body: int, point: Array, other: int = WORLD) -> Array:
+    """Largest distance of a point from the axis of each joint between two bodies, in any posture.
+
+    Parameters
+    ----------
+    travel : ndarray, shape (n, 2)
+        Limits of the joint positions [rad or m].
+    body : int
+        The body that the point is fixed to; -1 for the world.
+    point : ndarray, shape (3,)
+        In the body's frame [m].
+    other : int
+        The other body.
+
+    Returns
+    -------
+    ndarray, shape (n_bodies,)
+        [m]; 1 for a prismatic joint, 0 for a joint that is not between the bodies.
+
+    Examples
+    --------
+    >>> from arm_control import RobotModel, urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("planar2"))
+    >>> travel = np.stack([model.q_min, model.q_max], axis=1)
+    >>> joint_reach(model.tree, travel, 1, np.array([0.5, 0.0, 0.0])).round(6).tolist()
+    [0.81, 0.5]
+    """
+    reach = np.zeros(len(tree.bodies))
+    of_body, of_other = tree.path(body), tree.path(other)
+    ball = _Ball(point, 0.0)
+    for k in of_body:
+        if k not in of_other:
+            joint = tree.bodies[k]
+            reach[k], ball = _across(joint, travel, ball, 1.0)
+            ball = _Ball(joint.X_PJ.R @ ball.centre + joint.X_PJ.p, ball.radius)
+    for k in reversed(of_other):
+        if k not in of_body:
+            joint = tree.bodies[k]
+            ball = _Ball(joint.X_PJ.R.T @ (ball.centre - joint.X_PJ.p), ball.radius)
+            reach[k], ball = _across(joint, travel, ball, -1.0)
+    return reach
+
+
+def _across(joint: Body, travel: Array, ball: _Ball, direction: float) -> tuple[float, _Ball]:
+    """Equation (1): the reach of one joint, and the ball on its other side, outwards where the direction is -1."""
+    x, y, z = ball.centre
+    if not joint.is_prismatic:
+        reach = ball.radius + float(np.hypot(x, y))
+        return reach, _Ball(np.array([0.0, 0.0, z]), reach)
+    low, high = sorted(travel[joint.coordinate] * joint.ratio + joint.offset)
+    middle = (low + high) / 2.0 if np.isfinite(low + high) else 0.0
+    return 1.0, _Ball(np.array([x, y, z + direction * middle]), ball.radius + (high - low) / 2.0)
+
 
 BALL_STEPS = 2000
 """Steps of the search for a small ball around a link."""
@@ -35,13 +119,9 @@ class Cluster(NamedTuple):
     Attributes
     ----------
     body : int
-        The body; -1 for the world.
+        -1 for the world.
     capsules : tuple of LinkCapsule
-        In its frame.
-    centre : ndarray, shape (3,)
-        Of the ball, in its frame [m].
-    radius : float
-        Of the ball [m].
+        In the frame of the body, as is the centre of the ball [m].
     """
 
     body: int
@@ -61,8 +141,6 @@ class LinkShape:
 
     Attributes
     ----------
-    link : str
-        Its name.
     whole : Cluster
         All its capsules; those of a ball have a segment without length.
     clusters : tuple of Cluster
@@ -88,19 +166,21 @@ class ArmShape:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     capsules : sequence of LinkCapsule, optional
-        Its shape; by default capsules around the collision shapes of the URDF. A grasped object is a capsule more.
+        By default capsules around the collision shapes of the URDF. A grasped object is a capsule more.
     folder : Path, optional
         Folder in which relative names of mesh files start.
     is_partial : bool
-        Whether collision shapes that cannot be read are left out; else they are an error.
+        Whether collision shapes that cannot be read are left out, and links without a known reach are allowed; else
+        both are errors.
 
     Attributes
     ----------
-    model : RobotModel
-    links : tuple of LinkShape
+    capsules, in_bodies : tuple of LinkCapsule
+        All capsules, in the frames of their links and of the bodies that carry these.
+    bodies : tuple of int
+        The body of each capsule; -1 for the world.
+    names : tuple of str
         The links with a shape.
     notes : tuple of str
         Collision shapes that are left out, with the reason of each.
@@ -134,22 +214,33 @@ class ArmShape:
                 )
         if unknown := [c.link for c in capsules if c.link not in model.tree.frames]:
             raise FrameNotFound(unknown[0], model.frames)
-        names = list(dict.fromkeys(c.link for c in capsules))
-        if not names:
-            raise ModelError(f"'{model.urdf.robot.name}' has no collision shapes: {'; '.join(self.notes) or 'none'}")
-        self.links = tuple(self._link(name, [c for c in capsules if c.link == name]) for name in names)
+        self.capsules = tuple(capsules)
+        self.names = tuple(dict.fromkeys(c.link for c in capsules))
+        self.bodies = tuple(model.tree.frames[c.link].body for c in capsules)
+        self.in_bodies = tuple(self._in_body(c) for c in capsules)
+        if not is_partial:
+            _ = self.links
 
-    def _link(self, name: str, capsules: list[LinkCapsule]) -> LinkShape:
-        tree, frame = self.model.tree, self.model.tree.frames[name]
-        local = tuple(
-            LinkCapsule(name, frame.X_BF.R @ c.a + frame.X_BF.p, frame.X_BF.R @ c.b + frame.X_BF.p, float(c.radius))
-            for c in capsules
-        )
-        reach = self._largest_reach(frame.body, local)
+    def _in_body(self, c: LinkCapsule) -> LinkCapsule:
+        X = self.model.tree.frames[c.link].X_BF
+        return LinkCapsule(c.link, X.R @ c.a + X.p, X.R @ c.b + X.p, float(c.radius))
+
+    @cached_property
+    def links(self) -> tuple[LinkShape, ...]:
+        """The links with a shape, with their balls and reaches."""
+        if not self.names:
+            notes = "; ".join(self.notes) or "none"
+            raise ModelError(f"'{self.model.urdf.robot.name}' has no collision shapes: {notes}")
+        return tuple(self._link(name) for name in self.names)
+
+    def _link(self, name: str) -> LinkShape:
+        tree = self.model.tree
+        body, local = tree.frames[name].body, tuple(c for c in self.in_bodies if c.link == name)
+        reach = self._largest_reach(body, local)
         if not np.isfinite(reach).all():
             joints = [body.name for body in tree.bodies if body.is_prismatic]
             raise ModelError(f"prismatic joints {', '.join(joints)}: limits are needed, to know how far '{name}' moves")
-        return LinkShape(name, _cluster(frame.body, local), tuple(_clusters(frame.body, local)), reach)
+        return LinkShape(name, _cluster(body, local), tuple(_clusters(body, local)), reach)
 
     def _largest_reach(self, body: int, capsules: tuple[LinkCapsule, ...], other: int = WORLD) -> Array:
         """Reach of the joints between two bodies for capsules on the first one, shape (n_bodies,) [m]."""
@@ -157,38 +248,34 @@ class ArmShape:
         ends = [end for c in capsules for end in (c.a, c.b)]
         return np.max([joint_reach(self.model.tree, travel, body, end, other) for end in ends], axis=0)
 
+    @cached_property
+    def _link_bodies(self) -> list[int]:
+        """The body of each link."""
+        return [self.model.tree.frames[name].body for name in self.names]
+
     @property
     def moving(self) -> list[int]:
         """Numbers of the links that move."""
-        return [k for k, link in enumerate(self.links) if link.body >= 0]
+        return [k for k, body in enumerate(self._link_bodies) if body >= 0]
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Numbers of two links that are not fixed to each other."""
-        return tuple(
-            (g, h) for g, h in combinations(range(len(self.links)), 2) if self.links[g].body != self.links[h].body
-        )
+        bodies = self._link_bodies
+        return tuple((g, h) for g, h in combinations(range(len(bodies)), 2) if bodies[g] != bodies[h])
+
+    def names_of(self, pairs: Iterable[tuple[int, int]]) -> tuple[tuple[str, str], ...]:
+        """Names of the links of pairs."""
+        return tuple((self.names[g], self.names[h]) for g, h in pairs)
 
     def are_neighbours(self, g: int, h: int) -> bool:
-        """Whether one joint connects two links.
-
-        Parameters
-        ----------
-        g, h : int
-            Their numbers.
-        """
+        """Whether one joint connects the links with these numbers."""
         parents = [*(body.parent for body in self.model.tree.bodies), -2]
-        a, b = self.links[g].body, self.links[h].body
+        a, b = self._link_bodies[g], self._link_bodies[h]
         return parents[a] == b or parents[b] == a
 
     def reach(self, k: int) -> Array:
-        """How much a link's distance changes at most per motion of each joint, shape (n,) [m/rad or 1].
-
-        Parameters
-        ----------
-        k : int
-            Number of the link.
-        """
+        """How much a link's distance changes at most per motion of each joint, shape (n,) [m/rad or 1]."""
         return self._by_coordinate(self.links[k].reach)
 
     def moving_clusters(self, g: int, h: int, margin: float = 0.0) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
@@ -198,8 +285,6 @@ class ArmShape:
 
         Parameters
         ----------
-        g, h : int
-            Numbers of the links.
         margin : float
             Smallest distance that counts as free [m].
         """
@@ -232,8 +317,6 @@ class ArmShape:
 
         Parameters
         ----------
-        k : int
-            Number of the link.
         moved : ndarray of scalar, shape (n,)
             How far each joint moves [rad or m], 0 or more; the motion takes a time of 1.
         """
@@ -249,11 +332,6 @@ class ArmShape:
         """How much the distance of two links changes at most per motion of each joint, shape (n,) [m/rad or 1].
 
         Only joints between them count.
-
-        Parameters
-        ----------
-        g, h : int
-            Numbers of the links.
         """
         one, other = self.links[g].whole, self.links[h].whole
         reach_of_one = self._largest_reach(one.body, one.capsules, other.body)

@@ -13,13 +13,12 @@ import numpy as np
 
 from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
 from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision.distances import REACH
+from arm_control.collision.hulls import HullObstacle
 from arm_control.collision.near_pairs import Proximity
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
-
-REACH = 10.0
-"""Distances beyond this are not measured, if nothing else is asked [m]."""
 
 
 class Margins(NamedTuple):
@@ -72,15 +71,11 @@ class ContactMonitor:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     allowed : AllowedPairs, optional
         Pairs of links that may touch; by default found by sampling.
 
     Attributes
     ----------
-    model : RobotModel
-    allowed : AllowedPairs
     link_pairs : tuple of tuple of str
         The pairs of links that are measured.
     proximity : Proximity
@@ -106,12 +101,15 @@ class ContactMonitor:
     def __init__(self, model: RobotModel, allowed: AllowedPairs | None = None) -> None:
         self.model, shape = model, ArmShape(model)
         self.allowed = find_allowed_pairs(shape) if allowed is None else allowed
-        names = [link.link for link in shape.links]
-        self.link_pairs = tuple((names[g], names[h]) for g, h in self.allowed.checked(shape))
-        self.proximity = Proximity(model, self.link_pairs)
+        self.link_pairs = shape.names_of(self.allowed.checked(shape))
+        self.proximity = Proximity(model, self.link_pairs, shape)
 
     def near(
-        self, q: Array, obstacles: Sequence[Obstacle] = (), names: Sequence[str] = (), reach: float = REACH
+        self,
+        q: Array,
+        obstacles: Sequence[Obstacle | HullObstacle] = (),
+        names: Sequence[str] = (),
+        reach: float = REACH,
     ) -> list[NearPair]:
         """The pairs that are nearer than the reach, the nearest first.
 
@@ -119,7 +117,6 @@ class ContactMonitor:
         ----------
         q : ndarray, shape (n,)
             Joint positions [rad or m].
-        obstacles : sequence of Obstacle
         names : sequence of str
             Theirs; by default ``obstacle i``.
         reach : float

@@ -64,7 +64,6 @@ def chords(trajectory: PolynomialCurve, largest: float) -> Chords:
 
     Parameters
     ----------
-    trajectory : PolynomialCurve
     largest : float
         Deviation that is aimed at [rad or m]; the deviations of the result hold in any case.
     """
@@ -90,5 +89,16 @@ def _largest_acceleration(piece: Array, s: Array, h: float) -> Array:
     for i in range(DEGREE + 1):
         for j in range(i, DEGREE + 1):
             shifted[:, i] += comb(j, i) * h**i * s[:, None] ** (j - i) * acceleration[j]
-    bernstein = [sum(comb(i, j) / comb(DEGREE, j) * shifted[:, j] for j in range(i + 1)) for i in range(DEGREE + 1)]
+    return largest_value(shifted)
+
+
+def largest_value(coefficients: Array) -> Array:
+    """Bound of polynomials of degree :data:`DEGREE` between 0 and 1, shape (m, n): the largest Bernstein coefficient.
+
+    Parameters
+    ----------
+    coefficients : ndarray, shape (m, DEGREE + 1, n)
+    """
+    c = coefficients
+    bernstein = [sum(comb(i, j) / comb(DEGREE, j) * c[:, j] for j in range(i + 1)) for i in range(DEGREE + 1)]
     return np.abs(np.array(bernstein)).max(axis=0)

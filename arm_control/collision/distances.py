@@ -1,22 +1,109 @@
-"""Distances of an arm from obstacles and of its links from each other, labelled by pair, in many states at once."""
+"""Distances of an arm from obstacles and of its links from each other, labelled by pair, in many states at once.
+
+The law has the distance of each link from the nearest obstacle, the number of that one, and the distance of each pair
+of links. Distances beyond a reach are not measured, and cost nearly nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.arm_text import ArmText
-from arm_control.collision.distance_law import distance_law
 from arm_control.collision.kernel_samples import sample_states, sample_tables
-from arm_control.collision.obstacle_rows import N_NUMBERS, NUMBER
+from arm_control.collision.obstacle_rows import N_ROW, NUMBER, time_until_present
+from arm_control.collision.pair_texts import ArmText, Entries, distance, table_inputs
 from arm_control.collision.ranges import LATEST, check_range
-from arm_control.compiler import LoopKernel
+from arm_control.compiler import NEAR, Fold, FoldedLaw, Loop, LoopKernel
 from arm_control.exceptions import InputError
-from arm_control.maths import Array
+from arm_control.maths import Array, maximum, minimum, select
 
+NOBODY = -1.0
+"""Number of the nearest obstacle where none is within reach."""
+
+
+def distance_law(arm: ArmText, kinds: tuple[str, ...]) -> Loop:
+    """Return the law of distances over many states.
+
+    Inputs are ``q``, ``t`` and the reach; outputs are ``distance`` and ``nearest`` of each moving link, and
+    ``link_distance`` of each pair of links, where there are pairs [m].
+
+    Parameters
+    ----------
+    kinds : tuple of str
+        Kinds of obstacles that there are.
+    """
+    moving, pairs = arm.moving, arm.pairs
+
+    def before(x: Entries) -> dict[str, Any]:
+        reach = x["reach"][0]
+        return {
+            **arm.values(x["q"]),
+            "best": [reach] * len(moving),
+            "number": [NOBODY] * len(moving),
+            "own": [reach] * len(pairs),
+        }
+
+    folds = [_obstacle_fold(arm, kind) for kind in kinds] + ([_link_fold(arm)] if pairs else [])
+    inputs = {"q": arm.shape.model.nq, "t": 1, "reach": 1} | table_inputs(kinds)
+    law = FoldedLaw(
+        "distances",
+        before,
+        tuple(folds),
+        lambda x: {"distance": x["best"], "nearest": x["number"]} | ({"link_distance": x["own"]} if pairs else {}),
+        inputs,
+        kinds,
+        ("best", "number", "own"),
+        structure=["distances", arm.made_from, kinds],
+        has_masses=False,
+    )
+    return Loop(law, "columns", shared=("reach", *kinds))
+
+
+def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
+    """All links and the obstacles of one kind."""
+
+    def near(x: Entries) -> dict[str, Any]:
+        t, best = x["t"][0], x["best"]
+        is_deep = [-arm.shape.links[k].whole.radius - best[i] for i, k in enumerate(arm.moving)]
+        within = [
+            arm.obstacle_is_near(x, kind, t, arm.shape.links[k].whole, maximum(best[i], 0.0))
+            for i, k in enumerate(arm.moving)
+        ]
+        return {NEAR: [maximum(a, b) for a, b in zip(within, is_deep, strict=True)]}
+
+    def part(x: Entries, i: int) -> dict[str, Any]:
+        best, number, t = list(x["best"]), list(x["number"]), x["t"][0]
+        here = arm.obstacle_distance(x, kind, t, arm.shape.links[arm.moving[i]].whole)
+        here = select(time_until_present(x[kind], t), best[i], here)
+        number[i] = select(best[i] - here, x[kind][NUMBER], number[i])
+        best[i] = minimum(best[i], here)
+        return {"best": best, "number": number}
+
+    return Fold(tuple(partial(part, i=i) for i in range(len(arm.moving))), near, kind)
+
+
+def _link_fold(arm: ArmText) -> Fold:
+    """All pairs of links."""
+    links = [(arm.shape.links[g].whole, arm.shape.links[h].whole) for g, h in arm.pairs]
+
+    def near(x: Entries) -> dict[str, Any]:
+        reach = maximum(x["reach"][0], 0.0)
+        return {NEAR: [arm.clusters_are_near(x, *pair, reach) for pair in links]}
+
+    def part(x: Entries, i: int) -> dict[str, Any]:
+        own = list(x["own"])
+        own[i] = minimum(own[i], distance(arm.cluster_squares(x, *links[i])))
+        return {"own": own}
+
+    return Fold(tuple(partial(part, i=i) for i in range(len(arm.pairs))), near)
+
+
+REACH = 10.0
+"""Distances beyond this are not measured, if nothing else is asked [m]."""
 BLOCK = 8
 """The number of states that are computed is a multiple of it."""
 
@@ -54,19 +141,13 @@ class Distances(NamedTuple):
 
 
 class LinkDistances:
-    """Measures distances; compiled for the kinds of obstacles there are when they are first measured.
-
-    Parameters
-    ----------
-    arm : ArmText
-    """
+    """Measures distances; compiled for the kinds of obstacles there are when they are first measured."""
 
     def __init__(self, arm: ArmText) -> None:
         self._arm = arm
         self._kernels: dict[tuple[str, ...], LoopKernel] = {}
-        names = [link.link for link in arm.shape.links]
-        self._links = tuple(names[k] for k in arm.moving)
-        self._link_pairs = tuple((names[g], names[h]) for g, h in arm.pairs)
+        self._links = tuple(arm.shape.names[k] for k in arm.moving)
+        self._link_pairs = arm.shape.names_of(arm.pairs)
 
     def measure(self, tables: Mapping[str, Array], q: Array, t: npt.ArrayLike, reach: float) -> Distances:
         """Distances in N states.
@@ -111,7 +192,7 @@ class LinkDistances:
         q : ndarray, shape (n,)
             Joint positions [rad or m].
         """
-        nothing = {kind: np.zeros((0, N_NUMBERS[kind])) for kind in tables}
+        nothing = {kind: np.zeros((0, N_ROW)) for kind in tables}
         near = self.measure(nothing, q[None], t, reach)
         own = zip(near.link_pairs, near.between_links[0].tolist(), strict=True)
         found = [Pair(*names, distance) for names, distance in own if distance < reach]

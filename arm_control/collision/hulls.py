@@ -12,12 +12,28 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, Pose, Span
+from arm_control.maths import (
+    Array,
+    Nearest,
+    Pose,
+    Scalar,
+    Span,
+    between_segments,
+    closest_on_segment,
+    cross,
+    dot,
+    length_and_direction,
+    maximum,
+    minimum,
+    select,
+    squared_between_segments,
+)
 
 MOST_TRIANGLES = 1000
 """Of a hull: each is a row that each check goes through."""
@@ -121,7 +137,6 @@ class HullObstacle:
 
     Attributes
     ----------
-    hull : Hull
     X_WO : Pose
         Its pose at the begin of its span, or at time 0 where the span has begun always.
     V_WO : ndarray, shape (6,)
@@ -139,6 +154,42 @@ class HullObstacle:
         for name, values, shape in (("R", self.X_WO.R, (3, 3)), ("p", self.X_WO.p, (3,)), ("V_WO", self.V_WO, (6,))):
             if np.shape(values) != shape or not np.isfinite(values).all():
                 raise InputError(f"hull: {name} is {values}; {shape} finite numbers are needed")
+
+    @cached_property
+    def facets(self) -> tuple[Facet, ...]:
+        """Its triangles, as obstacles of a search for near pairs."""
+        V, X = np.asarray(self.V_WO, dtype=float), self.X_WO
+        corners, middle = self.hull.triangles @ X.R.T, X.R @ self.hull.middle
+        centres, radii = balls_around(corners, middle)
+        twist = [*(V[:3] + np.cross(X.p, V[3:])), *V[3:]]
+        return tuple(
+            Facet(np.array([*nine, *X.p, *middle, self.hull.extent, *twist]), (*(X.p + centre).tolist(), radius))
+            for nine, centre, radius in zip(corners.reshape(-1, 9), centres, radii.tolist(), strict=True)
+        )
+
+
+class Facet(NamedTuple):
+    """A triangle of a hull in the world.
+
+    Attributes
+    ----------
+    numbers : ndarray, shape (N_NUMBERS,)
+        As those of an obstacle: corners in the place of R_WO, a point inside the hull in that of sizes, both from the
+        hull's origin.
+    ball : tuple of float
+        Centre and radius of a ball around it and that point [m].
+    """
+
+    numbers: Array
+    ball: tuple[float, float, float, float]
+    type: str = "facet"
+
+
+def balls_around(corners: Array, middle: Array) -> tuple[Array, Array]:
+    """Centres, shape (k, 3), and radii, shape (k,), of balls around triangles and a point [m]."""
+    centres = (corners.sum(axis=1) + middle) / 4.0
+    four = np.concatenate([corners, np.broadcast_to(middle, (len(corners), 1, 3))], axis=1)
+    return centres, np.linalg.norm(four - centres[:, None], axis=2).max(axis=1)
 
 
 def _coal(what: str) -> ModuleType:
@@ -170,3 +221,104 @@ def _hull_triangles(points: Array, name: str) -> Array:
         )
     numbers = [[hull.polygons(i)[k] for k in range(3)] for i in range(n)]
     return np.asarray(np.array(hull.points())[np.array(numbers)])
+
+
+def segment_to_facet(a: Array, b: Array, corners: Array, middle: Array) -> Nearest:
+    """Return the nearest points of a segment and a triangle of a hull, given as for :func:`squared_segment_to_facet`.
+
+    Where the segment crosses the triangle, or its first end is in the hull behind that, the distance is 0 and the
+    normal that of the triangle.
+    """
+    edges, normal = _edges_and_normal(corners)
+    normal_out = length_and_direction(normal, np.array([1.0, 0.0, 0.0]))[1]
+    best = between_segments(a, b, corners[0], corners[0] + edges[0])
+    for p, edge in zip(corners[1:], edges[1:], strict=True):
+        best = _nearer(best, between_segments(a, b, p, p + edge), 1.0)
+    heights = [dot(p - corners[0], normal_out) for p in (a, b)]
+    for p, height in zip((a, b), heights, strict=True):
+        above = Nearest(abs(height), p, p - height * normal_out, select(height, normal_out, -normal_out))
+        best = _nearer(best, above, _margin_above(p, corners, edges, normal))
+    crosses = -(heights[0] * heights[1])
+    at_plane = a + heights[0] / select(crosses, heights[0] - heights[1], 1.0) * (b - a)
+    touching = Nearest(-1.0, at_plane, at_plane, normal_out)
+    best = _nearer(best, touching, minimum(crosses, _margin_above(at_plane, corners, edges, normal)))
+    outside = -minimum(-heights[0], _margin_in_cone(a, corners, middle))
+    best = _nearer(best, Nearest(-1.0, a, a, normal_out), select(outside, -1.0, 1.0))
+    return best._replace(distance=maximum(best.distance, 0.0))
+
+
+def _nearer(one: Nearest, other: Nearest, margin: Scalar) -> Nearest:
+    """The other one where its margin is above zero and it is nearer."""
+    is_better = minimum(margin, one.distance - other.distance)
+    return Nearest(*(select(is_better, y, x) for x, y in zip(one, other, strict=True)))
+
+
+def _edges_and_normal(corners: Array) -> tuple[Array, Array]:
+    """Edges of a triangle, shape (3, 3), and their normal, twice as long as the triangle is large."""
+    edges = np.roll(corners, -1, axis=0) - corners
+    return edges, cross(edges[0], -edges[2])
+
+
+def squared_segment_to_facet(a: Array, b: Array, corners: Array, middle: Array) -> Scalar:
+    """Return the squared distance of a segment from a triangle of a hull, 0 where it is in the hull behind that [m^2].
+
+    The nearest point is on an edge, or below an end of the segment, or where the segment crosses the triangle; or the
+    first end is in the tetrahedron between the triangle and a point inside the hull. The smallest result of all facets
+    is the squared distance of the hull: 0 for a segment with a point inside.
+
+    Parameters
+    ----------
+    a, b : array, shape (3,)
+        Ends of the segment [m]; one and the same array for a point.
+    corners : array, shape (3, 3)
+        Of the triangle, anticlockwise seen from outside [m].
+    middle : array, shape (3,)
+        A point inside the hull [m].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners, middle = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), np.array([0.2, 0.2, -1.0])
+    >>> ends = np.array([0.2, 0.2, 0.5]), np.array([3.0, 3.0, 2.0])
+    >>> float(squared_segment_to_facet(*ends, corners, middle))
+    0.25
+    """
+    edges, normal = _edges_and_normal(corners)
+    size = dot(normal, normal)
+    ends = [a] if a is b else [a, b]
+    heights = [dot(p - corners[0], normal) for p in ends]
+    found = [_squared_to_edge(a, b, p, p + edge) for p, edge in zip(corners, edges, strict=True)]
+    for p, height in zip(ends, heights, strict=True):
+        found.append(select(_margin_above(p, corners, edges, normal), height * height / size, found[0]))
+    if a is not b:
+        crosses = -(heights[0] * heights[1])
+        share = heights[0] / select(crosses, heights[0] - heights[1], 1.0)
+        at_plane = a + share * (b - a)
+        found.append(select(minimum(crosses, _margin_above(at_plane, corners, edges, normal)), 0.0, found[0]))
+    squared = found[0]
+    for other in found[1:]:
+        squared = minimum(squared, other)
+    outside = -minimum(-heights[0], _margin_in_cone(a, corners, middle))
+    return select(outside, squared, 0.0)
+
+
+def _squared_to_edge(a: Array, b: Array, p: Array, q: Array) -> Scalar:
+    """Squared distance of a segment, or of a point, from an edge [m^2]."""
+    if a is not b:
+        return squared_between_segments(a, b, p, q)
+    gap = a - p - closest_on_segment(a, p, q) * (q - p)
+    return dot(gap, gap)
+
+
+def _margin_above(p: Array, corners: Array, edges: Array, normal: Array) -> Scalar:
+    """Above zero where a point is above or below the inner of a triangle."""
+    inner = [dot(cross(edge, p - corner), normal) for corner, edge in zip(corners, edges, strict=True)]
+    return minimum(minimum(inner[0], inner[1]), inner[2])
+
+
+def _margin_in_cone(p: Array, corners: Array, middle: Array) -> Scalar:
+    """Zero or above where a point is in the cone from a point through a triangle."""
+    rays = [corner - middle for corner in corners]
+    gap = p - middle
+    inner = [dot(cross(rays[k], rays[(k + 1) % 3]), gap) for k in range(3)]
+    return minimum(minimum(inner[0], inner[1]), inner[2])

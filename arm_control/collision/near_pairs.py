@@ -22,8 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.pair_procedures import find_pairs
-from arm_control.collision.pair_records import CloseSearch
+from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision.hulls import HullObstacle
+from arm_control.collision.pair_procedures import CloseSearch, find_pairs
 from arm_control.collision.pair_search import (
     NORMAL,
     POINT,
@@ -31,12 +32,12 @@ from arm_control.collision.pair_search import (
     PaddedCapsules,
     PairSearch,
     SearchLaws,
-    arm_shape,
+    padded,
     search_laws,
 )
 from arm_control.compiler import Binds, compile_procedure
 from arm_control.maths import Array, Obstacle
-from arm_control.model import RobotModel, link_capsules
+from arm_control.model import RobotModel
 
 SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not monitored."""
@@ -86,10 +87,10 @@ class Proximity:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     link_pairs : collection of tuple of str, optional
         The pairs of links to monitor instead.
+    shape : ArmShape, optional
+        By default capsules around the collision shapes that can be read.
 
     Attributes
     ----------
@@ -105,18 +106,24 @@ class Proximity:
         Motion of each body's joint per motion of each joint of the arm.
     """
 
-    def __init__(self, model: RobotModel, link_pairs: Collection[tuple[str, str]] | None = None) -> None:
-        self.capsules, self.notes = link_capsules(model.urdf)
-        self._shape, self._laws = arm_shape(model, self.capsules), search_laws(model, self.capsules)
+    def __init__(
+        self,
+        model: RobotModel,
+        link_pairs: Collection[tuple[str, str]] | None = None,
+        shape: ArmShape | None = None,
+    ) -> None:
+        shape = ArmShape(model, is_partial=True) if shape is None else shape
+        self.capsules, self.notes = shape.capsules, shape.notes
+        self._shape, self._laws = padded(shape), search_laws(shape)
         bodies = model.tree.bodies
         self.joint_coupling = np.zeros((len(bodies), model.nv))
         for i, b in enumerate(bodies):
             self.joint_coupling[i, b.coordinate] = b.ratio
+        unconnected = shape.names_of(pair for pair in shape.pairs if not shape.are_neighbours(*pair))
+        chosen = unconnected if link_pairs is None else link_pairs
+        pairs = _pairs_of_capsules([capsule.link for capsule in self.capsules], chosen)
         if link_pairs is None:
-            pairs = _unconnected_pairs(self._shape.body[:-1], [b.parent for b in bodies])
             pairs = pairs[_not_close_by_design(model, self._laws, self._shape, pairs)]
-        else:
-            pairs = _pairs_of_capsules([capsule.link for capsule in self.capsules], link_pairs)
         self.capsule_pairs = pairs
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in pairs.tolist()]
         self.link_pairs = tuple(dict.fromkeys(links))
@@ -128,7 +135,7 @@ class Proximity:
         """Return memory for a search of one's own."""
         return PairSearch(self._laws, self._shape, self.capsule_pairs)
 
-    def near(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Pairs:
+    def near(self, q: Array, obstacles: Sequence[Obstacle | HullObstacle], reach: float, reach_self: float) -> Pairs:
         """Return the pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
 
         Of several capsules of a link only the nearest is among them.
@@ -137,14 +144,8 @@ class Proximity:
         ----------
         q : ndarray, shape (nq,)
             Joint positions.
-        obstacles : sequence of Obstacle
-            The obstacles.
         reach, reach_self : float
             Distances [m]; 0 for the second leaves pairs of links out.
-
-        Returns
-        -------
-        Pairs
         """
         search = self._search
         search.place(obstacles)
@@ -193,7 +194,7 @@ def _finder() -> Binds[CloseSearch]:
     return compile_procedure(find_pairs)
 
 
-def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> float:
+def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle | HullObstacle]) -> float:
     """Distance from an arm's capsules to the nearest obstacle [m].
 
     Parameters
@@ -202,21 +203,13 @@ def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> 
         The arm's capsules.
     q : ndarray, shape (nv,)
         Joint positions [rad or m].
-    obstacles : sequence of Obstacle
+    obstacles : sequence of Obstacle or HullObstacle
         The obstacles; beyond 2 m, or without any, the distance is infinite.
     """
     if not obstacles:
         return np.inf
     pairs = proximity.near(q, obstacles, CLEARANCE_REACH, 0.0)
     return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
-
-
-def _unconnected_pairs(body: Array, parents: Sequence[int]) -> Array:
-    """Capsules i, j of links that no joint connects, shape (n, 2)."""
-    i, j = np.triu_indices(len(body), 1)
-    parent = np.array([*parents, -2])
-    a, b = body[i], body[j]
-    return np.stack([i, j], axis=1)[(a != b) & (parent[a] != b) & (parent[b] != a)]
 
 
 def _pairs_of_capsules(links: Sequence[str], link_pairs: Collection[tuple[str, str]]) -> Array:

@@ -16,13 +16,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arm_control.collision.hulls import HullObstacle
+from arm_control.collision.hulls import HullObstacle, balls_around
 from arm_control.collision.ranges import LARGEST, LATEST, are_rotations
 from arm_control.exceptions import InputError
-from arm_control.maths import SIZE as OBSTACLE_SIZE
 from arm_control.maths import (
+    EXTENT,
+    PLACE,
+    SIZE,
+    TWIST,
     Array,
-    Capsule,
     Mover,
     Obstacle,
     Pose,
@@ -34,21 +36,22 @@ from arm_control.maths import (
     rotation_vector,
 )
 
-PLACE, VELOCITY, TIMES, SPEED, NUMBER = slice(0, 3), slice(3, 6), slice(6, 9), 9, 10
-SIZE, ROTATION, AXIS, RATE = slice(11, 14), slice(14, 23), slice(23, 26), 26
-MIDDLE, CORNERS, BALL, BALL_RADIUS = slice(11, 14), slice(14, 23), slice(27, 30), 30
-"""Numbers of a row: origin [m] and its velocity [m/s] at the reference time; reference time, begin and end [s]; largest
-speed of any point [m/s]; number of the obstacle; sizes [m]; R_WO, row by row; axis and rate of turning [rad/s]. A facet
-has, in axes of the world, a point inside the hull and the corners of a triangle instead of sizes and R_WO, and the ball
-around these four behind the axis and the rate of turning [m]."""
-N_NUMBERS = {"sphere": 14, "capsule": 23, "box": 23, "turned": 23}
-N_NUMBERS |= {f"turning {kind}": 27 for kind in ("capsule", "box", "turned")}
-N_NUMBERS |= {"facet": 31, "turning facet": 31}
-"""Size of a row of each kind; a ``turned`` one is a cylinder or a cone, a ``facet`` a triangle of a hull."""
+ROTATION = CORNERS = PLACE
+MIDDLE = SIZE
+TIMES, VELOCITY, SPEED, NUMBER = slice(22, 25), slice(25, 28), 28, 29
+AXIS, RATE, BALL, BALL_RADIUS = slice(30, 33), 33, slice(34, 37), 37
+N_ROW = 38
+"""Numbers of a row: those of :attr:`Obstacle.numbers` at the reference time; reference time, begin and end [s];
+velocity of the origin [m/s]; largest speed of any point [m/s]; number of the obstacle; axis and rate of turning
+[rad/s]; a ball around a facet [m]. A facet has the corners of a triangle in the place of R_WO, and a point inside the
+hull in that of sizes: both, and the ball, from the hull's origin, in axes of the world."""
+KINDS = ("sphere", "capsule", "box", "turned", *(f"turning {kind}" for kind in ("capsule", "box", "turned")))
+KINDS += ("facet", "turning facet")
+"""Kinds of rows; a ``turned`` one is a cylinder or a cone, a ``facet`` a triangle of a hull."""
 FOREVER = 1e30
 """Begin and end of an obstacle that is always there [s]."""
-_LIMITS = np.full(max(N_NUMBERS.values()), LARGEST)
-_LIMITS[TIMES] = FOREVER
+_LIMITS = np.full(N_ROW, LARGEST)
+_LIMITS[TIMES], _LIMITS[EXTENT], _LIMITS[TWIST] = FOREVER, np.inf, np.inf  # the last two follow from others
 
 Told: TypeAlias = Obstacle | Mover | Sequence[Mover]
 """An obstacle as it is given: its twist holds from time 0 on, or in a span of time, or in one span after the other."""
@@ -58,7 +61,7 @@ Placed: TypeAlias = Told | HullObstacle
 
 @np.errstate(over="ignore", invalid="ignore")  # such numbers are refused
 def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
-    """Tables of obstacles by kind, shape (m, N_NUMBERS) each; kinds without an obstacle are left out.
+    """Tables of obstacles by kind, shape (m, N_ROW) each; kinds without an obstacle are left out.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
         for obstacle, t_0, begin, end in _stretches(told, number):
             kind, row = _row(obstacle, t_0, begin, end, number)
             rows.setdefault(kind, []).append(row)
-    tables = {kind: np.array(rows[kind]) for kind in N_NUMBERS if kind in rows}
+    tables = {kind: np.array(rows[kind]) for kind in KINDS if kind in rows}
     for kind, table in tables.items():
         _check_numbers(kind, table)
     return tables
@@ -94,15 +97,10 @@ def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ..
 
     Parameters
     ----------
-    shape : Shape
     times : array_like, shape (m,)
         Increasing, from 0 on [s].
     poses : sequence of Pose
         As many.
-
-    Returns
-    -------
-    tuple of Mover
 
     Raises
     ------
@@ -137,7 +135,7 @@ def time_until_present(row: Array, t: Scalar) -> Scalar:
 
     Parameters
     ----------
-    row : array, shape (N_NUMBERS[kind],)
+    row : array, shape (N_ROW,)
     t : scalar
         [s].
     """
@@ -147,7 +145,7 @@ def time_until_present(row: Array, t: Scalar) -> Scalar:
 
 def _check_numbers(kind: str, table: Array) -> None:
     """Refuse obstacles with numbers that cannot be checked, and matrices that turn nothing."""
-    is_good = np.abs(table) <= _LIMITS[: table.shape[1]]
+    is_good = np.abs(table) <= _LIMITS
     if not is_good.all():
         number = table[int(is_good.all(axis=1).argmin()), NUMBER]
         raise InputError(f"obstacle {number:.0f} has a number that is not finite, or beyond {LARGEST:g}")
@@ -180,35 +178,26 @@ def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, fl
 def _row(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) -> tuple[str, Array]:
     """Kind and numbers of one stretch."""
     V = np.asarray(obstacle.V_WO, dtype=float)
-    rate = math.hypot(*V[3:])
-    shape, X = obstacle.shape, obstacle.X_WO
-    head = [*X.p, *V[:3], t_0, begin, end]
-    size = (shape.radius, shape.length / 2, 0.0) if isinstance(shape, Capsule) else obstacle.numbers[OBSTACLE_SIZE]
-    speed = math.hypot(*V[:3]) + (0.0 if isinstance(shape, Sphere) else rate * shape.extent)
+    rate = 0.0 if isinstance(obstacle.shape, Sphere) else math.hypot(*V[3:])
+    speed = math.hypot(*V[:3]) + rate * obstacle.shape.extent
     _check_times(number, t_0, begin, end, speed)
-    if isinstance(shape, Sphere):
-        return "sphere", np.array([*head, speed, number, *size])
-    row = [*head, speed, number, *size, *X.R.ravel()]
-    if rate == 0.0:
-        return obstacle.type, np.array(row)
-    return f"turning {obstacle.type}", np.array([*row, *V[3:] / rate, rate])
+    axis = V[3:] / rate if rate else np.zeros(3)
+    row = np.array([*obstacle.numbers, t_0, begin, end, *V[:3], speed, number, *axis, rate, *[0.0] * 4])
+    return f"turning {obstacle.type}" if rate else obstacle.type, row
 
 
 def _facets(obstacle: HullObstacle, number: int) -> tuple[str, Array]:
-    """Kind and rows of a hull, shape (k, N_NUMBERS)."""
-    V, X = np.asarray(obstacle.V_WO, dtype=float), obstacle.X_WO
-    speed, rate = math.hypot(*V[:3]), math.hypot(*V[3:])
-    span = obstacle.span
+    """Kind and rows of a hull, shape (k, N_ROW)."""
+    V, X, extent = np.asarray(obstacle.V_WO, dtype=float), obstacle.X_WO, obstacle.hull.extent
+    rate, span = math.hypot(*V[3:]), obstacle.span
+    speed = math.hypot(*V[:3]) + rate * extent
     times = (0.0, -FOREVER, FOREVER) if span is None else (span.begin, span.begin, min(span.end, FOREVER))
-    _check_times(number, *times, speed + rate * obstacle.hull.extent)
+    _check_times(number, *times, speed)
     if not are_rotations(np.ravel(X.R)):
         raise InputError(f"obstacle {number} has a matrix R that is no rotation")
     corners, middle = obstacle.hull.triangles @ X.R.T, X.R @ obstacle.hull.middle
-    ball = (corners.sum(axis=1) + middle) / 4.0
-    four = np.concatenate([corners, np.broadcast_to(middle, (len(corners), 1, 3))], axis=1)
-    radius = np.linalg.norm(four - ball[:, None], axis=2).max(axis=1)
-    head = [*X.p, *V[:3], *times, speed + rate * obstacle.hull.extent, number, *middle]
-    turn = [*(V[3:] / rate if rate else V[3:]), rate]
-    n = len(corners)
-    rows = np.column_stack([np.tile(head, (n, 1)), corners.reshape(n, 9), np.tile(turn, (n, 1)), ball, radius])
+    n, (ball, radius) = len(corners), balls_around(corners, middle)
+    shared = [*X.p, *middle, extent, *(V[:3] + np.cross(X.p, V[3:])), *V[3:], *times, *V[:3], speed, number]
+    shared += [*(V[3:] / rate if rate else V[3:]), rate]
+    rows = np.column_stack([corners.reshape(n, 9), np.tile(shared, (n, 1)), ball, radius])
     return ("turning facet" if rate else "facet"), rows

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.collision.hulls import segment_to_facet
 from arm_control.compiler import Fold, FoldedLaw, Function, Law, Loop
 from arm_control.maths import (
     CENTRE,
@@ -63,16 +64,20 @@ def segment(x: Entries) -> dict[str, Any]:
     return _result(between_segments(x["a"], x["b"], x["c"], x["d"]), x["radius"][0] + x["size"][0])
 
 
-def turned(p: Array, size: Array) -> SignedDistance:
-    """Signed distance to a cylinder or cone.
+def capsule(x: Entries) -> dict[str, Any]:
+    """Nearest points of a segment and a capsule, whose half length is ``size[1]``."""
+    half = x["place"].reshape(3, 3)[:, 2] * x["size"][1]
+    return segment({**x, "c": x["centre"] - half, "d": x["centre"] + half})
 
-    Parameters
-    ----------
-    p : array, shape (3,)
-        A point in its frame [m].
-    size : array, shape (3,)
-        Radii below and above, half of the length [m].
-    """
+
+def facet(x: Entries) -> dict[str, Any]:
+    """Nearest points of a segment and a facet of a hull; its numbers are those of a :class:`Facet`."""
+    corners, middle = x["place"].reshape(3, 3) + x["centre"], x["size"] + x["centre"]
+    return _result(segment_to_facet(x["a"], x["b"], corners, middle), x["radius"][0])
+
+
+def turned(p: Array, size: Array) -> SignedDistance:
+    """Signed distance to a cylinder or cone in its frame [m]; ``size``: radii below and above, half length."""
     return to_solid_of_revolution(p, *size)
 
 
@@ -175,21 +180,17 @@ LAWS: Mapping[str, tuple[Function, Mapping[str, int]]] = {
     "sphere": (ball, {**_SEGMENT, "centre": 3}),
     "box": (partial(at_end, distance=to_box), _SHAPE),
     "turned": (partial(at_end, distance=turned), _SHAPE),
-    "capsule": (segment, {**_SEGMENT, "c": 3, "d": 3}),
+    "capsule": (capsule, _SHAPE),
+    "facet": (facet, _SHAPE),
+    "link": (segment, {**_SEGMENT, "c": 3, "d": 3}),
 }
-"""Law and inputs for each type of obstacle; that of capsules is that of two links, too."""
+"""Law and inputs for each type of obstacle, and for another link."""
 SEARCHED = {"box": to_box, "turned": turned}
 """Types of obstacles for which that law is not enough, and their signed distances."""
 
 
 def distance_loop(of_type: str) -> Loop:
-    """Return one of LAWS, over all its pairs.
-
-    Parameters
-    ----------
-    of_type : str
-        Its name there.
-    """
+    """Return one of LAWS, over all its pairs."""
     function, inputs = LAWS[of_type]
     return Loop(Law(f"distance, {of_type}", function, inputs, has_masses=False), "columns")
 
@@ -198,11 +199,6 @@ def search_loop(of_type: str) -> Loop:
     """Return :func:`~arm_control.maths.segments.segment_to_shape` for one of SEARCHED, over all its pairs.
 
     Its steps are a loop in the machine code.
-
-    Parameters
-    ----------
-    of_type : str
-        Its name there.
     """
     begin, step, end = (partial(part, distance=SEARCHED[of_type]) for part in (_begin, _step, _end))
     folds = (
@@ -238,8 +234,6 @@ def samples(of_type: str, n: int = 16) -> dict[str, Array]:
 
     Parameters
     ----------
-    of_type : str
-        Its name there.
     n : int
         Number of columns.
     """

@@ -6,7 +6,7 @@
     measure the candidates of one type of obstacle at once:
         to boxes, cylinders and cones from the ends of the segment, which is exact or a bound;
         where the bound is within reach, search the nearest point between them
-    of the capsules of a link that are near the same obstacle, keep the nearest
+    of the capsules of a link that are near the same obstacle, keep the nearest; so of the facets of a hull
 
 and the same for pairs of links, of which one capsule is near the ball around the other one. Obstacles come type by
 type, so that the candidates of a law are side by side. Near pairs are columns, too, in an order that depends on the
@@ -15,13 +15,242 @@ obstacles alone: a sum over them is the same to the last bit, however many candi
 
 from __future__ import annotations
 
-from arm_control.collision.pair_records import N_DISTANCE, N_SHAPE, N_TWIST, TWIST_AT, CloseSearch, PairColumns
-from arm_control.compiler import Rows, procedure
+from typing import NamedTuple
+
+from arm_control.compiler import Floats, Ints, Rows, RunsColumns, RunsKernel, procedure
+
+N_DISTANCE, N_TWIST, N_SHAPE, TWIST_AT = 7, 6, 15, 16
+"""Numbers of a distance (rho, n, p), of a twist, of an obstacle's pose and sizes; place of the twist behind them."""
+
+
+class ArmCapsules(NamedTuple):
+    """Capsules of an arm.
+
+    Attributes
+    ----------
+    place : RunsKernel
+        Computes ``ends`` from ``q``.
+    q : ndarray, shape (nv,)
+        Joint positions [rad or m].
+    ends : ndarray, shape (6, C)
+        Ends of the capsules in the world [m].
+    radius : ndarray, shape (C,)
+        [m].
+    moving : ndarray of int, shape (C,)
+        Numbers of the capsules that move.
+    n_moving : int
+        How many do.
+    link : ndarray of int, shape (C,)
+        Number of the link.
+    bias : ndarray, shape (C,)
+        Difference between capsules of a link that are equally near [m].
+    """
+
+    place: RunsKernel
+    q: Floats
+    ends: Rows
+    radius: Floats
+    moving: Ints
+    n_moving: int
+    link: Ints
+    bias: Floats
+
+
+class ObstacleRows(NamedTuple):
+    """Obstacles, a row each; see :class:`~arm_control.collision.pair_search.ObstacleTable`.
+
+    Attributes
+    ----------
+    find_near : RunsColumns
+        Computes ``near`` and ``nearest``.
+    numbers : ndarray, shape (capacity, N_NUMBERS)
+        Numbers of the obstacles.
+    kind, number : ndarray of int, shape (capacity,)
+        Their types, and the number of the obstacle: facets of a hull have one.
+    order : ndarray of int, shape (capacity,)
+        Rows by type.
+    size : ndarray of int, shape (1,)
+        Number of obstacles.
+    near : ndarray, shape (m, capacity)
+        Above zero for a moving capsule that is near the ball around an obstacle.
+    nearest : ndarray, shape (1, capacity)
+        The largest of them.
+    """
+
+    find_near: RunsColumns
+    numbers: Rows
+    kind: Ints
+    number: Ints
+    order: Ints
+    size: Ints
+    near: Rows
+    nearest: Rows
+
+
+class PairColumns(NamedTuple):
+    """Pairs of a capsule and an obstacle, a column each.
+
+    Attributes
+    ----------
+    ends, radius, shape : ndarray, shape (6, K), (1, K), (N_SHAPE, K)
+        Of the capsule, and of the obstacle.
+    distance : ndarray, shape (N_DISTANCE, K)
+        Rows rho, n, p.
+    """
+
+    ends: Rows
+    radius: Rows
+    shape: Rows
+    distance: Rows
+
+
+class PairCandidates(NamedTuple):
+    """Pairs of a capsule and an obstacle that may be near.
+
+    Attributes
+    ----------
+    to_sphere, to_box, to_turned, to_capsule, to_facet : RunsColumns
+        Compute the distances of ``pairs``; to a box or a solid of revolution only where the nearest point is an end of
+        the segment, elsewhere a bound.
+    search_box, search_turned : RunsColumns
+        Compute those of ``searched``.
+    pairs : PairColumns
+        All of one type.
+    between : ndarray, shape (1, K)
+        Above zero where the nearest point is between the ends.
+    searched : PairColumns
+        Those of which that point is searched.
+    column : ndarray of int, shape (K,)
+        Where these are among ``pairs``.
+    capsule, obstacle, place : ndarray of int, shape (K,)
+        Numbers of both, and place of the pair among all pairs of obstacles of its type.
+    capacity : int
+        K.
+    """
+
+    to_sphere: RunsColumns
+    to_box: RunsColumns
+    to_turned: RunsColumns
+    to_capsule: RunsColumns
+    to_facet: RunsColumns
+    search_box: RunsColumns
+    search_turned: RunsColumns
+    pairs: PairColumns
+    between: Rows
+    searched: PairColumns
+    column: Ints
+    capsule: Ints
+    obstacle: Ints
+    place: Ints
+    capacity: int
+
+
+class LinkPairs(NamedTuple):
+    """Pairs of capsules of two links; those that may be near have a column each.
+
+    Attributes
+    ----------
+    find_near : RunsColumns
+        Computes ``near``.
+    centre : ndarray, shape (3, C)
+        Of the ball around each capsule [m].
+    near : ndarray, shape (m + 1, C)
+        Above zero for a moving capsule that is near the ball around another one; everywhere in the last row, that of
+        capsules that do not move.
+    row, ball : ndarray of int, shape (L,)
+        Row and column of each pair there.
+    measure : RunsColumns
+        Computes ``distance``.
+    pair : ndarray of int, shape (L,)
+        Number of the pair in each column.
+    ends, radius, distance : ndarray, shape (12, L), (1, L), (N_DISTANCE, L)
+        Of both capsules; sum of their radii; rows rho, n, p.
+    first, second, group : ndarray of int, shape (L,)
+        Numbers of both capsules, and of the pair of links.
+    radii, bias : ndarray, shape (L,)
+        Sum of both radii, and as that of the arm's capsules [m].
+    best : ndarray, shape (number of pairs of links,)
+        Key of the nearest pair of capsules.
+    n, n_groups : int
+        Numbers of pairs of capsules, and of links.
+    """
+
+    find_near: RunsColumns
+    centre: Rows
+    near: Rows
+    row: Ints
+    ball: Ints
+    measure: RunsColumns
+    pair: Ints
+    ends: Rows
+    radius: Rows
+    distance: Rows
+    first: Ints
+    second: Ints
+    group: Ints
+    radii: Floats
+    bias: Floats
+    best: Floats
+    n: int
+    n_groups: int
+
+
+class NearPairs(NamedTuple):
+    """Pairs that are near and count, a column each.
+
+    Attributes
+    ----------
+    distance, twist, is_self : ndarray, shape (N_DISTANCE, N), (6, N), (1, N)
+        Rows rho, n, p; twist of the obstacle; 1 for two links.
+    sign : ndarray, shape (n_bodies, N)
+        1 where a body carries the first link, -1 where it carries the second one, 0 for neither or both.
+    capsule, other : ndarray of int, shape (N,)
+        The capsule, and the number of the obstacle, or -1 less that of the second capsule.
+    place : ndarray of int, shape (N,)
+        Place of the pair among all pairs of its type.
+    size : ndarray of int, shape (1,)
+        Number of near pairs; those beyond the capacity are left out.
+    capacity : int
+        N.
+    """
+
+    distance: Rows
+    twist: Rows
+    is_self: Rows
+    sign: Rows
+    capsule: Ints
+    other: Ints
+    place: Ints
+    size: Ints
+    capacity: int
+
+
+class CloseSearch(NamedTuple):
+    """An arm, and what it may be near.
+
+    Attributes
+    ----------
+    reach : ndarray, shape (2,)
+        Distances that count as near: of obstacles, of links [m]; 0 for the second leaves links out.
+    signs : ndarray, shape (C + L, n_bodies)
+        ``sign`` of each capsule's pairs with obstacles, then of each pair of links.
+    """
+
+    reach: Floats
+    signs: Rows
+    n_bodies: int
+    n_capsules: int
+    arm: ArmCapsules
+    obstacles: ObstacleRows
+    candidates: PairCandidates
+    links: LinkPairs
+    near: NearPairs
+
 
 BLOCK = 8
 """Columns are computed in multiples of this."""
-SPHERE, BOX, TURNED = 0, 1, 2
-"""Types of obstacles; the last one is a capsule."""
+SPHERE, BOX, TURNED, CAPSULE, FACET = 0, 1, 2, 3, 4
+"""Types of obstacles."""
 OBSTACLES, LINKS = 0, 1
 """Places of both reaches."""
 
@@ -88,13 +317,16 @@ def measure_candidates(s: CloseSearch, kind: int, n: int) -> None:
     elif kind == TURNED:
         s.candidates.to_turned(whole_blocks(n))
         search_nearest(s, kind, n)
-    else:
+    elif kind == CAPSULE:
         s.candidates.to_capsule(whole_blocks(n))
+    else:
+        s.candidates.to_facet(whole_blocks(n))
     begin = 0
     for j in range(n):
         if s.candidates.obstacle[j] != s.candidates.obstacle[begin]:
             begin = j
-        if s.candidates.pairs.distance[0, j] < s.reach[OBSTACLES] and is_best(s, j, begin, n):
+        is_near = s.candidates.pairs.distance[0, j] < s.reach[OBSTACLES]
+        if is_near and is_best(s, j, begin, n) and (kind != FACET or is_best_facet(s, j)):
             add_near(
                 s,
                 s.candidates.pairs.distance,
@@ -165,6 +397,41 @@ def is_best(s: CloseSearch, j: int, begin: int, n: int) -> bool:
 
 
 @procedure
+def is_best_facet(s: CloseSearch, j: int) -> bool:
+    """Whether no facet of the hull before is as near to the link; the pair of one that is farther goes."""
+    capsule = s.candidates.capsule[j]
+    number = s.obstacles.number[s.candidates.obstacle[j]]
+    n = s.near.size[0]
+    for k in range(min(n, s.near.capacity)):
+        other = s.near.capsule[k]
+        if s.near.other[k] == number and s.arm.link[other] == s.arm.link[capsule]:
+            key = s.candidates.pairs.distance[0, j] + s.arm.bias[capsule]
+            if s.near.distance[0, k] + s.arm.bias[other] <= key:
+                return False
+            remove_near(s, k)
+            return True
+    return True
+
+
+@procedure
+def remove_near(s: CloseSearch, k: int) -> None:
+    """Take near pair k out; those behind it move up."""
+    n = s.near.size[0]
+    s.near.size[0] = n - 1
+    for j in range(k + 1, min(n, s.near.capacity)):
+        for i in range(N_DISTANCE):
+            s.near.distance[i, j - 1] = s.near.distance[i, j]
+        for i in range(s.n_bodies):
+            s.near.sign[i, j - 1] = s.near.sign[i, j]
+        for i in range(N_TWIST):
+            s.near.twist[i, j - 1] = s.near.twist[i, j]
+        s.near.is_self[0, j - 1] = s.near.is_self[0, j]
+        s.near.capsule[j - 1] = s.near.capsule[j]
+        s.near.other[j - 1] = s.near.other[j]
+        s.near.place[j - 1] = s.near.place[j]
+
+
+@procedure
 def find_near_links(s: CloseSearch) -> None:
     """Measure all pairs of links, and keep those that are near and count."""
     n = measure_links(s)
@@ -214,7 +481,7 @@ def measure_links(s: CloseSearch) -> int:
 
 @procedure
 def add_near(s: CloseSearch, distance: Rows, j: int, capsule: int, other: int, sign: int, place: int) -> None:
-    """Write column j of the distances to the near pairs, with a row of the signs."""
+    """Write column j of the distances to the near pairs, with a row of the signs; ``other``: row of an obstacle."""
     n = s.near.size[0]
     s.near.size[0] = n + 1
     if n >= s.near.capacity:
@@ -225,10 +492,12 @@ def add_near(s: CloseSearch, distance: Rows, j: int, capsule: int, other: int, s
         s.near.sign[i, n] = s.signs[sign, i]
     for i in range(N_TWIST):
         s.near.twist[i, n] = 0.0
+    s.near.is_self[0, n] = 1.0
+    s.near.other[n] = other
     if other >= 0:
         for i in range(N_TWIST):
             s.near.twist[i, n] = s.obstacles.numbers[other, TWIST_AT + i]
-    s.near.is_self[0, n] = 0.0 if other >= 0 else 1.0
+        s.near.is_self[0, n] = 0.0
+        s.near.other[n] = s.obstacles.number[other]
     s.near.capsule[n] = capsule
-    s.near.other[n] = other
     s.near.place[n] = place

@@ -1,17 +1,21 @@
 """Memory of a search for near pairs: an arm's capsules, a table of obstacles, and columns of pairs.
 
-The laws of distance belong to the arm; every search has arrays of its own.
+The laws of distance belong to the arm; every search has arrays of its own. Obstacles that are the same objects as
+before are not looked at again: the rows of others are written in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.collision.obstacle_table import ObstacleTable
+from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision.hulls import Facet, HullObstacle
 from arm_control.collision.pair_distances import (
     LAWS,
     PLACES,
@@ -21,8 +25,9 @@ from arm_control.collision.pair_distances import (
     search_loop,
     selection_loop,
 )
-from arm_control.collision.pair_procedures import BLOCK, whole_blocks
-from arm_control.collision.pair_records import (
+from arm_control.collision.pair_procedures import (
+    BLOCK,
+    FACET,
     N_DISTANCE,
     N_SHAPE,
     N_TWIST,
@@ -30,12 +35,117 @@ from arm_control.collision.pair_records import (
     CloseSearch,
     LinkPairs,
     NearPairs,
+    ObstacleRows,
     PairCandidates,
     PairColumns,
+    whole_blocks,
 )
 from arm_control.compiler import BoundLoop, Kernel, Law, LoopKernel, OwnWork
-from arm_control.maths import TYPES, Array, Obstacle, cross
-from arm_control.model import LinkCapsule, RobotModel, State
+from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Obstacle, cross
+from arm_control.model import State
+
+ROOM = 1024
+"""Number of obstacles at first; the table doubles where there are more."""
+FAR = 1e9
+"""Coordinate of an obstacle that is not there [m]."""
+
+
+class ObstacleTable:
+    """Obstacles around an arm.
+
+    Parameters
+    ----------
+    find_near : LoopKernel
+        :func:`~arm_control.collision.pair_distances.near_capsules`, compiled.
+    arm : mapping of str to ndarray
+        Its inputs besides the obstacles: ``ends``, ``radii``, ``reach``.
+    m : int
+        Number of capsules that it looks at.
+
+    Attributes
+    ----------
+    obstacles : tuple of Obstacle
+        The obstacles, in their order.
+    rows : ObstacleRows
+        Their numbers; another object when the table has grown.
+    """
+
+    def __init__(self, find_near: LoopKernel, arm: dict[str, Array], m: int) -> None:
+        self._find_near, self._arm, self._m = find_near, arm, m
+        self.obstacles: tuple[Obstacle | HullObstacle, ...] = ()
+        self._parts: tuple[Obstacle | Facet, ...] = ()
+        self._make_rows(ROOM)
+
+    def _make_rows(self, n: int) -> None:
+        """Make memory for n obstacles, without any in it."""
+        capacity = n + BLOCK  # rows of arrays whose size is a power of two crowd in the processor's cache
+        self._balls = np.full((4, capacity), FAR)  # centre, extent: an obstacle in each column
+        self._balls[3] = 0.0
+        kinds, number, order = np.zeros((3, capacity), np.int64)
+        near, nearest = np.zeros((self._m, capacity)), np.zeros((1, capacity))
+        balls = {"centre": self._balls[:3], "extent": self._balls[3:]}
+        run = self._find_near.bind({**self._arm, **balls, "near": near, "nearest": nearest})
+        rows, size = np.zeros((capacity, N_NUMBERS)), np.zeros(1, np.int64)
+        self.rows = ObstacleRows(run, rows, kinds, number, order, size, near, nearest)
+        self._capacity = n
+
+    def place(self, obstacles: Sequence[Obstacle | HullObstacle]) -> None:
+        """Let these be the obstacles: rows of those that have changed are written anew."""
+        obstacles = tuple(obstacles)
+        if len(obstacles) == len(self.obstacles) and all(map(is_, obstacles, self.obstacles)):
+            return
+        parts: list[tuple[Obstacle | Facet, ...]] = [
+            one.facets if isinstance(one, HullObstacle) else (one,) for one in obstacles
+        ]
+        old, new = self._parts, tuple(chain.from_iterable(parts))
+        n, n_old = len(new), len(old)
+        begin, end = 0, 0  # how many stay at the beginning, and at the end
+        if n == n_old:
+            changed = np.flatnonzero(~np.fromiter(map(is_, new, old), bool, n))
+        else:
+            begin = _equal_items(new, old)
+            end = _equal_items(new[begin:][::-1], old[begin:][::-1])
+            changed = np.arange(begin, n - end)
+        these = [new[k] for k in changed.tolist()]
+        numbers = np.array([part.numbers for part in these]).reshape(-1, N_NUMBERS)
+        kinds = [ROW_TYPES.index(part.type) for part in these]
+        if n > self._capacity:
+            self._grow(max(n, 2 * self._capacity))
+        self._move_rows(n_old - end, n - end, end)
+        rows = self.rows
+        rows.numbers[changed], rows.kind[changed] = numbers, kinds
+        rows.number[:n] = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        self.obstacles, self._parts = obstacles, new
+        self._sort(n, n_old)
+
+    def _grow(self, n: int) -> None:
+        """Make memory for n obstacles, and copy those that there are."""
+        numbers, kinds = self.rows.numbers, self.rows.kind
+        self._make_rows(n)
+        self.rows.numbers[: len(numbers)], self.rows.kind[: len(kinds)] = numbers, kinds
+
+    def _move_rows(self, source: int, target: int, n: int) -> None:
+        """Move n rows from one place to another."""
+        if source != target:
+            for rows in (self.rows.numbers, self.rows.kind):
+                rows[target : target + n] = rows[source : source + n].copy()
+
+    def _sort(self, n: int, n_old: int) -> None:
+        """Bring balls and order up to date."""
+        rows = self.rows
+        self._balls[:3, :n], self._balls[3, :n] = rows.numbers[:n, CENTRE].T, rows.numbers[:n, EXTENT.start]
+        self._balls[:3, n:n_old], self._balls[3, n:n_old] = FAR, 0.0
+        for k in np.flatnonzero(rows.kind[:n] == FACET).tolist():
+            self._balls[:, k] = self._parts[k].ball
+        rows.order[:n] = np.argsort(rows.kind[:n], kind="stable")
+        rows.size[0] = n
+
+
+def _equal_items(some: Sequence[object], others: Sequence[object]) -> int:
+    """Number of the first items that are the same objects."""
+    same = np.fromiter(map(is_, some, others), bool, min(len(some), len(others)))
+    return len(same) if same.all() else int(same.argmin())
+
 
 TIE = 1e-12
 """Difference between two capsules of a link that are equally near [m]."""
@@ -43,6 +153,8 @@ CANDIDATES = 128
 """Candidates measured at a time: they stay in the processor's nearest cache."""
 NEAR = 64
 """Near pairs that there is room for at first."""
+ROW_TYPES = (*TYPES, "facet")
+"""Types of rows, in their order."""
 RHO, NORMAL, POINT = slice(0, 1), slice(1, 4), slice(4, 7)
 """Rows of a distance."""
 
@@ -81,61 +193,44 @@ class SearchLaws(NamedTuple):
     searches: dict[str, LoopKernel]
 
 
-def arm_shape(model: RobotModel, capsules: Sequence[LinkCapsule]) -> PaddedCapsules:
-    """Capsules as arrays.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    capsules : sequence of LinkCapsule
-        Its shape.
-    """
-    tree = model.tree
-    names = list(dict.fromkeys(capsule.link for capsule in capsules))
+def padded(shape: ArmShape) -> PaddedCapsules:
+    """Return the capsules of an arm as arrays."""
+    tree = shape.model.tree
     carries = np.zeros((len(tree.bodies) + 1, len(tree.bodies)))
     for i in range(len(tree.bodies)):
         carries[i, tree.path(i)] = 1.0
-    link = [names.index(capsule.link) for capsule in capsules]
-    body = [tree.frames[capsule.link].body for capsule in capsules]
-    radius = [capsule.radius for capsule in capsules]
-    half_length = [0.5 * float(np.linalg.norm(capsule.b - capsule.a)) for capsule in capsules]
+    link = [shape.names.index(capsule.link) for capsule in shape.capsules]
+    radius = [capsule.radius for capsule in shape.capsules]
+    half_length = [0.5 * float(np.linalg.norm(capsule.b - capsule.a)) for capsule in shape.capsules]
     return PaddedCapsules(
-        np.array([*link, -1]), np.array([*body, -1]), np.array([*radius, 0.0]), np.array([*half_length, 0.0]), carries
+        np.array([*link, -1]),
+        np.array([*shape.bodies, -1]),
+        np.array([*radius, 0.0]),
+        np.array([*half_length, 0.0]),
+        carries,
     )
 
 
-def search_laws(model: RobotModel, capsules: Sequence[LinkCapsule]) -> SearchLaws:
-    """Compile the laws of an arm.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    capsules : sequence of LinkCapsule
-        Its shape.
-    """
+def search_laws(shape: ArmShape) -> SearchLaws:
+    """Compile the laws of an arm."""
+    model, capsules = shape.model, shape.capsules
     made_from = [(c.link, *c.a.tolist(), *c.b.tolist()) for c in capsules]
-    function = partial(_arm, model=model, capsules=capsules)
-    law = Law("capsules and axes", function, {"q": model.nq}, made_from, has_masses=False)
+    law = Law("capsules and axes", partial(_arm, shape=shape), {"q": model.nq}, made_from, has_masses=False)
     arm = model.compile_law(law, {"q": np.linspace(-1.0, 1.0, model.nq)[None]})
     n = len(capsules)
-    moving = [i for i, c in enumerate(capsules) if model.tree.frames[c.link].body >= 0]
-    squares = {i: float((capsules[i].b - capsules[i].a) @ (capsules[i].b - capsules[i].a)) for i in moving}
+    squares = {i: float((c.b - c.a) @ (c.b - c.a)) for i, c in enumerate(capsules) if shape.bodies[i] >= 0}
     near = model.compile_law(*selection_loop(squares or {n: 0.0}, n + 1))
     distances = {of_type: model.compile_law(distance_loop(of_type), samples(of_type)) for of_type in LAWS}
     searches = {of_type: model.compile_law(search_loop(of_type), samples(of_type)) for of_type in SEARCHED}
     return SearchLaws(arm, near, distances, searches)
 
 
-def _arm(x: Mapping[str, Array], model: RobotModel, capsules: Sequence[LinkCapsule]) -> dict[str, Any]:
+def _arm(x: Mapping[str, Array], shape: ArmShape) -> dict[str, Any]:
     """Ends of the capsules (6, C) and axes of the joints (6, n_bodies) in the world, over any scalar."""
-    tree, state = model.tree, State(model.tree, {"q": x["q"]})
+    tree, state = shape.model.tree, State(shape.model.tree, {"q": x["q"]})
     ends = [[np.zeros(3), np.zeros(3)]]  # the last one stands for none
-    for c in reversed(capsules):
-        frame = tree.frames[c.link]
-        local = [frame.X_BF.R @ end + frame.X_BF.p for end in (c.a, c.b)]
-        ends.append([y if frame.body < 0 else state.X_W[frame.body].R @ y + state.X_W[frame.body].p for y in local])
+    for c, i in zip(reversed(shape.in_bodies), reversed(shape.bodies), strict=True):
+        ends.append([y if i < 0 else state.X_W[i].R @ y + state.X_W[i].p for y in (c.a, c.b)])
     axes = []
     for body, X_W in zip(tree.bodies, state.X_W, strict=True):
         z = X_W.R[:, 2]
@@ -148,9 +243,6 @@ class PairSearch:
 
     Parameters
     ----------
-    laws : SearchLaws
-    shape : PaddedCapsules
-        Both of the arm.
     capsule_pairs : ndarray of int, shape (L, 2)
         Pairs of capsules of two links.
 
@@ -183,11 +275,11 @@ class PairSearch:
         )
 
     @property
-    def obstacles(self) -> tuple[Obstacle, ...]:
+    def obstacles(self) -> tuple[Obstacle | HullObstacle, ...]:
         """The obstacles."""
         return self._table.obstacles
 
-    def place(self, obstacles: Sequence[Obstacle]) -> None:
+    def place(self, obstacles: Sequence[Obstacle | HullObstacle]) -> None:
         """Let these be the obstacles."""
         self._table.place(obstacles)
         if self._table.rows is not self.record.obstacles:
@@ -212,11 +304,11 @@ class PairSearch:
         capacity = max(CANDIDATES, whole_blocks(len(self._shape.moving)))
         pairs, searched, between = _columns(capacity), _columns(capacity), np.zeros((1, capacity))
         measured, found = {**_inputs(pairs), "between": between}, _inputs(searched)
-        ball, box, turned, segment = (self._laws.distances[of_type].bind(measured) for of_type in TYPES)
+        ball, box, turned, segment, facet = (self._laws.distances[of_type].bind(measured) for of_type in ROW_TYPES)
         of_box, of_turned = (self._laws.searches[of_type].bind(found) for of_type in SEARCHED)
         column, capsule, obstacle, place = np.zeros((4, capacity), np.int64)
         return PairCandidates(
-            ball, box, turned, segment, of_box, of_turned,
+            ball, box, turned, segment, facet, of_box, of_turned,
             pairs, between, searched, column, capsule, obstacle, place, capacity,
         )  # fmt: skip
 
@@ -232,7 +324,7 @@ class PairSearch:
         ends, distance = np.zeros((12, columns)), np.zeros((N_DISTANCE, columns))
         ends_by_name = dict(zip("abcd", ends.reshape(4, 3, columns), strict=True))
         arrays = {**ends_by_name, "radius": radius, "size": np.zeros((3, columns)), **_rows(distance)}
-        run, n_groups = self._laws.distances["capsule"].bind(arrays), 1 + int(groups.max())
+        run, n_groups = self._laws.distances["link"].bind(arrays), 1 + int(groups.max())
         bias, best = TIE * _ranks(groups), np.zeros(n_groups)
         return LinkPairs(
             *self._balls(first, second),
@@ -280,7 +372,7 @@ def _columns(capacity: int) -> PairColumns:
 
 def _inputs(x: PairColumns) -> dict[str, Array]:
     """Inputs and outputs of all laws of distance, by name."""
-    shape = {name: x.shape[rows] for name, rows in PLACES.items()} | {"c": x.shape[:3], "d": x.shape[3:6]}
+    shape = {name: x.shape[rows] for name, rows in PLACES.items()}
     return {"a": x.ends[:3], "b": x.ends[3:], "radius": x.radius, **shape, **_rows(x.distance)}
 
 

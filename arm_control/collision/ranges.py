@@ -1,7 +1,7 @@
 """Largest numbers that checks of motions take: beyond them products overflow, or rounding hides a contact.
 
 Up to :data:`LARGEST`, distances are right to a tenth of the least clearance of
-:mod:`~arm_control.collision.motion_law`; what rounding of late times takes from fast obstacles is part of it.
+:mod:`~arm_control.collision.motions`; what rounding of late times takes from fast obstacles is part of it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,6 @@ ROTATION_TOLERANCE = 1e-6
 
 def check_range(values: npt.ArrayLike, largest: float, what: str) -> None:
     """Refuse numbers that are not finite, or too large.
-
-    Parameters
-    ----------
-    values : array_like
-    largest : float
-    what : str
-        What they are, for the message.
 
     Raises
     ------

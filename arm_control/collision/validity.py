@@ -9,13 +9,14 @@
     validity.distances(qs)                      # labelled by pair
 
 What is called free is free for the arm's capsules and all obstacles as they are told, between the ends, too
-(:mod:`~arm_control.collision.motion_law`). What is not called free touches something, comes nearer than the
+(:mod:`~arm_control.collision.motions`). What is not called free touches something, comes nearer than the
 margin, or could not be proved free with a limited number of looks; results say which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import NamedTuple
 
@@ -24,23 +25,91 @@ import numpy.typing as npt
 
 from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
 from arm_control.collision.arm_shape import SLIDING_TOLERANCE, ArmShape
-from arm_control.collision.arm_text import ArmText
 from arm_control.collision.curve_chords import PolynomialCurve, chords
-from arm_control.collision.distances import Distances, LinkDistances, Pair
-from arm_control.collision.fixed_links import FixedContact, fixed_contacts
-from arm_control.collision.motion_columns import MotionColumns
-from arm_control.collision.motions import MotionChecks, Motions
-from arm_control.collision.obstacle_rows import Placed, obstacle_tables
-from arm_control.collision.ranges import LARGEST, LARGEST_POSITION, LATEST
+from arm_control.collision.distances import REACH, Distances, LinkDistances, Pair
+from arm_control.collision.motions import MotionChecks, MotionColumns, Motions
+from arm_control.collision.obstacle_rows import NUMBER, SPEED, TIMES, Placed, obstacle_tables
+from arm_control.collision.pair_texts import ArmText, signed_distance
+from arm_control.collision.ranges import LARGEST, LARGEST_POSITION, LATEST, check_range
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError
-from arm_control.maths import Array
-from arm_control.model import RobotModel
+from arm_control.maths import Array, Pose
+from arm_control.model import LinkCapsule, RobotModel
+
+SHORTEST = 1e-9
+"""Distance that counts as contact [m]."""
+MOST_LOOKS = 10_000
+"""Moments at which one pair is looked at; what is as near then as to need more counts as contact."""
+
+
+class FixedContact(NamedTuple):
+    """An obstacle at a link that is fixed to the world.
+
+    Attributes
+    ----------
+    t : float
+        The first moment of contact [s].
+    link : str
+        Name of the link.
+    obstacle : int
+        Number of the obstacle.
+    """
+
+    t: float
+    link: str
+    obstacle: int
+
+
+def fixed_contacts(
+    shape: ArmShape, tables: Mapping[str, Array], t_begin: float, t_end: float, margin: float
+) -> tuple[FixedContact, ...]:
+    """First contacts of links that are fixed to the world with each obstacle in a time, the earliest first.
+
+    Parameters
+    ----------
+    tables : mapping of str to ndarray
+        Obstacles by kind.
+    t_begin, t_end : float
+        Begin and end of the time [s].
+    margin : float
+        Smallest distance that is no contact [m].
+
+    Raises
+    ------
+    InputError
+        When a time is not finite, or too late.
+    """
+    check_range([t_begin, t_end], LATEST, "times")
+    first: dict[tuple[str, int], float] = {}
+    for link in (link for link in shape.links if link.body < 0):
+        for kind, table in tables.items():
+            for row in table:
+                t = _first_moment(link.whole.capsules, kind, row, (t_begin, t_end), margin)
+                pair = link.link, int(row[NUMBER])
+                first[pair] = min(first.get(pair, math.inf), t)
+    return tuple(sorted(FixedContact(t, *pair) for pair, t in first.items() if t <= t_end))
+
+
+def _first_moment(
+    capsules: tuple[LinkCapsule, ...], kind: str, row: Array, within: tuple[float, float], margin: float
+) -> float:
+    """First moment at which an obstacle is at capsules in the world: by steps of distance over speed; inf for none."""
+    _, begin, end = (float(x) for x in row[TIMES])
+    t, t_end = max(within[0], begin), min(within[1], end)
+    for _ in range(MOST_LOOKS):
+        if t > t_end:
+            return math.inf
+        distance = float(signed_distance(kind, row, t, Pose.identity(), capsules)) - margin
+        if distance <= SHORTEST:
+            break
+        if not row[SPEED]:
+            return math.inf
+        t += distance / float(row[SPEED])
+    return t
+
 
 MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
 """Largest number of places of one motion that are looked at, and of one segment of a path for the first contact."""
-REACH = 10.0
-"""Distances beyond this are not measured, if nothing else is asked [m]."""
 DEVIATIONS = (1e-2, 1e-3, 1e-4)
 """Of the chords of a trajectory [rad or m]."""
 TOUCH = 1e-6
@@ -79,8 +148,6 @@ class Validity:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     shape : ArmShape, optional
         By default capsules around its collision shapes.
     allowed : AllowedPairs, optional
@@ -90,8 +157,6 @@ class Validity:
 
     Attributes
     ----------
-    shape : ArmShape
-    allowed : AllowedPairs
     link_pairs : tuple of tuple of str
         Names of the links of each pair that is checked.
     lock : RLock
@@ -121,8 +186,7 @@ class Validity:
         arm = ArmText(self.shape, self.allowed.checked(self.shape), link_margin)
         self._checks, self._distances = MotionChecks(arm, np.array([margin, link_margin])), LinkDistances(arm)
         self._tables: dict[str, Array] = {}
-        names = [link.link for link in self.shape.links]
-        self.link_pairs = tuple((names[g], names[h]) for g, h in arm.pairs)
+        self.link_pairs = self.shape.names_of(arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
 
     @exclusive
@@ -214,7 +278,7 @@ class Validity:
             self.lock.release()
 
     def columns(self, n: int) -> MotionColumns:
-        """Return memory for n motions to procedures: :mod:`arm_control.collision.motion_columns`.
+        """Return memory for n motions to procedures: :mod:`arm_control.collision.motions`.
 
         It holds until other kinds of obstacles are placed, or more motions than that are checked at once: a thread that
         uses it holds the lock.
@@ -272,7 +336,6 @@ class Validity:
 
         Parameters
         ----------
-        trajectory : PolynomialCurve
         t_start : float
             Time at which it begins [s].
         """

@@ -58,7 +58,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import Pairs, Proximity
+from arm_control.collision import HullObstacle, Pairs, Proximity
 from arm_control.compiler import Kernel, Law, Loop, in_machine_code
 from arm_control.control.avoidance_call import AvoidanceLaws, AvoidanceParts, AvoidanceTick
 from arm_control.core import Parameters, parameter
@@ -200,7 +200,7 @@ class AvoidanceOutput(NamedTuple):
     task_share: float
     distance: float
     state: Array
-    obstacles: tuple[Obstacle, ...]
+    obstacles: tuple[Obstacle | HullObstacle, ...]
     parameters: AvoidanceParameters
     reader: AvoidanceReader
 
@@ -301,7 +301,10 @@ class Avoidance:
 
     @in_machine_code(lambda avoidance: avoidance._call)
     def tick(
-        self, terms: Terms, obstacles: Sequence[Obstacle], tau_task: npt.ArrayLike | None = None
+        self,
+        terms: Terms,
+        obstacles: Sequence[Obstacle | HullObstacle],
+        tau_task: npt.ArrayLike | None = None,
     ) -> AvoidanceOutput:
         """Avoidance in one state, equations (1) to (8).
 

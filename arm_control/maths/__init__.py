@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         solve,
     )
     from arm_control.maths.obstacle_motion import Mover, Span
-    from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TYPES, Obstacle
+    from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Obstacle
     from arm_control.maths.poses import (
         TINY,
         Array,
@@ -81,6 +81,6 @@ if TYPE_CHECKING:
         to_box,
         to_solid_of_revolution,
     )
-    from arm_control.maths.vectors import MIN_LENGTH, cross, dot, skew
+    from arm_control.maths.vectors import MIN_LENGTH, cross, dot, length_and_direction, skew
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -14,7 +14,7 @@ from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
 TYPES = ("sphere", "box", "turned", "capsule")
 PLACE, CENTRE, SIZE, EXTENT, TWIST = slice(0, 9), slice(9, 12), slice(12, 15), slice(15, 16), slice(16, 22)
 N_NUMBERS = 22
-"""Numbers of an obstacle: its R_WO, or the ends of a capsule's segment; its origin; its sizes (radius and half length,
+"""Numbers of an obstacle: its R_WO; its origin; its sizes (radius and half length,
 half edges, or radii below and above and half length); its extent; the twist of the point at the world's origin."""
 
 
@@ -56,18 +56,16 @@ class Obstacle:
     @cached_property
     def numbers(self) -> Array:
         """Numbers in the laws of distance, shape (N_NUMBERS,)."""
-        R, (x, y, z) = self.X_WO.R, self.X_WO.p
+        x, y, z = self.X_WO.p
         vx, vy, vz, wx, wy, wz = (float(value) for value in self.V_WO)
-        place = np.ravel(R)
         match self.shape:
             case Sphere(radius):
                 size: tuple[float, ...] = (radius, 0.0, 0.0)
             case Box(edges):
                 size = tuple(0.5 * edge for edge in edges)
             case Capsule(radius, length):
-                size, half = (radius, length / 2, 0.0), R[:, 2] * length / 2
-                place = np.concatenate([self.X_WO.p - half, self.X_WO.p + half, np.zeros(3)])
+                size = (radius, length / 2, 0.0)
             case shape:
                 size = (shape.radius, 0.0 if isinstance(shape, Cone) else shape.radius, shape.length / 2)
         at_origin = vx - wy * z + wz * y, vy - wz * x + wx * z, vz - wx * y + wy * x
-        return np.array([*place, x, y, z, *size, self.shape.extent, *at_origin, wx, wy, wz])
+        return np.array([*np.ravel(self.X_WO.R), x, y, z, *size, self.shape.extent, *at_origin, wx, wy, wz])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.collision import AllowedPairs, ContactMonitor, Validity
+from arm_control.collision import AllowedPairs, ContactMonitor, Hull, HullObstacle, Validity
 from arm_control.exceptions import InputError
-from arm_control.maths import Box, Obstacle, Sphere
+from arm_control.maths import Box, Obstacle, Sphere, rotation_from_vector
 
 OBSTACLES = (Obstacle(Sphere(0.1), Pose.at([0.5, 0.1, 0.3])), Obstacle(Box((0.5, 0.5, 0.1)), Pose.at([0.4, 0.0, 0.0])))
 
@@ -49,6 +49,42 @@ def test_obstacles_have_the_names_that_are_given(monitor: ContactMonitor):
     near = monitor.near(np.zeros(6), OBSTACLES, ("ball", "table"), 3.0)
     assert {"ball", "table"} < {pair.other for pair in near}
     assert all(pair.distance < 0.2 for pair in monitor.near(np.zeros(6), OBSTACLES, reach=0.2))
+
+
+def test_hulls_are_measured_as_motion_checks_do(monitor: ContactMonitor, states):
+    """Among other obstacles; and one with more triangles than are measured at a time."""
+    rng = np.random.default_rng(0)
+    stone = Hull.of_points(rng.normal(size=(12, 3)) * [0.1, 0.05, 0.2])
+    round_one = rng.normal(size=(90, 3))
+    ball = Hull.of_points(0.1 * round_one / np.linalg.norm(round_one, axis=1, keepdims=True))
+    turn = Pose(rotation_from_vector(np.array([0.3, -1.0, 0.5])), np.array([0.3, 0.3, 0.4]))
+    obstacles = [HullObstacle(ball, Pose.at([-0.5, 0.2, 0.6])), *OBSTACLES, HullObstacle(stone, turn)]
+    validity = Validity(monitor.model, allowed=monitor.allowed)
+    validity.place(obstacles)
+    n_inside = 0
+    for q, _ in states(monitor.model, 10):
+        near = monitor.near(q, obstacles)
+        expected = {(pair.link, pair.other): pair.distance for pair in validity.pairs(q, 0.0, 10.0)}
+        assert {(pair.link, pair.other): pair.distance for pair in near} == pytest.approx(expected, abs=1e-9)
+        for pair in near:
+            assert np.linalg.norm(pair.p - pair.p_other) == pytest.approx(abs(pair.distance), abs=1e-9)
+        n_inside += sum(pair.distance < 0.0 for pair in near if pair.other in ("obstacle 0", "obstacle 3"))
+    assert n_inside > 0
+
+
+def test_the_distance_of_a_hull_that_moves_changes_as_its_row_says(monitor: ContactMonitor, states):
+    hull = Hull.of_points(np.random.default_rng(1).normal(size=(20, 3)) * 0.1)
+    V, p, step = np.array([0.2, -0.1, 0.1, 0.5, -0.3, 0.8]), np.array([0.5, 0.2, 0.3]), 1e-6
+    for q, v in states(monitor.model, 5):
+        rates = []
+        for s in (-step, 0.0, step):
+            X = Pose(rotation_from_vector(s * V[3:]), p + s * V[:3])
+            pairs = monitor.proximity.near(q + s * v, [HullObstacle(hull, X, V)], 5.0, 0.0)
+            rates.append(pairs)
+        is_outside = rates[1].rho > 0.0
+        slope = (rates[2].rho - rates[0].rho) / (2.0 * step)
+        expected = rates[1].J_n @ v - rates[1].v_n
+        np.testing.assert_allclose(slope[is_outside], expected[is_outside], atol=1e-4)
 
 
 @pytest.mark.parametrize("q", [np.zeros(5), np.full(6, np.nan)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arm_control.collision import AllowedPairs, Hull, HullObstacle, Validity, obstacle_tables
-from arm_control.collision.facets import squared_segment_to_facet
+from arm_control.collision.hulls import squared_segment_to_facet
 from arm_control.collision.obstacle_rows import NUMBER, SPEED
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Box, Obstacle, Pose, Span, rotation_from_vector

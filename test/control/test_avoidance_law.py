@@ -173,7 +173,7 @@ def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotM
         for (link, other), k, rho in zip(pairs.names, pairs.obstacle, pairs.rho, strict=True):
             distances = []
             numbers = around[max(k, 0)].numbers
-            shape = {**{name: numbers[rows] for name, rows in PLACES.items()}, "c": numbers[:3], "d": numbers[3:6]}
+            shape = {name: numbers[rows] for name, rows in PLACES.items()}
             for i, (a, b) in enumerate(ends):
                 x = {"a": a, "b": b, "radius": np.array([proximity.capsules[i].radius])}
                 if links[i] == link and k >= 0:
@@ -181,7 +181,7 @@ def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotM
                 for j in proximity.capsule_pairs[proximity.capsule_pairs[:, 0] == i, 1]:
                     if k < 0 and (links[i], links[j]) == (link, other):
                         second = {"c": ends[j][0], "d": ends[j][1], "size": np.array([proximity.capsules[j].radius])}
-                        distances.append(rho_of("capsule", {**x, **second}))
+                        distances.append(rho_of("link", {**x, **second}))
             assert rho == pytest.approx(min(distances), abs=1e-9)
 
 
