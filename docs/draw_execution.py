@@ -14,7 +14,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.collision import Validity
 from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.motion import JointReference
-from arm_control.planning import Action, MotionMonitor, PathLimits, PlannerInTime, TimedPlan, from_time, present
+from arm_control.planning import Action, MotionMonitor, PathLimits, Plan, PlannerInTime, from_time, present
 from arm_control.report import BLUE, GREEN, INK, ORANGE, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "execution.png"
@@ -25,39 +25,36 @@ CHANGE, TURNED = 0.6, (-0.3, 0.1, 0.0, 0.0, 0.0, 0.0)
 DURATION, STEP = 5.0, 0.01
 
 
-def draw_speeds(axes: Axes, timed: TimedPlan, lead: float) -> None:
-    """Draw joint speeds of a plan and of its motion.
+def draw_speeds(axes: Axes, plan: Plan) -> None:
+    """Draw joint speeds of a plan's states and of its motion.
 
     Parameters
     ----------
     axes : Axes
-    timed : TimedPlan
-    lead : float
-        Time from the begin of the motion to that of the plan [s].
+    plan : Plan
     """
-    plan, trajectory = timed.plan, timed.trajectory
-    assert plan is not None
+    trajectory = plan.trajectory
     assert trajectory is not None
     t = np.arange(0.0, trajectory.duration, 2e-3)
     v = np.array([trajectory.sample(s).v_des for s in t.tolist()])
     steps = np.diff(plan.path, axis=0) / np.diff(plan.times)[:, None]
     for j, (name, color) in enumerate((("shoulder", BLUE), ("elbow", GREEN))):
         heights = np.concatenate([[0.0], steps[:, j], [0.0]])
-        axes.step(lead + plan.times, heights[:-1], color=color, lw=0.8, ls="--", where="pre")
-        axes.plot([lead + plan.times[-1]] * 2, [heights[-2], 0.0], color=color, lw=0.8, ls="--")
+        axes.step(plan.times, heights[:-1], color=color, lw=0.8, ls="--", where="pre")
+        axes.plot([plan.times[-1]] * 2, [heights[-2], 0.0], color=color, lw=0.8, ls="--")
         axes.plot(t, v[:, j], color=color, lw=2.0, label=name)
     style(axes, "Steps of the plan (dashed), motion", "time [s]", "speed [rad/s]")
     axes.legend(loc="best", frameon=False, fontsize=8)
 
 
-def draw_distances(axes: Axes, planner: PlannerInTime, timed: TimedPlan) -> None:
+def draw_distances(axes: Axes, planner: PlannerInTime, timed: Plan) -> None:
     """Draw distances from the ball that turns.
 
     Parameters
     ----------
     axes : Axes
     planner : PlannerInTime
-    timed : TimedPlan
+    timed : Plan
         The motion before.
     """
     trajectory = timed.trajectory
@@ -94,7 +91,7 @@ def main() -> None:
     timed = planner.plan(JointReference.at_rest(START), GOAL, [BALL])
     figure = new_figure(9.0, 3.2)
     left, right = figure.subplots(1, 2)
-    draw_speeds(left, timed, planner.lead)
+    draw_speeds(left, timed)
     draw_distances(right, planner, timed)
     figure.savefig(PICTURE, dpi=110)
 

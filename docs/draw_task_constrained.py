@@ -15,7 +15,7 @@ from matplotlib.patches import Circle
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.collision import Validity, course
 from arm_control.maths import Array, Sphere
-from arm_control.planning import TaskConstrainedProblem, TaskPlan, line, plan_task
+from arm_control.planning import Plan, TaskConstrainedProblem, line, plan_task
 from arm_control.report import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "task_constrained.png"
@@ -33,22 +33,23 @@ def place_at(t: Array) -> Array:
     return np.stack([np.interp(t, TIMES, PLACES[:, j]) for j in range(2)], axis=-1)
 
 
-def draw_tree(axes: Axes, plan: TaskPlan) -> None:
+def draw_tree(axes: Axes, plan: Plan) -> None:
     """Draw the tree over s and t, the plan, and where the disc covers the path."""
     s, t = np.linspace(0.0, 1.0, 400), np.linspace(0.0, HORIZON, 500)
     gaps = np.linalg.norm(PATH.at(s).y[None] - place_at(t)[:, None], axis=2)
     axes.contourf(s, t, gaps, levels=[0.0, RADIUS + LINK_RADIUS], colors=["0.8"])
     tree = plan.tree
+    assert tree is not None
     child = np.flatnonzero(tree.parents >= 0)
     ends = np.stack([np.stack([tree.s[k], tree.t[k]], axis=1) for k in (tree.parents[child], child)], axis=1)
     axes.add_collection(LineCollection(list(ends), colors=GREY, linewidths=0.4, alpha=0.6))
-    axes.plot(plan.s, plan.times, color=RED, lw=2.2)
+    axes.plot(plan.at(plan.times)[1], plan.times, color=RED, lw=2.2)
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(0.0, HORIZON)
     style(axes, "Grey: the disc is on the path", "place on the path s", "time [s]")
 
 
-def draw_arm(axes: Axes, model: RobotModel, plan: TaskPlan) -> None:
+def draw_arm(axes: Axes, model: RobotModel, plan: Plan) -> None:
     """Draw the path, and arm and disc at some moments of the plan."""
     axes.plot(*PATH.at([0.0, 1.0]).y.T, color=RED, lw=1.2, ls="--")
     for moment, colour in SHOWN:

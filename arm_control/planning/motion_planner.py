@@ -25,7 +25,7 @@ from arm_control.model import RobotModel
 from arm_control.motion import JointReference, Waypoints
 from arm_control.planning.execution.motion_monitor import Action, MonitorParameters, MotionMonitor
 from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
-from arm_control.planning.motion_plan import MotionPlan, are_moving, foretold, trajectory_of
+from arm_control.planning.plan_record import MotionPlan, are_moving, foretold, trajectory_of
 from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import goals_of_pose
@@ -99,8 +99,6 @@ class MotionAnswer(NamedTuple):
     ----------
     number : int
         Of the request.
-    plan : MotionPlan or None
-        The motion.
     reason : str
         Why there is none, in one sentence; empty where there is one.
     seconds : float
@@ -166,8 +164,6 @@ class MotionPlanner:
     ----------
     parameters : MotionPlannerParameters
         Distances, limits and effort.
-    model : RobotModel
-        The arm.
 
     Attributes
     ----------
@@ -324,8 +320,6 @@ def prepared_planner(parameters: MotionPlannerParameters, model: RobotModel) -> 
     ----------
     parameters : MotionPlannerParameters
         Distances, limits and effort.
-    model : RobotModel
-        The arm.
     """
     planner = MotionPlanner(parameters, model)
     q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)

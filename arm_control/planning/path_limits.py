@@ -86,13 +86,7 @@ class Lines(NamedTuple):
 
 
 def point_loop(tree: Tree) -> Loop:
-    """Coefficients of (1) at points of a path: ``values`` has A, B, C of torque, q', q'', and J_p q', shape (5 n + 3,).
-
-    Parameters
-    ----------
-    tree : Tree
-        The arm.
-    """
+    """Coefficients of (1) at points: ``values`` has A, B, C of torque, q', q'', J_p q', shape (5 n + 3,)."""
     n = tree.n
 
     def compute(i: Inputs) -> dict[str, Any]:
@@ -113,8 +107,6 @@ def interval_loop(n: int, has_acceleration: bool) -> Loop:
 
     Parameters
     ----------
-    n : int
-        Number of joints.
     has_acceleration : bool
         Whether accelerations are limited, besides torques.
     """

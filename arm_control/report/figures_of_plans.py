@@ -46,8 +46,10 @@ def plan_figures(run: PlanRun) -> PlanFigures:
             "torque_ratio": check.torque_ratio,
         }
     known = {name: value if math.isfinite(value) else None for name, value in measured.items()}
-    head: PlanFigures = {"seed": run.seed, "outcome": run.outcome, "reason": run.reason, "valid": run.is_valid}
-    return {**head, "ms": MILLI * run.seconds, "rounds": run.rounds, "size": run.size, **known}
+    plan, effort = run.plan, run.plan.effort
+    head: PlanFigures = {"seed": run.seed, "outcome": plan.outcome.value, "reason": plan.reason, "valid": run.is_valid}
+    size = effort.motions if plan.tree is None else effort.vertices
+    return {**head, "ms": MILLI * effort.seconds, "rounds": effort.rounds, "size": size, **known}
 
 
 def plan_table(runs: Sequence[PlanRun]) -> str:
@@ -64,7 +66,7 @@ def plan_table(runs: Sequence[PlanRun]) -> str:
 def plan_problems(runs: Sequence[PlanRun]) -> Iterator[str]:
     """Yield what went wrong, seed by seed."""
     for run in runs:
-        problems = run.check.problems if run.check is not None else (run.reason,)
+        problems = run.check.problems if run.check is not None else (run.plan.reason,)
         yield from (f"seed {run.seed}: {text}" for text in problems)
 
 

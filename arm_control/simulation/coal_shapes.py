@@ -51,7 +51,6 @@ def coal_capsule(capsule: LinkCapsule, X: Pose) -> tuple[Any, Pose]:
 
     Parameters
     ----------
-    capsule : LinkCapsule
     X : Pose
         Of the frame in which its ends are given.
     """

@@ -35,7 +35,6 @@ class IndependentArm:
     ----------
     model : RobotModel
         Whose URDF, gravity and armature are taken; nothing is computed by it.
-    obstacles : sequence of Placed
     link_pairs : sequence of tuple of str
         Names of links that must not touch each other.
     """

@@ -94,7 +94,6 @@ class PlanCheck(NamedTuple):
         Smallest distance of a joint from its limits; negative beyond them [rad or m].
     velocity_jump : float
         Largest change of a joint velocity within a step [rad/s or m/s].
-    samples : Samples
     """
 
     problems: tuple[str, ...]
@@ -121,8 +120,6 @@ def check_plan(plan: TimedPath, scene: PlanScene, step: float = STEP, arm: Indep
 
     Parameters
     ----------
-    plan : TimedPath
-    scene : PlanScene
     step : float
         Time between samples [s].
     arm : IndependentArm, optional
@@ -172,7 +169,6 @@ def distances_from(task: TaskPath, p: Array, s: Array) -> Array:
 
     Parameters
     ----------
-    task : TaskPath
     p : ndarray, shape (k, 3)
         Positions of the end effector [m].
     s : ndarray, shape (k,)
@@ -193,7 +189,6 @@ def nearest_distances(task: TaskPath, p: Array) -> Array:
 
     Parameters
     ----------
-    task : TaskPath
     p : ndarray, shape (k, 3)
         Positions of the end effector [m].
     """

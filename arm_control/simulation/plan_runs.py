@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +11,10 @@ import numpy as np
 from arm_control.collision import Validity
 from arm_control.exceptions import InputError
 from arm_control.kinematics import ROWS, InverseKinematics, served_rows
-from arm_control.maths import Array
-from arm_control.motion import JointTrajectory, powers
 from arm_control.planning import (
     TIMED,
-    DrawnTree,
     PathLimits,
     Plan,
-    PlannedMotion,
     RrtConnect,
     SearchOutcome,
     SearchParameters,
@@ -42,104 +38,23 @@ WARM_UP = 20
 """Rounds before time is measured."""
 
 
-@dataclass(frozen=True)
-class Corners:
-    """Straight motions in joint space from corner to corner.
-
-    Attributes
-    ----------
-    times : ndarray, shape (m,)
-        [s].
-    qs : ndarray, shape (m, n)
-        Joint positions [rad or m].
-    """
-
-    times: Array
-    qs: Array
-
-    @property
-    def duration(self) -> float:
-        """Time of the last corner [s]."""
-        return float(self.times[-1])
-
-    def at(self, times: Array) -> tuple[Array, Array]:
-        """Joint positions at times, and places on a path that there is not: zero."""
-        q = np.column_stack([np.interp(times, self.times, column) for column in self.qs.T])
-        return q, np.zeros(len(times))
-
-
-@dataclass(frozen=True)
-class Smooth:
-    """A motion from rest to rest along a path without corners."""
-
-    motion: PlannedMotion
-
-    @property
-    def duration(self) -> float:
-        """Of the motion [s]."""
-        return self.motion.duration
-
-    def at(self, times: Array) -> tuple[Array, Array]:
-        """Joint positions at times, and places on a path that there is not: zero."""
-        return np.array([self.motion.sample(t).q_des for t in times.tolist()]), np.zeros(len(times))
-
-
-@dataclass(frozen=True)
-class TaskRun:
-    """A motion along a task path.
-
-    Attributes
-    ----------
-    trajectory : JointTrajectory
-    times, s : ndarray, shape (m,)
-        Times [s], and places on the path then.
-    """
-
-    trajectory: JointTrajectory
-    times: Array
-    s: Array
-
-    @property
-    def duration(self) -> float:
-        """Of the motion [s]."""
-        return self.trajectory.duration
-
-    def at(self, times: Array) -> tuple[Array, Array]:
-        """Joint positions and places at times."""
-        knots, pieces = self.trajectory.knots, self.trajectory.pieces
-        k = np.clip(np.searchsorted(knots, times, side="right") - 1, 0, len(pieces) - 1)
-        q = np.einsum("kd,kdj->kj", powers(times - knots[k])[0], pieces[k])
-        return q, np.interp(times, self.times, self.s)
-
-
 class PlanRun(NamedTuple):
-    """What came of one seed.
+    """Result of one seed.
 
     Attributes
     ----------
-    seed : int
-    outcome, reason : str
-        ``found``, or why there is no plan.
-    seconds : float
-        Time of the search [s].
-    rounds, size : int
-        Rounds of samples; vertices of the tree, or motions that were looked at.
-    path : TimedPath or None
+    plan : Plan
+        Its effort counts all that the motion took.
+    motion : TimedPath or None
+        The motion in time.
     check : PlanCheck or None
         None where there is no plan.
-    tree : DrawnTree or None
-        Of a search along a task path.
     """
 
     seed: int
-    outcome: str
-    reason: str
-    seconds: float
-    rounds: int
-    size: int
-    path: TimedPath | None
+    plan: Plan
+    motion: TimedPath | None
     check: PlanCheck | None
-    tree: DrawnTree | None
 
     @property
     def is_valid(self) -> bool:
@@ -149,10 +64,6 @@ class PlanRun(NamedTuple):
 
 class ScenePlanner:
     """Plans for one scene.
-
-    Parameters
-    ----------
-    scene : PlanScene
 
     Raises
     ------
@@ -171,8 +82,9 @@ class ScenePlanner:
 
     def plan(self, seed: int) -> PlanRun:
         """Plan with the random numbers of a seed, and check the plan."""
-        run = self._plan_path(seed) if self._tasks is None else self._plan_task(self._tasks, seed)
-        return run if run.path is None else run._replace(check=check_plan(run.path, self.scene, arm=self._checker))
+        plan, motion = self._plan_path(seed) if self._tasks is None else self._plan_task(self._tasks, seed)
+        check = None if motion is None else check_plan(motion, self.scene, arm=self._checker)
+        return PlanRun(seed, plan, motion, check)
 
     def _task_planner(self, task: TaskPath) -> TaskPlanner:
         """Return the planner, after some rounds of another one, which compile what is not in the cache."""
@@ -182,14 +94,11 @@ class ScenePlanner:
         TaskPlanner(problem, TaskParameters(rounds=WARM_UP)).plan(0)
         return TaskPlanner(problem)
 
-    def _plan_task(self, planner: TaskPlanner, seed: int) -> PlanRun:
+    def _plan_task(self, planner: TaskPlanner, seed: int) -> tuple[Plan, TimedPath | None]:
         plan = planner.plan(seed)
-        path = None if plan.trajectory is None else TaskRun(plan.trajectory, plan.times, plan.s)
-        effort = plan.effort
-        words = plan.outcome.value, plan.reason
-        return PlanRun(seed, *words, effort.seconds, effort.rounds, effort.vertices, path, None, plan.tree)
+        return plan, plan if plan.is_found else None
 
-    def _plan_path(self, seed: int) -> PlanRun:
+    def _plan_path(self, seed: int) -> tuple[Plan, TimedPath | None]:
         """Plan to joint positions or to a pose; in time where obstacles move."""
         begin, scene = time.perf_counter(), self.scene
         travel = Travel(scene.model.v_max, scene.horizon)
@@ -197,9 +106,8 @@ class ScenePlanner:
             plan = self._to_goal(SpaceTimeRrt(self._validity, travel, replace(TIMED, seed=seed)))
         else:
             plan = self._to_goal(RrtConnect(self._validity, SearchParameters(seed=seed)))
-        path = self._in_time(plan, travel, seed) if plan.is_found else None
-        seconds, effort = time.perf_counter() - begin, plan.effort
-        return PlanRun(seed, plan.outcome.value, plan.reason, seconds, effort.rounds, effort.motions, path, None, None)
+        motion = self._in_time(plan, travel, seed) if plan.is_found else None
+        return replace(plan, effort=replace(plan.effort, seconds=time.perf_counter() - begin)), motion
 
     def _to_goal(self, planner: RrtConnect | SpaceTimeRrt) -> Plan:
         scene = self.scene
@@ -217,10 +125,11 @@ class ScenePlanner:
     def _in_time(self, plan: Plan, travel: Travel, seed: int) -> TimedPath:
         """Give a path its times: those it has, or as fast as the limits allow."""
         if self.scene.is_moving:
-            return Corners(plan.times, plan.path)
+            return plan
         short = shorten(self._validity, plan, seed=seed)
         if self.scene.kind == "dynamic":
             a_max = self.scene.a_max if np.isfinite(self.scene.a_max).all() else None
             limits = PathLimits.of(self.scene.model, a_max=a_max)
-            return Smooth(fastest_motion(TimeScaler(self.scene.model, limits), self._validity, short))
-        return Corners(np.concatenate([[0.0], np.cumsum(travel.need(np.diff(short.path, axis=0)))]), short.path)
+            return fastest_motion(TimeScaler(self.scene.model, limits), self._validity, short)
+        times = np.concatenate([[0.0], np.cumsum(travel.need(np.diff(short.path, axis=0)))])
+        return replace(short, times=times)

@@ -55,7 +55,6 @@ class PlanScene:
 
     Attributes
     ----------
-    name, description : str
     model : RobotModel
         The arm, with the limits of the scene.
     start : ndarray, shape (n,), or None
@@ -108,7 +107,6 @@ class PlanFile(NamedTuple):
 
     Attributes
     ----------
-    name, description : str
     entries : dict of str to object
         What all its scenes have.
     variants : dict of str to dict
@@ -177,15 +175,6 @@ def plan_names() -> tuple[str, ...]:
 
 def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
     """Return the scene that entries describe.
-
-    Parameters
-    ----------
-    entries : mapping
-        Of a file.
-    name : str
-        Of the scene.
-    where : str
-        The file, for messages.
 
     Raises
     ------

@@ -19,8 +19,6 @@ def planned(scenario: Scenario, variant: str = "") -> Scenario:
 
     Parameters
     ----------
-    scenario : Scenario
-        The scenario.
     variant : str
         One of its variants; empty: the first.
 

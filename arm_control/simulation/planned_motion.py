@@ -3,11 +3,21 @@
     plan:
       goal: [0.8, -1.2, 1.5, -1.9, -1.57, 0.0]     joint positions [rad or m]; or a pose of the end effector:
       pose: {position: [0.4, 0.3, 0.4], quat_xyzw: [1.0, 0.0, 0.0, 0.0]}
-      scene: lwr_circle_dynamic                    or the task of a scene (:mod:`arm_control.simulation.planned_scene`)
+      scene: lwr_circle_dynamic                    or the task of a scene (:mod:`arm_control.simulation.planned_motion`)
       margin: 0.02                                 and other parameters of the planner
       watch: true                                  obstacles that leave what is told are planned around, or stopped for
 
 The obstacles are those of the scenario's world, as they are told: a change of their motion is not known to the plan.
+
+The motion of a scenario along the task path of a planning scene.
+
+    plan:
+      scene: lwr_circle_dynamic                    a file below config/plans with a task
+      variant: ""                                  of that file; the first one by default
+
+Arm, task path, limits and horizon are those of the scene. The arm starts where the simulator has it, and obstacles are
+those of the scenario's world, which has the ones of the scene (:mod:`arm_control.simulation.scenario_world`). The plan
+is a dynamic one, from rest to rest, for kinematic scenes too: speeds of a kinematic plan jump.
 """
 
 from __future__ import annotations
@@ -23,7 +33,7 @@ from arm_control.control import Controller
 from arm_control.core import NANOSECONDS, group, parameter, read_yaml, yaml_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.kinematics import InverseKinematics
-from arm_control.maths import Array, Obstacle, Pose, rotation_from_quaternion
+from arm_control.maths import Array, Mover, Obstacle, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.motion import JointGoal, JointReference, JointTrajectory, Waypoints
 from arm_control.planning import (
@@ -38,11 +48,13 @@ from arm_control.planning import (
     NoMotion,
     PathLimits,
     PlannerInTime,
+    TaskConstrainedProblem,
     TaskPath,
+    TaskPlanner,
     points_of,
     trajectory_of,
 )
-from arm_control.simulation.planned_scene import plan_scene_motion
+from arm_control.simulation.plan_scene import PlanFile, PlanScene
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.world import World
 
@@ -73,8 +85,6 @@ class PlannedScenarioMotion:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     content : mapping
         The entry ``plan``.
     world : World
@@ -111,8 +121,8 @@ class PlannedScenarioMotion:
         if _target(content, where) == "scene":
             if p.watch:
                 raise ParameterError(f"{where}: watch: a motion along a task path is not changed on its way")
-            motion = plan_scene_motion(content, model, world.told, q_start, p, where)
-            self.points, self.task = points_of(motion.trajectory), motion.task
+            trajectory, self.task = plan_scene_motion(content, model, world.told, q_start, p, where)
+            self.points = points_of(trajectory)
             return
         goal = _goal(content, where)
         self._moves = any(np.any(mover.obstacle.V_WO) or mover.span.begin > 0.0 for mover in world.told) or p.watch
@@ -186,8 +196,6 @@ def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | N
     ----------
     name : str
         Name or path of the scenario's file; empty for none.
-    model : RobotModel
-        The arm.
 
     Raises
     ------
@@ -230,3 +238,58 @@ def _postures(model: RobotModel, goal: Pose | Array, q_start: Array) -> Array:
     if not found.converged:
         raise NoMotion(f"the goal cannot be reached: {found.why}")
     return found.q[None]
+
+
+def plan_scene_motion(
+    content: Mapping[str, Any],
+    model: RobotModel,
+    told: Sequence[Mover],
+    q_start: Array,
+    parameters: MotionPlannerParameters,
+    where: str,
+) -> tuple[JointTrajectory, TaskPath]:
+    """Plan the motion of a scene, from rest to rest along its task path.
+
+    Parameters
+    ----------
+    content : mapping
+        The entry ``plan``, with ``scene``.
+    model : RobotModel
+        The arm that moves.
+    told : sequence of Mover
+        Obstacles as they are told.
+    q_start : ndarray, shape (n,)
+        Joint positions at the start [rad or m].
+    parameters : MotionPlannerParameters
+        Margins, the share of the joint speeds, and the seed.
+    where : str
+        The scenario and the entry, for messages.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such scene, or it has another arm, no task.
+    InputError
+        When the start is not at the begin of the task path.
+    NoMotion
+        When there is no motion; the message says why.
+    """
+    scene = PlanFile.load(str(content["scene"])).scene(str(content.get("variant", "")))
+    task = _task(scene, model, where)
+    validity = Validity(scene.model, margin=parameters.margin, link_margin=parameters.link_margin)
+    validity.place(told)
+    v_max, tau_max = parameters.speed * scene.model.v_max, TORQUE_SHARE * scene.model.tau_max
+    problem = TaskConstrainedProblem(validity, task, scene.horizon, q_start, v_max=v_max, tau_max=tau_max)
+    plan = TaskPlanner(problem).plan(parameters.seed)
+    if plan.trajectory is None:
+        raise NoMotion(plan.reason)
+    return plan.trajectory, task
+
+
+def _task(scene: PlanScene, model: RobotModel, where: str) -> TaskPath:
+    """The task path of a scene that an arm can execute."""
+    if scene.task is None:
+        raise ParameterError(f"{where}: {scene.name} has no task: use goal or pose")
+    if (scene.model.joint_names, scene.model.tip) != (model.joint_names, model.tip):
+        raise ParameterError(f"{where}: {scene.name} is for another arm, which ends at '{scene.model.tip}'")
+    return scene.task

@@ -35,7 +35,7 @@ from arm_control.planning import (
     shorten,
 )
 from arm_control.planning.execution.rounded_in_time import stay
-from arm_control.planning.rrt.plans import proved_shares
+from arm_control.planning.plans import proved_shares
 
 sys.path.insert(0, str(Path(__file__).parent / "rrt"))
 from planar_arm import planar_validity, wall_with_gap

@@ -84,7 +84,6 @@ def contact_time(validity: Validity, trajectory: JointTrajectory, begin: float, 
     ----------
     validity : Validity
         With the obstacles, on the clock of ``begin``.
-    trajectory : JointTrajectory
     begin : float
         Time at which it begins [s].
     until : float

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import RLock
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +28,8 @@ from arm_control.motion import JointReference, JointTrajectory, Waypoints, stack
 from arm_control.planning.execution.motion_checks import LimitCheck, contact_time
 from arm_control.planning.execution.rounded_in_time import TINY, Polyline, round_in_time, spreads
 from arm_control.planning.execution.told_motion import from_time
+from arm_control.planning.plans import Plan, SearchOutcome, no_path
 from arm_control.planning.rrt.connect import SearchParameters
-from arm_control.planning.rrt.plans import Plan
 from arm_control.planning.rrt.shortcuts import shorten
 from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
 from arm_control.planning.time_scaling import PathLimits
@@ -45,24 +44,6 @@ SHORTEST_CORNER = 0.04
 """Least time over which a step of the velocity is spread, to each side: a gate limits steps of torque [s]."""
 
 
-class TimedPlan(NamedTuple):
-    """A motion that can be executed, or the reason why there is none.
-
-    Attributes
-    ----------
-    trajectory : JointTrajectory or None
-        From the state that was given, at its time 0, to rest at a goal.
-    reason : str
-        Why there is none, in one sentence; empty where there is one.
-    plan : Plan
-        The last plan in space-time; its time 0 is the lead.
-    """
-
-    trajectory: JointTrajectory | None
-    reason: str
-    plan: Plan | None
-
-
 class PlannerInTime:
     """Plans motions of one arm that can be executed.
 
@@ -74,8 +55,6 @@ class PlannerInTime:
         Limits of speed, acceleration and torque.
     horizon : float
         Latest arrival after the begin [s].
-    parameters : SearchParameters
-        How trees grow.
 
     Attributes
     ----------
@@ -115,8 +94,10 @@ class PlannerInTime:
         hold: float = 0.0,
         speeds: Sequence[float] = SPEEDS,
         title: str | None = None,
-    ) -> TimedPlan:
+    ) -> Plan:
         """Plan a motion from a state at time 0.
+
+        The plan has the motion, and the states in space-time that were rounded, on the clock of the motion.
 
         Parameters
         ----------
@@ -130,11 +111,9 @@ class PlannerInTime:
             Time up to which the rest at the goal must be free [s].
         speeds : sequence of float
             Share of the largest speeds in one search after the other.
-        title : str, optional
-            Title of a progress bar; none by default.
         """
         q_0 = start.q_des + self.lead * start.v_des
-        reason, plan = "", None
+        plan = no_path(SearchOutcome.LIMIT, "", len(q_0))
         goals, arrival = self._arrival(q_0, np.atleast_2d(np.asarray(goals, dtype=float)), obstacles, hold)
         for k, share in enumerate(speeds):
             self.validity.place(from_time(obstacles, self.lead))
@@ -143,14 +122,15 @@ class PlannerInTime:
             try:
                 plan = shorten(self.validity, search.plan(q_0, goals, arrival, title), seed=k)
             except InputError as error:  # the arm would go beyond a limit while it goes on
-                return TimedPlan(None, str(error), None)
+                return no_path(SearchOutcome.UNREACHABLE, str(error), len(q_0))
             if not plan.is_found:
-                return TimedPlan(None, plan.reason, plan)
+                return plan
             self.validity.place(obstacles)
             trajectory, reason = self._rounded(plan, start, hold)
             if trajectory is not None:
-                return TimedPlan(trajectory, "", plan)
-        return TimedPlan(None, reason, plan)
+                return replace(plan, times=plan.times + self.lead, trajectory=trajectory)
+            plan = no_path(SearchOutcome.LIMIT, reason, len(q_0), plan.effort)
+        return plan
 
     def _arrival(self, q_0: Array, goals: Array, obstacles: Sequence[Told], hold: float) -> tuple[Array, float | None]:
         """The goals that are free up to ``hold``; or the one that is free soonest, and when to arrive there."""
@@ -215,10 +195,6 @@ def points_of(trajectory: JointTrajectory) -> Waypoints:
     """Return the points of a trajectory, with which a controller of joints follows the same polynomials.
 
     The first one, at time 0, is the state at the begin.
-
-    Parameters
-    ----------
-    trajectory : JointTrajectory
     """
     states = [trajectory.sample(float(t)) for t in trajectory.knots[:-1]] + [trajectory.end]
     return Waypoints(trajectory.knots.copy(), *stacked(states))

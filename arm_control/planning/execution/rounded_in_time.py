@@ -65,7 +65,6 @@ def round_in_time(line: Polyline, h: Array, begin: float, end: float, a_start: A
 
     Parameters
     ----------
-    line : Polyline
     h : ndarray, shape (m + 1,)
         Time over which each step is spread, to each side; the first one begins at ``begin`` or later, the last one
         ends at ``end`` or earlier [s].
@@ -111,7 +110,6 @@ def spreads(line: Polyline, a_max: Array) -> Array:
 
     Parameters
     ----------
-    line : Polyline
     a_max : ndarray, shape (n,)
         Largest acceleration [rad/s^2 or m/s^2].
     """
@@ -123,7 +121,6 @@ def rest_of(trajectory: JointTrajectory, t: float) -> JointTrajectory:
 
     Parameters
     ----------
-    trajectory : JointTrajectory
     t : float
         [s].
     """

@@ -43,7 +43,6 @@ def present(told: Sequence[Told], t: float) -> list[Obstacle]:
 
     Parameters
     ----------
-    told : sequence of Obstacle, Mover or sequence of Mover
     t : float
         [s].
     """

@@ -26,7 +26,7 @@ from arm_control.collision import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.motion import JointReference, JointTrajectory
-from arm_control.planning.rrt.plans import PROOF_LOOKS, Plan
+from arm_control.planning.plans import PROOF_LOOKS, Plan
 from arm_control.planning.time_scaling import ScaledMotion, TimeScaler
 
 RADIUS = 0.3
@@ -46,7 +46,6 @@ class PlannedMotion:
 
     Attributes
     ----------
-    parts : tuple of ScaledMotion
     duration : float
         Time of the whole motion [s].
     """
@@ -61,6 +60,10 @@ class PlannedMotion:
         k = int(np.clip(np.searchsorted(self._begins, t, side="right") - 1, 0, len(self.parts) - 1))
         return self.parts[k].sample(t - float(self._begins[k]))
 
+    def at(self, times: Array) -> tuple[Array, Array]:
+        """Joint positions at times, as those of a plan, and places on a task path that there is not: zero."""
+        return np.array([self.sample(t).q_des for t in times.tolist()]), np.zeros(len(times))
+
 
 def fastest_motion(scaler: TimeScaler, validity: Validity, plan: Plan, radius: float = RADIUS) -> PlannedMotion:
     """Return the fastest motion along a plan's path with rounded corners, within the limits of a time scaling.
@@ -71,7 +74,6 @@ def fastest_motion(scaler: TimeScaler, validity: Validity, plan: Plan, radius: f
         Of the same arm.
     validity : Validity
         With the obstacles of the plan, which stand still.
-    plan : Plan
     radius : float
         Largest distance from a corner at which the motion leaves the path [rad or m].
 
@@ -90,7 +92,6 @@ def rounded_paths(validity: Validity, plan: Plan, radius: float = RADIUS) -> tup
     ----------
     validity : Validity
         With the obstacles of the plan, which stand still.
-    plan : Plan
     radius : float
         Largest distance from a corner at which the path is left [rad or m].
 

@@ -25,12 +25,11 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import Validity
+from arm_control.collision import MotionColumns, Validity
 from arm_control.compiler import Binds, compile_procedure
 from arm_control.core import exclusive, progress_bar
 from arm_control.maths import Array
-from arm_control.planning.rrt.joint_space import SearchSpace
-from arm_control.planning.rrt.plans import (
+from arm_control.planning.plans import (
     Effort,
     Plan,
     SearchOutcome,
@@ -39,11 +38,151 @@ from arm_control.planning.rrt.plans import (
     no_path,
     start_in_contact,
 )
-from arm_control.planning.rrt.random_states import RandomStates
-from arm_control.planning.rrt.rounds import FOUND, GOALS_IN_CONTACT, GOES_ON, START_IN_CONTACT, search
-from arm_control.planning.rrt.search_memory import SearchMemory
-from arm_control.planning.rrt.search_parameters import STANDARD, SearchParameters
-from arm_control.planning.rrt.trees import TreeSearch
+from arm_control.planning.rrt.joint_space import STANDARD, RandomStates, SearchParameters, SearchSpace
+from arm_control.planning.rrt.rounds import FOUND, GOALS_IN_CONTACT, GOES_ON, MOST_AT_ONCE, START_IN_CONTACT, search
+from arm_control.planning.rrt.trees import (
+    N_COUNTERS,
+    N_MOTIONS,
+    N_ROUNDS,
+    N_SAMPLES,
+    NEXT_SAMPLE,
+    NOT_BEGUN,
+    PATH_LENGTH,
+    ROOM,
+    PathTree,
+    Tree,
+    TreeSearch,
+    new_lists,
+)
+
+CAPACITY = 2 * ROOM
+"""Nodes of a tree that memory is made for at first."""
+FEWEST_SAMPLES = 1024
+"""Samples that memory is made for at first."""
+
+
+class SearchMemory:
+    """Trees, samples and what else a search works with; the next search uses it again.
+
+    Parameters
+    ----------
+    bind : Binds
+        Binds the procedure.
+    """
+
+    def __init__(
+        self, validity: Validity, space: SearchSpace, parameters: SearchParameters, bind: Binds[TreeSearch]
+    ) -> None:
+        self._validity, self._bind, self._parameters = validity, bind, parameters
+        self._trees = [Tree(len(space.low), CAPACITY) for _ in range(2)]
+        motions = validity.columns(self._n_motions(1))
+        self._use(_new_search(space, parameters, motions, *(tree.record for tree in self._trees)))
+
+    def _n_motions(self, n_goals: int) -> int:
+        """Motions that are checked at once."""
+        p = self._parameters
+        return max(MOST_AT_ONCE, 2 * p.samples, 2 * p.connections, 1 + n_goals)
+
+    def begin(self, starts: Array, goals: Array) -> int:
+        """Begin a search among the obstacles that there are; returns the result of the straight motions.
+
+        Parameters
+        ----------
+        starts, goals : ndarray, shape (k, n)
+            Joint positions of the roots of both trees [rad or m].
+        """
+        for tree, roots in zip(self._trees, (starts, goals), strict=True):
+            tree.set_roots(roots, np.zeros(len(roots)))
+        self._search.counters[:] = 0
+        self._search.counters[N_ROUNDS] = NOT_BEGUN
+        n, old = self._n_motions(len(goals)), self._search
+        motions = self._validity.columns(n)
+        if motions.check is not old.motions.check:
+            self._use(old._replace(motions=motions, lists=new_lists(motions.a.shape[1])))
+        return int(self._run())
+
+    def go_on(self, samples: Array) -> int:
+        """Go on with more samples, as long as no path is found; returns the result.
+
+        Parameters
+        ----------
+        samples : ndarray, shape (k, n)
+            Joint positions [rad or m].
+        """
+        k = len(samples)
+        if k > len(self._search.samples):
+            self._use(self._search._replace(samples=np.zeros((k, self._search.n))))
+        counters = self._search.counters
+        self._search.samples[:k] = samples
+        counters[NEXT_SAMPLE], counters[N_SAMPLES] = 0, k
+        result = int(self._run())
+        while result == GOES_ON and counters[NEXT_SAMPLE] < k:  # there was not enough memory for a round
+            self._enlarge()
+            result = int(self._run())
+        return result
+
+    def _enlarge(self) -> None:
+        """Make twice as much memory for nodes."""
+        for tree in self._trees:
+            tree.grow()
+        s, (first, second) = self._search, self._trees
+        size = 2 * s.capacity
+        s = s._replace(first=first.record, second=second.record, capacity=size, distances=np.zeros(size))
+        self._use(s._replace(path=np.zeros((2 * size, s.n)), times=np.zeros(2 * size)))
+
+    def _use(self, search: TreeSearch) -> None:
+        self._search, self._run = search, self._bind(search)
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds up to now."""
+        return int(max(self._search.counters[N_ROUNDS], 0))
+
+    @property
+    def n_motions(self) -> int:
+        """Motions checked up to now."""
+        return int(self._search.counters[N_MOTIONS])
+
+    @property
+    def edges(self) -> Array:
+        """Joint positions at both ends of each edge of both trees, shape (k, 2, n) [rad or m]."""
+        return np.concatenate([tree.edges for tree in self._trees])
+
+    @property
+    def path(self) -> tuple[Array, Array]:
+        """Joint positions and times of the path that was found, shape (m, n) and (m,) [rad or m, s]."""
+        m = int(self._search.counters[PATH_LENGTH])
+        return self._search.path[:m].copy(), self._search.times[:m].copy()
+
+
+def _new_search(
+    space: SearchSpace, p: SearchParameters, motions: MotionColumns, first: PathTree, second: PathTree
+) -> TreeSearch:
+    n = len(space.low)
+    return TreeSearch(
+        n=n,
+        n_samples=p.samples,
+        n_connections=p.connections,
+        looks=p.looks,
+        step=p.step,
+        least_step=p.least_step,
+        weights=np.ascontiguousarray(space.weights),
+        low=np.ascontiguousarray(space.model.q_min),
+        high=np.ascontiguousarray(space.model.q_max),
+        first=first,
+        second=second,
+        motions=motions,
+        samples=np.zeros((FEWEST_SAMPLES, n)),
+        begin=np.zeros(n),
+        end=np.zeros(n),
+        counters=np.zeros(N_COUNTERS, np.int64),
+        capacity=CAPACITY,
+        distances=np.zeros(CAPACITY),
+        path=np.zeros((2 * CAPACITY, n)),
+        times=np.zeros(2 * CAPACITY),
+        lists=new_lists(motions.a.shape[1]),
+    )
+
 
 __all__ = ["RrtConnect", "SearchParameters"]
 
@@ -59,13 +198,6 @@ def _search() -> Binds[TreeSearch]:
 
 class RrtConnect:
     """Plans paths of one arm among obstacles that stand still: those that its validity was given.
-
-    Parameters
-    ----------
-    validity : Validity
-        Arm and obstacles.
-    parameters : SearchParameters
-        How trees grow.
 
     Examples
     --------
@@ -102,8 +234,6 @@ class RrtConnect:
             Joint positions [rad or m].
         goals : array_like, shape (n,) or (k, n)
             Joint positions of one goal, or of several [rad or m].
-        title : str, optional
-            Title of a progress bar; none by default.
 
         Returns
         -------
@@ -132,10 +262,6 @@ class RrtConnect:
             Joint positions of one goal, or of several [rad or m].
         longest : float
             Length of the path, in weighted joint positions.
-        seed : int
-            Of the samples.
-        title : str, optional
-            Title of a progress bar.
         """
         begin = time.perf_counter()
         q, ends = self._space.states(start, "start")[:1], self._space.states(goals, "goal")

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Array, Pose
+from arm_control.planning.plans import Plan, SearchOutcome, no_path
 from arm_control.planning.rrt.connect import RrtConnect
-from arm_control.planning.rrt.plans import Plan, SearchOutcome, no_path
 
 STARTS = 32
 """Random starts from which postures of an arm with more joints than rows are searched."""
@@ -72,15 +72,12 @@ def plan_to_pose(
 
     Parameters
     ----------
-    planner : RrtConnect
     inverse : InverseKinematics
         Of the same arm; its rows count.
     start : array_like, shape (n,)
         Joint positions [rad or m].
     X_WT : Pose
         Pose of the end effector.
-    title : str, optional
-        Title of a progress bar.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The joint positions that are searched: between which limits, and how far they are from each other."""
+"""The joint positions that are searched: limits, distances, random ones; and how trees grow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class SearchSpace:
 
     Attributes
     ----------
-    model : RobotModel
     low, high : ndarray, shape (n,)
         Between them samples are; a turn for a joint without limits [rad or m].
     weights : ndarray, shape (n,)
@@ -64,8 +63,6 @@ class SearchSpace:
         ----------
         q : array_like, shape (n,) or (k, n)
             Joint positions [rad or m].
-        name : str
-            Of them, for messages.
 
         Raises
         ------
@@ -95,3 +92,89 @@ class SearchSpace:
         """Weighted lengths of differences of joint positions, shape (k,)."""
         scaled = steps * self.weights
         return np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+
+
+@dataclass(frozen=True)
+class SearchParameters:
+    """How trees grow.
+
+    Attributes
+    ----------
+    rounds : int
+        Largest number of rounds.
+    samples : int
+        Samples for each tree in a round.
+    connections : int
+        New nodes of each tree from which the other one is tried: the nearest.
+    step : float
+        Longest motion towards a sample [rad or m].
+    least_step : float
+        Shortest motion that makes a node [rad or m].
+    looks : int
+        Places of a motion that are looked at while trees grow.
+    seed : int
+        Of the samples: equal seeds, equal paths.
+    """
+
+    rounds: int = 4000
+    samples: int = 8
+    connections: int = 4
+    step: float = 1.0
+    least_step: float = 0.1
+    looks: int = 16
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "samples", "connections", "looks"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; 1 or more is needed")
+        if not 0.0 < self.least_step <= self.step < np.inf:
+            raise InputError(f"steps are {self.least_step} and {self.step}; needed: 0 < least_step <= step")
+
+
+STANDARD = SearchParameters()
+"""How trees grow, if nothing else is asked."""
+
+
+NEAR_WAY = 32
+"""States of which the one nearest to the straight way is taken, where the length of a path is bounded."""
+
+
+class RandomStates:
+    """Random states of one seed; they are kept, since all searches of a seed use the same.
+
+    Parameters
+    ----------
+    seed : int
+        Of the random numbers.
+    """
+
+    def __init__(self, space: SearchSpace, seed: int) -> None:
+        self.seed, self._space, self._rng = seed, space, np.random.default_rng(seed)
+        self._states = np.zeros((0, len(space.low)))
+
+    def rows(self, first: int, last: int) -> Array:
+        """States from one number to another, shape (last - first, n) [rad or m]."""
+        while len(self._states) < last:
+            more = self._rng.uniform(
+                self._space.low, self._space.high, (last - len(self._states), len(self._space.low))
+            )
+            self._states = np.concatenate([self._states, more])
+        return self._states[first:last]
+
+    def near_way(self, start: Array, goals: Array, longest: float, n: int) -> Array:
+        """New states that a path below a length may pass, shape (n, nq) [rad or m].
+
+        Parameters
+        ----------
+        start, goals : ndarray, shape (nq,) and (k, nq)
+            Joint positions [rad or m].
+        longest : float
+            Length, in weighted joint positions.
+        """
+        space = self._space
+        states = self._rng.uniform(space.low, space.high, (NEAR_WAY * n, len(space.low)))
+        to_goal = np.min([space.lengths(states - goal) for goal in goals], axis=0)
+        way = space.lengths(states - start) + to_goal
+        best = np.argsort(np.maximum(way, longest), kind="stable")[:n]
+        return states[self._rng.permutation(best)]

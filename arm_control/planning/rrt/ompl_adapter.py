@@ -87,12 +87,5 @@ def ompl_state(space: Any, q: Array) -> Any:
 
 
 def path_of(found: Any, n: int) -> Array:
-    """Return the states of a path of OMPL, shape (m, n) [rad or m].
-
-    Parameters
-    ----------
-    found : ompl.geometric.PathGeometric
-    n : int
-        Number of joints.
-    """
+    """Return the states of a path of OMPL, shape (m, n) [rad or m]."""
     return np.array([state[0:n] for state in found.getStates()])

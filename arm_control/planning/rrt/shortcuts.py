@@ -17,9 +17,8 @@ import numpy as np
 
 from arm_control.collision import Validity
 from arm_control.core import exclusive
-from arm_control.planning.rrt.candidates import Way
+from arm_control.planning.plans import Effort, Plan, Way, proved_shares
 from arm_control.planning.rrt.connect import RrtConnect
-from arm_control.planning.rrt.plans import Effort, Plan, proved_shares
 
 WINDOW = 12
 """Corners that are tried from one corner on."""
@@ -37,8 +36,6 @@ def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> 
 
     Parameters
     ----------
-    validity : Validity
-        Arm and obstacles.
     plan : Plan
         Without a path it comes back as it is.
     rounds : int
@@ -71,7 +68,6 @@ def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Pla
 
     Parameters
     ----------
-    planner : RrtConnect
     plan : Plan
         Without a path nothing is yielded.
     searches : int

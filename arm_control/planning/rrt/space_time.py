@@ -34,12 +34,94 @@ from arm_control.collision import Motions, Validity
 from arm_control.core import exclusive, progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
-from arm_control.planning.rrt.candidates import Candidates, Way, no_way
-from arm_control.planning.rrt.joint_space import SearchSpace
-from arm_control.planning.rrt.plans import Effort, Plan, SearchOutcome, describe_contact, free_path, no_path
-from arm_control.planning.rrt.search_parameters import SearchParameters
-from arm_control.planning.rrt.search_tree import Numbers, SearchTree
+from arm_control.planning.plans import (
+    Effort,
+    Plan,
+    SearchOutcome,
+    Way,
+    describe_contact,
+    free_path,
+    no_path,
+    no_way,
+    proved_shares,
+    start_in_contact,
+)
+from arm_control.planning.rrt.joint_space import SearchParameters, SearchSpace
 from arm_control.planning.rrt.shortcuts import shorten
+from arm_control.planning.rrt.trees import Numbers, Tree
+
+
+class Candidates:
+    """Candidate paths from the root of one tree to a root of another one.
+
+    Parameters
+    ----------
+    first, second : Tree
+        The path goes from the root of the first to a root of the second.
+    least_step : float
+        Shortest motion that makes a node [rad or m].
+
+    Attributes
+    ----------
+    n_motions : int
+        Motions that proofs were tried for.
+    """
+
+    def __init__(self, validity: Validity, first: Tree, second: Tree, least_step: float) -> None:
+        self._validity, self._first, self._second, self._least_step = validity, first, second, least_step
+        self.n_motions = 0
+
+    def prove(self, in_first: int, in_second: int, between: Way | None = None) -> Way:
+        """Prove a candidate free, or cut off what is not; returns the way, or none.
+
+        Parameters
+        ----------
+        in_first, in_second : int
+            Nodes of the trees that are connected.
+        between : Way, optional
+            States between the two.
+        """
+        a, b = self._first, self._second
+        nothing = no_way(a.q.shape[1])
+        if not (a.is_alive[in_first] and b.is_alive[in_second]):
+            return nothing
+        there, back = a.branch(in_first), b.branch(in_second)[::-1]
+        middle = nothing if between is None else between
+        path = np.concatenate([a.q[there], middle.path, b.q[back]])
+        times = np.concatenate([a.t[there], middle.times, b.t[back]])
+        shares = self.proved_shares(path, times)
+        if shares.min() >= 1.0:
+            return Way(path, times)
+        first_back = len(path) - len(back)
+        for k in np.flatnonzero((shares >= 0.0) & (shares < 1.0)).tolist():
+            if k < len(there) - 1:
+                self._shorten(there[k], there[k + 1], float(shares[k]))
+            elif k >= first_back:
+                b.cut(back[k - first_back])
+        return nothing
+
+    def proved_shares(self, path: Array, times: Array) -> Array:
+        """Share of each segment of a path that is proved free, shape (m - 1,).
+
+        Parameters
+        ----------
+        path : ndarray, shape (m, n)
+            Joint positions [rad or m].
+        times : ndarray, shape (m,)
+            Times [s].
+        """
+        self.n_motions += len(path) - 1
+        return proved_shares(self._validity, path, times)
+
+    def _shorten(self, parent: int, child: int, share: float) -> None:
+        """Cut off a node of the first tree, and put another one where the motion to it is proved free."""
+        tree = self._first
+        tree.cut(child)
+        step = share * (tree.q[child] - tree.q[parent])
+        if np.linalg.norm(step) > self._least_step:
+            t = tree.t[parent] + share * (tree.t[child] - tree.t[parent])
+            tree.add(np.array([parent]), q=tree.q[[parent]] + step, t=np.array([t]))
+
 
 WAITING = 0.3
 """Weight w of waiting in the distance of a sample from a node."""
@@ -96,12 +178,8 @@ class SpaceTimeRrt:
 
     Parameters
     ----------
-    validity : Validity
-        Arm and obstacles.
     travel : Travel
         Joint speeds, and the latest arrival.
-    parameters : SearchParameters
-        How trees grow.
     """
 
     def __init__(self, validity: Validity, travel: Travel, parameters: SearchParameters = TIMED) -> None:
@@ -133,8 +211,6 @@ class SpaceTimeRrt:
             Joint positions of one goal, or of several [rad or m].
         arrival : float, optional
             Time of arrival; by default any up to the horizon [s].
-        title : str, optional
-            Title of a progress bar; none by default.
 
         Returns
         -------
@@ -151,8 +227,7 @@ class SpaceTimeRrt:
         begin = time.perf_counter()
         q, ends = self._space.states(start, "start")[0], self._space.states(goals, "goal")
         if not self.validity.free_states(q[None])[0]:
-            reason, contacts = describe_contact(self.validity, q, 0.0, "the start")
-            return no_path(SearchOutcome.START_IN_CONTACT, reason, len(q), Effort(), contacts)
+            return start_in_contact(self.validity, q)
         roots = self._goals_in_time(q, ends, arrival)
         if not len(roots.path):
             return self._no_goal(q, ends, arrival)
@@ -228,8 +303,8 @@ class _TimedTrees:
         self._validity, self._space, self._travel, self._parameters = validity, space, travel, parameters
         self._start, self._roots = start, roots
         self._rng = np.random.default_rng(parameters.seed)
-        self._forward = SearchTree(start[None], space.weights)
-        self._backward = SearchTree(roots.path, space.weights, roots.times)
+        self._forward = Tree.with_roots(start[None], np.zeros(1))
+        self._backward = Tree.with_roots(*roots)
         self._candidates = Candidates(validity, self._forward, self._backward, parameters.least_step)
         self._n_looked_at = 0
 
@@ -254,7 +329,7 @@ class _TimedTrees:
         order = np.argsort(slack, kind="stable")[: 2 * self._parameters.connections]
         return self._link(forward[order], backward[order])
 
-    def _extend(self, tree: SearchTree, direction: float) -> Numbers:
+    def _extend(self, tree: Tree, direction: float) -> Numbers:
         """Add nodes towards samples, as far as no contact is seen; returns their numbers."""
         q, t = self._samples(tree, direction)
         near = self._nearest(tree, q, t, direction)
@@ -267,9 +342,9 @@ class _TimedTrees:
         is_kept = np.abs(durations) > LEAST_DURATION
         steps *= np.where(seen.is_contact, seen.covered, 1.0)[:, None]
         ends = self._space.within(begin + steps)
-        return tree.add(ends[is_kept], near[is_kept], (tree.t[near] + durations)[is_kept])
+        return tree.add(near[is_kept], q=ends[is_kept], t=(tree.t[near] + durations)[is_kept])
 
-    def _samples(self, tree: SearchTree, direction: float) -> Way:
+    def _samples(self, tree: Tree, direction: float) -> Way:
         """Random states at times of (2), and nodes at other times."""
         space, travel, n = self._space, self._travel, self._parameters.samples
         q = self._rng.uniform(space.low, space.high, (n, len(space.low)))
@@ -286,11 +361,11 @@ class _TimedTrees:
         t = first + self._rng.uniform(0.0, 1.0, n) * (last - first)
         return Way(q[last > first], t[last > first])
 
-    def _nearest(self, tree: SearchTree, q: Array, t: Array, direction: float) -> Numbers:
+    def _nearest(self, tree: Tree, q: Array, t: Array, direction: float) -> Numbers:
         """The node of a tree from which each state can be reached with the smallest effort; -1 for none."""
         if not len(q):
             return np.zeros(0, int)
-        need = np.zeros((len(q), len(tree)))
+        need = np.zeros((len(q), tree.size))
         for j, v in enumerate(self._travel.v_max):  # several times faster than an array of all joints
             np.maximum(need, np.abs(q[:, j, None] - tree.q[:, j]) / v, out=need)
         duration = direction * (t[:, None] - tree.t)

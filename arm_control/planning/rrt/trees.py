@@ -1,4 +1,4 @@
-"""Trees of states with their times, and what a search works with; procedures of nodes.
+"""Trees of states with their times: as objects that grow, and as records with the procedures of a compiled search.
 
 A node is a column of its tree, behind its parent. Roots have no parent. Nodes that were cut off stay in place, and are
 never the nearest. The motion from a parent to its child is straight; it may be proved free, or not yet.
@@ -6,9 +6,12 @@ never the nearest. The motion from a parent to its child is straight; it may be 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.collision import MotionColumns
 from arm_control.compiler import Floats, Ints, Rows, procedure
@@ -23,10 +26,14 @@ NOT_BEGUN = -1
 """Number of rounds before the straight motions have been tried."""
 ROOM = 1024
 """Nodes that a round may add to a tree at most."""
+CAPACITY = 1024
+"""Nodes of a tree that memory is made for at first."""
+Numbers = npt.NDArray[np.int_]
+"""Numbers of nodes."""
 
 
 class PathTree(NamedTuple):
-    """Nodes of a tree, a column each.
+    """Columns of a tree, as procedures work on them; see :class:`Tree`.
 
     Attributes
     ----------
@@ -51,52 +58,112 @@ class PathTree(NamedTuple):
     size: Ints
 
 
-def new_tree(n: int, capacity: int) -> PathTree:
-    """Return memory for a tree.
+class Tree:
+    """States that are connected by motions, each to its parent, which was added before it; roots have none.
+
+    Memory grows with the tree. Nodes that were cut off stay in place.
 
     Parameters
     ----------
-    n : int
-        Number of joints.
     capacity : int
-        Number of nodes.
+        Nodes that memory is made for at first.
+    columns : mapping of str to tuple of int
+        Further numbers of each node: the shape of each one.
     """
-    times, penalties = np.zeros((2, capacity))
-    parents, proved = np.zeros((2, capacity), np.int64)
-    return PathTree(np.zeros((n, capacity)), times, penalties, parents, proved, np.zeros(1, np.int64))
 
+    def __init__(
+        self, n: int, capacity: int = CAPACITY, columns: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    ) -> None:
+        shapes = {"q": (n,), "t": (), "penalty": (), **columns}
+        self._columns: dict[str, Array] = {name: np.zeros((*shape, capacity)) for name, shape in shapes.items()}
+        self._columns |= {name: np.zeros(capacity, np.int64) for name in ("parent", "is_proved")}
+        self._size = np.zeros(1, np.int64)
 
-def enlarged(tree: PathTree) -> PathTree:
-    """Return the same tree in twice as much memory."""
-    n, capacity = tree.q.shape
-    larger = new_tree(n, 2 * capacity)
-    for old, new in zip(tree, larger, strict=True):
-        new[..., : old.shape[-1]] = old
-    return larger
+    @classmethod
+    def with_roots(cls, q: Array, t: Array) -> Tree:
+        """Return a tree of roots at joint positions, shape (k, n) [rad or m], and times, shape (k,) [s]."""
+        tree = cls(q.shape[1])
+        tree.set_roots(q, t)
+        return tree
 
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return int(self._size[0])
 
-def set_roots(tree: PathTree, q: Array, t: Array) -> None:
-    """Begin a tree anew.
+    def __getitem__(self, name: str) -> Array:
+        """One column of all nodes, shape (size, ...)."""
+        column = self._columns[name]
+        return np.moveaxis(column, -1, 0)[: self._size[0]]
 
-    Parameters
-    ----------
-    tree : PathTree
-    q : ndarray, shape (k, n)
-        Joint positions of the roots [rad or m].
-    t : ndarray, shape (k,)
-        Their times [s].
-    """
-    k = len(q)
-    tree.q[:, :k], tree.t[:k] = q.T, t
-    tree.penalty[:k], tree.parent[:k], tree.is_proved[:k], tree.size[0] = 0.0, NOBODY, 1, k
+    @property
+    def q(self) -> Array:
+        """Joint positions of all nodes, shape (size, n) [rad or m]."""
+        return self["q"]
 
+    @property
+    def t(self) -> Array:
+        """Times of all nodes, shape (size,) [s]."""
+        return self["t"]
 
-def edges_of(tree: PathTree) -> Array:
-    """Joint positions at both ends of each edge of a tree, shape (k, 2, n) [rad or m]; without what was cut off."""
-    size = int(tree.size[0])
-    q, parents = tree.q[:, :size].T, tree.parent[:size]
-    is_edge = (parents != NOBODY) & np.isfinite(tree.penalty[:size])
-    return np.stack([q[parents[is_edge]], q[is_edge]], axis=1)
+    @property
+    def is_alive(self) -> npt.NDArray[np.bool_]:
+        """Which nodes have not been cut off, shape (size,)."""
+        return self["penalty"] == 0.0
+
+    @property
+    def record(self) -> PathTree:
+        """The columns of procedures, until the memory grows."""
+        a = self._columns
+        return PathTree(a["q"], a["t"], a["penalty"], a["parent"], a["is_proved"], self._size)
+
+    @property
+    def edges(self) -> Array:
+        """Joint positions at both ends of each edge, shape (k, 2, n) [rad or m]; without what was cut off."""
+        q, parents = self.q, self["parent"]
+        is_edge = (parents != NOBODY) & self.is_alive
+        return np.stack([q[parents[is_edge]], q[is_edge]], axis=1)
+
+    def set_roots(self, q: Array, t: Array) -> None:
+        """Begin anew with roots at joint positions, shape (k, n) [rad or m], and times, shape (k,) [s]."""
+        self._size[0] = 0
+        self.add(np.full(len(q), NOBODY), q=q, t=t)
+        self["is_proved"][:] = 1
+
+    def add(self, parents: Numbers, **values: Array) -> Numbers:
+        """Add nodes with their parents, shape (k,), and columns by name, shape (k, ...); returns their numbers."""
+        first = self.size
+        end = first + len(parents)
+        while end > self._columns["t"].shape[-1]:
+            self.grow()
+        self._size[0] = end
+        for name, column in self._columns.items():
+            np.moveaxis(column, -1, 0)[first:end] = values.get(name, 0)
+        self["parent"][first:] = parents
+        return np.arange(first, end)
+
+    def grow(self) -> None:
+        """Double the memory."""
+        for name, column in self._columns.items():
+            self._columns[name] = np.concatenate([column, np.zeros_like(column)], axis=-1)
+
+    def branch(self, node: int) -> Numbers:
+        """Numbers of the nodes from a root to a node."""
+        parent, numbers = self["parent"], []
+        while node != NOBODY:
+            numbers.append(int(node))
+            node = int(parent[node])
+        return np.array(numbers[::-1], dtype=int)
+
+    def cut(self, node: int) -> None:
+        """Cut off a node and everything behind it."""
+        penalty, parent = self["penalty"], self["parent"]
+        penalty[node] = np.inf
+        while True:
+            is_cut = (penalty == 0.0) & (parent != NOBODY) & (penalty[parent] > 0.0)
+            if not is_cut.any():
+                return
+            penalty[is_cut] = np.inf
 
 
 class Lists(NamedTuple):
@@ -143,8 +210,6 @@ class TreeSearch(NamedTuple):
 
     Attributes
     ----------
-    n : int
-        Number of joints.
     capacity : int
         Nodes that there is memory for in each tree.
     n_samples, n_connections, looks : int
@@ -155,12 +220,10 @@ class TreeSearch(NamedTuple):
         Of the joints in distances, and their limits [rad or m].
     first, second : PathTree
         From the start, and from the goals.
-    motions : MotionColumns
     samples : ndarray, shape (count, n)
         Random joint positions [rad or m].
     distances : ndarray, shape (capacity,)
         Squared distances of nodes.
-    lists : Lists
     begin, end : ndarray, shape (n,)
         Ends of a motion that is proved in pieces [rad or m].
     path, times : ndarray, shape (count, n) and (count,)

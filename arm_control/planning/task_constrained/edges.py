@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.maths import Array
-from arm_control.planning.task_constrained.dynamic_law import dynamic_loop
-from arm_control.planning.task_constrained.kinematic_law import DEGREE, kinematic_loop
+from arm_control.planning.task_constrained.motion_laws import DEGREE, dynamic_loop, kinematic_loop
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
 
 Integers = npt.NDArray[np.int_]
@@ -90,11 +89,6 @@ class Chains(NamedTuple):
 class Edges:
     """The compiled motion law of one problem, and its memory.
 
-    Parameters
-    ----------
-    problem : TaskConstrainedProblem
-    parameters : TaskParameters
-
     Attributes
     ----------
     width : int
@@ -150,7 +144,6 @@ class Edges:
 
         Parameters
         ----------
-        start : Start
         pace : callable
             From the number of the edge, the rate at its begin and the largest rate that the task leaves there, shape
             (W,), to the rate at its end; a kinematic edge has that rate all along [1/s].

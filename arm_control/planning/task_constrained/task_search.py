@@ -26,19 +26,158 @@ from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.core import exclusive, progress_bar
 from arm_control.exceptions import InputError
-from arm_control.maths import Array
-from arm_control.planning.rrt.plans import SearchOutcome, describe_contact
+from arm_control.kinematics import InverseKinematics, Task, repeated_step
+from arm_control.maths import Array, Pose
+from arm_control.motion import JointTrajectory
+from arm_control.planning.plans import DrawnTree, Effort, Plan, SearchOutcome, no_path, start_in_contact
 from arm_control.planning.task_constrained.edges import Chains, Edges, Integers, Start
-from arm_control.planning.task_constrained.paces import FASTEST, Pace
 from arm_control.planning.task_constrained.problem import DEFAULTS, TaskConstrainedProblem, TaskParameters
-from arm_control.planning.task_constrained.task_motion import TaskMotion, motion_of
-from arm_control.planning.task_constrained.task_plans import TaskEffort, TaskPlan, found, not_found
-from arm_control.planning.task_constrained.task_postures import TaskPostures, why_unreachable
-from arm_control.planning.task_constrained.task_proof import first_unproved
-from arm_control.planning.task_constrained.task_tree import TaskTree
+from arm_control.planning.task_constrained.task_tree import TaskTree, first_unproved, found, motion_of
+
+LIMIT = 12
+"""Largest number of steps."""
+TOLERANCE = 1e-4
+"""Of a posture that a chain is led towards [m]."""
+
+
+class Postures(NamedTuple):
+    """Postures of one call.
+
+    Attributes
+    ----------
+    q : ndarray, shape (k, n)
+        Joint positions [rad or m].
+    is_done : ndarray of bool, shape (k,)
+        Whether they are on the path.
+    """
+
+    q: Array
+    is_done: npt.NDArray[np.bool_]
+
+
+class TaskPostures:
+    """Finds postures of one problem.
+
+    Parameters
+    ----------
+    size : int
+        Postures of one call.
+    """
+
+    def __init__(self, problem: TaskConstrainedProblem, size: int) -> None:
+        model, self._columns = problem.model, problem.path.numbers
+        n, m = model.nq, len(self._columns)
+        task = Task(None, tuple(self._columns), "world", (False,) * n)
+        shared = {
+            "q_min": model.q_min,
+            "q_max": model.q_max,
+            "tolerance": np.array([TOLERANCE]),
+            "caution": np.zeros(1),
+        }
+        shared |= {"tool": model.tool} if model.has_tool else {}
+        self._arrays = {"q": np.zeros((n, size)), "target": np.zeros((12, size)), "error": np.zeros((m, size))}
+        self._arrays |= {
+            "reference": np.zeros((n, size)),
+            "more": np.zeros((1, size)),
+            "repetitions": np.zeros((1, size)),
+        }
+        self._arrays["target"][[0, 4, 8]] = 1.0
+        samples = {name: self._arrays[name][:, :9].copy() for name in ("target", "reference")} | shared
+        samples["q"] = np.random.default_rng(0).uniform(-1.0, 1.0, (n, 9))
+        kernel = model.compile_law(repeated_step(model.tree, task, model.has_tool), samples)
+        self._call = kernel.bind({**self._arrays, **shared}, LIMIT)
+
+    def near(self, starts: Array, y: Array) -> Postures:
+        """Postures near starts.
+
+        Parameters
+        ----------
+        starts : ndarray, shape (k, n)
+            Joint positions [rad or m].
+        y : ndarray, shape (k, m)
+            Positions on the path [m].
+        """
+        k, a = len(starts), self._arrays
+        a["q"][:, :k] = a["reference"][:, :k] = starts.T
+        for column, values in zip(self._columns, y.T, strict=True):
+            a["target"][9 + column, :k] = values
+        self._call(k)
+        return Postures(a["q"][:, :k].T.copy(), a["more"][0, :k] <= 0.0)
+
+
+def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
+    """Which sample of the path no posture reaches, in a sentence; empty where all are reached.
+
+    Parameters
+    ----------
+    levels : int
+        Number of pieces of the path.
+    """
+    s = np.linspace(0.0, 1.0, levels + 1)
+    y = problem.path.at(s).y
+    solver = InverseKinematics(problem.model, " ".join(problem.path.rows), tolerance=TOLERANCE)
+    p = np.zeros((len(s), 3))
+    p[:, problem.path.numbers] = y
+    batch = solver.solve_batch([Pose(np.eye(3), place) for place in p])
+    if batch.converged.all():
+        return ""
+    i = int(np.argmin(batch.converged))
+    position = ", ".join(f"{row} = {value:.4g}" for row, value in zip(problem.path.rows, y[i], strict=True))
+    return f"the task cannot be held at s = {s[i]:.4g}, {position} m: {batch[i].why}"
+
+
+FASTEST = 0.95
+"""Share of the largest rate that chains have."""
+LEAST = 1e-6
+"""Smallest rate of a kinematic chain [1/s]."""
+
+
+class Pace:
+    """Rates along chains.
+
+    Parameters
+    ----------
+    rate : ndarray, shape (W,)
+        Rate that is aimed at [1/s].
+    thrust : ndarray, shape (W,)
+        Largest acceleration of it [1/s^2].
+    direction : ndarray of int, shape (W,)
+    left : ndarray of int, shape (W,)
+        Number of edges after which a dynamic chain stops.
+    ds : float
+        Length of an edge.
+
+    Attributes
+    ----------
+    lengths : ndarray of int, shape (W,)
+        Number of edges up to a stop.
+    """
+
+    def __init__(
+        self, is_dynamic: bool, rate: Array, thrust: Array, direction: Integers, left: Integers, ds: float
+    ) -> None:
+        self._is_dynamic, self._rate, self._thrust, self._ds = is_dynamic, rate, thrust, ds
+        self._direction, self._left = direction, left
+        self.lengths = np.full(len(rate), np.iinfo(int).max)
+
+    def __call__(self, l: int, rate: Array, cap: Array) -> Array:
+        """Rate at the end of edge l, see :meth:`Edges.follow`."""
+        is_wait = self._direction == 0
+        aim = np.where(is_wait, self._rate, np.minimum(self._rate, FASTEST * cap))
+        if not self._is_dynamic:
+            return np.maximum(aim, LEAST)
+        step = 2.0 * self._thrust * self._ds
+        square = np.clip(aim**2, rate**2 - step, rate**2 + step)
+        square = np.minimum(square, step * np.maximum(self._left - l - 1, 0))
+        square = np.where(is_wait, aim**2 if l == 0 else 0.0, square)
+        end = np.sqrt(np.maximum(square, 0.0))
+        self.lengths = np.where((end == 0.0) & (self.lengths > l + 1), l + 1, self.lengths)
+        return end
+
 
 WEIGHT_S, WEIGHT_T = 4.0, 2.0
 """w_s, and w_t times the horizon, of equation (2)."""
@@ -79,17 +218,13 @@ def plan_task(
     parameters: TaskParameters = DEFAULTS,
     seed: int = 0,
     title: str | None = None,
-) -> TaskPlan:
+) -> Plan:
     """Plan a motion along a task path; see :class:`TaskPlanner`, which plans again without compiling again.
 
     Parameters
     ----------
-    problem : TaskConstrainedProblem
-    parameters : TaskParameters
     seed : int
         Of the samples: equal seeds, equal plans.
-    title : str, optional
-        Title of a progress bar.
     """
     return TaskPlanner(problem, parameters).plan(seed, title)
 
@@ -101,7 +236,6 @@ class TaskPlanner:
     ----------
     problem : TaskConstrainedProblem
         Its obstacles are those that its validity has while it plans.
-    parameters : TaskParameters
 
     Raises
     ------
@@ -126,24 +260,20 @@ class TaskPlanner:
         return self.problem.validity.lock
 
     @exclusive
-    def plan(self, seed: int = 0, title: str | None = None) -> TaskPlan:
+    def plan(self, seed: int = 0, title: str | None = None) -> Plan:
         """Plan a motion.
 
         Parameters
         ----------
         seed : int
             Of the samples: equal seeds, equal plans.
-        title : str, optional
-            Title of a progress bar.
         """
         begin = time.perf_counter()
         search = _TaskSearch(
             self.problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed
         )
         if self._unreachable:
-            return not_found(
-                SearchOutcome.UNREACHABLE, self._unreachable, search.tree, self.parameters.levels, TaskEffort()
-            )
+            return search.without(SearchOutcome.UNREACHABLE, self._unreachable)
         if (failed := search.plant()) is not None:
             return failed
         motion, n_rounds = None, 0
@@ -151,13 +281,11 @@ class TaskPlanner:
             motion, n_rounds = search.grow(), n_rounds + 1
             if motion is not None:
                 break
-        effort = TaskEffort(n_rounds, search.n_expansions, search.tree.size, time.perf_counter() - begin)
-        tree, N = search.tree, self.parameters.levels
+        effort = Effort(n_rounds, search.n_expansions, time.perf_counter() - begin, search.tree.size)
         if motion is None:
-            return not_found(
-                SearchOutcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", tree, N, effort
-            )
-        return found(motion, tree, N, effort)
+            reason = f"no motion was found in {n_rounds} rounds of samples"
+            return replace(search.without(SearchOutcome.LIMIT, reason), effort=effort)
+        return found(*motion, search.drawn_tree, effort)
 
 
 class _TaskSearch:
@@ -181,16 +309,24 @@ class _TaskSearch:
 
     # -- the roots ---------------------------------------------------------------------------------------
 
-    def plant(self) -> TaskPlan | None:
+    @property
+    def drawn_tree(self) -> DrawnTree:
+        """The tree for a picture."""
+        return self.tree.drawn(self._p.levels)
+
+    def without(self, outcome: SearchOutcome, reason: str) -> Plan:
+        """Return a plan without a motion."""
+        return no_path(outcome, reason, self._problem.model.nq, tree=self.drawn_tree)
+
+    def plant(self) -> Plan | None:
         """Add the roots; returns a plan without a motion where none is free."""
         problem = self._problem
         q = self._begins() if problem.q_start is None else np.array(problem.q_start, dtype=float)[None]
         if not len(q):
-            return not_found(SearchOutcome.LIMIT, NO_BEGIN, self.tree, self._p.levels, TaskEffort())
+            return self.without(SearchOutcome.LIMIT, NO_BEGIN)
         is_free = problem.validity.free_states(q)
         if not is_free.any():
-            reason, contacts = describe_contact(problem.validity, q[0], 0.0, "the start")
-            return not_found(SearchOutcome.START_IN_CONTACT, reason, self.tree, self._p.levels, TaskEffort(), contacts)
+            return replace(start_in_contact(problem.validity, q[0]), tree=self.drawn_tree)
         self.tree.add_roots(q[is_free])
         self.tree["cap"][:] = self._caps(q[is_free])
         self._fastest = float(self.tree["cap"].max())
@@ -222,22 +358,22 @@ class _TaskSearch:
 
     # -- rounds ------------------------------------------------------------------------------------------
 
-    def grow(self) -> TaskMotion | None:
+    def grow(self) -> tuple[JointTrajectory, JointTrajectory] | None:
         """One round; returns a motion to the end of the path that is proved free, or None."""
         draw = self._draw()
         start, pace = self._begin(draw)
         chains = self._edges.follow(start, pace, self._p.chain, self.tree["cap"][draw.near])
         lengths = self._free_lengths(chains, np.minimum(draw.lengths, pace.lengths))
-        new = self.tree.add(start, draw.near, chains, lengths)
+        new = self.tree.add_chains(start, draw.near, chains, lengths)
         self._fastest = max(self._fastest, float(self.tree["cap"][new].max(initial=0.0)))
         if self._problem.is_dynamic:
             tree = self.tree
             tree["is_open"][new] = (tree["direction"][new] != 0) | (tree["rate"][new] == 0.0)
         for vertex in new[self.tree["level"][new] == self._p.levels].tolist():
-            if self.tree["is_alive"][vertex]:
-                branch = self.tree.branch(vertex)
+            if self.tree.is_alive[vertex]:
+                branch = self.tree.branch(vertex)[1:]
                 motion = motion_of(self.tree, branch, self._p.levels, self._problem.is_dynamic)
-                bad = first_unproved(self._problem, motion.joints)
+                bad = first_unproved(self._problem, motion[0])
                 if bad is None:
                     return motion
                 self.tree.cut(int(branch[bad // self._p.steps]))
@@ -248,7 +384,7 @@ class _TaskSearch:
         p, rng, tree, W = self._p, self._rng, self.tree, self._edges.width
         level = np.where(rng.random(W) < p.greedy, p.levels, rng.integers(0, p.levels + 1, W))
         t = rng.uniform(0.0, self._problem.horizon, W)
-        nodes = np.flatnonzero(tree["is_open"] & tree["is_alive"])
+        nodes = np.flatnonzero((tree["is_open"] > 0.0) & tree.is_alive)
         if len(nodes) > CANDIDATES:
             nodes = nodes[rng.integers(0, len(nodes), CANDIDATES)]
         seeds = tree["q"][nodes[rng.integers(0, len(nodes), W)]] + rng.normal(0.0, SPREAD, (W, tree["q"].shape[1]))

@@ -1,140 +1,178 @@
 """The tree of a task-constrained search: vertices (q, q', s, s_dot, t), each with the edge that leads to it.
 
 q' and s_dot are kept apart: at rest their product vanishes, and the direction in joint space would be lost with it.
+
+A branch of the tree as a motion in time, and its proof.
+
+Between the ends of two steps, a time T apart, the joints follow the polynomial with the positions and the derivatives
+that the motion law has there,
+
+    q_dot = rate q_r,    q_ddot = rate^2 q_rr + a q_r
+
+a quintic of a dynamic plan, and a cubic, without q_ddot, of a kinematic one. The task holds at both ends with one or
+two derivatives, so that its error in between falls with T^4 or T^6.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
+from arm_control.collision import DEGREE, Validity, largest_value
 from arm_control.maths import Array
-from arm_control.planning.task_constrained.edges import Chains, Integers, Start
-
-CAPACITY = 1024
-"""Vertices that memory is made for at first."""
-
-
-class DrawnTree(NamedTuple):
-    """The tree of a search, to be drawn.
-
-    Attributes
-    ----------
-    s, t : ndarray, shape (k,)
-        Place on the task path and time of each vertex [s].
-    parents : ndarray of int, shape (k,)
-        Number of the vertex before it; -1 at a root.
-    q : ndarray, shape (k, n)
-        Joint positions [rad or m].
-    """
-
-    s: Array
-    t: Array
-    parents: npt.NDArray[np.int_]
-    q: Array
+from arm_control.motion import JointTrajectory, powers, quintic
+from arm_control.planning.plans import DrawnTree, Effort, Plan, SearchOutcome
+from arm_control.planning.rrt.trees import CAPACITY, NOBODY, Tree
+from arm_control.planning.task_constrained.edges import Chains, Flags, Integers, Start
+from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
 
 
-class TaskTree:
+class TaskTree(Tree):
     """Vertices in the order in which they were added.
+
+    Columns besides those of each tree: ``q_r``, ``rate``, ``cap``, ``thrust``, ``level``, ``direction``; ``is_open``
+    where chains may begin; and the ends of the steps of the edge to a vertex.
 
     Parameters
     ----------
     n, steps : int
         Number of joints, and steps of an edge.
-
-    Attributes
-    ----------
-    size : int
-        Number of vertices.
     """
 
     def __init__(self, n: int, steps: int) -> None:
-        self.size = 0
-        self._arrays: dict[str, Array] = {}
-        self._arrays |= {name: np.zeros((CAPACITY, steps + 1, n)) for name in ("edge_q", "edge_q_r", "edge_q_rr")}
-        self._arrays |= {name: np.zeros((CAPACITY, steps + 1)) for name in ("edge_rate", "edge_t")}
-        self._arrays |= {name: np.zeros((CAPACITY, n)) for name in ("q", "q_r")}
-        self._arrays |= {name: np.zeros(CAPACITY) for name in ("rate", "t", "cap", "thrust")}
-        self._arrays |= {name: np.zeros(CAPACITY, int) for name in ("level", "direction", "parent")}
-        self._arrays |= {name: np.zeros(CAPACITY, bool) for name in ("is_alive", "is_open")}
-
-    def __getitem__(self, name: str) -> Array:
-        """One array of all vertices: ``q``, ``q_r``, ``rate``, ``t``, ``cap``, ``level``, ``direction``, ``parent``.
-
-        ``is_alive``: no edge before it was found in contact; ``is_open``: chains may begin there.
-        """
-        return self._arrays[name][: self.size]
+        columns: dict[str, tuple[int, ...]] = {"q_r": (n,), "edge_rate": (steps + 1,), "edge_t": (steps + 1,)}
+        columns |= dict.fromkeys(("rate", "cap", "thrust", "is_open"), ())
+        columns |= dict.fromkeys(("edge_q", "edge_q_r", "edge_q_rr"), (steps + 1, n))
+        super().__init__(n, columns=columns)
+        self._columns |= {name: np.zeros(CAPACITY, np.int64) for name in ("level", "direction")}
 
     def add_roots(self, q: Array) -> None:
         """Add vertices at rest at the begin of the path, shape (k, n) [rad or m]."""
-        new = self._reserve(len(q))
-        self._arrays["q"][new] = q
-        self._arrays["parent"][new] = -1
-        self._arrays["cap"][new] = np.inf
-        for name in ("is_alive", "is_open"):
-            self._arrays[name][new] = True
+        k = len(q)
+        self.add(np.full(k, NOBODY), q=q, cap=np.full(k, np.inf), is_open=np.ones(k))
 
-    def add(self, start: Start, parents: Integers, chains: Chains, lengths: Integers) -> Integers:
+    def add_chains(self, start: Start, parents: Integers, chains: Chains, lengths: Integers) -> Integers:
         """Add the first edges of chains; returns the numbers of the vertices.
 
         Parameters
         ----------
-        start : Start
         parents : ndarray of int, shape (W,)
             Vertices where the chains begin.
-        chains : Chains
         lengths : ndarray of int, shape (W,)
             Number of edges of each chain that are added.
         """
         l, lane = np.nonzero(np.arange(len(chains.thrust))[:, None] < lengths)
-        new = self._reserve(len(l))
-        a, numbers = self._arrays, np.zeros((len(chains.thrust), len(lengths)), int)
-        numbers[l, lane] = np.arange(new.start, new.stop)
-        a["parent"][new] = np.where(l > 0, numbers[l - 1, lane], parents[lane])
-        for name, values in (("edge_q", chains.q), ("edge_q_r", chains.q_r), ("edge_q_rr", chains.q_rr)):
-            a[name][new] = values[l, :, :, lane]
-        a["edge_rate"][new], a["edge_t"][new] = chains.rates[l, :, lane], chains.t[l, :, lane]
-        a["q"][new], a["q_r"][new] = chains.q[l, -1, :, lane], chains.q_r[l, -1, :, lane]
-        a["rate"][new], a["t"][new] = chains.rates[l, -1, lane], chains.t[l, -1, lane]
-        a["cap"][new], a["thrust"][new] = chains.cap[l, lane], chains.thrust[l, lane]
-        a["direction"][new] = start.direction[lane]
-        a["level"][new] = start.level[lane] + (l + 1) * start.direction[lane]
-        a["is_alive"][new], a["is_open"][new] = True, True
-        return np.arange(new.start, new.stop)
-
-    def branch(self, vertex: int) -> Integers:
-        """Numbers of the vertices from behind a root to a vertex."""
-        parent, numbers = self["parent"], []
-        while parent[vertex] >= 0:
-            numbers.append(vertex)
-            vertex = int(parent[vertex])
-        return np.array(numbers[::-1], dtype=int)
-
-    def cut(self, vertex: int) -> None:
-        """Take out a vertex and all behind it."""
-        is_alive, parent = self["is_alive"], self["parent"]
-        is_alive[vertex] = False
-        while True:
-            is_dead = is_alive & (parent >= 0) & ~is_alive[parent]
-            if not is_dead.any():
-                return
-            is_alive[is_dead] = False
+        numbers = np.zeros((len(chains.thrust), len(lengths)), int)
+        numbers[l, lane] = self.size + np.arange(len(l))
+        q, q_r, q_rr = (values[l, :, :, lane] for values in (chains.q, chains.q_r, chains.q_rr))
+        rates, t = chains.rates[l, :, lane], chains.t[l, :, lane]
+        return self.add(
+            np.where(l > 0, numbers[l - 1, lane], parents[lane]),
+            **{"q": q[:, -1], "q_r": q_r[:, -1], "rate": rates[:, -1], "t": t[:, -1]},
+            **{"edge_q": q, "edge_q_r": q_r, "edge_q_rr": q_rr, "edge_rate": rates, "edge_t": t},
+            cap=chains.cap[l, lane],
+            thrust=chains.thrust[l, lane],
+            direction=start.direction[lane],
+            level=start.level[lane] + (l + 1) * start.direction[lane],
+            is_open=np.ones(len(l)),
+        )
 
     def drawn(self, levels: int) -> DrawnTree:
         """The tree for a picture; ``levels`` is the number of pieces of the path."""
-        return DrawnTree(self["level"] / levels, self["t"].copy(), self["parent"].copy(), self["q"].copy())
+        return DrawnTree(self["level"] / levels, self.t.copy(), self["parent"].copy(), self.q.copy())
 
-    def _reserve(self, n: int) -> slice:
-        """Make room for more vertices."""
-        capacity = len(self._arrays["t"])
-        while capacity < self.size + n:
-            capacity *= 2
-        if capacity > len(self._arrays["t"]):
-            for name, array in self._arrays.items():
-                self._arrays[name] = np.concatenate(
-                    [array, np.zeros((capacity - len(array), *array.shape[1:]), array.dtype)]
-                )
-        self.size += n
-        return slice(self.size - n, self.size)
+
+def found(joints: JointTrajectory, progress: JointTrajectory, tree: DrawnTree, effort: Effort) -> Plan:
+    """Return the plan of a motion: its states are the ends of its pieces."""
+    ends = np.einsum("kp,kpn->kn", powers(np.diff(joints.knots))[0], joints.pieces)
+    path = np.concatenate([joints.pieces[:1, 0], ends])
+    return Plan(SearchOutcome.FOUND, "", path, joints.knots, (), effort, joints, progress, tree)
+
+
+def motion_of(
+    tree: TaskTree, branch: Integers, levels: int, is_dynamic: bool
+) -> tuple[JointTrajectory, JointTrajectory]:
+    """Return the motion along a branch: of the joints, and the place on the path as of one joint.
+
+    Parameters
+    ----------
+    branch : ndarray of int, shape (k,)
+        Numbers of its vertices.
+    levels : int
+        Number of pieces of the task path.
+    is_dynamic : bool
+        Whether accelerations are continuous along an edge.
+    """
+    q, q_r, q_rr = (tree[name][branch] for name in ("edge_q", "edge_q_r", "edge_q_rr"))
+    rate, t, a = tree["edge_rate"][branch], tree["edge_t"][branch], tree["thrust"][branch]
+    direction, n = tree["direction"][branch], q.shape[2]
+    qd, qdd = rate[..., None] * q_r, rate[..., None] ** 2 * q_rr + a[:, None, None] * q_r
+    T = np.diff(t, axis=1)[..., None]
+    begin, end = slice(None, -1), slice(1, None)
+    if is_dynamic:
+        pieces = quintic(q[:, begin], qd[:, begin], qdd[:, begin], q[:, end], qd[:, end], qdd[:, end], T)
+    else:
+        pieces = _cubic(q[:, begin], qd[:, begin], q[:, end], qd[:, end], T)
+    knots = np.concatenate([[t[0, 0]], t[:, 1:].ravel()])
+    s = np.zeros((len(branch), T.shape[1], 6, 1))
+    first = tree["level"][branch] - direction
+    shares = np.arange(T.shape[1]) / T.shape[1]
+    s[:, :, 0, 0] = (first[:, None] + direction[:, None] * shares) / levels
+    s[:, :, 1, 0] = direction[:, None] * rate[:, :-1]
+    s[:, :, 2, 0] = 0.5 * (direction * a)[:, None]
+    return JointTrajectory(knots, pieces.reshape(-1, 6, n)), JointTrajectory(knots, s.reshape(-1, 6, 1))
+
+
+def _cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: Array) -> Array:
+    """Coefficients of cubics, shape (..., 6, n)."""
+    D = q1 - q0
+    zero = np.zeros_like(q0)
+    c2 = 3.0 * D / T**2 - (2.0 * v0 + v1) / T
+    c3 = -2.0 * D / T**3 + (v0 + v1) / T**2
+    return np.stack([q0, v0, c2, c3, zero, zero], axis=-2)
+
+
+PLACES = np.linspace(0.0, 1.0, 9)
+"""Shares of each piece at which limits are checked."""
+
+
+def first_unproved(problem: TaskConstrainedProblem, motion: JointTrajectory) -> int | None:
+    """The first piece of a motion that is not proved; None where all of it is."""
+    is_good = keeps_limits(problem, motion)
+    if is_good.all():
+        is_good = is_free(problem.validity, motion)
+    return None if is_good.all() else int(is_good.argmin())
+
+
+def keeps_limits(problem: TaskConstrainedProblem, motion: JointTrajectory) -> Flags:
+    """Whether each piece keeps the limits of position, speed and torque at its :data:`PLACES`, shape (m,)."""
+    model, T = problem.model, np.diff(motion.knots)
+    q, v, a = np.einsum("dmpk,mkn->dmpn", powers(T[:, None] * PLACES), motion.pieces)
+    is_kept = (q >= model.q_min) & (q <= model.q_max) & (np.abs(v) <= problem.speed_limits)
+    if problem.tau_max is not None:
+        rows = [x.reshape(-1, model.nq) for x in (q, v, a)]
+        tau = model.batch("tau")(*rows, np.zeros((len(rows[0]), 6)))["tau"].reshape(q.shape)
+        is_kept &= np.abs(tau) <= problem.tau_max
+    return np.logical_and.reduce(is_kept, axis=(1, 2))
+
+
+def is_free(validity: Validity, motion: JointTrajectory) -> Flags:
+    """Whether each piece is proved free of contact, shape (m,); behind the first one that is not some are left open.
+
+    The chord of each piece is checked with the deviation of the piece from it; a piece that fails is divided.
+    """
+    qs, times = np.concatenate([motion.pieces[:, 0], motion.end.q_des[None]]), motion.knots
+    is_good = validity.motions(qs[:-1], qs[1:], times[:-1], times[1:], deviations(motion)).is_free
+    for k in np.flatnonzero(~is_good).tolist():
+        piece = JointTrajectory(times[k : k + 2], motion.pieces[k : k + 1])
+        is_good[k] = validity.first_contact_of(piece) is None
+        if not is_good[k]:
+            break
+    return is_good
+
+
+def deviations(motion: JointTrajectory) -> Array:
+    """Largest distance of each joint from the chord of each piece, shape (m, n): max |q_ddot| T^2 / 8."""
+    T = np.diff(motion.knots)
+    degrees = np.arange(2, DEGREE + 3)
+    c = (degrees * (degrees - 1))[:, None] * motion.pieces[:, 2:] * T[:, None, None] ** np.arange(DEGREE + 1)[:, None]
+    return largest_value(c) * T[:, None] ** 2 / 8.0

@@ -51,7 +51,9 @@ def draw_plan(path: Path, scene: PlanScene, run: PlanRun) -> None:
     if check is None:
         return
     figure: Any = new_figure(12.0, 6.4)
-    title = f"{scene.name}, seed {run.seed}: {check.duration:.2f} s, searched for {MILLI * run.seconds:.0f} ms"
+    title = (
+        f"{scene.name}, seed {run.seed}: {check.duration:.2f} s, searched for {MILLI * run.plan.effort.seconds:.0f} ms"
+    )
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=INK, fontweight="bold")
     space, time = figure.subfigures(1, 2, width_ratios=(1.1, 1.0))
     points = arm_points(check.samples.q, scene.model, 20)
@@ -110,15 +112,15 @@ def _draw_obstacle(axes: Any, view: View, told: Placed, t: float, tone: float) -
 def _draw_progress(axes: Any, run: PlanRun, check: PlanCheck) -> None:
     """The place on the path over time, with the vertices of the tree; without a path the joints."""
     times = check.samples.times
-    if run.tree is None:
+    if run.plan.tree is None:
         axes.plot(times, check.samples.q, linewidth=1.3)
         style(axes, "Joint positions", ylabel="[rad or m]")
         return
-    child = np.flatnonzero(run.tree.parents >= 0)[-LARGEST_TREE:]
-    ends = np.column_stack([run.tree.t, run.tree.s])
-    edges = np.stack([ends[run.tree.parents[child]], ends[child]], axis=1)
+    child = np.flatnonzero(run.plan.tree.parents >= 0)[-LARGEST_TREE:]
+    ends = np.column_stack([run.plan.tree.t, run.plan.tree.s])
+    edges = np.stack([ends[run.plan.tree.parents[child]], ends[child]], axis=1)
     axes.add_collection(LineCollection(list(edges), colors=BLUE, linewidths=0.4, alpha=0.35))
-    axes.plot([], [], color=BLUE, linewidth=0.8, label=f"tree, {len(run.tree.s)} vertices")
+    axes.plot([], [], color=BLUE, linewidth=0.8, label=f"tree, {len(run.plan.tree.s)} vertices")
     axes.plot(times, check.samples.s, color=ORANGE, linewidth=2.0, label="plan")
     axes.set_ylim(-0.02, 1.02)
     style(axes, "Place s on the task path")

@@ -25,7 +25,7 @@ from arm_control.planning import (
 )
 from arm_control.planning.execution.rounded_in_time import Polyline, round_in_time, spreads
 from arm_control.planning.execution.told_motion import Agreement
-from arm_control.planning.rrt.plans import Effort, free_path
+from arm_control.planning.plans import Effort, free_path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
 from planar_arm import planar_validity, plate, smallest_distance

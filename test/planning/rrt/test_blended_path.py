@@ -22,7 +22,7 @@ from arm_control.planning import (
     rounded_paths,
     shorten,
 )
-from arm_control.planning.rrt.plans import Effort, free_path
+from arm_control.planning.plans import Effort, free_path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planar_arm import planar_validity, plate, smallest_distance, wall_with_gap

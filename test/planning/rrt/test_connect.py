@@ -14,14 +14,13 @@ from arm_control.exceptions import InputError
 from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Box, Obstacle, Pose
 from arm_control.planning import RrtConnect, SearchOutcome, SearchParameters, shorten
-from arm_control.planning.rrt import connect, search_memory
+from arm_control.planning.plans import path_length
+from arm_control.planning.rrt import connect
 from arm_control.planning.rrt.goals import plan_to_pose
 from arm_control.planning.rrt.joint_space import SearchSpace
-from arm_control.planning.rrt.plans import path_length
 from arm_control.planning.rrt.rounds import search
-from arm_control.planning.rrt.search_tree import SearchTree
 from arm_control.planning.rrt.shortcuts import improve
-from arm_control.planning.rrt.trees import ROOM, cut, nearest_node, set_roots
+from arm_control.planning.rrt.trees import NOBODY, ROOM, Tree, cut, nearest_node
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planar_arm import planar_validity, plate, small_arm, smallest_distance, wall_with_gap
@@ -70,8 +69,8 @@ def test_the_compiled_search_is_that_of_the_text(validity: Validity, monkeypatch
 def test_memory_grows_with_the_trees(validity: Validity, monkeypatch: pytest.MonkeyPatch):
     validity.place(wall_with_gap())
     path = RrtConnect(validity).plan(THROUGH, OUTSIDE).path
-    monkeypatch.setattr(search_memory, "CAPACITY", ROOM + 4)
-    monkeypatch.setattr(search_memory, "FEWEST_SAMPLES", 1)
+    monkeypatch.setattr(connect, "CAPACITY", ROOM + 4)
+    monkeypatch.setattr(connect, "FEWEST_SAMPLES", 1)
     planner = RrtConnect(validity)
     assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
     assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
@@ -200,42 +199,41 @@ def test_bad_parameters_are_refused_with_a_sentence():
         SearchParameters(step=0.01)
 
 
-def test_the_nearest_node_is_that_of_all_distances():
+def test_a_tree_grows_beyond_its_first_memory_and_keeps_its_nodes():
     rng = np.random.default_rng(0)
-    weights = np.array([1.0, 0.5, 2.0])
-    tree = SearchTree(rng.normal(size=(2, 3)), weights)
-    tree.add(rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500))  # more than its first memory
-    q = rng.normal(size=(20, 3))
-    distances = np.linalg.norm((q[:, None] - tree.q[None]) * weights, axis=2)
-    assert np.array_equal(tree.nearest(q), distances.argmin(axis=1))
-    assert tree.branch(7)[-1] in (0, 1)
+    q, t, parents = rng.normal(size=(1500, 3)), rng.normal(size=1500), rng.integers(0, 2, 1500)
+    tree = Tree.with_roots(q[:2], t[:2])
+    assert tree.add(parents[2:], q=q[2:], t=t[2:]).tolist() == list(range(2, 1500))
+    np.testing.assert_array_equal(tree.q, q)
+    np.testing.assert_array_equal(tree.t, t)
+    assert tree.branch(7).tolist() == [parents[7], 7]
+    assert tree["parent"][:3].tolist() == [NOBODY, NOBODY, parents[2]]
+    assert tree.edges.shape == (1498, 2, 3)
+    np.testing.assert_array_equal(tree.edges[5], q[[parents[7], 7]])
 
 
 def test_nodes_of_procedures_are_near_and_cut_as_those_of_all_distances(validity: Validity):
-    memory = RrtConnect(validity)._memory._search
-    rng, tree = np.random.default_rng(0), memory.first
-    set_roots(tree, rng.normal(size=(300, 2)), np.zeros(300))
-    tree.parent[1:300] = rng.integers(0, np.arange(1, 300))
+    """The object cuts as the procedure does; nobody that was cut off is the nearest."""
+    planner = RrtConnect(validity)._memory
+    rng, weights, parents = np.random.default_rng(0), np.array([1.0, 0.5]), np.zeros(300, int)
+    memory, tree, other = planner._search._replace(weights=weights), planner._search.first, planner._trees[0]
+    parents[1:] = rng.integers(0, np.arange(1, 300))
+    other.set_roots(rng.normal(size=(300, 2)), np.zeros(300))
+    tree.parent[1:300] = parents[1:]
+    places = other.q.copy()
     for q in rng.normal(size=(20, 2)):
-        assert nearest_node(memory, tree, q) == np.linalg.norm(tree.q[:, :300].T - q, axis=1).argmin()
+        assert nearest_node(memory, tree, q) == np.linalg.norm((places - q) * weights, axis=1).argmin()
+    copy = Tree.with_roots(places[:1], np.zeros(1))
+    copy.add(parents[1:], q=places[1:])
     cut(tree, 2)
+    copy.cut(2)
     for node in range(300):
         above = [node]
         while above[-1] > 0:
-            above.append(int(tree.parent[above[-1]]))
-        assert (tree.penalty[node] == np.inf) == (2 in above)
+            above.append(int(parents[above[-1]]))
+        assert (tree.penalty[node] == np.inf) == (2 in above) == (not copy.is_alive[node])
     near = nearest_node(memory, tree, np.array(tree.q[:, 2]))
     assert tree.penalty[near] == 0.0
-
-
-def test_what_is_cut_off_is_never_the_nearest():
-    tree = SearchTree(np.zeros((1, 1)), np.ones(1))
-    for x in range(1, 5):
-        tree.add(np.array([[float(x)]]), np.array([x - 1]))
-    tree.add(np.array([[10.0]]), np.array([1]))
-    tree.cut(2)
-    assert tree.is_alive.tolist() == [True, True, False, False, False, True]
-    assert tree.nearest(np.array([[4.0], [8.0]])).tolist() == [1, 5]
 
 
 def test_the_length_of_a_path_is_that_of_its_motions():

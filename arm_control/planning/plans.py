@@ -1,15 +1,19 @@
-"""Results of planning: a path, or the reason why there is none."""
+"""Results of planning: a path or a motion, or the reason why there is none; and the proof of a path."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.collision import Pair, Validity
 from arm_control.core import exclusive
+from arm_control.exceptions import InputError
 from arm_control.maths import Array
+from arm_control.motion import JointTrajectory, powers
 
 MILLIMETRES = 1e3
 """In a metre."""
@@ -31,40 +35,66 @@ class SearchOutcome(Enum):
 
 @dataclass(frozen=True)
 class Effort:
-    """What a search took.
+    """Cost of a search.
 
     Attributes
     ----------
     rounds : int
         Rounds of samples.
     motions : int
-        Motions checked.
+        Motions checked; of a search along a task path, pieces of it that were followed.
     seconds : float
         Time [s].
+    vertices : int
+        Of the tree, where the search counts them.
     """
 
     rounds: int = 0
     motions: int = 0
     seconds: float = 0.0
+    vertices: int = 0
+
+
+class DrawnTree(NamedTuple):
+    """The tree of a search along a task path, to be drawn.
+
+    Attributes
+    ----------
+    s, t : ndarray, shape (k,)
+        Place on the task path and time of each vertex [s].
+    parents : ndarray of int, shape (k,)
+        Number of the vertex before it; -1 at a root.
+    q : ndarray, shape (k, n)
+        Joint positions [rad or m].
+    """
+
+    s: Array
+    t: Array
+    parents: npt.NDArray[np.int_]
+    q: Array
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A path of straight motions in joint space, proved free of contact; or the reason why there is none.
+    """Result of each planner: a path or a motion, proved free of contact; or the reason why there is none.
 
     Attributes
     ----------
-    outcome : SearchOutcome
     reason : str
-        Why there is no path, in one sentence; empty where there is one.
+        Why there is none, in one sentence; empty where there is one.
     path : ndarray, shape (m, n)
-        Joint positions from the start to a goal [rad or m]; of shape (0, n) where there is none.
+        Joint positions from the start to a goal, at the corners of the path or the ends of the steps of the motion
+        [rad or m]; of shape (0, n) where there is none.
     times : ndarray, shape (m,)
-        Times of these [s]; all zero in a scene that stands still.
+        Times of these [s]; all zero for a path among obstacles that stand still.
     contacts : tuple of Pair
         What touches at the start or at the goal, where that is the reason.
-    effort : Effort
-        What the search took.
+    trajectory : JointTrajectory or None
+        The motion; None: straight from one state to the next.
+    progress : JointTrajectory or None
+        Place on the task path over time, as of one joint; None without a task path.
+    tree : DrawnTree or None
+        The tree of a search along a task path.
     """
 
     outcome: SearchOutcome
@@ -73,16 +103,69 @@ class Plan:
     times: Array
     contacts: tuple[Pair, ...] = ()
     effort: Effort = Effort()
+    trajectory: JointTrajectory | None = None
+    progress: JointTrajectory | None = None
+    tree: DrawnTree | None = None
 
     @property
     def is_found(self) -> bool:
-        """Whether there is a path."""
+        """Whether there is a path or a motion."""
         return self.outcome is SearchOutcome.FOUND
 
     @property
     def length(self) -> float:
         """Length of the path in joint space [rad or m]."""
         return path_length(self.path)
+
+    @property
+    def duration(self) -> float:
+        """Time of the motion [s]; 0 where there is none."""
+        if self.trajectory is not None:
+            return self.trajectory.duration
+        return float(self.times[-1]) if len(self.times) else 0.0
+
+    def at(self, times: npt.ArrayLike) -> tuple[Array, Array]:
+        """Joint positions, shape (k, n), and places on the task path, shape (k,), at times, shape (k,) [s].
+
+        Places are 0 without a task path.
+
+        Raises
+        ------
+        InputError
+            When there is no motion.
+        """
+        if not self.is_found:
+            raise InputError(f"there is no motion: {self.reason}")
+        t = np.asarray(times, dtype=float)
+        if self.trajectory is not None:
+            q = values_at(self.trajectory, t)[0]
+        else:
+            q = np.column_stack([np.interp(t, self.times, column) for column in self.path.T])
+        return q, np.zeros(len(t)) if self.progress is None else values_at(self.progress, t)[0][:, 0]
+
+
+def values_at(trajectory: JointTrajectory, times: Array) -> tuple[Array, Array, Array]:
+    """Position, velocity and acceleration at many times, shape (k, n) each; at steps those behind them.
+
+    Times beyond the trajectory, shape (k,), are taken as its begin or its end [s].
+    """
+    knots = trajectory.knots
+    t = np.clip(times, knots[0], knots[-1])
+    k = np.clip(np.searchsorted(knots, t, side="right") - 1, 0, len(trajectory.pieces) - 1)
+    q, v, a = np.einsum("dkp,kpn->dkn", powers(t - knots[k]), trajectory.pieces[k])
+    return q, v, a
+
+
+class Way(NamedTuple):
+    """Joint positions, shape (m, n) [rad or m], and their times, shape (m,) [s]; m is 0 where there is no way."""
+
+    path: Array
+    times: Array
+
+
+def no_way(n: int) -> Way:
+    """Return an empty way of n joints."""
+    return Way(np.zeros((0, n)), np.zeros(0))
 
 
 def path_length(path: Array) -> float:
@@ -91,38 +174,20 @@ def path_length(path: Array) -> float:
 
 
 def free_path(path: Array, times: Array, effort: Effort) -> Plan:
-    """Return the plan of a path that has been proved free.
-
-    Parameters
-    ----------
-    path : ndarray, shape (m, n)
-        Joint positions [rad or m].
-    times : ndarray, shape (m,)
-        Times [s].
-    effort : Effort
-        What the search took.
-    """
+    """Return the plan of a path that has been proved free, shape (m, n) [rad or m], at its times, shape (m,) [s]."""
     return Plan(SearchOutcome.FOUND, "", path, times, (), effort)
 
 
 def no_path(
-    outcome: SearchOutcome, reason: str, n: int, effort: Effort = Effort(), contacts: tuple[Pair, ...] = ()
+    outcome: SearchOutcome,
+    reason: str,
+    n: int,
+    effort: Effort = Effort(),
+    contacts: tuple[Pair, ...] = (),
+    tree: DrawnTree | None = None,
 ) -> Plan:
-    """Return a plan without a path.
-
-    Parameters
-    ----------
-    outcome : SearchOutcome
-    reason : str
-        In one sentence.
-    n : int
-        Number of joints.
-    effort : Effort
-        What the search took.
-    contacts : tuple of Pair
-        What touches.
-    """
-    return Plan(outcome, reason, np.zeros((0, n)), np.zeros(0), contacts, effort)
+    """Return a plan of n joints without a path, and why in one sentence."""
+    return Plan(outcome, reason, *no_way(n), contacts, effort, tree=tree)
 
 
 def describe_contact(
@@ -132,7 +197,6 @@ def describe_contact(
 
     Parameters
     ----------
-    validity : Validity
     q : ndarray, shape (n,)
         Joint positions [rad or m].
     t : float
@@ -159,27 +223,13 @@ def _text(pair: Pair) -> str:
 
 
 def start_in_contact(validity: Validity, start: Array) -> Plan:
-    """Return a plan without a path.
-
-    Parameters
-    ----------
-    validity : Validity
-    start : ndarray, shape (n,)
-        Joint positions [rad or m].
-    """
+    """Return a plan that begins in contact, at joint positions, shape (n,) [rad or m]."""
     reason, contacts = describe_contact(validity, start, 0.0, "the start")
     return no_path(SearchOutcome.START_IN_CONTACT, reason, len(start), Effort(), contacts)
 
 
 def goals_in_contact(validity: Validity, goals: Array) -> Plan:
-    """Return a plan without a path.
-
-    Parameters
-    ----------
-    validity : Validity
-    goals : ndarray, shape (k, n)
-        Joint positions [rad or m].
-    """
+    """Return a plan whose goals, joint positions of shape (k, n), are all in contact [rad or m]."""
     name = "the goal" if len(goals) == 1 else f"the first of {len(goals)} goals, none of which is free,"
     reason, contacts = describe_contact(validity, goals[0], 0.0, name)
     return no_path(SearchOutcome.GOAL_IN_CONTACT, reason, goals.shape[1], Effort(), contacts)
@@ -194,7 +244,6 @@ def proved_shares(validity: Validity, path: Array, times: Array) -> Array:
 
     Parameters
     ----------
-    validity : Validity
     path : ndarray, shape (m, n)
         Joint positions [rad or m].
     times : ndarray, shape (m,)
