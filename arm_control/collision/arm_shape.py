@@ -40,13 +40,6 @@ WORLD = -1
 """Number of the body that everything else moves against."""
 
 
-class _Ball(NamedTuple):
-    """All places of a point, seen from a body: centre, shape (3,), and radius [m]."""
-
-    centre: Array
-    radius: float
-
-
 def joint_reach(tree: Tree, travel: Array, body: int, point: Array, other: int = WORLD) -> Array:
     """Largest distance of a point from the axis of each joint between two bodies, in any posture.
 
@@ -58,8 +51,6 @@ def joint_reach(tree: Tree, travel: Array, body: int, point: Array, other: int =
         The body that the point is fixed to; -1 for the world.
     point : ndarray, shape (3,)
         In the body's frame [m].
-    other : int
-        The other body.
 
     Returns
     -------
@@ -76,29 +67,29 @@ def joint_reach(tree: Tree, travel: Array, body: int, point: Array, other: int =
     """
     reach = np.zeros(len(tree.bodies))
     of_body, of_other = tree.path(body), tree.path(other)
-    ball = _Ball(point, 0.0)
+    centre, radius = point, 0.0  # of the ball with all places of the point
     for k in of_body:
         if k not in of_other:
             joint = tree.bodies[k]
-            reach[k], ball = _across(joint, travel, ball, 1.0)
-            ball = _Ball(joint.X_PJ.R @ ball.centre + joint.X_PJ.p, ball.radius)
+            reach[k], centre, radius = _across(joint, travel, centre, radius, 1.0)
+            centre = joint.X_PJ.R @ centre + joint.X_PJ.p
     for k in reversed(of_other):
         if k not in of_body:
             joint = tree.bodies[k]
-            ball = _Ball(joint.X_PJ.R.T @ (ball.centre - joint.X_PJ.p), ball.radius)
-            reach[k], ball = _across(joint, travel, ball, -1.0)
+            centre = joint.X_PJ.R.T @ (centre - joint.X_PJ.p)
+            reach[k], centre, radius = _across(joint, travel, centre, radius, -1.0)
     return reach
 
 
-def _across(joint: Body, travel: Array, ball: _Ball, direction: float) -> tuple[float, _Ball]:
+def _across(joint: Body, travel: Array, centre: Array, radius: float, direction: float) -> tuple[float, Array, float]:
     """Equation (1): the reach of one joint, and the ball on its other side, outwards where the direction is -1."""
-    x, y, z = ball.centre
+    x, y, z = centre
     if not joint.is_prismatic:
-        reach = ball.radius + float(np.hypot(x, y))
-        return reach, _Ball(np.array([0.0, 0.0, z]), reach)
+        reach = radius + float(np.hypot(x, y))
+        return reach, np.array([0.0, 0.0, z]), reach
     low, high = sorted(travel[joint.coordinate] * joint.ratio + joint.offset)
     middle = (low + high) / 2.0 if np.isfinite(low + high) else 0.0
-    return 1.0, _Ball(np.array([x, y, z + direction * middle]), ball.radius + (high - low) / 2.0)
+    return 1.0, np.array([x, y, z + direction * middle]), radius + (high - low) / 2.0
 
 
 BALL_STEPS = 2000
@@ -118,8 +109,6 @@ class Cluster(NamedTuple):
 
     Attributes
     ----------
-    body : int
-        -1 for the world.
     capsules : tuple of LinkCapsule
         In the frame of the body, as is the centre of the ball [m].
     """

@@ -121,8 +121,6 @@ class Distances(NamedTuple):
 
     Attributes
     ----------
-    links : tuple of str
-        The links that move.
     to_obstacles : ndarray, shape (N, L)
         From each of them to the nearest obstacle.
     nearest : ndarray of int, shape (N, L)
@@ -154,8 +152,6 @@ class LinkDistances:
 
         Parameters
         ----------
-        tables : mapping of str to ndarray
-            Obstacles by kind.
         q : ndarray, shape (N, n)
             Joint positions [rad or m].
         t : array_like, shape (N,) or float
@@ -187,8 +183,6 @@ class LinkDistances:
 
         Parameters
         ----------
-        tables, t, reach
-            As for :meth:`measure`.
         q : ndarray, shape (n,)
             Joint positions [rad or m].
         """

@@ -136,8 +136,6 @@ def time_until_present(row: Array, t: Scalar) -> Scalar:
     Parameters
     ----------
     row : array, shape (N_ROW,)
-    t : scalar
-        [s].
     """
     _, begin, end = row[TIMES]
     return maximum(begin - t, t - end)

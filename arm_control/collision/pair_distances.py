@@ -88,8 +88,6 @@ def at_end(x: Entries, distance: Distance) -> dict[str, Any]:
     ----------
     x : mapping
         The pair; ``place``, ``centre`` and ``size`` of the shape.
-    distance : callable
-        One of SEARCHED.
 
     Returns
     -------
@@ -216,8 +214,6 @@ def selection_loop(squares: Mapping[int, float], n_capsules: int) -> tuple[Loop,
     ----------
     squares : mapping of int to float
         Numbers of the capsules that are looked at, and the squared length of each segment [m^2].
-    n_capsules : int
-        Number of all capsules.
     """
     inverse_squares = {i: 1.0 / square if square > MIN_LENGTH**2 else 0.0 for i, square in squares.items()}
     arm = {"ends": 6 * n_capsules, "radii": n_capsules, "reach": 1}

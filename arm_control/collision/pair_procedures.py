@@ -28,8 +28,6 @@ class ArmCapsules(NamedTuple):
 
     Attributes
     ----------
-    place : RunsKernel
-        Computes ``ends`` from ``q``.
     q : ndarray, shape (nv,)
         Joint positions [rad or m].
     ends : ndarray, shape (6, C)
@@ -38,8 +36,6 @@ class ArmCapsules(NamedTuple):
         [m].
     moving : ndarray of int, shape (C,)
         Numbers of the capsules that move.
-    n_moving : int
-        How many do.
     link : ndarray of int, shape (C,)
         Number of the link.
     bias : ndarray, shape (C,)
@@ -61,8 +57,6 @@ class ObstacleRows(NamedTuple):
 
     Attributes
     ----------
-    find_near : RunsColumns
-        Computes ``near`` and ``nearest``.
     numbers : ndarray, shape (capacity, N_NUMBERS)
         Numbers of the obstacles.
     kind, number : ndarray of int, shape (capacity,)
@@ -112,10 +106,6 @@ class PairCandidates(NamedTuple):
     to_sphere, to_box, to_turned, to_capsule, to_facet : RunsColumns
         Compute the distances of ``pairs``; to a box or a solid of revolution only where the nearest point is an end of
         the segment, elsewhere a bound.
-    search_box, search_turned : RunsColumns
-        Compute those of ``searched``.
-    pairs : PairColumns
-        All of one type.
     between : ndarray, shape (1, K)
         Above zero where the nearest point is between the ends.
     searched : PairColumns
@@ -124,8 +114,6 @@ class PairCandidates(NamedTuple):
         Where these are among ``pairs``.
     capsule, obstacle, place : ndarray of int, shape (K,)
         Numbers of both, and place of the pair among all pairs of obstacles of its type.
-    capacity : int
-        K.
     """
 
     to_sphere: RunsColumns
@@ -150,8 +138,6 @@ class LinkPairs(NamedTuple):
 
     Attributes
     ----------
-    find_near : RunsColumns
-        Computes ``near``.
     centre : ndarray, shape (3, C)
         Of the ball around each capsule [m].
     near : ndarray, shape (m + 1, C)
@@ -159,8 +145,6 @@ class LinkPairs(NamedTuple):
         capsules that do not move.
     row, ball : ndarray of int, shape (L,)
         Row and column of each pair there.
-    measure : RunsColumns
-        Computes ``distance``.
     pair : ndarray of int, shape (L,)
         Number of the pair in each column.
     ends, radius, distance : ndarray, shape (12, L), (1, L), (N_DISTANCE, L)
@@ -210,8 +194,6 @@ class NearPairs(NamedTuple):
         Place of the pair among all pairs of its type.
     size : ndarray of int, shape (1,)
         Number of near pairs; those beyond the capacity are left out.
-    capacity : int
-        N.
     """
 
     distance: Rows

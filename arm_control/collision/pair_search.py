@@ -55,8 +55,6 @@ class ObstacleTable:
 
     Parameters
     ----------
-    find_near : LoopKernel
-        :func:`~arm_control.collision.pair_distances.near_capsules`, compiled.
     arm : mapping of str to ndarray
         Its inputs besides the obstacles: ``ends``, ``radii``, ``reach``.
     m : int

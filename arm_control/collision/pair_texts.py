@@ -2,9 +2,12 @@
 
 What the laws of motions and of distances share.
 
-Each function is the text for one kind of obstacle; compiled, a link's numbers are constants of the program. A row is
-that of :mod:`~arm_control.collision.obstacle_rows`. Squared distances of a ball's centre decide which pairs
-may be near at all.
+Each function is the text for one kind of obstacle; compiled, a link's numbers are constants of the program. Squared
+distances of a ball's centre decide which pairs may be near at all.
+
+    kind, row, t    kind of an obstacle; its numbers (:mod:`~arm_control.collision.obstacle_rows`); time    [-; -; s]
+    X_WB, capsules  pose of a link's body; its capsules, in the body's frame
+    p, a, b         a point; ends of a segment                                                              [m]
 """
 
 from __future__ import annotations
@@ -60,8 +63,6 @@ class Squares(NamedTuple):
 
     Attributes
     ----------
-    squared : list of scalar
-        [m^2].
     radii : list of float
         Radius of each capsule, or of both [m].
     radius : scalar
@@ -77,16 +78,6 @@ def in_frame(kind: str, row: Array, t: Scalar, p: Array) -> Array:
     """A point in an obstacle's frame at a time, shape (3,) [m].
 
     For spheres and facets the axes of this frame are those of the world at the reference time.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of the obstacle.
-    row : array, shape (N_ROW,)
-    t : scalar
-        [s].
-    p : array, shape (3,)
-        In the world [m].
     """
     tau = t - row[TIMES][0]
     gap = p - row[CENTRE] - tau * row[VELOCITY]
@@ -109,14 +100,6 @@ def core(kind: str, row: Array, p: Array) -> tuple[Scalar, Scalar]:
     """Squared distance of a point from what an obstacle's radius is around [m^2], and that radius [m].
 
     A cone counts as the cylinder around it, a facet as the ball around its tetrahedron.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of the obstacle.
-    row : array, shape (N_ROW,)
-    p : array, shape (3,)
-        In the obstacle's frame [m].
     """
     size = row[SIZE]
     if kind == "sphere":
@@ -136,20 +119,7 @@ def core(kind: str, row: Array, p: Array) -> tuple[Scalar, Scalar]:
 
 
 def squares_to_obstacle(kind: str, row: Array, t: Scalar, X_WB: Pose, capsules: Sequence[LinkCapsule]) -> Squares:
-    """Squared distances of the segments of a link's capsules from an obstacle's core.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of the obstacle.
-    row : array, shape (N_ROW,)
-    t : scalar
-        [s].
-    X_WB : Pose
-        Pose of the link's body.
-    capsules : sequence of LinkCapsule
-        In the body's frame.
-    """
+    """Squared distances of the segments of a link's capsules from an obstacle's core."""
     squared = [_one_square(kind, row, *_ends_in_frame(kind, row, t, X_WB, capsule)) for capsule in capsules]
     has_radius = kind == "sphere" or kind.endswith("capsule")
     return Squares(squared, [c.radius for c in capsules], row[SIZE][0] if has_radius else 0.0)
@@ -183,15 +153,7 @@ def _one_square(kind: str, row: Array, a: Array, b: Array) -> Scalar:
 def squares_between_links(
     X_WA: Pose, first: Sequence[LinkCapsule], X_WB: Pose, second: Sequence[LinkCapsule]
 ) -> Squares:
-    """Squared distances of the segments of the capsules of two links.
-
-    Parameters
-    ----------
-    X_WA, X_WB : Pose
-        Poses of their bodies.
-    first, second : sequence of LinkCapsule
-        In the frames of the bodies.
-    """
+    """Squared distances of the segments of the capsules of two links."""
     ends = [(X.R @ c.a + X.p, X.R @ c.b + X.p) for X, links in ((X_WA, first), (X_WB, second)) for c in links]
     of_pairs = list(product(zip(first, ends[: len(first)], strict=True), zip(second, ends[len(first) :], strict=True)))
     squared = [_square_between(c, p, d, q) for (c, p), (d, q) in of_pairs]
@@ -215,11 +177,6 @@ def clearance(squares: Squares, gap: Scalar) -> Scalar:
     With the sum S of the radii and the gap, a distance D of the segments leaves ``D - S = m / (D + S)``, where
     ``m = D^2 - S^2``, and that falls with S: the smallest m and the largest S give the bound
     ``m / (sqrt(m + S^2) + S)``.
-
-    Parameters
-    ----------
-    gap : scalar
-        [m].
     """
     sums = [radius + squares.radius + gap for radius in squares.radii]
     m = _least([squared - S * S for squared, S in zip(squares.squared, sums, strict=True)])
@@ -237,11 +194,6 @@ def signed_distance(kind: str, row: Array, t: Scalar, X_WB: Pose, capsules: Sequ
     """Distance between a link's capsules and an obstacle, exact inside a box, a cylinder or a cone, too [m].
 
     Inside a hull it is that of the capsule's surface, less than none by its radius.
-
-    Parameters
-    ----------
-    kind, row, t, X_WB, capsules
-        As for :func:`squares_to_obstacle`.
     """
     if not kind.endswith(("box", "turned")):
         return distance(squares_to_obstacle(kind, row, t, X_WB, capsules))

@@ -49,10 +49,6 @@ class FixedContact(NamedTuple):
     ----------
     t : float
         The first moment of contact [s].
-    link : str
-        Name of the link.
-    obstacle : int
-        Number of the obstacle.
     """
 
     t: float
@@ -67,8 +63,6 @@ def fixed_contacts(
 
     Parameters
     ----------
-    tables : mapping of str to ndarray
-        Obstacles by kind.
     t_begin, t_end : float
         Begin and end of the time [s].
     margin : float
@@ -371,8 +365,6 @@ class Validity:
             Joint positions [rad or m].
         t : float
             Time [s].
-        reach : float
-            [m].
         """
         return self._distances.pairs(self._tables, self._states(np.asarray(q, dtype=float)[None], "q")[0], t, reach)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from arm_control.planning.plans import DrawnTree, Plan, SearchOutcome, no_path
     from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion, rounded_paths
     from arm_control.planning.rrt.connect import RrtConnect
-    from arm_control.planning.rrt.goals import goals_of_pose
+    from arm_control.planning.rrt.goals import goals_of_pose, plan_to_pose
     from arm_control.planning.rrt.joint_space import SearchParameters
     from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state, path_of
     from arm_control.planning.rrt.shortcuts import shorten

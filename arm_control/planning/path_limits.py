@@ -118,13 +118,7 @@ def interval_loop(n: int, has_acceleration: bool) -> Loop:
 
 
 def backward_loop(k: int) -> Loop:
-    """The largest speed at the start of each interval from which the end can be reached: equation (4).
-
-    Parameters
-    ----------
-    k : int
-        Number of lines.
-    """
+    """The largest speed at the start of each interval from which the end can be reached: equation (4)."""
 
     def compute(i: Inputs) -> dict[str, Any]:
         K = _smallest([i["cap"][0], *(i["alpha"] * i["K"][0] + i["beta"])])
@@ -135,13 +129,7 @@ def backward_loop(k: int) -> Loop:
 
 
 def forward_loop(k: int) -> Loop:
-    """The largest speed at the end of each interval: equation (5).
-
-    Parameters
-    ----------
-    k : int
-        Number of lines.
-    """
+    """The largest speed at the end of each interval: equation (5)."""
 
     def compute(i: Inputs) -> dict[str, Any]:
         x = maximum(_smallest([i["reach"][0], *(i["gamma"] * i["x"][0] + i["eta"])]), 0.0)

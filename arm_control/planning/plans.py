@@ -39,12 +39,8 @@ class Effort:
 
     Attributes
     ----------
-    rounds : int
-        Rounds of samples.
     motions : int
         Motions checked; of a search along a task path, pieces of it that were followed.
-    seconds : float
-        Time [s].
     vertices : int
         Of the tree, where the search counts them.
     """
@@ -199,8 +195,6 @@ def describe_contact(
     ----------
     q : ndarray, shape (n,)
         Joint positions [rad or m].
-    t : float
-        Time [s].
     name : str
         Name of the state, such as ``the start``.
     stays : float

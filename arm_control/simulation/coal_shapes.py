@@ -76,8 +76,6 @@ class CoalDistance:
 
         Parameters
         ----------
-        one, other : coal.ShapeBase
-            The shapes.
         X, Y : coal.Transform3s
             Their poses in a common frame.
         """

@@ -82,8 +82,6 @@ class PlanCheck(NamedTuple):
     ----------
     problems : tuple of str
         What the scene does not allow, a sentence each; empty for a valid plan.
-    duration : float
-        [s].
     velocity_ratio, acceleration_ratio, torque_ratio : float
         Largest shares of the limits; that of torque is NaN where the scene is kinematic.
     mean_error, max_error : float

@@ -16,7 +16,6 @@ from arm_control.planning import (
     PathLimits,
     Plan,
     RrtConnect,
-    SearchOutcome,
     SearchParameters,
     SpaceTimeRrt,
     TaskConstrainedProblem,
@@ -26,8 +25,7 @@ from arm_control.planning import (
     TimeScaler,
     Travel,
     fastest_motion,
-    goals_of_pose,
-    no_path,
+    plan_to_pose,
     shorten,
 )
 from arm_control.simulation.independent_arm import IndependentArm
@@ -117,10 +115,7 @@ class ScenePlanner:
             return planner.plan(scene.start, np.zeros((0, scene.model.nq)) if scene.goal is None else scene.goal)
         served = served_rows(scene.model).numbers
         rows = None if scene.has_orientation else " ".join(ROWS[row] for row in served if row < 3)
-        goals = goals_of_pose(InverseKinematics(scene.model, rows), scene.start, scene.pose, planner.parameters.seed)
-        if goals.reason:
-            return no_path(SearchOutcome.UNREACHABLE, goals.reason, scene.model.nq)
-        return planner.plan(scene.start, goals.qs)
+        return plan_to_pose(planner, InverseKinematics(scene.model, rows), scene.start, scene.pose)
 
     def _in_time(self, plan: Plan, travel: Travel, seed: int) -> TimedPath:
         """Give a path its times: those it has, or as fast as the limits allow."""

@@ -85,10 +85,6 @@ class PlannedScenarioMotion:
 
     Parameters
     ----------
-    content : mapping
-        The entry ``plan``.
-    world : World
-        What is around.
     q_start : ndarray, shape (nq,)
         Joint positions at the start [rad or m].
     where : str
@@ -167,17 +163,7 @@ class PlannedScenarioMotion:
             self._monitor.start(trajectory_of(self.points), 0.0, self._told)
 
     def look(self, t: float, obstacles: Sequence[Obstacle], controller: Controller) -> None:
-        """Look at the obstacles, if it is time, and give the controller another motion where one is needed.
-
-        Parameters
-        ----------
-        t : float
-            Time since the start [s].
-        obstacles : sequence of Obstacle
-            Obstacles now.
-        controller : Controller
-            Of the joints.
-        """
+        """Look at the obstacles, if it is time, and give the controller another motion where one is needed."""
         if self._monitor is None or t < self._next_look:
             return
         self._next_look = t + 0.999 * LOOK
@@ -254,8 +240,6 @@ def plan_scene_motion(
     ----------
     content : mapping
         The entry ``plan``, with ``scene``.
-    model : RobotModel
-        The arm that moves.
     told : sequence of Mover
         Obstacles as they are told.
     q_start : ndarray, shape (n,)

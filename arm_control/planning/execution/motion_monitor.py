@@ -117,8 +117,6 @@ class Decision(NamedTuple):
     ----------
     trajectory : JointTrajectory or None
         Motion from now on; None: as before.
-    begin : float
-        Time of its begin [s].
     contact : float
         Time until which the motion is proved free; infinite for as long as is looked ahead [s].
     """

@@ -177,8 +177,6 @@ def polyline_of(plan: Plan, start: JointReference) -> Polyline:
 
     Parameters
     ----------
-    plan : Plan
-        That has been found.
     start : JointReference
         State of the arm before it: its velocity counts.
     """

@@ -117,13 +117,7 @@ def spreads(line: Polyline, a_max: Array) -> Array:
 
 
 def rest_of(trajectory: JointTrajectory, t: float) -> JointTrajectory:
-    """Return what is left of a trajectory from a time on, which becomes its time 0.
-
-    Parameters
-    ----------
-    t : float
-        [s].
-    """
+    """Return what is left of a trajectory from a time on, which becomes its time 0."""
     if t >= trajectory.duration - TINY:
         return stay(trajectory.end)
     knots = np.concatenate([[t], trajectory.knots[trajectory.knots > t + TINY]])

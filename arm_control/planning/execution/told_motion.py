@@ -39,13 +39,7 @@ def _later(mover: Mover, t: float) -> Mover:
 
 
 def present(told: Sequence[Told], t: float) -> list[Obstacle]:
-    """Return the obstacles that are there at a time [s], with their poses then.
-
-    Parameters
-    ----------
-    t : float
-        [s].
-    """
+    """Return the obstacles that are there at a time [s], with their poses then."""
     result = []
     for entry in told:
         if isinstance(entry, Obstacle):
@@ -58,15 +52,7 @@ def present(told: Sequence[Told], t: float) -> list[Obstacle]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Differences between an obstacle and what was told of it that do not count.
-
-    Attributes
-    ----------
-    distance, angle : float
-        Of its pose [m, rad].
-    speed, rate : float
-        Of its twist [m/s, rad/s].
-    """
+    """Differences between an obstacle and what was told of it that do not count."""
 
     distance: float = 5e-3
     angle: float = 0.02
@@ -74,13 +60,7 @@ class Agreement:
     rate: float = 0.05
 
     def holds(self, told: Sequence[Obstacle], measured: Sequence[Obstacle]) -> bool:
-        """Return whether obstacles are where they were told to be, each one of them, in any order.
-
-        Parameters
-        ----------
-        told, measured : sequence of Obstacle
-            At the same time.
-        """
+        """Return whether obstacles are where they were told to be, each one of them, in any order."""
         left = list(told)
         for obstacle in measured:
             k = next((k for k, other in enumerate(left) if self._is_one(other, obstacle)), None)

@@ -50,7 +50,7 @@ from arm_control.planning.rrt.trees import (
     PATH_LENGTH,
     ROOM,
     PathTree,
-    Tree,
+    SearchTree,
     TreeSearch,
     new_lists,
 )
@@ -62,19 +62,13 @@ FEWEST_SAMPLES = 1024
 
 
 class SearchMemory:
-    """Trees, samples and what else a search works with; the next search uses it again.
-
-    Parameters
-    ----------
-    bind : Binds
-        Binds the procedure.
-    """
+    """Trees, samples and what else a search works with; the next search uses it again."""
 
     def __init__(
         self, validity: Validity, space: SearchSpace, parameters: SearchParameters, bind: Binds[TreeSearch]
     ) -> None:
         self._validity, self._bind, self._parameters = validity, bind, parameters
-        self._trees = [Tree(len(space.low), CAPACITY) for _ in range(2)]
+        self._trees = [SearchTree(len(space.low), CAPACITY, order="F") for _ in range(2)]
         motions = validity.columns(self._n_motions(1))
         self._use(_new_search(space, parameters, motions, *(tree.record for tree in self._trees)))
 

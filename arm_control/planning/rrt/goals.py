@@ -11,6 +11,7 @@ from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Array, Pose
 from arm_control.planning.plans import Plan, SearchOutcome, no_path
 from arm_control.planning.rrt.connect import RrtConnect
+from arm_control.planning.rrt.space_time import SpaceTimeRrt
 
 STARTS = 32
 """Random starts from which postures of an arm with more joints than rows are searched."""
@@ -62,7 +63,7 @@ def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, 
 
 
 def plan_to_pose(
-    planner: RrtConnect,
+    planner: RrtConnect | SpaceTimeRrt,
     inverse: InverseKinematics,
     start: npt.ArrayLike,
     X_WT: Pose,
@@ -87,4 +88,4 @@ def plan_to_pose(
     goals = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
     if goals.reason:
         return no_path(SearchOutcome.UNREACHABLE, goals.reason, goals.qs.shape[1])
-    return planner.plan(start, goals.qs, title)
+    return planner.plan(start, goals.qs, title=title)

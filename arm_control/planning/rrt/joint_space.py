@@ -39,13 +39,7 @@ class SearchSpace:
 
     @classmethod
     def of(cls, validity: Validity) -> SearchSpace:
-        """Return the joint space of an arm.
-
-        Parameters
-        ----------
-        validity : Validity
-            With the arm's shape.
-        """
+        """Return the joint space of an arm."""
         model, shape = validity.shape.model, validity.shape
         reach = np.array([shape.reach(k) for k in shape.moving]).max(axis=0)
         weights = np.ones(model.nq)
@@ -141,13 +135,7 @@ NEAR_WAY = 32
 
 
 class RandomStates:
-    """Random states of one seed; they are kept, since all searches of a seed use the same.
-
-    Parameters
-    ----------
-    seed : int
-        Of the random numbers.
-    """
+    """Random states of one seed; they are kept, since all searches of a seed use the same."""
 
     def __init__(self, space: SearchSpace, seed: int) -> None:
         self.seed, self._space, self._rng = seed, space, np.random.default_rng(seed)

@@ -70,8 +70,6 @@ def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Pla
     ----------
     plan : Plan
         Without a path nothing is yielded.
-    searches : int
-        Number of searches.
     """
     if not plan.is_found:
         return

@@ -48,80 +48,7 @@ from arm_control.planning.plans import (
 )
 from arm_control.planning.rrt.joint_space import SearchParameters, SearchSpace
 from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.rrt.trees import Numbers, Tree
-
-
-class Candidates:
-    """Candidate paths from the root of one tree to a root of another one.
-
-    Parameters
-    ----------
-    first, second : Tree
-        The path goes from the root of the first to a root of the second.
-    least_step : float
-        Shortest motion that makes a node [rad or m].
-
-    Attributes
-    ----------
-    n_motions : int
-        Motions that proofs were tried for.
-    """
-
-    def __init__(self, validity: Validity, first: Tree, second: Tree, least_step: float) -> None:
-        self._validity, self._first, self._second, self._least_step = validity, first, second, least_step
-        self.n_motions = 0
-
-    def prove(self, in_first: int, in_second: int, between: Way | None = None) -> Way:
-        """Prove a candidate free, or cut off what is not; returns the way, or none.
-
-        Parameters
-        ----------
-        in_first, in_second : int
-            Nodes of the trees that are connected.
-        between : Way, optional
-            States between the two.
-        """
-        a, b = self._first, self._second
-        nothing = no_way(a.q.shape[1])
-        if not (a.is_alive[in_first] and b.is_alive[in_second]):
-            return nothing
-        there, back = a.branch(in_first), b.branch(in_second)[::-1]
-        middle = nothing if between is None else between
-        path = np.concatenate([a.q[there], middle.path, b.q[back]])
-        times = np.concatenate([a.t[there], middle.times, b.t[back]])
-        shares = self.proved_shares(path, times)
-        if shares.min() >= 1.0:
-            return Way(path, times)
-        first_back = len(path) - len(back)
-        for k in np.flatnonzero((shares >= 0.0) & (shares < 1.0)).tolist():
-            if k < len(there) - 1:
-                self._shorten(there[k], there[k + 1], float(shares[k]))
-            elif k >= first_back:
-                b.cut(back[k - first_back])
-        return nothing
-
-    def proved_shares(self, path: Array, times: Array) -> Array:
-        """Share of each segment of a path that is proved free, shape (m - 1,).
-
-        Parameters
-        ----------
-        path : ndarray, shape (m, n)
-            Joint positions [rad or m].
-        times : ndarray, shape (m,)
-            Times [s].
-        """
-        self.n_motions += len(path) - 1
-        return proved_shares(self._validity, path, times)
-
-    def _shorten(self, parent: int, child: int, share: float) -> None:
-        """Cut off a node of the first tree, and put another one where the motion to it is proved free."""
-        tree = self._first
-        tree.cut(child)
-        step = share * (tree.q[child] - tree.q[parent])
-        if np.linalg.norm(step) > self._least_step:
-            t = tree.t[parent] + share * (tree.t[child] - tree.t[parent])
-            tree.add(np.array([parent]), q=tree.q[[parent]] + step, t=np.array([t]))
-
+from arm_control.planning.rrt.trees import Numbers, SearchTree
 
 WAITING = 0.3
 """Weight w of waiting in the distance of a sample from a node."""
@@ -303,15 +230,9 @@ class _TimedTrees:
         self._validity, self._space, self._travel, self._parameters = validity, space, travel, parameters
         self._start, self._roots = start, roots
         self._rng = np.random.default_rng(parameters.seed)
-        self._forward = Tree.with_roots(start[None], np.zeros(1))
-        self._backward = Tree.with_roots(*roots)
-        self._candidates = Candidates(validity, self._forward, self._backward, parameters.least_step)
-        self._n_looked_at = 0
-
-    @property
-    def n_motions(self) -> int:
-        """Motions looked at, and motions that proofs were tried for."""
-        return self._n_looked_at + self._candidates.n_motions
+        self._forward = SearchTree.with_roots(start[None], np.zeros(1))
+        self._backward = SearchTree.with_roots(*roots)
+        self.n_motions = 0  # looked at, or tried to prove
 
     def straight(self) -> Way:
         """The earliest of the ways (3) from the start to a goal, or none."""
@@ -329,7 +250,7 @@ class _TimedTrees:
         order = np.argsort(slack, kind="stable")[: 2 * self._parameters.connections]
         return self._link(forward[order], backward[order])
 
-    def _extend(self, tree: Tree, direction: float) -> Numbers:
+    def _extend(self, tree: SearchTree, direction: float) -> Numbers:
         """Add nodes towards samples, as far as no contact is seen; returns their numbers."""
         q, t = self._samples(tree, direction)
         near = self._nearest(tree, q, t, direction)
@@ -344,7 +265,7 @@ class _TimedTrees:
         ends = self._space.within(begin + steps)
         return tree.add(near[is_kept], q=ends[is_kept], t=(tree.t[near] + durations)[is_kept])
 
-    def _samples(self, tree: Tree, direction: float) -> Way:
+    def _samples(self, tree: SearchTree, direction: float) -> Way:
         """Random states at times of (2), and nodes at other times."""
         space, travel, n = self._space, self._travel, self._parameters.samples
         q = self._rng.uniform(space.low, space.high, (n, len(space.low)))
@@ -361,7 +282,7 @@ class _TimedTrees:
         t = first + self._rng.uniform(0.0, 1.0, n) * (last - first)
         return Way(q[last > first], t[last > first])
 
-    def _nearest(self, tree: Tree, q: Array, t: Array, direction: float) -> Numbers:
+    def _nearest(self, tree: SearchTree, q: Array, t: Array, direction: float) -> Numbers:
         """The node of a tree from which each state can be reached with the smallest effort; -1 for none."""
         if not len(q):
             return np.zeros(0, int)
@@ -393,11 +314,41 @@ class _TimedTrees:
         for k in np.flatnonzero(is_open.any(axis=0)).tolist():
             between = (nothing, Way(a[[k]], leave[[k]]), Way(b[[k]], arrive[[k]]))
             for kind in np.flatnonzero(is_open[:, k]).tolist():
-                way = self._candidates.prove(int(forward[k]), int(backward[k]), between[kind])
+                way = self._prove(int(forward[k]), int(backward[k]), between[kind])
                 if len(way.path):
                     return way
         return nothing
 
     def _look(self, begin: Array, end: Array, t_begin: Array, t_end: Array) -> Motions:
-        self._n_looked_at += len(begin)
+        self.n_motions += len(begin)
         return self._validity.motions(begin, self._space.within(end), t_begin, t_end, most_looks=self._parameters.looks)
+
+    def _prove(self, in_first: int, in_second: int, between: Way) -> Way:
+        """Prove the way through two nodes and the states between them free, or cut off what is not; or none."""
+        a, b = self._forward, self._backward
+        nothing = no_way(a.q.shape[1])
+        if not (a.is_alive[in_first] and b.is_alive[in_second]):
+            return nothing
+        there, back = a.branch(in_first), b.branch(in_second)[::-1]
+        path = np.concatenate([a.q[there], between.path, b.q[back]])
+        times = np.concatenate([a.t[there], between.times, b.t[back]])
+        self.n_motions += len(path) - 1
+        shares = proved_shares(self._validity, path, times)
+        if shares.min() >= 1.0:
+            return Way(path, times)
+        first_back = len(path) - len(back)
+        for k in np.flatnonzero((shares >= 0.0) & (shares < 1.0)).tolist():
+            if k < len(there) - 1:
+                self._shorten(there[k], there[k + 1], float(shares[k]))
+            elif k >= first_back:
+                b.cut(back[k - first_back])
+        return nothing
+
+    def _shorten(self, parent: int, child: int, share: float) -> None:
+        """Cut off a node of the first tree, and put another one where the motion to it is proved free."""
+        tree = self._forward
+        tree.cut(child)
+        step = share * (tree.q[child] - tree.q[parent])
+        if np.linalg.norm(step) > self._parameters.least_step:
+            t = tree.t[parent] + share * (tree.t[child] - tree.t[parent])
+            tree.add(np.array([parent]), q=tree.q[[parent]] + step, t=np.array([t]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ Numbers = npt.NDArray[np.int_]
 
 
 class PathTree(NamedTuple):
-    """Columns of a tree, as procedures work on them; see :class:`Tree`.
+    """Columns of a tree, as procedures work on them; see :class:`SearchTree`.
 
     Attributes
     ----------
@@ -58,29 +58,38 @@ class PathTree(NamedTuple):
     size: Ints
 
 
-class Tree:
+class SearchTree:
     """States that are connected by motions, each to its parent, which was added before it; roots have none.
 
     Memory grows with the tree. Nodes that were cut off stay in place.
 
     Parameters
     ----------
+    n : int
+        Number of joints.
     capacity : int
         Nodes that memory is made for at first.
     columns : mapping of str to tuple of int
         Further numbers of each node: the shape of each one.
+    order : str
+        Layout of the memory: ``F`` for procedures, whose lanes are nodes.
     """
 
     def __init__(
-        self, n: int, capacity: int = CAPACITY, columns: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+        self,
+        n: int,
+        capacity: int = CAPACITY,
+        columns: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+        order: Literal["C", "F"] = "C",
     ) -> None:
         shapes = {"q": (n,), "t": (), "penalty": (), **columns}
-        self._columns: dict[str, Array] = {name: np.zeros((*shape, capacity)) for name, shape in shapes.items()}
+        self._order = order
+        self._columns: dict[str, Array] = {k: np.zeros((capacity, *shape), order=order) for k, shape in shapes.items()}
         self._columns |= {name: np.zeros(capacity, np.int64) for name in ("parent", "is_proved")}
         self._size = np.zeros(1, np.int64)
 
     @classmethod
-    def with_roots(cls, q: Array, t: Array) -> Tree:
+    def with_roots(cls, q: Array, t: Array) -> SearchTree:
         """Return a tree of roots at joint positions, shape (k, n) [rad or m], and times, shape (k,) [s]."""
         tree = cls(q.shape[1])
         tree.set_roots(q, t)
@@ -93,8 +102,7 @@ class Tree:
 
     def __getitem__(self, name: str) -> Array:
         """One column of all nodes, shape (size, ...)."""
-        column = self._columns[name]
-        return np.moveaxis(column, -1, 0)[: self._size[0]]
+        return self._columns[name][: self._size[0]]
 
     @property
     def q(self) -> Array:
@@ -115,7 +123,7 @@ class Tree:
     def record(self) -> PathTree:
         """The columns of procedures, until the memory grows."""
         a = self._columns
-        return PathTree(a["q"], a["t"], a["penalty"], a["parent"], a["is_proved"], self._size)
+        return PathTree(a["q"].T, a["t"], a["penalty"], a["parent"], a["is_proved"], self._size)
 
     @property
     def edges(self) -> Array:
@@ -134,18 +142,18 @@ class Tree:
         """Add nodes with their parents, shape (k,), and columns by name, shape (k, ...); returns their numbers."""
         first = self.size
         end = first + len(parents)
-        while end > self._columns["t"].shape[-1]:
+        while end > len(self._columns["t"]):
             self.grow()
         self._size[0] = end
         for name, column in self._columns.items():
-            np.moveaxis(column, -1, 0)[first:end] = values.get(name, 0)
+            column[first:end] = values.get(name, 0)
         self["parent"][first:] = parents
         return np.arange(first, end)
 
     def grow(self) -> None:
         """Double the memory."""
         for name, column in self._columns.items():
-            self._columns[name] = np.concatenate([column, np.zeros_like(column)], axis=-1)
+            self._columns[name] = np.require(np.concatenate([column, np.zeros_like(column)]), requirements=self._order)
 
     def branch(self, node: int) -> Numbers:
         """Numbers of the nodes from a root to a node."""

@@ -87,13 +87,7 @@ class Chains(NamedTuple):
 
 
 class Edges:
-    """The compiled motion law of one problem, and its memory.
-
-    Attributes
-    ----------
-    width : int
-        Number of lanes W.
-    """
+    """The compiled motion law of one problem, and its memory."""
 
     def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters) -> None:
         model, self._parameters = problem.model, parameters

@@ -71,8 +71,6 @@ def path_point(coefficients: Array, u: Scalar) -> PathPoints:
     ----------
     coefficients : array, shape (6 m,)
         Of the piece, degree 0 first.
-    u : scalar
-        Way from its begin.
     """
     c = coefficients.reshape(DEGREE, -1)
     y = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
@@ -233,11 +231,7 @@ def curvature(arm: State, point: PathPoints, q_r: Array, rate: Scalar, i: Inputs
 
     Parameters
     ----------
-    arm : State
-        With ``v`` = q_r.
     q_r : array, shape (n,)
-    rate : scalar
-        [1/s].
     i : mapping of str to array
         ``direction``, ``w`` (n), ``v_max`` (n) and ``gains`` (k_p, k_d, k_n).
     rows : list of int

@@ -168,8 +168,6 @@ def circle(
     ----------
     center : array_like, shape (2,) or (3,)
         With two numbers the circle lies in the plane of x and y [m].
-    radius : float
-        [m].
     normal : array_like, shape (3,)
         Axis of the circle; where that is the x axis, it begins in the direction of y.
     turns : float
@@ -197,8 +195,6 @@ def through(points: PosePoints, rows: str = "x y z") -> TaskPath:
     ----------
     points : PosePoints
         With twists and accelerations by their parameter, as :mod:`arm_control.motion.pose_paths` makes them.
-    rows : str
-        Coordinates that count.
 
     Raises
     ------

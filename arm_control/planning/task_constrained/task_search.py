@@ -44,29 +44,8 @@ TOLERANCE = 1e-4
 """Of a posture that a chain is led towards [m]."""
 
 
-class Postures(NamedTuple):
-    """Postures of one call.
-
-    Attributes
-    ----------
-    q : ndarray, shape (k, n)
-        Joint positions [rad or m].
-    is_done : ndarray of bool, shape (k,)
-        Whether they are on the path.
-    """
-
-    q: Array
-    is_done: npt.NDArray[np.bool_]
-
-
 class TaskPostures:
-    """Finds postures of one problem.
-
-    Parameters
-    ----------
-    size : int
-        Postures of one call.
-    """
+    """Finds postures of one problem."""
 
     def __init__(self, problem: TaskConstrainedProblem, size: int) -> None:
         model, self._columns = problem.model, problem.path.numbers
@@ -91,8 +70,8 @@ class TaskPostures:
         kernel = model.compile_law(repeated_step(model.tree, task, model.has_tool), samples)
         self._call = kernel.bind({**self._arrays, **shared}, LIMIT)
 
-    def near(self, starts: Array, y: Array) -> Postures:
-        """Postures near starts.
+    def near(self, starts: Array, y: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Postures near starts, shape (k, n) [rad or m], and whether they are on the path, shape (k,).
 
         Parameters
         ----------
@@ -106,7 +85,7 @@ class TaskPostures:
         for column, values in zip(self._columns, y.T, strict=True):
             a["target"][9 + column, :k] = values
         self._call(k)
-        return Postures(a["q"][:, :k].T.copy(), a["more"][0, :k] <= 0.0)
+        return a["q"][:, :k].T.copy(), a["more"][0, :k] <= 0.0
 
 
 def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
@@ -148,8 +127,6 @@ class Pace:
     direction : ndarray of int, shape (W,)
     left : ndarray of int, shape (W,)
         Number of edges after which a dynamic chain stops.
-    ds : float
-        Length of an edge.
 
     Attributes
     ----------
@@ -337,9 +314,9 @@ class _TaskSearch:
         model, W = self._problem.model, self._edges.width
         low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
         starts = self._rng.uniform(low, high, (W, model.nq))
-        found = self._postures.near(starts, np.repeat(self._y[:1], W, axis=0))
-        inside = found.is_done & ((found.q >= model.q_min) & (found.q <= model.q_max)).all(axis=1)
-        return found.q[inside][:N_ROOTS]
+        q, is_done = self._postures.near(starts, np.repeat(self._y[:1], W, axis=0))
+        inside = is_done & ((q >= model.q_min) & (q <= model.q_max)).all(axis=1)
+        return q[inside][:N_ROOTS]
 
     def _caps(self, q: Array) -> Array:
         """Largest rates that the task leaves at the begin of the path, shape (k,)."""
@@ -388,7 +365,7 @@ class _TaskSearch:
         if len(nodes) > CANDIDATES:
             nodes = nodes[rng.integers(0, len(nodes), CANDIDATES)]
         seeds = tree["q"][nodes[rng.integers(0, len(nodes), W)]] + rng.normal(0.0, SPREAD, (W, tree["q"].shape[1]))
-        q = self._postures.near(seeds, self._y[level]).q
+        q, _ = self._postures.near(seeds, self._y[level])
         near = nodes[self._nearest(nodes, q, level, t)]
         ahead = level - tree["level"][near]
         is_wait = (ahead == 0) | (rng.random(W) < p.waits)

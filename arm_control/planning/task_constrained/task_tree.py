@@ -21,12 +21,12 @@ from arm_control.collision import DEGREE, Validity, largest_value
 from arm_control.maths import Array
 from arm_control.motion import JointTrajectory, powers, quintic
 from arm_control.planning.plans import DrawnTree, Effort, Plan, SearchOutcome
-from arm_control.planning.rrt.trees import CAPACITY, NOBODY, Tree
+from arm_control.planning.rrt.trees import CAPACITY, NOBODY, SearchTree
 from arm_control.planning.task_constrained.edges import Chains, Flags, Integers, Start
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
 
 
-class TaskTree(Tree):
+class TaskTree(SearchTree):
     """Vertices in the order in which they were added.
 
     Columns besides those of each tree: ``q_r``, ``rate``, ``cap``, ``thrust``, ``level``, ``direction``; ``is_open``

@@ -20,7 +20,7 @@ from arm_control.planning.rrt.goals import plan_to_pose
 from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.shortcuts import improve
-from arm_control.planning.rrt.trees import NOBODY, ROOM, Tree, cut, nearest_node
+from arm_control.planning.rrt.trees import NOBODY, ROOM, SearchTree, cut, nearest_node
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planar_arm import planar_validity, plate, small_arm, smallest_distance, wall_with_gap
@@ -202,7 +202,7 @@ def test_bad_parameters_are_refused_with_a_sentence():
 def test_a_tree_grows_beyond_its_first_memory_and_keeps_its_nodes():
     rng = np.random.default_rng(0)
     q, t, parents = rng.normal(size=(1500, 3)), rng.normal(size=1500), rng.integers(0, 2, 1500)
-    tree = Tree.with_roots(q[:2], t[:2])
+    tree = SearchTree.with_roots(q[:2], t[:2])
     assert tree.add(parents[2:], q=q[2:], t=t[2:]).tolist() == list(range(2, 1500))
     np.testing.assert_array_equal(tree.q, q)
     np.testing.assert_array_equal(tree.t, t)
@@ -223,7 +223,7 @@ def test_nodes_of_procedures_are_near_and_cut_as_those_of_all_distances(validity
     places = other.q.copy()
     for q in rng.normal(size=(20, 2)):
         assert nearest_node(memory, tree, q) == np.linalg.norm((places - q) * weights, axis=1).argmin()
-    copy = Tree.with_roots(places[:1], np.zeros(1))
+    copy = SearchTree.with_roots(places[:1], np.zeros(1))
     copy.add(parents[1:], q=places[1:])
     cut(tree, 2)
     copy.cut(2)
