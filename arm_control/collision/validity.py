@@ -16,7 +16,7 @@ margin, or could not be proved free with a limited number of looks; results say 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import RLock
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from arm_control.model import LinkCapsule, RobotModel
 
 SHORTEST = 1e-9
 """Distance that counts as contact [m]."""
-MOST_LOOKS = 10_000
+MOST_MOMENTS = 10_000
 """Moments at which one pair is looked at; what is as near then as to need more counts as contact."""
 
 
@@ -56,41 +56,13 @@ class FixedContact(NamedTuple):
     obstacle: int
 
 
-def fixed_contacts(
-    shape: ArmShape, tables: Mapping[str, Array], t_begin: float, t_end: float, margin: float
-) -> tuple[FixedContact, ...]:
-    """First contacts of links that are fixed to the world with each obstacle in a time, the earliest first.
-
-    Parameters
-    ----------
-    t_begin, t_end : float
-        Begin and end of the time [s].
-    margin : float
-        Smallest distance that is no contact [m].
-
-    Raises
-    ------
-    InputError
-        When a time is not finite, or too late.
-    """
-    check_range([t_begin, t_end], LATEST, "times")
-    first: dict[tuple[str, int], float] = {}
-    for link in (link for link in shape.links if link.body < 0):
-        for kind, table in tables.items():
-            for row in table:
-                t = _first_moment(link.whole.capsules, kind, row, (t_begin, t_end), margin)
-                pair = link.link, int(row[NUMBER])
-                first[pair] = min(first.get(pair, math.inf), t)
-    return tuple(sorted(FixedContact(t, *pair) for pair, t in first.items() if t <= t_end))
-
-
 def _first_moment(
     capsules: tuple[LinkCapsule, ...], kind: str, row: Array, within: tuple[float, float], margin: float
 ) -> float:
     """First moment at which an obstacle is at capsules in the world: by steps of distance over speed; inf for none."""
     _, begin, end = (float(x) for x in row[TIMES])
     t, t_end = max(within[0], begin), min(within[1], end)
-    for _ in range(MOST_LOOKS):
+    for _ in range(MOST_MOMENTS):
         if t > t_end:
             return math.inf
         distance = float(signed_distance(kind, row, t, Pose.identity(), capsules)) - margin
@@ -369,16 +341,24 @@ class Validity:
         return self._distances.pairs(self._tables, self._states(np.asarray(q, dtype=float)[None], "q")[0], t, reach)
 
     def fixed_contacts(self, t_end: float, t_begin: float = 0.0) -> tuple[FixedContact, ...]:
-        """When obstacles touch links that are fixed to the world, which motions leave out; the earliest first.
+        """First contacts of obstacles with links that are fixed to the world; the earliest first.
 
-        A table that carries the base is among them.
+        No motion changes these, and a base stands on something by design: checks of motions leave them out.
 
         Parameters
         ----------
         t_end, t_begin : float
             End and begin of the time that is looked at [s].
         """
-        return fixed_contacts(self.shape, self._tables, t_begin, t_end, self._margin)
+        check_range([t_begin, t_end], LATEST, "times")
+        first: dict[tuple[str, int], float] = {}
+        for link in (link for link in self.shape.links if link.body < 0):
+            for kind, table in self._tables.items():
+                for row in table:
+                    t = _first_moment(link.whole.capsules, kind, row, (t_begin, t_end), self._margin)
+                    pair = link.link, int(row[NUMBER])
+                    first[pair] = min(first.get(pair, math.inf), t)
+        return tuple(sorted(FixedContact(t, *pair) for pair, t in first.items() if t <= t_end))
 
     def _states(self, qs: npt.ArrayLike, name: str) -> Array:
         """Joint positions, shape (N, n), after a check."""

@@ -263,10 +263,10 @@ class MotionPlanner:
         """Joint positions of the goal, shape (k, n)."""
         if not isinstance(request.goal, Pose):
             return np.atleast_2d(request.goal)
-        goals = goals_of_pose(self._inverse, request.start, request.goal, request.attempt)
-        if goals.reason:
-            raise NoMotion(goals.reason)
-        return goals.qs
+        goals, reason = goals_of_pose(self._inverse, request.start, request.goal, request.attempt)
+        if reason:
+            raise NoMotion(reason)
+        return goals
 
     def _level_of(self, request: MotionRequest) -> int:
         """Number of the largest margins at which the start is free; 0 where it is in contact.

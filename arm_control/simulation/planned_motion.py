@@ -3,21 +3,16 @@
     plan:
       goal: [0.8, -1.2, 1.5, -1.9, -1.57, 0.0]     joint positions [rad or m]; or a pose of the end effector:
       pose: {position: [0.4, 0.3, 0.4], quat_xyzw: [1.0, 0.0, 0.0, 0.0]}
-      scene: lwr_circle_dynamic                    or the task of a scene (:mod:`arm_control.simulation.planned_motion`)
+      scene: lwr_circle_dynamic                    or the task of a scene below config/plans
+      variant: ""                                  of that file; the first one by default
       margin: 0.02                                 and other parameters of the planner
       watch: true                                  obstacles that leave what is told are planned around, or stopped for
 
 The obstacles are those of the scenario's world, as they are told: a change of their motion is not known to the plan.
 
-The motion of a scenario along the task path of a planning scene.
-
-    plan:
-      scene: lwr_circle_dynamic                    a file below config/plans with a task
-      variant: ""                                  of that file; the first one by default
-
-Arm, task path, limits and horizon are those of the scene. The arm starts where the simulator has it, and obstacles are
-those of the scenario's world, which has the ones of the scene (:mod:`arm_control.simulation.scenario_world`). The plan
-is a dynamic one, from rest to rest, for kinematic scenes too: speeds of a kinematic plan jump.
+Of a scene arm, task path, limits and horizon count. The arm starts where the simulator has it, and the scenario's world
+has the obstacles of the scene (:mod:`arm_control.simulation.scenario_world`). The plan is a dynamic one, from rest to
+rest, for kinematic scenes too: speeds of a kinematic plan jump.
 """
 
 from __future__ import annotations

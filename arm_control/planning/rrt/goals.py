@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
@@ -17,23 +15,10 @@ STARTS = 32
 """Random starts from which postures of an arm with more joints than rows are searched."""
 
 
-class Goals(NamedTuple):
-    """Postures at a pose, or the reason why there are none.
+def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, seed: int = 0) -> tuple[Array, str]:
+    """Return postures of the arm at a pose of the end effector, or why there are none.
 
-    Attributes
-    ----------
-    qs : ndarray, shape (k, n)
-        Joint positions, the nearest to the start first [rad or m].
-    reason : str
-        Why there are none, in one sentence; empty where there are some.
-    """
-
-    qs: Array
-    reason: str
-
-
-def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, seed: int = 0) -> Goals:
-    """Return postures of the arm at a pose of the end effector.
+    Joint positions of shape (k, n), the nearest to the start first [rad or m]; and a sentence where k is 0, else empty.
 
     Parameters
     ----------
@@ -53,13 +38,13 @@ def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, 
     """
     nearest = inverse.solve(X_WT, start)
     if not nearest.converged:
-        return Goals(np.zeros((0, len(nearest.q))), f"the goal cannot be reached: {nearest.why}")
+        return np.zeros((0, len(nearest.q))), f"the goal cannot be reached: {nearest.why}"
     if len(inverse.rows.numbers) == len(nearest.q):
-        return Goals(np.concatenate([nearest.q[None], inverse.all(X_WT, start).q]), "")
+        return np.concatenate([nearest.q[None], inverse.all(X_WT, start).q]), ""
     low, high = np.maximum(inverse.q_min, -np.pi), np.minimum(inverse.q_max, np.pi)
     starts = np.random.default_rng(seed).uniform(low, high, (STARTS, len(low)))
     batch = inverse.solve_batch([X_WT] * STARTS, starts)
-    return Goals(np.concatenate([nearest.q[None], batch.q[batch.converged]]), "")
+    return np.concatenate([nearest.q[None], batch.q[batch.converged]]), ""
 
 
 def plan_to_pose(
@@ -85,7 +70,7 @@ def plan_to_pose(
     InputError
         When the pose or the start is not valid.
     """
-    goals = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
-    if goals.reason:
-        return no_path(SearchOutcome.UNREACHABLE, goals.reason, goals.qs.shape[1])
-    return planner.plan(start, goals.qs, title=title)
+    goals, reason = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
+    if reason:
+        return no_path(SearchOutcome.UNREACHABLE, reason, goals.shape[1])
+    return planner.plan(start, goals, title=title)
