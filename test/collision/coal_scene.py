@@ -9,39 +9,45 @@ import numpy as np
 
 from arm_control.collision import ArmShape
 from arm_control.maths import Array, Obstacle, Pose
-from arm_control.model import LinkCapsule
+from arm_control.model import LinkCapsule, State
 from arm_control.simulation import coal_capsule, coal_shape
 
+Placed = tuple[coal.ShapeBase, coal.Transform3s]
+REQUEST, RESULT = coal.DistanceRequest(), coal.DistanceResult()
+REQUEST.gjk_tolerance, REQUEST.gjk_max_iterations = 1e-12, 1000
 
-def placed_capsule(capsule: LinkCapsule, X_WB: Pose) -> tuple[coal.ShapeBase, coal.Transform3s]:
+
+def placed_capsule(capsule: LinkCapsule, X_WB: Pose) -> Placed:
     shape, X = coal_capsule(capsule, X_WB)
     return shape, coal.Transform3s(X.R, X.p)
 
 
-def distance(a: tuple[coal.ShapeBase, coal.Transform3s], b: tuple[coal.ShapeBase, coal.Transform3s]) -> float:
-    request, result = coal.DistanceRequest(), coal.DistanceResult()
-    request.gjk_tolerance, request.gjk_max_iterations = 1e-12, 1000
-    return coal.distance(*a, *b, request, result)
+def distance(a: Placed, b: Placed) -> float:
+    RESULT.clear()
+    return coal.distance(*a, *b, REQUEST, RESULT)
 
 
 class CoalScene:
-    """An arm's capsules and obstacles."""
+    """An arm's capsules, and obstacles, which move with the linear part of their twists."""
 
     def __init__(self, shape: ArmShape, obstacles: Sequence[Obstacle]) -> None:
         self.shape, self.model = shape, shape.model
-        self.obstacles = [(coal_shape(o.shape), coal.Transform3s(o.X_WO.R, o.X_WO.p)) for o in obstacles]
+        self.obstacles = [(coal_shape(o.shape), o.X_WO, np.asarray(o.V_WO)[:3]) for o in obstacles]
+        self.capsules = [[coal_capsule(c, Pose.identity()) for c in link.whole.capsules] for link in shape.links]
 
-    def _links(self, q: Array) -> list[list[tuple[coal.ShapeBase, coal.Transform3s]]]:
-        poses = {}
-        for link in self.shape.links:
-            frame = self.model.tree.frames[link.link]
-            poses[link.link] = self.model.pose(q, link.link) @ frame.X_BF.inverse()
-        return [[placed_capsule(c, poses[link.link]) for c in link.whole.capsules] for link in self.shape.links]
+    def _links(self, q: Array) -> list[list[Placed]]:
+        X_W = [*State(self.model.tree, {"q": q}).X_W, Pose.identity()]  # the last one is the world's
+        poses = [X_W[link.body] for link in self.shape.links]
+        return [
+            [(shape, coal.Transform3s(X.R @ X_BC.R, X.R @ X_BC.p + X.p)) for shape, X_BC in capsules]
+            for X, capsules in zip(poses, self.capsules, strict=True)
+        ]
 
-    def to_obstacles(self, q: Array) -> Array:
-        """Distances of the moving links, shape (L, number of obstacles) [m]."""
+    def to_obstacles(self, q: Array, t: float = 0.0) -> Array:
+        """Distances of the moving links at a time, shape (L, number of obstacles) [m]."""
         links = self._links(q)
-        return np.array([[min(distance(c, o) for c in links[k]) for o in self.obstacles] for k in self.shape.moving])
+        obstacles = [(shape, coal.Transform3s(X.R, X.p + t * V)) for shape, X, V in self.obstacles]
+        return np.array([[min(distance(c, o) for c in links[k]) for o in obstacles] for k in self.shape.moving])
 
     def between(self, q: Array, pairs: Sequence[tuple[int, int]]) -> Array:
         """Distances of pairs of links [m]."""

@@ -52,14 +52,13 @@ def wall_with_gap() -> list[Obstacle]:
 
 def smallest_distance(validity: Validity, plan: Plan, obstacles: Sequence[Obstacle], step: float = 0.01) -> float:
     """Distance of the arm from obstacles along a path, by coal at small steps; obstacles move with their twist [m]."""
-    smallest = np.inf
+    smallest, scene = np.inf, CoalScene(validity.shape, obstacles)
     pairs: Sequence[tuple[Array, Array, float, float]] = list(
         zip(plan.path[:-1], plan.path[1:], plan.times[:-1], plan.times[1:], strict=True)
     )
     for a, b, t_a, t_b in pairs:
         n = 1 + int(np.ceil(max(np.abs(b - a).max() / step, (t_b - t_a) / step)))
         for share in np.linspace(0.0, 1.0, n + 1):
-            t = t_a + share * (t_b - t_a)
-            here = [Obstacle(o.shape, Pose(o.X_WO.R, o.X_WO.p + t * np.asarray(o.V_WO)[:3])) for o in obstacles]
-            smallest = min(smallest, float(CoalScene(validity.shape, here).to_obstacles(a + share * (b - a)).min()))
+            distances = scene.to_obstacles(a + share * (b - a), t_a + share * (t_b - t_a))
+            smallest = min(smallest, float(distances.min()))
     return smallest
