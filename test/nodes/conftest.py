@@ -1,20 +1,20 @@
-"""Fixtures of the node tests: real processes, each test on a domain of its own, on this machine only."""
+"""Fixtures of the node tests: each test has a domain of its own, on this machine only."""
 
 from __future__ import annotations
 
 import fcntl
+import functools
 import itertools
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from fork_server import ForkServer
-from geometry_msgs.msg import PoseStamped
-from rig import CHECKED, HOME, PATIENCE, Rig, repeating, spin_through_stalls, target
+from rig import CHECKED, HOME, PATIENCE, Rig, in_motion
 
 from arm_control import RobotModel, urdf_path
 
@@ -39,17 +39,23 @@ def ur5() -> RobotModel:
 
 
 @pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer | None]:
-    """One server for all tests of this worker."""
-    server = ForkServer.launch({**os.environ, **CHECKED}) if sys.platform == "linux" else None
-    yield server
-    if server is not None:
+def fork_server() -> Iterator[Callable[[], ForkServer | None]]:
+    """One server for all tests of this worker, started for the first process."""
+
+    @functools.cache
+    def started() -> ForkServer | None:
+        return ForkServer.launch({**os.environ, **CHECKED}) if sys.platform == "linux" else None
+
+    yield started
+    if started.cache_info().currsize and (server := started()) is not None:
         server.close()
 
 
 @pytest.fixture
-def rig(domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork_server: ForkServer | None) -> Iterator[Rig]:
-    """Processes on a domain of their own."""
+def rig(
+    domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork_server: Callable[[], ForkServer | None]
+) -> Iterator[Rig]:
+    """Nodes, and processes, on a domain of their own."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     rig = Rig(tmp_path, domain, fork_server)
     try:
@@ -105,23 +111,27 @@ def stepping(rig: Rig, ur5: RobotModel) -> Rig:
     return in_motion(rig, ur5)
 
 
-def in_motion(rig: Rig, model: RobotModel) -> Rig:
-    """Send a target and wait for full speed; gates that a stall of the machine has tripped are enabled again.
+class PlannerHere:
+    """A planner in this process, in the place of one in a process of its own."""
 
-    A target may be lost, and a motion may be over before it is seen: the arm then goes back, and once more.
-    """
-    rig.until(0.02)
-    start = model.pose(HOME)
-    away = target((start.p + np.array([-0.1, -0.3, 0.15])).tolist(), start)
-    goals = itertools.cycle([away, target(start.p.tolist(), start)])
-    rig.target_publisher = rig.publisher(PoseStamped, "target_pose")
+    pid = 0
 
-    def send_next() -> None:
-        rig.goal = next(goals)
-        rig.target_publisher.publish(rig.goal)
+    def __init__(self, model: RobotModel, make: Callable[[RobotModel], Any]) -> None:
+        self._planner, self.alive = make(model), True
 
-    def fast() -> bool:
-        return max(map(abs, rig.states[-1].velocity)) > 0.5
+    def request(self, request: Any) -> None:
+        self._planner.request(request)
 
-    spin_through_stalls(rig, repeating(send_next, fast), "motion", send_next)
-    return rig
+    def poll(self, wait: bool = False) -> Any:
+        return self._planner.poll(wait) if self.alive else None
+
+    def close(self) -> None:
+        self.alive = False
+
+
+@pytest.fixture(autouse=True)
+def planner_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes plan in this process, unless a test is about processes."""
+    if not request.node.get_closest_marker("processes") and not request.node.get_closest_marker("campaign"):
+        for name in ("ilqr", "planner"):
+            monkeypatch.setattr(f"arm_control.nodes.{name}.PlannerProcess", PlannerHere)

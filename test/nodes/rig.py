@@ -1,17 +1,25 @@
-"""Real processes for the node tests: each test has a domain of its own, on this machine only."""
+"""Nodes for the tests: in this process and in simulated time, or as processes where a test is about those.
+
+Each test has a domain of its own, on this machine only.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import math
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,6 +27,7 @@ import rclpy
 import yaml
 from fork_server import ForkedProcess, ForkServer
 from geometry_msgs.msg import PoseStamped
+from local_node import TURN, LocalNode, SimulatedTime, local_nodes
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -26,15 +35,20 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from arm_control import Pose
+from arm_control import Pose, RobotModel
+from arm_control.app import main as arm_control
+from arm_control.app import processes
 from arm_control.messages import nanoseconds
 from arm_control.nodes import PolledGroup, poll, ros
 from arm_control.nodes.support.qos import LOSSLESS
+from arm_control.nodes.tools import command_line_node
 
 PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
 REPEAT = 10.0
 """Time after which a message without an answer is sent again [s]."""
+LOOKED = 0.5
+"""Time without news after which a command has found the nodes of this process [s]."""
 SETTLED = 0.1
 """Time after which a publisher that has discovered its listener is discovered by it, too, as a rule [s]."""
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
@@ -46,11 +60,14 @@ CHECKED = {"ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1", "PYTHONFAULT
 """Environment of every process: wrong types in messages are errors, output is there at once, a crash tells where."""
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-Process = ForkedProcess | subprocess.Popen  # what both of them offer is used
+Process = ForkedProcess | subprocess.Popen | LocalNode  # what all of them offer is used
 
 
 class Rig:
-    """Nodes as processes, and a node of the test's own that watches them.
+    """Nodes, and a node of the test's own that watches them.
+
+    Nodes in this process are served by :meth:`spin`. Their clock stands still while they have something to do, so the
+    speed of the machine does not matter. Beside processes it keeps to the clock of the machine.
 
     Attributes
     ----------
@@ -63,18 +80,24 @@ class Rig:
         Folder for files of parameters and output.
     domain : int
         ROS domain.
-    server : ForkServer or None
-        Server that forks the processes; None starts a new interpreter for each.
+    server : callable
+        Returns the server that forks the processes; None where each is a new interpreter.
     """
 
-    def __init__(self, folder: Path, domain: int, server: ForkServer | None = None) -> None:
+    def __init__(self, folder: Path, domain: int, server: Callable[[], ForkServer | None]) -> None:
         self.folder, self.domain, self.server = folder, domain, server
         self.processes: dict[str, Process] = {}
+        self.clock, self._lines = SimulatedTime(), dict[str, list[str]]()
+        self.keeps_real_time = False
         self.context = Context()
         rclpy.init(context=self.context, domain_id=domain)
         self.node = Node("test", context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
+        self._local = contextlib.ExitStack()
+        self._local.enter_context(local_nodes(self.clock, self._note))
+        self._output: Path | None = None
+        self._executed, self._lock, self._printed = (0.0, 0.0), threading.Lock(), dict[str, io.StringIO]()
         self._heard: list[tuple[Any, list[Any]]] = []
         self._clients: dict[str, Any] = {}
         self.states: list[JointState] = []
@@ -87,12 +110,124 @@ class Rig:
         own = {"ROS_DOMAIN_ID": str(self.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
         return {**os.environ, **CHECKED, **own, "ARM_CONTROL_PARENT": str(os.getpid())}
 
-    def start(self, name: str, *arguments: str, **parameters: Any) -> Process:
-        """Start a node of the package with these parameters; its output goes to a file."""
-        given = self.folder / f"{name}.yaml"
-        given.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}} if parameters else {}))
-        options = ["--ros-args", "--params-file", str(given)] if parameters else ["--ros-args"]
+    def start(self, name: str, *arguments: str, label: str = "", **parameters: Any) -> LocalNode:
+        """Make a node of the package in this process, with these parameters.
+
+        Parameters
+        ----------
+        name : str
+            The node.
+        *arguments : str
+            More arguments of ROS, such as remappings.
+        label : str
+            Its name in this rig, by default that of the node.
+        """
+        self.keeps_real_time |= parameters.get("loop") == "native"  # a thread
+        return self._make(label or name, name, ["--ros-args", *self._file_of(label or name, parameters), *arguments])
+
+    def _make(self, label: str, name: str, arguments: Sequence[str]) -> LocalNode:
+        with self._lock:
+            if isinstance(before := self.processes.get(label), LocalNode):
+                self._lines.pop(before.logger, None)
+            self.processes[label] = node = LocalNode(name, arguments, self.context, self._lines)
+            node.make(self.clock)
+            if node.node is not None:
+                self.executor.add_node(node.node)
+        return node
+
+    def command(self, *words: str, label: str = "", interrupted_when: Callable[[], Any] = lambda: False) -> int:
+        """Run ``arm_control`` with these words in this process, beside the nodes, and return its exit status.
+
+        Nodes that it starts are made in this process, too.
+
+        Parameters
+        ----------
+        *words : str
+            Its command line.
+        label : str
+            Its name in this rig, by default the first of the words.
+        interrupted_when : callable
+            Condition, asked for in another thread, with which Ctrl-C is pressed.
+        """
+        text = self._printed[label or words[0]] = io.StringIO()
+        kept, self.keeps_real_time = self.keeps_real_time, True
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        with (
+            mock.patch.dict(os.environ, self.environment()),
+            mock.patch.object(os, "nice", return_value=0),
+            mock.patch.object(command_line_node, "SETTLED", LOOKED),
+            mock.patch.object(os, "getloadavg", return_value=(0.0,) * 3),
+            mock.patch.object(processes, "start_module", self._start_module),
+            contextlib.redirect_stdout(text),
+            contextlib.redirect_stderr(text),
+            self._served(interrupted_when),
+        ):
+            try:
+                status = arm_control(list(words))
+            except SystemExit as end:
+                status = end.code
+            finally:
+                self.keeps_real_time = kept
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+        return status
+
+    def _note(self, name: str, message: str) -> None:
+        """Note a line that a node has logged."""
+        self._lines.setdefault(name, []).append(message)
+        if self._output is not None and self._output.exists():
+            with self._output.open("a") as file:
+                file.write(f"[{name}]: {message}\n")
+
+    def _start_module(self, module: str, arguments: Sequence[str], output: Path) -> LocalNode:
+        """Make the node of which ``arm_control run`` wants a process."""
+        name, *options = arguments
+        assert (module, options[0]) == ("arm_control.nodes", "--ros-args")
+        self._output = output
+        self._output.touch()
+        return self._make(name, name, options)
+
+    @contextlib.contextmanager
+    def _served(self, interrupted_when: Callable[[], Any]) -> Iterator[None]:
+        """Serve the nodes in another thread meanwhile."""
+        is_over = threading.Event()
+
+        def serve() -> None:
+            is_interrupted = False
+            try:
+                while not is_over.is_set():
+                    if not self._turn():
+                        time.sleep(POLL_PERIOD)
+                    if not is_interrupted and interrupted_when():
+                        is_interrupted = True
+                        interrupt()
+            except BaseException:
+                interrupt()
+                raise
+
+        def interrupt() -> None:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        with ThreadPoolExecutor(1) as pool:
+            serving = pool.submit(serve)
+            try:
+                yield
+            finally:
+                is_over.set()
+        serving.result()
+
+    def start_process(self, name: str, *arguments: str, **parameters: Any) -> Process:
+        """Start a node of the package as a process, with these parameters; its output goes to a file."""
+        options = ["--ros-args", *self._file_of(name, parameters)]
         return self.run(name, "-m", f"arm_control.nodes.{name}", *options, *arguments)
+
+    def _file_of(self, name: str, parameters: dict[str, Any]) -> list[str]:
+        """Arguments that name a file with parameters."""
+        if not parameters:
+            return []
+        given = self.folder / f"{name}.yaml"
+        given.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
+        return ["--params-file", str(given)]
 
     def run(self, name: str, *arguments: str, is_forked: bool = True) -> Process:
         """Run Python with these arguments; its output goes to a file.
@@ -111,11 +246,13 @@ class Rig:
         Process
             The process.
         """
+        self.keeps_real_time = True
         option, *rest = arguments
         with (self.folder / f"{name}.log").open("wb") as log:
-            if is_forked and self.server is not None and option == "-m":
+            server = self.server() if is_forked and option == "-m" else None
+            if server is not None:
                 module, *words = rest
-                self.processes[name] = self.server.start(module, words, self.environment(), log.fileno())
+                self.processes[name] = server.start(module, words, self.environment(), log.fileno())
             else:
                 command = [sys.executable, *arguments]
                 self.processes[name] = subprocess.Popen(
@@ -130,13 +267,21 @@ class Rig:
 
     def wait(self, name: str) -> int:
         """Wait for the end of a process and return its exit status; fail, with every log, when it does not end."""
+        process = self.processes[name]
+        if isinstance(process, LocalNode):
+            self.spin(lambda: process.poll() is not None, f"the end of {name}")
         try:
-            return self.processes[name].wait(PATIENCE)
+            return process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             return int(self._fail(f"the end of {name}"))
 
     def log(self, name: str) -> str:
-        """What a process has printed so far."""
+        """What a node, a process or a command has printed so far."""
+        if name in self._printed:
+            return self._printed[name].getvalue()
+        process = self.processes[name]
+        if isinstance(process, LocalNode):
+            return process.log()
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def _fail(self, what: str) -> NoReturn:
@@ -145,18 +290,46 @@ class Rig:
 
     def spin(self, done: Callable[[], Any], what: str = "") -> Any:
         """Handle messages until ``done()`` is true and return that; fail, with every log, when it takes too long."""
-        end, executed, pause, n_heard = time.monotonic() + PATIENCE, 0.0, POLL_PERIOD, 0
+        end, pause = time.monotonic() + PATIENCE, POLL_PERIOD
         while not (result := done()):
-            if (now := time.monotonic()) > end:
+            if time.monotonic() > end:
                 self._fail(what or str(done))
-            if now > executed + EXECUTOR_PERIOD:
-                self.executor.spin_once(timeout_sec=0.0)
-                executed = time.monotonic()
-            elif n_heard < BATCH:
+            n_handled = self._turn()
+            if not n_handled and self._is_real:
                 time.sleep(pause)
-            n_heard = sum(self._fetch(subscription, where) for subscription, where in self._heard)
-            pause = POLL_PERIOD if n_heard else min(1.2 * pause, EXECUTOR_PERIOD)
+            pause = POLL_PERIOD if n_handled else min(1.2 * pause, EXECUTOR_PERIOD)
         return result
+
+    @property
+    def _is_real(self) -> bool:
+        """Whether the clock of the machine counts."""
+        return self.keeps_real_time or not any(isinstance(process, LocalNode) for process in self.processes.values())
+
+    def _turn(self) -> int:
+        """Serve the nodes of this process once, and hear what there is; return how many messages that were."""
+        with self._lock:
+            return self._turn_of_all()
+
+    def _turn_of_all(self) -> int:
+        nodes = [one for one in self.processes.values() if isinstance(one, LocalNode) and one.is_served]
+        n_handled = sum(node.serve() for node in nodes)
+        n_handled += sum(self._fetch(subscription, where) for subscription, where in self._heard)
+        if self._is_real:
+            self.clock.advance(time.monotonic())
+        elif n_handled:
+            self.clock.advance(self.clock.now + TURN)
+        else:
+            due = min((node.next_call() for node in nodes if node.is_served), default=math.inf)
+            self.clock.advance(min(due, self.clock.now + EXECUTOR_PERIOD))
+        now = time.monotonic(), self.clock.now
+        if any(a > b + EXECUTOR_PERIOD for a, b in zip(now, self._executed, strict=True)):
+            self._executed = now
+            with contextlib.ExitStack() as turns:
+                for node in nodes:
+                    if node.node is not None:
+                        turns.enter_context(node.node.control_path.turn or contextlib.nullcontext())
+                self.executor.spin_once(timeout_sec=0.0)
+        return n_handled
 
     @staticmethod
     def _fetch(subscription: Any, where: list[Any]) -> int:
@@ -183,8 +356,9 @@ class Rig:
         publisher = self.node.create_publisher(kind, topic, qos)
         own = sum(subscription.topic_name == publisher.topic_name for subscription, _ in self._heard)
         self.spin(lambda: publisher.get_subscription_count() > own, what=f"a listener on {topic}")
-        end = time.monotonic() + SETTLED
-        self.spin(lambda: time.monotonic() > end)
+        if self._is_real:
+            end = time.monotonic() + SETTLED
+            self.spin(lambda: time.monotonic() > end)
         return publisher
 
     def state_publisher(self) -> Any:
@@ -233,6 +407,10 @@ class Rig:
     def close(self) -> None:
         """End the own node first: who watches others go may lock up in Fast DDS (its issue 6502)."""
         self.executor.shutdown()
+        for process in self.processes.values():
+            if isinstance(process, LocalNode) and process.poll() is None:
+                process.kill()
+        self._local.close()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self.context)
         for process in self.processes.values():
@@ -300,6 +478,28 @@ def spin_through_stalls(
         return False
 
     rig.spin(done_or_enabled, what)
+
+
+def in_motion(rig: Rig, model: RobotModel) -> Rig:
+    """Send a target and wait for full speed; gates that a stall of the machine has tripped are enabled again.
+
+    A target may be lost, and a motion may be over before it is seen: the arm then goes back, and once more.
+    """
+    rig.until(0.02)
+    start = model.pose(HOME)
+    away = target((start.p + np.array([-0.1, -0.3, 0.15])).tolist(), start)
+    goals = itertools.cycle([away, target(start.p.tolist(), start)])
+    rig.target_publisher = rig.publisher(PoseStamped, "target_pose")
+
+    def send_next() -> None:
+        rig.goal = next(goals)
+        rig.target_publisher.publish(rig.goal)
+
+    def fast() -> bool:
+        return max(map(abs, rig.states[-1].velocity)) > 0.5
+
+    spin_through_stalls(rig, repeating(send_next, fast), "motion", send_next)
+    return rig
 
 
 def stamp(message: Any) -> float:

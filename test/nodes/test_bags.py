@@ -51,11 +51,12 @@ GOAL_TOPICS = ("/target_pose", "/joint_trajectory")
     ("scenario", "seconds", "changed"),
     [
         ("ur5_osc", 0.3, {"osc": {"kp_linear": 120.0}}),
-        ("ur5_joint", 0.2, {}),
-        ("ur5_ilqr", 0.2, {}),
+        pytest.param("ur5_joint", 0.2, {}, marks=pytest.mark.campaign),
+        pytest.param("ur5_ilqr", 0.2, {}, marks=pytest.mark.campaign),
         pytest.param("ur5_attractor", 0.2, {}, marks=pytest.mark.campaign),
     ],
 )
+@pytest.mark.processes
 def test_a_run_in_lock_step_replays_to_the_same_bits(
     rig: Rig, scenario: str, seconds: float, changed: dict[str, dict[str, float]]
 ):
@@ -104,6 +105,7 @@ def recording(rig: Rig, *topics: str) -> Path:
     return path
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, ending: signal.Signals):
     """Ctrl-C gives a whole bag; a kill leaves what was handed over, here at least the first hundred states."""
@@ -142,12 +144,11 @@ def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, endi
 
 
 def test_a_recorder_that_hears_nothing_says_where_to_look_and_leaves_nothing(rig: Rig):
-    path = recording(rig, "nobody_says_this")
-    process = rig.processes["recorder"]
-    process.send_signal(signal.SIGINT)
-    assert rig.wait("recorder") == 1
+    path = rig.folder / "bag"
+    begun = lambda: "Ctrl-C ends it" in rig.log("record")  # noqa: E731
+    assert rig.command("record", "-o", str(path), "nobody_says_this", interrupted_when=begun) == 1
     assert not path.exists()
-    *_, last = rig.log("recorder").splitlines()
+    *_, last = rig.log("record").splitlines()
     assert last.startswith(f"no message was received, {path} was not written: does a node publish")
     assert f"ROS_DOMAIN_ID ({rig.domain}), ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST)" in last
 
@@ -208,9 +209,8 @@ def test_torque_is_known_by_its_topic_however_it_is_written():
 
 
 def played(rig: Rig, path: Path, *options: str) -> str:
-    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), *options)
-    rig.spin(lambda: process.poll() is not None, what="the end of the replay")
-    return rig.log("player")
+    rig.command("replay", str(path), *options)
+    return rig.log("replay")
 
 
 def made(rig: Rig) -> Path:
@@ -258,11 +258,9 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
             bag.add(topic, JOINT_STATE)
             for k in range(5):
                 bag.put(topic, k * MS, plain.joint_state(["a"], k * MS, position=np.zeros(1)))
-    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
-    rig.spin(lambda: len(rig.states) > 12, what="a third round")
-    process.send_signal(signal.SIGINT)
-    rig.wait("player")
-    text = rig.log("player")
+    loop = ("--loop", "--rate", "0.1", "--wait")
+    rig.command("replay", str(path), *loop, interrupted_when=lambda: len(rig.states) > 12)  # a third round
+    text = rig.log("replay")
     assert "not played: /1cam: Invalid topic name" in text
     assert int(re.search(r"(\d+) messages played", text).group(1)) >= len(rig.states)
 
@@ -275,9 +273,8 @@ def test_torque_is_played_when_it_is_said(rig: Rig):
 
 
 def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
-    command = ["-m", "arm_control.app.cli", "replay", str(made(rig)), "--topics", "joint_commands"]
-    assert rig.finish("player", *command) == 2
-    assert "joint_commands is not played: it may move an arm; --arm plays it all the same" in rig.log("player")
+    assert rig.command("replay", str(made(rig)), "--topics", "joint_commands") == 2
+    assert "joint_commands is not played: it may move an arm; --arm plays it all the same" in rig.log("replay")
 
 
 def test_a_topic_that_a_gate_obeys_is_an_effort_topic_whatever_its_name(rig: Rig):
@@ -308,11 +305,15 @@ def test_a_replay_ends_when_another_arm_takes_all_of_its_topics(rig: Rig, option
         for k in range(20):
             for topic in ("/joint_states", "/joint_commands"):
                 bag.put(topic, k * 5 * MS, plain.joint_state(["a"], k * 5 * MS, position=np.zeros(1)))
-    rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), "--loop", *options)
-    rig.spin(lambda: rig.states, what="the first round")
-    rig.start("simulator", robot="ur5")
-    status = rig.wait("player")
-    assert "another node publishes it already: the messages would mix" in rig.log("player"), status
+
+    def another_arm() -> bool:
+        """Start one in the middle of the first round; nobody presses Ctrl-C."""
+        if rig.states and "simulator" not in rig.processes:
+            rig.start("simulator", robot="ur5")
+        return False
+
+    status = rig.command("replay", str(path), "--loop", *options, interrupted_when=another_arm)
+    assert "another node publishes it already: the messages would mix" in rig.log("replay"), status
 
 
 def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):

@@ -1,9 +1,7 @@
 """The node coppeliasim_bridge: targets through ROS, and what happens when the two lose each other."""
 
-import json
 import signal
-import subprocess
-import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -14,7 +12,7 @@ from coppeliasim_zmqremoteapi_client import RemoteAPIClient
 from geometry_msgs.msg import PoseStamped
 from rig import HOME, PATIENCE, Rig, stamp
 from sensor_msgs.msg import JointState, Range
-from stand_in import REAL
+from stand_in import REAL, StandIn
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 
@@ -29,30 +27,39 @@ BRIDGE = {"robot": "ur5", "initial_position": HOME, "watchdog_time": 10.0}
 ALERT = {**BRIDGE, "watchdog_time": 0.5}
 
 
+class StoppableStandIn(StandIn):
+    """A stand-in that can be stopped as a process can."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(program.world_with({}), port)
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+
+    def queue(self, milliseconds: int) -> None:
+        self.may_go_on.wait()
+        super().queue(milliseconds)
+
+
 class Server:
-    """A stand-in as a process of its own, so that it can be killed and stopped; or a CoppeliaSim that runs."""
+    """A stand-in that can be ended, stopped, and started again; or a CoppeliaSim that runs."""
 
     def __init__(self) -> None:
-        self.process: subprocess.Popen[str] | None = None
+        self.stand_in: StoppableStandIn | None = None
         self.port = int(REAL.rpartition(":")[2]) if REAL else 0
         self.start()
 
     def start(self) -> None:
         if not REAL:
-            command = [sys.executable, program.__file__, json.dumps({"port": self.port})]
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            self.port = int(self.process.stdout.readline())
+            self.stand_in = StoppableStandIn(self.port)
+            self.stand_in.__enter__()
+            self.port = self.stand_in.port
         else:
             program.empty_the_scene("127.0.0.1", self.port)
 
-    def send(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-
     def close(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process.stdout.close()
+        if self.stand_in is not None and self.stand_in.running:
+            self.stand_in.may_go_on.set()
+            self.stand_in.stop()
 
 
 @pytest.fixture
@@ -98,8 +105,8 @@ def test_targets_are_reached(rig: Rig, server: Server, seconds: int):
     )
     record = rig.folder / "record.npz"
     options = ["--headless", "--duration", str(seconds), "--params-file", str(file), "--record", str(record)]
-    command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--simulator", "coppeliasim", *options]
-    status = rig.finish("run", *command)
+    command = ["run", "ur5_osc", "--simulator", "coppeliasim", *options]
+    status = rig.command(*command)
     said = rig.log("run")
     assert status == 0, said
     assert "every target was reached" in said
@@ -137,16 +144,17 @@ def test_a_server_that_hangs_is_lost(rig: Rig, ur5: RobotModel, server: Server):
     """It goes on later: what the bridge has left there has ended by itself, and is taken over."""
     rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **ALERT)
     answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
-    server.send(signal.SIGSTOP)
+    server.stand_in.may_go_on.clear()
     rig.spin(lambda: "no answer within 1 s" in rig.log("coppeliasim_bridge"), what="the loss to be said")
     rig.states.clear()
-    server.send(signal.SIGCONT)
+    server.stand_in.may_go_on.set()
     rig.spin(lambda: rig.states and stamp(rig.states[0]) == 0.0, what="a new start")
 
 
+@pytest.mark.processes
 def test_a_bridge_that_is_killed_leaves_the_simulator_safe(rig: Rig, ur5: RobotModel, server: Server, client):
     """The simulation waits for the dead client until it is forgotten, and ends in its first step after that."""
-    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **ALERT)
+    bridge = rig.start_process("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **ALERT)
     answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.1)
     bridge.kill()
     rig.wait("coppeliasim_bridge")

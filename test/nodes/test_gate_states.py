@@ -168,7 +168,7 @@ def test_a_controller_hears_the_brake_of_a_simulator_and_goes_on_with_it(lock_st
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
     assert rig.call("simulator/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "held: simulator: disabled", what="the hold")
-    assert rig.finish("enable", "-m", "arm_control.app.cli", "enable") == 0
+    assert rig.command("enable") == 0
     rig.spin(lambda: health(diagnostics, "/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the hold")
     rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands that hold the arm")
 
@@ -184,7 +184,7 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(lock_step: bool, rig:
     assert rig.call("osc/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: "controller brakes" in health(diagnostics, "/simulator")[0], what="the simulator's brake")
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "disabled", what="the reason")
-    assert rig.finish("enable", "-m", "arm_control.app.cli", "enable") == 0
+    assert rig.command("enable") == 0
     before, after = rig.log("enable").split(OUTLOOK)
     assert re.search(r"/simulator +braking +the controller brakes: disabled", before)
     assert re.findall(r"^(/\w+): enabled; waiting for a new goal", after, re.MULTILINE) == ["/simulator", "/osc"]

@@ -145,6 +145,7 @@ def planner_of(rig: Rig) -> int:
     return int(re.findall(r"the planner is process (\d+)", rig.log("ilqr"))[-1])
 
 
+@pytest.mark.processes
 def test_without_its_planner_it_brakes_and_enabling_does_not_help(rig: Rig, ur5: RobotModel):
     heard: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", heard)
@@ -160,8 +161,7 @@ def test_without_its_planner_it_brakes_and_enabling_does_not_help(rig: Rig, ur5:
         heard.clear()
 
 
-@pytest.mark.real_time
-def test_a_planner_killed_in_the_middle_of_a_motion_ends_in_a_brake(rig: Rig, ur5: RobotModel):
+def test_a_planner_that_dies_in_the_middle_of_a_motion_ends_in_a_brake(rig: Rig, ur5: RobotModel):
     patient = {"max_missed": 1000, "max_age": 5.0}
     rig.start("ilqr", publish_effort_array=False, replan_rate=50.0, **patient)
     rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.25, **patient)
@@ -169,7 +169,7 @@ def test_a_planner_killed_in_the_middle_of_a_motion_ends_in_a_brake(rig: Rig, ur
     X = goal(ur5)
     rig.publisher(PoseStamped, "target_pose").publish(target(X.p.tolist(), X))
     rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) > 0.7, what="motion")
-    os.kill(planner_of(rig), signal.SIGKILL)
+    rig.processes["ilqr"].node._planner.alive = False
     rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) < 0.01, what="rest")
     reached = ur5.pose(np.array(rig.states[-1].position))
     assert np.linalg.norm(reached.p - X.p) > 0.02, "it has not gone on to the target"
@@ -283,8 +283,8 @@ def test_tube_and_rate_may_change_while_it_runs(rig: Rig, ur5: RobotModel):
 def headless(rig: Rig, name: str, seconds: float) -> dict[str, np.ndarray]:
     """The scenario from its start, in lock step."""
     file = rig.folder / f"{name}.npz"
-    command = ["-m", "arm_control.app.cli", "run", "ur5_ilqr", "--duration", str(seconds), "--headless"]
-    assert rig.finish(name, *command, "--record", str(file)) in (0, 1), rig.log(name)
+    command = ["run", "ur5_ilqr", "--duration", str(seconds), "--headless"]
+    assert rig.command(*command, "--record", str(file)) in (0, 1), rig.log("run")
     with np.load(file) as saved:
         return dict(saved)
 

@@ -231,7 +231,7 @@ def test_the_scenario_follows_its_trajectory(rig: Rig, ur5: RobotModel, seconds:
     """From its beginning, or from end to end."""
     record = rig.folder / "run.npz"
     options = ["--duration", str(seconds), "--headless", "--record", str(record)]
-    assert rig.finish("run", "-m", "arm_control.app.cli", "run", "ur5_joint", *options) == 0, rig.log("run")
+    assert rig.command("run", "ur5_joint", *options) == 0, rig.log("run")
     assert news in rig.log("run")
     recorded = np.load(record)
     follower = JointFollower(ur5, FollowingParameters(), HOME)

@@ -1,9 +1,6 @@
 """Lock step: every state gets exactly one command, nothing depends on the wall clock."""
 
-import os
 import signal
-import subprocess
-import time
 from collections import Counter
 
 import numpy as np
@@ -20,43 +17,24 @@ from arm_control.messages import nanoseconds
 from arm_control.nodes import ros
 
 
-def headless(rig, name: str, *options: str, is_forked: bool = True) -> dict[str, np.ndarray]:
-    """Run 0.2 s of the scenario in lock step and return what was recorded."""
-    begin_headless(rig, name, *options, is_forked=is_forked)
-    return end_headless(rig, name)
-
-
-def begin_headless(rig, name: str, *options: str, is_forked: bool = True) -> None:
-    how = ["--duration", "0.2", "--headless", "--record", str(rig.folder / f"{name}.npz"), *options]
-    rig.run(name, "-m", "arm_control.app.cli", "run", "ur5_osc", *how, is_forked=is_forked)
-
-
-def end_headless(rig, name: str) -> dict[str, np.ndarray]:
-    assert rig.wait(name) in (0, 1), rig.log(name)
-    return dict(np.load(rig.folder / f"{name}.npz"))
-
-
-def test_runs_are_bit_identical_also_on_a_busy_machine_and_in_one_process(rig):
-    """The one process is a new interpreter, the others are forked; the machine is busy once the simulator is there."""
-    quiet, one = headless(rig, "quiet"), headless(rig, "one", "--single-process", is_forked=False)
-    assert "the nodes end, then the report is made" in rig.log("quiet"), "what takes long after Ctrl-C"
-    rig.spin(lambda: not rig.node.count_publishers("joint_states"), what="the end of those")
-    begin_headless(rig, "busy")
-    rig.spin(lambda: "[simulator]" in rig.log("busy"), what="the simulator")  # it may end before it is discovered
-    burners = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() or 2)]
-    try:
-        busy = end_headless(rig, "busy")
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
-    assert quiet["state_stamps"].tolist() == list(range(0, 200_000_001, 1_000_000))
-    assert np.ptp(quiet["q"], axis=0).max() > 0.1, "nothing moves"
-    assert (quiet["command_stamps"] == quiet["state_stamps"]).all()
-    for name, values in quiet.items():
-        assert np.array_equal(values, busy[name]), name
-    assert np.array_equal(quiet["q"], one["q"])
-    assert np.array_equal(quiet["tau"], one["tau"])
+@pytest.mark.processes
+def test_runs_are_bit_identical_whatever_serves_the_nodes(rig):
+    """As processes, in one process, and in this one; the one process is a new interpreter, the others are forked."""
+    words = ("run", "ur5_osc", "--duration", "0.2", "--headless", "--record")
+    files = {name: str(rig.folder / f"{name}.npz") for name in ("many", "one", "here")}
+    assert rig.command(*words, files["here"]) in (0, 1), rig.log("run")
+    program = ("-m", "arm_control.app.cli", *words)
+    assert rig.finish("many", *program, files["many"]) in (0, 1), rig.log("many")
+    assert "the nodes end, then the report is made" in rig.log("many"), "what takes long after Ctrl-C"
+    assert rig.finish("one", *program, files["one"], "--single-process", is_forked=False) in (0, 1), rig.log("one")
+    here, many, one = (dict(np.load(files[name])) for name in ("here", "many", "one"))
+    assert here["state_stamps"].tolist() == list(range(0, 200_000_001, 1_000_000))
+    assert np.ptp(here["q"], axis=0).max() > 0.1, "nothing moves"
+    assert (here["command_stamps"] == here["state_stamps"]).all()
+    for name, values in here.items():
+        assert np.array_equal(values, many[name]), name
+    assert np.array_equal(here["q"], one["q"])
+    assert np.array_equal(here["tau"], one["tau"])
 
 
 def test_paced_it_keeps_to_the_clock_and_a_late_controller_changes_no_bit(rig):
@@ -67,14 +45,14 @@ def test_paced_it_keeps_to_the_clock_and_a_late_controller_changes_no_bit(rig):
     goal = rig.publisher(PoseStamped, "target_pose", LATCHED)
     goal.publish(target([0.4, -0.2, 0.35], Pose(np.diag([1.0, -1.0, -1.0]), np.zeros(3)), 0.05))
     rig.spin(lambda: all(rig.matched()), what="both nodes")
-    begun = time.monotonic()
+    begun = rig.clock.now
     rig.call("simulator/pause", SetBool.Request(data=False))
     rig.until(0.25)
     rig.processes["osc"].send_signal(signal.SIGSTOP)
     rig.spin(lambda: len({stamp(state) for state in rig.states[-4:]}) == 1, what="the state three more times, 0.3 s")
     rig.processes["osc"].send_signal(signal.SIGCONT)
     rig.until(0.5)
-    assert time.monotonic() - begun > rig.time, "no faster than the clock"
+    assert rig.clock.now - begun > rig.time, "no faster than the clock"
     assert "braking" not in rig.log("simulator")
     assert "braking" not in rig.log("osc")
     paced = {stamp(m): m.effort for m in rig.commands}
@@ -161,8 +139,8 @@ def test_time_begins_when_the_controller_knows_its_targets_and_with_its_first_co
 
 def test_a_simulator_that_waits_ends_where_another_one_runs(rig):
     states = rig.node.create_publisher(JointState, "joint_states", 10)
-    simulator = rig.start("simulator", robot="ur5", awaited_targets=0)
-    assert simulator.wait(PATIENCE) == 2
+    rig.start("simulator", robot="ur5", awaited_targets=0)
+    assert rig.wait("simulator") == 2
     assert "arm_control: /joint_states has another publisher: end that one" in rig.log("simulator")
     rig.node.destroy_publisher(states)
 

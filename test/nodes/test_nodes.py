@@ -98,8 +98,7 @@ def test_two_arms_have_one_clock(rig):
     rig.hear(Clock, "/clock", clocks)
     names = ("left", "right")
     for name in names:
-        module = ("-m", "arm_control.nodes.simulator", "--ros-args", "-r", f"__ns:=/{name}", "-p", "robot:=ur5")
-        rig.run(name, *module, "-p", "real_time_factor:=0.1")
+        rig.start("simulator", "-r", f"__ns:=/{name}", label=name, robot="ur5", real_time_factor=0.1)
     rig.spin(lambda: clocks and "/clock is left to /left/simulator" in rig.log("right"), what="one owner")
     assert "is left to" not in rig.log("left")
     rig.processes["left"].send_signal(signal.SIGINT)
@@ -218,7 +217,6 @@ def test_a_target_in_a_moving_frame_is_fixed_when_it_becomes_active(rig, ur5):
     rig.spin(lambda: np.allclose(ur5.pose(np.array(rig.states[-1].position)).p, wanted, atol=1e-4))
 
 
-@pytest.mark.real_time
 def test_a_command_without_a_stamp(rig, ur5):
     """``effort_controller/commands``, as for ros2_control, moves the arm too."""
     rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.25, max_missed=1000)
@@ -233,8 +231,7 @@ def test_a_command_without_a_stamp(rig, ur5):
     rig.spin(moves)
 
 
-@pytest.mark.real_time
-def test_gate_as_a_process_of_its_own(rig, ur5):
+def test_gate_as_a_node_of_its_own(rig, ur5):
     """Controller -> gate -> simulator; the controller dies, and the gate brakes."""
     rig.start("gate", max_age=5.0)
     rig.start("osc", "-r", "joint_commands:=effort_in", max_age=5.0)
@@ -262,16 +259,14 @@ def test_gate_as_a_process_of_its_own(rig, ur5):
     assert max(map(abs, rig.states[-1].velocity)) < 0.01
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_clean_exit(rig, number):
+@pytest.mark.processes
+def test_clean_exit(rig):
     parameters = {"simulator": {"robot": "ur5"}, "targets": {"file": "ur5_reach"}}
-    nodes = {
-        name: rig.start(name, **parameters.get(name, {}))
-        for name in ("dynamics", "gate", "osc", "simulator", "targets")
-    }
+    names = ("dynamics", "gate", "osc", "simulator", "targets")
+    nodes = {name: rig.start_process(name, **parameters.get(name, {})) for name in names}
     rig.spin(lambda: set(nodes) <= set(rig.node.get_node_names()), what="all nodes")
     rig.spin(lambda: rig.node.count_publishers("/parameter_events") > len(nodes))
-    for name, process in nodes.items():
+    for (name, process), number in zip(nodes.items(), itertools.cycle([signal.SIGINT, signal.SIGTERM])):
         process.send_signal(number)
         assert rig.wait(name) == 0, name
         assert "Traceback" not in rig.log(name)
@@ -293,12 +288,6 @@ run(node)
 """
 
 
-def test_a_signal_while_a_node_is_made_leaves_no_traceback(rig):
-    rig.run("dynamics", "-c", SIGNAL_WHILE_MADE, is_forked=False)
-    assert rig.wait("dynamics") == 0
-    assert "Traceback" not in rig.log("dynamics")
-
-
 SIGNAL_WHILE_COMPILED = """
 import os, signal, sys, rclpy
 from arm_control import urdf_path
@@ -317,13 +306,6 @@ class Node(ArmNode):
 
 run(Node, arguments=[])
 """
-
-
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-def test_a_signal_interrupts_a_node_that_compiles_its_first_law(rig, number):
-    rig.run("slow", "-c", SIGNAL_WHILE_COMPILED, number, is_forked=False)
-    assert rig.wait("slow") == 0
-    assert "Traceback" not in rig.log("slow")
 
 
 REFUSED = """
@@ -348,12 +330,7 @@ run(Node, arguments=[])
 """
 
 
-def test_a_node_that_is_refused_goes_before_its_context(rig):
-    assert rig.finish("refused", "-c", REFUSED) == 2
-    assert "arm_control: no" in rig.log("refused")
-    assert "gone before its context" in rig.log("refused")
-
-
+@pytest.mark.processes
 def test_run_reports_a_node_that_dies_by_name(rig):
     process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
     rig.until(0.02)
@@ -369,12 +346,12 @@ def test_run_reports_a_node_that_dies_by_name(rig):
 def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
     wrong_node = rig.folder / "node.yaml"
     wrong_node.write_text("ocs:\n  ros__parameters:\n    kp_linear: 100.0\n")
-    status = rig.finish("node", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_node))
+    status = rig.command("run", "ur5_osc", "--params-file", str(wrong_node), label="node")
     assert status == 2
     assert "'ocs' is not a node of the scenario" in rig.log("node")
     wrong_key = rig.folder / "key.yaml"
     wrong_key.write_text("osc:\n  ros__parameters:\n    kp_liner: 100.0\n")
-    status = rig.finish("key", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_key))
+    status = rig.command("run", "ur5_osc", "--params-file", str(wrong_key), label="key")
     assert status == 2
     assert "key.yaml: osc: unknown kp_liner; allowed: " in rig.log("key")
     assert "did you mean 'kp_linear'?" in rig.log("key")
@@ -392,13 +369,27 @@ run(lambda: exit("a node was made"), arguments=[])
 """
 
 
-def test_a_signal_before_ros_listens_ends_the_node_too(rig):
-    assert rig.finish("early", "-c", EARLY) == 0, rig.log("early")
+@pytest.mark.processes
+def test_a_process_ends_at_any_moment_of_its_start(rig):
+    """A signal before ROS listens, while a node is made, and while it compiles; a node that is refused."""
+    rig.run("early", "-c", EARLY)
+    rig.run("made", "-c", SIGNAL_WHILE_MADE)
+    rig.run("compiled", "-c", SIGNAL_WHILE_COMPILED, "SIGINT")
+    rig.run("compiled too", "-c", SIGNAL_WHILE_COMPILED, "SIGTERM")
+    rig.run("refused", "-c", REFUSED)
+    for name in ("early", "made", "compiled", "compiled too"):
+        assert rig.wait(name) == 0, rig.log(name)
+        assert "Traceback" not in rig.log(name)
+    assert rig.wait("refused") == 2
+    assert "arm_control: no" in rig.log("refused")
+    assert "gone before its context" in rig.log("refused")
 
 
+@pytest.mark.processes
 def test_every_executable_starts_as_a_module_of_its_own(rig):
     """Forked from a process that has imported only what every node has; in other tests that process has everything."""
-    rig.server = ForkServer.launch(rig.environment(), f"{nodes.__name__}.support.arm_node")
+    server = ForkServer.launch(rig.environment(), f"{nodes.__name__}.support.arm_node")
+    rig.server = lambda: server
     modules = (module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg)
     names = [name for name in modules if name != "__main__"]
     assert {"osc", "joint", "ilqr", "simulator", "gate"} <= set(names)
@@ -410,4 +401,4 @@ def test_every_executable_starts_as_a_module_of_its_own(rig):
     for name in (*names, "named osc", "named guide"):
         assert rig.wait(name) == 2, rig.log(name)
         assert "unknown no_such_parameter" in rig.log(name)
-    rig.server.close()
+    server.close()

@@ -205,14 +205,10 @@ def test_without_proposals_it_is_the_defaults(rig: Rig, ur5: RobotModel):
 
 
 def tune(rig: Rig, name: str, *arguments: str) -> tuple[int, str]:
-    process = rig.run(name, "-m", "arm_control.app.cli", "tune", "save", *arguments)
-    rig.spin(lambda: process.poll() is not None, what="tune")
-    return process.returncode, rig.log(name)
+    return rig.command("tune", "save", *arguments, label=name), rig.log(name)
 
 
 def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
-    elsewhere = "tune", "save", str(rig.folder / "x.yaml"), "--node", "joint", "--namespace", "cell"
-    nobody = rig.run("nobody", "-m", "arm_control.app.cli", *elsewhere)  # takes its time to look around
     held = Held(rig, ur5)
     held.set("kp_linear", 123.0)
     rig.spin(lambda: held.parameter("speed_limit_linear") == [propose(ur5, kp_linear=123.0).speed_limit_linear])
@@ -229,16 +225,15 @@ def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     status, said = tune(rig, "again", str(file))
     assert (status, f"{file} exists already" in said) == (2, True), said
     assert tune(rig, "forced", str(file), "--force")[0] == 0
-    rig.spin(lambda: nobody.poll() is not None)
-    assert (nobody.returncode, "no node /cell/joint is running; there are: " in rig.log("nobody")) == (2, True)
+    status, said = tune(rig, "nobody", str(rig.folder / "x.yaml"), "--node", "joint", "--namespace", "cell")
+    assert (status, "no node /cell/joint is running; there are: " in said) == (2, True), said
     assert not (rig.folder / "x.yaml").exists()
     rig.processes["osc"].terminate()
     rig.wait("osc")
     description = Path(urdf_path("ur5")).read_text()
     given = {"/**": {"ros__parameters": {"robot_description": description, "kp_linear": 1.0}}}
     (rig.folder / "first.yaml").write_text(yaml.safe_dump(given))
-    files = ["--params-file", str(rig.folder / "first.yaml"), "--params-file", str(file)]
-    rig.run("osc", "-m", "arm_control.nodes.osc", "--ros-args", *files)
+    rig.start("osc", "--params-file", str(rig.folder / "first.yaml"), "--params-file", str(file))
     rig.spin(lambda: "robot with joints" in rig.log("osc"))
     assert held.parameter(*PROPOSED) == shown
     assert "proposed" not in rig.log("osc"), "everything is given now"

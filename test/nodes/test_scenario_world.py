@@ -187,8 +187,8 @@ def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_a_simulation_
     """The obstacles are told ahead of their time, so it does not matter when the messages come."""
     record = rig.folder / "run.npz"
     options = ["--variant", "with", "--duration", "0.4", "--headless", "--record", str(record)]
-    command = ["-m", "arm_control.app.cli", "run", name, *options]
-    assert rig.finish("run", *command) in (0, 1), rig.log("run")
+    command = ["run", name, *options]
+    assert rig.command(*command) in (0, 1), rig.log("run")
     recorded, scenario = np.load(record), Scenario.load(name)
     simulation = Simulation(scenario, "with")
     with SimulatedBag(rig.folder / "bag", simulation, scenario, "with") as bag:
