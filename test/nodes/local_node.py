@@ -7,6 +7,7 @@ import itertools
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partialmethod
@@ -23,10 +24,10 @@ from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.node_classes import node_factory
 from arm_control.processes import GateProcess
 
-TURN = 1e-4
+TURN = 1e-3
 """Simulated time of a turn in which a node has something to do [s]."""
-ON_REAL_TIME = ("process_end", "rcl_functions")
-"""Modules of nodes that wait for the middleware or for a process."""
+ON_REAL_TIME = ("process_end", "rcl_functions", "tools")
+"""Modules of nodes that wait for the middleware or for a process, and commands."""
 
 
 class SimulatedTime:
@@ -49,7 +50,7 @@ class SimulatedTime:
     def take_over(self) -> None:
         """Be the clock of all nodes that are imported by now."""
         for name, module in list(sys.modules.items()):
-            is_node = name.startswith("arm_control.nodes.") and not name.endswith(ON_REAL_TIME)
+            is_node = name.startswith("arm_control.nodes.") and not any(part in ON_REAL_TIME for part in name.split("."))
             if is_node and getattr(module, "time", None) is time:
                 self._patches.enter_context(mock.patch.object(module, "time", self))
 
@@ -132,12 +133,11 @@ class LocalNode:
         factory = node_factory(self.name)
         clock.take_over()
         made = partialmethod(Node.__init__, context=self.context, cli_args=self.arguments)
-        with (
-            mock.patch.object(Node, "__init__", made),
-            contextlib.redirect_stdout(self),
-            contextlib.redirect_stderr(self),
-            self._refused(),
-        ):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(Node, "__init__", made))
+            if threading.current_thread() is threading.main_thread():  # else a command prints there
+                stack.enter_context(contextlib.redirect_stdout(self))
+            stack.enter_context(self._refused())
             self.node = factory()
         if self.node is not None:
             self.logger = self.node.get_logger().name

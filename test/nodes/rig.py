@@ -38,6 +38,7 @@ from std_srvs.srv import SetBool
 from arm_control import Pose, RobotModel
 from arm_control.app import main as arm_control
 from arm_control.app import processes
+from arm_control.core import PARENT
 from arm_control.messages import nanoseconds
 from arm_control.nodes import PolledGroup, poll, ros
 from arm_control.nodes.support.qos import LOSSLESS
@@ -108,7 +109,7 @@ class Rig:
     def environment(self) -> dict[str, str]:
         """Environment of the processes: this domain, this machine only, messages checked, none outlives the tests."""
         own = {"ROS_DOMAIN_ID": str(self.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-        return {**os.environ, **CHECKED, **own, "ARM_CONTROL_PARENT": str(os.getpid())}
+        return {**os.environ, **CHECKED, **own, PARENT: str(os.getpid())}
 
     def start(self, name: str, *arguments: str, label: str = "", **parameters: Any) -> LocalNode:
         """Make a node of the package in this process, with these parameters.
@@ -151,9 +152,10 @@ class Rig:
         """
         text = self._printed[label or words[0]] = io.StringIO()
         kept, self.keeps_real_time = self.keeps_real_time, True
+        environment = {name: value for name, value in self.environment().items() if name != PARENT}
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         with (
-            mock.patch.dict(os.environ, self.environment()),
+            mock.patch.dict(os.environ, environment),
             mock.patch.object(os, "nice", return_value=0),
             mock.patch.object(command_line_node, "SETTLED", LOOKED),
             mock.patch.object(os, "getloadavg", return_value=(0.0,) * 3),
