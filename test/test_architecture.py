@@ -125,7 +125,6 @@ def test_exceptions_are_few_and_needed():
 FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in ORDER[1:]}
 """Names on the face of each folder, with their modules."""
 COMPOSE = {
-    "compiler.llvm_kernels": "lays out all forms of kernels",
     "model.robot_model": "one class has all quantities of an arm",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
     "planning.execution.planner_in_time": "paths in space and in time, and their curves",
