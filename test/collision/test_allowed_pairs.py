@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from small_arm import small_arm
 
 from arm_control.collision import AllowedPairs, ArmShape, find_allowed_pairs
 from arm_control.exceptions import ParameterError
 from arm_control.model import LinkCapsule
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_arm import small_arm
 
 BALLS = {"base": (0.0, 0.3), "lower": (5.0, 0.05), "upper": (0.0, 0.3), "tool": (0.1, 0.06)}
 """Place along x and radius of a ball on each link [m]."""

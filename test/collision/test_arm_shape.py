@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from small_arm import random_states, small_arm
 
 from arm_control import RobotModel
 from arm_control.collision import ArmShape
@@ -15,9 +15,6 @@ from arm_control.collision.arm_shape import CLUSTER, enclosing_ball
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths import Array
 from arm_control.model import LinkCapsule, State
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_arm import random_states, small_arm
 
 
 def ends(shape: ArmShape, k: int, q: Array) -> Array:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from small_arm import random_states, small_arm
 
 from arm_control.collision import AllowedPairs, ArmShape, Validity, obstacle_tables
 from arm_control.collision.obstacle_rows import SPEED
 from arm_control.collision.pair_texts import Squares, clearance
 from arm_control.maths import Array, Box, Capsule, Cylinder, Obstacle, Pose, Shape, Sphere
 from arm_control.model import LinkCapsule, State
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_arm import random_states, small_arm
 
 PLACES = {
     "base": [(0.3, 0.0, 0.1)],

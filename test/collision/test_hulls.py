@@ -8,26 +8,17 @@ from pathlib import Path
 import coal
 import numpy as np
 import pytest
+from coal_scene import distance, placed_capsule
+from small_arm import random_pose, random_states
 
-from arm_control.collision import AllowedPairs, Hull, HullObstacle, Validity, obstacle_tables
+from arm_control.collision import Hull, HullObstacle, Validity, obstacle_tables
 from arm_control.collision.hulls import squared_segment_to_facet
 from arm_control.collision.obstacle_rows import NUMBER, SPEED
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Box, Obstacle, Pose, Span, rotation_from_vector
 
-sys.path.insert(0, str(Path(__file__).parent))
-from coal_scene import distance, placed_capsule
-from small_arm import random_pose, random_states, small_arm
-
 TURN = np.array([0.1, -0.2, 0.1, 1.0, 0.5, -0.7])
 CORNERS = np.stack(np.meshgrid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]), axis=-1).reshape(-1, 3)
-
-
-@pytest.fixture(scope="module")
-def validity() -> Validity:
-    return Validity(
-        small_arm(), allowed=AllowedPairs("small", (("base", "lower"), ("lower", "upper"), ("upper", "tool")))
-    )
 
 
 def stones(twist: Array | None = None, n: int = 5) -> list[HullObstacle]:

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from arm_control.collision import AllowedPairs, Validity, course
+from arm_control.collision import Validity, course
 from arm_control.maths import Box, Mover, Obstacle, Pose, Span, Sphere
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_arm import small_arm
-
-
-@pytest.fixture(scope="module")
-def validity() -> Validity:
-    return Validity(
-        small_arm(), allowed=AllowedPairs("small", (("base", "lower"), ("lower", "upper"), ("upper", "tool")))
-    )
 
 
 @pytest.mark.parametrize("t", [1.0, 2.0])

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
+from small_arm import small_arm
 
 from arm_control.collision import AllowedPairs, ArmShape, Hull, HullObstacle, Validity
 from arm_control.exceptions import InputError, ModelError
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Mover, Obstacle, Pose, Shape, Span, Sphere
 from arm_control.model import LinkCapsule, State
-
-sys.path.insert(0, str(Path(__file__).parent))
-from small_arm import small_arm
 
 HOME = np.zeros((1, 3))
 HERE = Pose.at([0.0, 0.0, 0.3])
@@ -23,13 +19,6 @@ HERE = Pose.at([0.0, 0.0, 0.3])
 CORNERS = np.array([[[0, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 0, 0], [0, 0, 1]]], dtype=float)
 EPOCH = 1.7e9
 """Time since 1970 [s]."""
-
-
-@pytest.fixture(scope="module")
-def validity() -> Validity:
-    return Validity(
-        small_arm(), allowed=AllowedPairs("small", (("base", "lower"), ("lower", "upper"), ("upper", "tool")))
-    )
 
 
 @pytest.fixture(scope="module")

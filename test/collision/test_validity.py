@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from coal_scene import CoalScene
+from small_arm import random_pose, random_states
 
 from arm_control.collision import AllowedPairs, ArmShape, Told, Validity, chords, course, obstacle_tables
 from arm_control.collision.validity import Contact
@@ -28,10 +27,6 @@ from arm_control.maths import (
 from arm_control.model import LinkCapsule, RobotModel
 from arm_control.motion import JointReference, JointTrajectory, Waypoints
 
-sys.path.insert(0, str(Path(__file__).parent))
-from coal_scene import CoalScene
-from small_arm import random_pose, random_states, small_arm
-
 SHAPES: tuple[Shape, ...] = (
     Sphere(0.15),
     Capsule(0.08, 0.4),
@@ -40,14 +35,6 @@ SHAPES: tuple[Shape, ...] = (
     Cone(0.2, 0.3),
 )
 TURN = np.array([0.1, -0.2, 0.1, 1.0, 0.5, -0.7])
-
-
-@pytest.fixture(scope="module")
-def validity() -> Validity:
-    """With all kinds of obstacles, the turning ones, too: one kernel for all tests."""
-    return Validity(
-        small_arm(), allowed=AllowedPairs("small", (("base", "lower"), ("lower", "upper"), ("upper", "tool")))
-    )
 
 
 def scene(seed: int, twist: Array | None = None, n: int = 1) -> list[Obstacle]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from planar_arm import planar_validity, wall_with_gap
 from problems import UR5_HOME, planar
 
 from arm_control.collision import Validity
@@ -36,9 +35,6 @@ from arm_control.planning import (
 )
 from arm_control.planning.execution.rounded_in_time import stay
 from arm_control.planning.plans import proved_shares
-
-sys.path.insert(0, str(Path(__file__).parent / "rrt"))
-from planar_arm import planar_validity, wall_with_gap
 
 START, GOAL = np.array([-0.8, 0.3]), np.array([1.0, 0.3])
 PASSING = [Obstacle(Sphere(0.1), Pose.at([2.0, -1.0, 0.0]), (0.0, 0.4, 0.0, 0.0, 0.0, 0.0))]

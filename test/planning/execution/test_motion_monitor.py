@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from coal_scene import CoalScene
+from planar_arm import planar_validity
 
 from arm_control.collision import Validity
 from arm_control.maths import Obstacle, Pose, Sphere
@@ -22,11 +21,6 @@ from arm_control.planning import (
     present,
 )
 from arm_control.planning.execution.rounded_in_time import stay
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))
-from coal_scene import CoalScene
-from planar_arm import planar_validity
 
 START, GOAL = np.array([-0.8, 0.3]), np.array([1.0, 0.3])
 TICK = 0.01

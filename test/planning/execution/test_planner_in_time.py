@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from planar_arm import planar_validity, plate, smallest_distance
 
 from arm_control.collision import Validity
 from arm_control.exceptions import InputError
@@ -26,9 +24,6 @@ from arm_control.planning import (
 from arm_control.planning.execution.rounded_in_time import Polyline, round_in_time, spreads
 from arm_control.planning.execution.told_motion import Agreement
 from arm_control.planning.plans import Effort, free_path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
-from planar_arm import planar_validity, plate, smallest_distance
 
 LINE = Polyline(
     np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.5], [1.0, 0.5], [0.2, 1.0]]),

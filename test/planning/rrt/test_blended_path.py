@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from planar_arm import planar_validity, plate, smallest_distance, wall_with_gap
 
 from arm_control.collision import Validity
 from arm_control.exceptions import InputError
@@ -23,9 +21,6 @@ from arm_control.planning import (
     shorten,
 )
 from arm_control.planning.plans import Effort, free_path
-
-sys.path.insert(0, str(Path(__file__).parent))
-from planar_arm import planar_validity, plate, smallest_distance, wall_with_gap
 
 SHARP = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
 

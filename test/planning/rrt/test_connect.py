@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
+from planar_arm import planar_validity, plate, small_arm, smallest_distance, wall_with_gap
 
 from arm_control.collision import AllowedPairs, Validity
 from arm_control.exceptions import InputError
@@ -21,9 +20,6 @@ from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.shortcuts import improve
 from arm_control.planning.rrt.trees import NOBODY, ROOM, SearchTree, cut, nearest_node
-
-sys.path.insert(0, str(Path(__file__).parent))
-from planar_arm import planar_validity, plate, small_arm, smallest_distance, wall_with_gap
 
 THROUGH, OUTSIDE = np.array([0.0, 0.0]), np.array([1.6, 0.0])
 """The stretched arm through the gap, and beside the wall: the lower link must be drawn back in between."""
@@ -74,6 +70,15 @@ def test_memory_grows_with_the_trees(validity: Validity, monkeypatch: pytest.Mon
     planner = RrtConnect(validity)
     assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
     assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
+
+
+def test_there_may_be_more_goals_than_nodes_in_the_first_memory(validity: Validity, monkeypatch: pytest.MonkeyPatch):
+    validity.place(wall_with_gap())
+    monkeypatch.setattr(connect, "CAPACITY", ROOM + 4)
+    goals = np.concatenate([np.tile([0.9, 0.0], (9, 1)), [OUTSIDE]])  # in the wall, and free
+    plan = RrtConnect(validity).plan(THROUGH, goals)
+    assert np.array_equal(plan.path, RrtConnect(validity).plan(THROUGH, goals).path)
+    assert np.array_equal(plan.path[-1], OUTSIDE)
 
 
 def test_the_nearest_of_several_goals_that_are_free_is_enough(validity: Validity):

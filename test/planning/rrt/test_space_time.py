@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from planar_arm import planar_validity, plate, smallest_distance
 
 from arm_control.collision import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths import Mover, Obstacle, Pose, Span, Sphere
 from arm_control.planning import TIMED, Plan, SearchOutcome, SearchParameters, SpaceTimeRrt, Travel
-
-sys.path.insert(0, str(Path(__file__).parent))
-from planar_arm import planar_validity, plate, smallest_distance
 
 START, GOAL = np.array([0.0, 0.0]), np.array([1.0, 0.0])
 TRAVEL = Travel(np.array([2.0, 2.0]), 5.0)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
+from coal_scene import CoalScene
+from small_arm import small_arm
 
 from arm_control.collision import AllowedPairs, ArmShape, Validity
 from arm_control.maths import Array, Box, Obstacle, Pose
 from arm_control.model import LinkCapsule, RobotModel
 from arm_control.planning import Plan
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))
-from coal_scene import CoalScene
-from small_arm import small_arm
 
 __all__ = ["planar_validity", "plate", "small_arm", "smallest_distance", "wall_with_gap"]
 
