@@ -85,6 +85,8 @@ class SearchMemory:
         starts, goals : ndarray, shape (k, n)
             Joint positions of the roots of both trees [rad or m].
         """
+        while max(len(starts), len(goals)) + ROOM > self._search.capacity:
+            self._enlarge()
         for tree, roots in zip(self._trees, (starts, goals), strict=True):
             tree.set_roots(roots, np.zeros(len(roots)))
         self._search.counters[:] = 0
