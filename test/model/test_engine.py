@@ -62,7 +62,6 @@ def test_without_llvmlite_python_answers(expected: np.ndarray, monkeypatch: Patc
     for name in [name for name in sys.modules if name.startswith("arm_control.") and ".llvm_" in name]:
         monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(name)
-    monkeypatch.delattr("arm_control.compiler.LlvmCompiler")
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     robot = model()
     assert robot.backend == "python"
