@@ -28,7 +28,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_control.identification.momentum_regressor import N_PARAMETERS, UPPER, inertia_of, parameters_of
+from arm_control.identification.momentum_regressor import N_PARAMETERS, UPPER, parameters_of
 from arm_control.maths import Array
 from arm_control.model import Inertia
 
@@ -186,10 +186,3 @@ def _from_pseudo_inertia(P: Array) -> Array:
     """Return m, h and J of (1), shape (10,)."""
     Sigma = P[:3, :3]
     return np.array([P[3, 3], *P[:3, 3], *(np.trace(Sigma) * np.eye(3) - Sigma)[UPPER]])
-
-
-def centre_and_inertia(parameters: Array) -> tuple[Array, Array]:
-    """Return the centre of mass (3,) [m] and the inertia about it (3, 3) [kg m^2] of m, h, J, shape (10,)."""
-    body = inertia_of(parameters)
-    c = body.h / body.m if body.m > 0.0 else np.zeros(3)
-    return c, body.J - body.m * (c @ c * np.eye(3) - np.outer(c, c))

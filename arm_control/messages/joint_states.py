@@ -261,27 +261,6 @@ class JointStateReader:
         return last + (1.0 - math.exp(-dt / self.LAG)) * (v - last)
 
 
-def refuse_stale(info: dict[str, Any], max_age: float, now_ns: int) -> None:
-    """Refuse an old message.
-
-    Parameters
-    ----------
-    info : dict
-        Time stamps of the middleware [ns].
-    max_age : float
-        Largest age [s]; 0 allows any.
-    now_ns : int
-        Time of the middleware's clock [ns].
-
-    Raises
-    ------
-    InputError
-        When the message is older.
-    """
-    if old := _stale(info, max_age, now_ns):
-        raise InputError(old)
-
-
 def _stale(info: dict[str, Any], max_age: float, now_ns: int) -> str:
     """Say that a message is too old; empty when it is not."""
     if info["source_timestamp"] is None:

@@ -7,7 +7,6 @@ import pytest
 
 from arm_control.control import ControlLoop, Measurement, resolve_parameters
 from arm_control.controllers import AttractorLoopParameters, control_loop, row_of
-from arm_control.gate import GateState
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
 from arm_control.motion import Target
@@ -42,16 +41,3 @@ def test_a_goal_moves_the_arm_softly_and_one_too_far_is_reported_once(ur5: Robot
     assert abs(speeds[5]) < 0.1 * abs(speeds[50]), "it rests before the goal, and pushes towards it behind it"
     again = [loop.tick(state(k)) for k in range(90)]
     assert np.array_equal([r.tau for r in results], [r.tau for r in again]), "time has started over"
-
-
-def test_a_braked_arm_is_not_asked_to_move(ur5: RobotModel, loop: ControlLoop):
-    X = ur5.pose(Q)
-    loop.controller.add(Target(0, ur5.frames[0], Pose(X.R, X.p + [0.0, 0.1, 0.0])))
-    for k in range(100):
-        moving = loop.tick(state(k))
-    loop.gate.brake("a test")
-    for k in range(100, 110):
-        braked = loop.tick(state(k))
-    assert braked.gate.state is GateState.BRAKING
-    assert np.abs(moving.law.split()["task"]).max() > 1.0
-    assert np.abs(braked.law.split()["task"]).max() < 1e-6

@@ -198,20 +198,6 @@ def ball_beside(model: RobotModel, q: Array, gap: float, V: Array | None = None)
     return ball
 
 
-@pytest.mark.parametrize("gap", [0.15, 0.1, 0.05])
-def test_a_lone_pair_accelerates_by_the_potential(ur5: RobotModel, gap: float):
-    law = Avoidance(ur5, replace(STRONG, mass_limit=1e9, eta=1e-4))
-    t = ur5.evaluate(HOME, np.zeros(6))
-    output = law.tick(t, [ball_beside(ur5, HOME, gap)])
-    M_inv, rows = np.linalg.inv(t.M), output.pairs.J_n
-    wanted = np.zeros(6)
-    for J_n, rho in zip(rows, output.pairs.rho, strict=True):
-        wanted += J_n / (J_n @ M_inv @ J_n) * 1e-4 * (1 / rho - 1 / 0.2) / rho**2
-    np.testing.assert_allclose(output.tau, wanted, rtol=1e-6)
-    assert rows[output.pairs.rho.argmin()] @ M_inv @ output.tau > 0.0
-    assert output.distance == pytest.approx(gap, abs=1e-6)
-
-
 def test_beyond_the_threshold_there_is_nothing(ur5: RobotModel, law: Avoidance):
     t = ur5.evaluate(HOME, np.ones(6))
     tau = np.arange(6.0)
@@ -219,31 +205,6 @@ def test_beyond_the_threshold_there_is_nothing(ur5: RobotModel, law: Avoidance):
         output = law.tick(t, obstacles)
         np.testing.assert_array_equal(output.combined(tau), tau)
         assert (output.distance, output.task_share, output.takeover) == (np.inf, 1.0, False)
-
-
-def test_the_sum_has_no_order(ur5: RobotModel, law: Avoidance, around: list[Obstacle]):
-    t = ur5.evaluate(HOME, np.ones(6))
-    tau = law.tick(t, around).tau
-    np.testing.assert_allclose(law.tick(t, around[::-1]).tau, tau, rtol=0, atol=1e-9)
-    assert np.abs(tau).max() > 1e-3
-
-
-def test_an_approach_is_damped_relative_to_the_obstacle_and_an_escape_is_not(ur5: RobotModel):
-    law = Avoidance(ur5, replace(STRONG, eta=0.0, mass_limit=1e9))
-    ball = ball_beside(ur5, HOME, 0.1)
-    pairs = law.tick(ur5.evaluate(HOME, np.zeros(6)), [ball]).pairs
-    towards = -np.linalg.pinv(pairs.J_n[pairs.rho.argmin()][None])[:, 0]
-    for speed, V in ((0.2, 0.0), (0.0, -0.2), (0.3, 0.1), (-0.1, -0.3)):
-        t = ur5.evaluate(HOME, speed * towards)
-        output = law.tick(t, [replace(ball, V_WO=np.array([0, V, 0, 0, 0, 0]))])
-        assert pairs.J_n[pairs.rho.argmin()] @ np.linalg.solve(t.M, output.tau) > 0.5 * 30 * 0.15
-    for V in (0.0, 0.1):
-        away = law.tick(ur5.evaluate(HOME, -0.2 * towards), [replace(ball, V_WO=np.array([0, V, 0, 0, 0, 0]))])
-        row = away.pairs.rho.argmin()
-        assert away.pairs.J_n[row] @ (-0.2 * towards) - away.pairs.v_n[row] > 0.0
-    still = [p for p in range(len(away.pairs.rho)) if away.pairs.J_n[p] @ (-0.2 * towards) < 0]
-    if not still:
-        np.testing.assert_array_equal(away.tau, np.zeros(6))
 
 
 def test_below_the_takeover_distance_the_task_is_gone(ur5: RobotModel):
@@ -265,12 +226,6 @@ def test_below_the_takeover_distance_the_task_is_gone(ur5: RobotModel):
     shares = [law.tick(t, [ball_beside(ur5, HOME, gap)]).task_share for gap in (0.0199, 0.021, 0.03, 0.039, 0.0401)]
     assert shares == sorted(shares)
     assert shares[0] == 0.0 < shares[1] < 0.02 < shares[2] < 0.98 < shares[3] < 1.0 == shares[4]
-
-
-def test_at_rest_in_a_takeover_the_weight_is_carried(ur5: RobotModel):
-    law = Avoidance(ur5, AvoidanceParameters(eta=0.0, self_threshold=0.0))
-    t = ur5.evaluate(HOME, np.zeros(6))
-    np.testing.assert_allclose(law.tick(t, [ball_beside(ur5, HOME, 0.0)]).combined(np.ones(6)), t.g, rtol=0, atol=1e-9)
 
 
 def test_what_the_arm_cannot_avoid_does_not_take_over(ur5: RobotModel):
@@ -427,7 +382,7 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
 numbers = st.floats(-1.0, 1.0)
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     st.lists(st.floats(-3.1, 3.1), min_size=6, max_size=6),
     st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6),
@@ -466,7 +421,7 @@ def test_wrong_obstacles_and_parameters_are_refused():
 # -- in simulation --------------------------------------------------------------------------------------
 
 TOUCHING = [
-    pytest.param(moving, seed, marks=() if seed < 3 else pytest.mark.campaign)
+    pytest.param(moving, seed, marks=() if seed < 2 else pytest.mark.campaign)
     for moving in (False, True)
     for seed in range(5)
 ]
@@ -573,16 +528,6 @@ def test_two_links_that_do_not_move_are_measured_too(load_robot):
     )
     assert sorted(map(sorted, found.names)) == sorted(map(sorted, expected.names)) == sorted(map(sorted, links))
     np.testing.assert_allclose(np.sort(found.rho), np.sort(expected.rho), rtol=0, atol=1e-9)
-
-
-def test_pairs_of_a_tick_stay_when_the_next_one_has_others(ur5: RobotModel):
-    law, obstacles = Avoidance(ur5, AvoidanceParameters()), crowd(100)
-    first = law.tick(ur5.evaluate(HOME, np.zeros(6)), obstacles)
-    names = first.pairs.names
-    law.tick(ur5.evaluate(-HOME, np.zeros(6)), obstacles[1:])
-    again = law.tick(ur5.evaluate(HOME, np.zeros(6)), obstacles)
-    assert first.pairs.names == again.pairs.names == names
-    np.testing.assert_array_equal(first.pairs.J_n, again.pairs.J_n)
 
 
 def test_a_thousand_obstacles_and_more_are_measured(ur5: RobotModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from newton_euler import centre_and_inertia
 
 from arm_control import RobotModel
 from arm_control.identification.body_parameters import (
@@ -13,7 +14,6 @@ from arm_control.identification.body_parameters import (
     LinkInertias,
     NoBodies,
     PointMass,
-    centre_and_inertia,
 )
 from arm_control.identification.momentum_regressor import N_PARAMETERS, parameters_of
 from arm_control.model import Inertia

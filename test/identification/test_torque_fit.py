@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from newton_euler import centre_and_inertia
 
 from arm_control import RobotModel
 from arm_control.exceptions import InputError
@@ -19,7 +20,7 @@ from arm_control.identification import (
     parameters_of_arm,
     payload_of,
 )
-from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass, centre_and_inertia
+from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass
 from arm_control.identification.momentum_regressor import N_PARAMETERS, own_frame
 from arm_control.identification.torque_fit import _noise, fit_torque
 from arm_control.identification.torque_rows import torque_rows

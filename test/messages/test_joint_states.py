@@ -10,9 +10,8 @@ import pytest
 
 from arm_control.control import Measurement, resolve_parameters
 from arm_control.controllers import OscLoopParameters, control_loop
-from arm_control.exceptions import InputError
 from arm_control.messages import TIME_WENT_BACK, JointStateReader, Refused, Repeated
-from arm_control.messages.joint_states import Reading, refuse_stale
+from arm_control.messages.joint_states import Reading
 from arm_control.model import RobotModel
 from arm_control.motion import Target
 from arm_control.simulation import MujocoSimulator
@@ -99,10 +98,12 @@ def test_a_stale_message_is_refused_and_says_how_old_it_is(ur5: RobotModel):
     assert isinstance(reader.read(state, {"source_timestamp": 5_000_000_000}), Measurement)
 
 
-def test_without_a_limit_no_age_is_stale():
-    refuse_stale({"source_timestamp": 0}, 0.0, 10**18)
-    with pytest.raises(InputError, match=r"^stale: written 1000\.0 ms ago, allowed 500\.0 ms$"):
-        refuse_stale({"source_timestamp": 0}, 0.5, 10**9)
+def test_without_a_limit_no_age_is_stale(ur5: RobotModel):
+    state, info = message(ur5.joint_names, np.zeros(6), np.zeros(6)), {"source_timestamp": 0}
+    assert isinstance(JointStateReader(ur5, 0.0, clock_ns=lambda: 10**18).read(state, info), Measurement)
+    reading = JointStateReader(ur5, 0.5, clock_ns=lambda: 10**9).read(state, info)
+    assert isinstance(reading, Refused)
+    assert str(reading.error) == "stale: written 1000.0 ms ago, allowed 500.0 ms"
 
 
 def test_the_twentieth_older_stamp_in_a_row_is_believed_as_a_fault(ur5: RobotModel):

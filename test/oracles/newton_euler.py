@@ -29,6 +29,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.identification.momentum_regressor import inertia_of
 from arm_control.maths import Array, Pose
 from arm_control.model import Force, Tree
 from arm_control.model import recursions as rec
@@ -144,3 +145,10 @@ def velocity_torque(tree: Tree, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
 def gravity_torque(tree: Tree, g0: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Gravity torque ``g``, shape (n,)."""
     return rnea(tree, g0, q, np.zeros(tree.n), np.zeros(tree.n))
+
+
+def centre_and_inertia(parameters: Array) -> tuple[Array, Array]:
+    """Return the centre of mass (3,) [m] and the inertia about it (3, 3) [kg m^2] of m, h, J, shape (10,)."""
+    body = inertia_of(parameters)
+    c = body.h / body.m if body.m > 0.0 else np.zeros(3)
+    return c, body.J - body.m * (c @ c * np.eye(3) - np.outer(c, c))

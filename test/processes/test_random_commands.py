@@ -28,7 +28,7 @@ from arm_control.processes.gate_process import GateAnswer
 ROBOTS = ("ur5", "planar3", "panda")
 N_STEPS = 600
 """States of a sequence."""
-SEEDS = [pytest.param(range(1, 4)), pytest.param(range(100, 190), marks=pytest.mark.campaign)]
+SEEDS = [pytest.param(range(1, 3)), pytest.param(range(100, 190), marks=pytest.mark.campaign)]
 """Sequences of each robot, with and without lock step: in a campaign some 10^6 states and commands together."""
 KINDS = {
     **{"answer": 0.72, "none": 0.05, "again": 0.05, "early": 0.03, "old": 0.05, "future": 0.01, "rival": 0.02},
