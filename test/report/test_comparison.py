@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,27 +13,36 @@ from PIL import Image
 
 from arm_control.app import cli
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.model import RobotModel
 from arm_control.report import draw_comparison
 from arm_control.report.pictures import comparison
 from arm_control.report.pictures.in_space import arm_points, hull, lifted, surface, views
-from arm_control.simulation import Scenario, Simulation
+from arm_control.simulation import Scenario, Simulation, Trace
+
+
+@cache
+def simulated(name: str, seconds: float) -> tuple[Scenario, RobotModel, dict[str, Trace]]:
+    """A scenario, its arm, and the run of each of its variants."""
+    scenario = Scenario.load(name)
+    simulations = {variant: Simulation(scenario, variant) for variant in scenario.variants or ("",)}
+    model = next(iter(simulations.values())).model
+    return scenario, model, {variant: simulation.run(seconds) for variant, simulation in simulations.items()}
 
 
 def drawn(
-    monkeypatch: pytest.MonkeyPatch, name: str, seconds: float, path: Path, scale: float = 0.4
-) -> tuple[Figure, dict]:
-    """The figure of a scenario, and its runs; a small figure has fewer ticks and pixels to draw."""
+    monkeypatch: pytest.MonkeyPatch, name: str, seconds: float, path: Path, is_whole: bool = False
+) -> tuple[Figure, dict[str, Trace]]:
+    """The figure of a scenario, and its runs; one that is not whole is small and has no layout, which takes long."""
     figures: list[Figure] = []
 
     def new_figure(*size: float) -> Figure:
-        figures.append(Figure(figsize=[scale * x for x in size], layout="constrained"))
-        return figures[0]
+        figure = Figure(size, layout="constrained") if is_whole else Figure([0.4 * x for x in size])
+        figures.append(figure)
+        return figure
 
     monkeypatch.setattr(comparison, "new_figure", new_figure)
-    scenario = Scenario.load(name)
-    simulations = {variant: Simulation(scenario, variant) for variant in scenario.variants or ("",)}
-    runs = {variant: simulation.run(seconds) for variant, simulation in simulations.items()}
-    draw_comparison(path, scenario, runs, next(iter(simulations.values())).model)
+    scenario, model, runs = simulated(name, seconds)
+    draw_comparison(path, scenario, runs, model)
     return figures[0], runs
 
 
@@ -42,7 +52,7 @@ def line(axes, label: str) -> np.ndarray:
 
 
 def test_variants_stand_side_by_side_with_their_paths_and_the_obstacle(monkeypatch, tmp_path: Path):
-    figure, runs = drawn(monkeypatch, "ur5_obstacle", 1.0, tmp_path / "a.png", scale=1.0)
+    figure, runs = drawn(monkeypatch, "ur5_obstacle", 1.0, tmp_path / "a.png", is_whole=True)
     axes = figure.axes
     assert [x.get_title(loc="left") for x in axes[:4]] == [
         "with, from above",
@@ -77,20 +87,20 @@ def test_a_planar_arm_is_seen_from_its_side_alone(monkeypatch, tmp_path: Path):
 
 
 def test_where_to_look_from_follows_the_motion():
-    model, trace = Simulation(Scenario.load("ur5_star")).model, Simulation(Scenario.load("ur5_star")).run(2.2)
+    _, model, runs = simulated("ur5_star", 2.2)
+    trace = runs[""]
     points = arm_points(trace.q, model, 50)
     assert [view[3] for view in views(points, trace.p)] == ["from above", "from behind"]
     assert [view[3] for view in views(points, trace.p[:, [1, 0, 2]])] == ["from above", "from the side"]
 
 
 def test_a_pen_is_lifted_where_it_leaves_the_sheet_and_a_circle_is_no_sheet():
-    digits = Simulation(Scenario.load("ur5_digits"))
-    trace = digits.run(4.0)
+    trace = simulated("ur5_digits", 4.0)[2][""]
     up = lifted(trace)
     assert 0.1 < up.mean() < 0.8
     np.testing.assert_allclose(trace.p_des[~up, 2], 0.15, rtol=0, atol=6e-4)
-    assert not lifted(Simulation(Scenario.load("ur5_moving_target")).run(4.0)).any()
-    assert not lifted(Simulation(Scenario.load("ur5_star")).run(0.5)).any()
+    for name, seconds in (("ur5_moving_target", 4.0), ("ur5_star", 2.2)):
+        assert not lifted(simulated(name, seconds)[2][""]).any()
 
 
 def test_the_way_of_a_lifted_pen_is_drawn_apart(monkeypatch, tmp_path: Path):
@@ -169,13 +179,12 @@ def test_what_the_law_asks_for_is_shown_where_it_is_beyond_the_limit_and_the_sin
 
 
 def test_a_gate_that_brakes_is_marked(monkeypatch, tmp_path: Path):
-    simulation = Simulation(Scenario.load("ur5_push"), "stiff")
-    trace = simulation.run(0.1)
-    runs = {"stiff": replace(trace, braking=trace.t > 0.05)}
-    figures: list[Figure] = []
-    monkeypatch.setattr(comparison, "new_figure", lambda *size: figures.append(Figure(size)) or figures[0])
-    draw_comparison(tmp_path / "a.png", Scenario.load("ur5_push"), runs, simulation.model)
-    (shade,) = [x for axes in figures[0].axes for x in axes.collections]
+    scenario, model, runs = simulated("ur5_push", 0.1)
+    trace = runs["stiff"]
+    figure = Figure()
+    monkeypatch.setattr(comparison, "new_figure", lambda *_: figure)
+    draw_comparison(tmp_path / "a.png", scenario, {"stiff": replace(trace, braking=trace.t > 0.05)}, model)
+    (shade,) = [x for axes in figure.axes for x in axes.collections]
     assert shade.get_label() == "the gate brakes (stiff)"
     assert shade.get_paths()[0].vertices[:, 0].min() == pytest.approx(0.051)
 
