@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     xacro_args = [word for word in words if is_xacro_argument(word)]
     words = [word for word in words if word not in xacro_args]
-    options = parser_for(words).parse_args(words)
     try:
+        options = parser_for(words).parse_args(words)
         take_robot_options(options, xacro_args)
         check_namespace(getattr(options, "namespace", ""))
         return int(options.command(options))
@@ -71,19 +71,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of the output has closed it
         sys.stdout = None  # type: ignore[assignment]
         return 0
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ROS:
+    except ImportError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # in the middle of loading rclpy
+            return 130
+        if not isinstance(error, ModuleNotFoundError) or (error.name or "").partition(".")[0] not in ROS:
             raise
-        print(f"arm_control: {NO_ROS}", file=sys.stderr)
-        return 2
+        lines = [f"arm_control: {NO_ROS}"]
     except ArmControlError as error:
-        lines = map(printable, f"arm_control: {error}".split("\n"))
-        print("\n".join(lines), file=sys.stderr)
-        return 2
+        lines = [printable(line) for line in f"arm_control: {error}".split("\n")]
     except OSError as error:  # such as a full disk
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        print(printable(f"arm_control: {what}"), file=sys.stderr)
-        return 2
+        lines = [printable(f"arm_control: {what}")]
+    print("\n".join(lines), file=sys.stderr)
+    return 2
 
 
 def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
