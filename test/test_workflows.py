@@ -1,0 +1,57 @@
+"""The workflows of continuous integration: valid YAML, and commands that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from arm_control.app import main
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = {path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+
+
+def load(name: str) -> dict[Any, Any]:
+    return yaml.safe_load(WORKFLOWS[name].read_text())
+
+
+def commands(name: str) -> list[str]:
+    """Command lines of a workflow, those of its matrix too."""
+    (job,) = load(name)["jobs"].values()
+    own = [step["run"] for step in job["steps"] if "run" in step]
+    return [*job["strategy"]["matrix"].get("command", []), *(line for line in own if not line.startswith("${{"))]
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_command_exists(name: str, capsys: pytest.CaptureFixture[str]):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for command in commands(name):
+        program, *words = command.split()
+        if program == "make":
+            assert words[0] in targets
+        elif program == ".venv/bin/arm_control":
+            with pytest.raises(SystemExit) as end:
+                main([*words, "--help"])
+            assert end.value.code == 0
+        else:
+            assert program == ".venv/bin/python"
+            assert (ROOT / words[0]).is_file()
+
+
+def test_a_push_tests_and_a_week_runs_the_campaigns():
+    """YAML 1.1 reads ``on`` as true."""
+    assert {"push", "pull_request"} == {*load("test")[True]}
+    assert commands("test") == ["make test PYTHON=python"]
+    assert load("campaign")[True]["schedule"] == [{"cron": "0 2 * * 0"}]
+    assert {"make campaign", ".venv/bin/arm_control faults"} < {*commands("campaign")}
+
+
+def test_the_first_python_is_the_least_that_the_package_supports():
+    (job,) = load("test")["jobs"].values()
+    versions = job["strategy"]["matrix"]["python"]
+    assert f'python_requires=">={versions[0]}"' in (ROOT / "setup.py").read_text()
+    assert versions == [f"3.{minor}" for minor in range(10, 14)]
