@@ -2,14 +2,17 @@
 
 import atexit
 import faulthandler
+import multiprocessing.process
 import os
 import shutil
 import signal
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -42,7 +45,39 @@ NO_CLOCK = [hypothesis.HealthCheck.too_slow]  # how long an example takes depend
 hypothesis.settings.register_profile("arm_control", deadline=None, suppress_health_check=NO_CLOCK)
 hypothesis.settings.load_profile("arm_control")
 
+MOST_WITH_PROCESSES = 40
+"""Tests that may start a process: one for each executable, and for each fault of a process."""
+TOOLS = {"ar", "as", "c++", "cc", "gcc", "ld", "ldconfig", "objdump", "uname"}
+"""Programs that count for none: they compile, or tell of the machine."""
+
 _stderr = pytest.StashKey[int]()
+_started: list[str] = []
+"""Processes that were started so far."""
+
+
+def _note_process(event: str, arguments: tuple[Any, ...]) -> None:
+    """Note a start: a hook for the events of the interpreter."""
+    if event in ("os.fork", "os.posix_spawn"):
+        _started.append(event)
+    elif event == "subprocess.Popen" and Path(os.fsdecode(arguments[0] or "")).name not in TOOLS:
+        _started.append(str(arguments[1]))
+
+
+sys.addaudithook(_note_process)
+
+
+def _count_spawned_processes() -> None:
+    """Note the starts of `multiprocessing`, too, of which the interpreter gives no event."""
+    start = multiprocessing.process.BaseProcess.start
+
+    def noted(process: multiprocessing.process.BaseProcess) -> None:
+        _started.append(process.name)
+        start(process)
+
+    multiprocessing.process.BaseProcess.start = noted  # type: ignore[method-assign]
+
+
+_count_spawned_processes()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,6 +129,36 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Note in the last report of a test that it has started processes."""
+    report = yield
+    if call.when == "teardown":
+        if _started:
+            report.user_properties.append(("processes", len(_started)))
+        _started.clear()
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """List what was skipped, with the reasons, and count the tests that have started a process."""
+    skipped: dict[str, list[str]] = defaultdict(list)
+    for report in terminalreporter.stats.get("skipped", []):
+        *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
+        skipped[reason.removeprefix("Skipped: ")].append(report.nodeid.partition("@")[0])
+    if skipped:
+        terminalreporter.section("skipped, and why")
+    for reason, tests in sorted(skipped.items()):
+        files = sorted({test.partition("::")[0] for test in tests})
+        terminalreporter.write_line(f"{len(tests)} of {', '.join(files)}: {reason}")
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    names = {r.nodeid.partition("@")[0] for r in reports if dict(getattr(r, "user_properties", ())).get("processes")}
+    if names:
+        terminalreporter.write_line(f"{len(names)} tests have started a process, {MOST_WITH_PROCESSES} may")
+    if len(names) > MOST_WITH_PROCESSES:
+        terminalreporter.write_line("\n".join(sorted(names)))
 
 
 def pytest_enter_pdb() -> None:
