@@ -11,7 +11,6 @@ from arm_control.control import ArmNodeParameters, resolve_parameters
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import Parameters, file_parameters, module_names, node_names
 from arm_control.nodes.support.arm_node import ROS_OWN, ArmNode
-from arm_control.nodes.support.controller_node import controller_node
 
 NodeFactory = Callable[[], ArmNode[ArmNodeParameters]]
 NODES = node_names()
@@ -21,6 +20,8 @@ NODES = node_names()
 def node_factory(node: str) -> NodeFactory:
     """Return what makes a node: its class, or for a controller without one the common class."""
     if node not in module_names("nodes"):
+        from arm_control.nodes.support.controller_node import controller_node
+
         return partial(controller_node, node)
     return _class_in(node, ArmNode)
 
