@@ -50,7 +50,9 @@ class SimulatedTime:
     def take_over(self) -> None:
         """Be the clock of all nodes that are imported by now."""
         for name, module in list(sys.modules.items()):
-            is_node = name.startswith("arm_control.nodes.") and not any(part in ON_REAL_TIME for part in name.split("."))
+            is_node = name.startswith("arm_control.nodes.") and not any(
+                part in ON_REAL_TIME for part in name.split(".")
+            )
             if is_node and getattr(module, "time", None) is time:
                 self._patches.enter_context(mock.patch.object(module, "time", self))
 

@@ -16,10 +16,12 @@ from rig import HOME, LATCHED, Rig, repeating, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel
 from arm_control.gate import EffortGate, GateReport, GateState
 from arm_control.messages import braked_frame, nanoseconds
+from arm_control.motion import Waypoints
 from arm_control.nodes import ros
 from arm_control.nodes.support import gate_states
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
@@ -192,6 +194,39 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(lock_step: bool, rig:
     rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands again")
     n = len(rig.states)
     rig.spin(lambda: len(rig.states) > n + 50, what="time that goes on")
+
+
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_trajectory_from_before_a_brake_moves_nothing_after_enable(listens: bool, rig: Rig, ur5: RobotModel):
+    """Also where the controller does not listen to the gate, and its reference has gone on."""
+    heard: list[DiagnosticStatus] = []
+    rig.hear(DiagnosticStatus, "gate/state", heard, LATCHED)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, start_paused=True)
+    rig.start("gate", lock_step=True, publish_effort_array=False)
+    behind = {"gates_behind": ["gate", "simulator"]} if listens else {}
+    unlimited = {"max_missed": 100_000, "publish_effort_array": False, "lock_step": True}
+    rig.start("joint", "-r", "joint_commands:=effort_in", **unlimited, **behind)
+    away = Waypoints(np.array([12.0]), np.array(HOME)[None] + [1.5, 0.3, -0.5, 0.2, 0.3, 0.5])
+    goals, motion = rig.publisher(JointTrajectory, "joint_trajectory"), ros.joint_trajectory(ur5.joint_names, away, 0)
+
+    def fastest(n: int) -> float:
+        """Largest speed of a joint in the next n states."""
+        begin = len(rig.states)
+        rig.spin(lambda: len(rig.states) >= begin + n, what=f"{n} states")
+        return max(float(np.abs(state.velocity).max()) for state in rig.states[begin:])
+
+    assert rig.call("simulator/pause", SetBool.Request(data=False)).success
+    rig.spin(lambda: rig.states, what="time")
+    goals.publish(motion)
+    rig.spin(lambda: np.abs(rig.states[-1].velocity).max() > 0.05, what="the motion")
+    assert rig.call("gate/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: reports(heard)[-1].state == "braking", what="the brake")
+    fastest(400)
+    assert fastest(50) < 0.01
+    for name in ("simulator", "gate", "joint"):
+        rig.call(f"{name}/enable", SetBool.Request(data=True))
+    rig.spin(lambda: reports(heard)[-1].state != "braking", what="the end of the brake")
+    assert fastest(400) <= 0.02
 
 
 def test_in_lock_step_the_brake_of_another_controller_is_no_answer(rig: Rig, ur5: RobotModel):

@@ -14,14 +14,16 @@ from fork_server import ForkServer
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rclpy.publisher import Publisher
 from rig import HOME, LATCHED, PATIENCE, Rig, spin_through_stalls, stamp, target
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
+from std_srvs.srv import SetBool
 
 from arm_control import OscParameters, RobotModel, nodes, urdf_path
 from arm_control.control import task_inertia
-from arm_control.messages import pose_from_message
+from arm_control.messages import PublisherLock, nanoseconds, pose_from_message
 from arm_control.nodes import ros
 from arm_control.nodes.support.qos import LATEST
 
@@ -229,6 +231,45 @@ def test_a_command_without_a_stamp(rig, ur5):
         return rig.states[-1].velocity[0] > 0.2
 
     rig.spin(moves)
+
+
+@pytest.mark.parametrize("lock_step", [True, False])
+def test_the_simulator_obeys_one_publisher_until_it_is_enabled(lock_step: bool, rig: Rig, ur5: RobotModel):
+    """Or, in real time, until that one has been silent; commands with stamps replace those without."""
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=lock_step, max_missed=100_000, max_age=5.0)
+    first, second = (rig.publisher(JointState, "joint_commands") for _ in range(2))
+    array = rig.publisher(Float64MultiArray, "effort_controller/commands")
+    tau = ur5.gravity(HOME)
+    rig.spin(lambda: rig.states, what="a state")
+
+    def pushed_by(publisher: Publisher, push: float, n: int = 3) -> list[float]:
+        """Push the first joint for some states; return the torque there is."""
+        efforts = tau + [push, 0.0, 0.0, 0.0, 0.0, 0.0]
+        for _ in range(n):
+            state, heard = rig.states[-1], len(rig.states)
+            message = ros.joint_state(ur5.joint_names, nanoseconds(state.header.stamp), effort=efforts)
+            publisher.publish(message if publisher is not array else Float64MultiArray(data=efforts.tolist()))
+            rig.spin(lambda heard=heard: len(rig.states) > heard, what="a state")
+        return list(rig.states[-1].effort)
+
+    def log() -> str:
+        return rig.log("simulator")
+
+    assert pushed_by(array, 0.5)[0] == pytest.approx(0.5, abs=1e-3), "without stamps"
+    assert pushed_by(first, 0.25)[0] == pytest.approx(0.25, abs=1e-3)
+    assert pushed_by(array, 0.5)[0] == pytest.approx(0.25, abs=1e-3), "stamps are there now"
+    assert pushed_by(second, -0.25)[0] == pytest.approx(0.25, abs=1e-3)
+    assert "joint_commands refused: second publisher" in log()
+    rig.call("simulator/pause", SetBool.Request(data=True))
+    silent_until = rig.clock.now + PublisherLock.SILENCE + 0.1
+    rig.spin(lambda: rig.clock.now > silent_until, what="silence")
+    expected = 0.25 if lock_step else -0.25
+    rig.call("simulator/pause", SetBool.Request(data=False))
+    assert pushed_by(second, -0.25)[0] == pytest.approx(expected, abs=1e-3)
+    for data in (False, True):
+        assert rig.call("simulator/enable", SetBool.Request(data=data)).success
+    rig.spin(lambda: len(rig.states) > 5, what="states")
+    assert pushed_by(second, -0.25, 20)[0] == pytest.approx(-0.25, abs=1e-3)
 
 
 def test_gate_as_a_node_of_its_own(rig, ur5):

@@ -51,9 +51,10 @@ def published_by(rig: Rig, node: str) -> set[str]:
 # -- in a browser -------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.real_time
 def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
-    rig.start("viewer", robot="ur5", control=True, port=0)
+    rig.start_process("viewer", robot="ur5", control=True, port=0)
     with opened(address(rig)) as page:
         rig.spin(lambda: rig.states, what="joint_states of the viewer, which is alone")
         assert list(rig.states[-1].name) == list(ur5.joint_names)
@@ -76,13 +77,14 @@ def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
         rig.spin(lambda: "/joint_states" not in published_by(rig, "viewer"), what="the viewer to make way")
 
 
+@pytest.mark.processes
 @pytest.mark.real_time
 def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotModel):
     targets: list[PoseStamped] = []
     rig.hear(PoseStamped, "target_pose", targets)
-    rig.start("osc", publish_effort_array=False, speed_limit_linear=0.5, rate=200.0, **PATIENT)
-    rig.start("simulator", robot="ur5", initial_position=HOME, timestep=0.005, **PATIENT)
-    rig.start("viewer", control=True, port=0)
+    rig.start_process("osc", publish_effort_array=False, speed_limit_linear=0.5, rate=200.0, **PATIENT)
+    rig.start_process("simulator", robot="ur5", initial_position=HOME, timestep=0.005, **PATIENT)
+    rig.start_process("viewer", control=True, port=0)
     start = ur5.pose(HOME)
     with opened(address(rig)) as page:
         rig.until(0.1)

@@ -98,7 +98,7 @@ class PlantNode(ArmNode[P_co]):
     def __init__(self, name: str, parameter_class: type[P_co]) -> None:
         super().__init__(name, parameter_class)
         silence = math.inf if self.parameters.lock_step else PublisherLock.SILENCE
-        self._lock, self._array_lock = (PublisherLock(silence) for _ in range(2))
+        self._lock, self._array_lock = (PublisherLock(silence, time.monotonic) for _ in range(2))
         self._latency, self._rate = AnswerLatency(), Rate()
         self._pacer, self._accepted_ns, self._answered_ns = StepPacer(), -1, -1
         self.output: GateOutput | None = None
