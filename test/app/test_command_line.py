@@ -387,16 +387,23 @@ def test_it_is_said_who_may_talk_to_the_arm(settings: dict[str, str], message: s
     assert describe_reach().startswith(message)
 
 
-@pytest.mark.parametrize("command", [("-m", "arm_control.nodes.osc"), ("-m", "arm_control.app.cli", *RUN)], ids=str)
-def test_a_node_and_a_run_say_it_in_one_line(command: tuple[str, ...]):
-    done = subprocess.run(
-        [sys.executable, *command],
-        env={**os.environ, "ROS_DOMAIN_ID": "abc"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (2, "arm_control: ROS_DOMAIN_ID is 'abc'; allowed: 0 to 232\n")
+def test_a_node_and_a_run_say_it_in_one_line(monkeypatch, capsys):
+    from arm_control.nodes import osc
+
+    monkeypatch.setenv("ROS_DOMAIN_ID", "abc")
+    said = "arm_control: ROS_DOMAIN_ID is 'abc'; allowed: 0 to 232\n"
+    with pytest.raises(SystemExit) as end:
+        osc.main()
+    assert (end.value.code, capsys.readouterr().err) == (2, said)
+    assert (status(*RUN), capsys.readouterr().err) == (2, said)
+
+
+def test_ctrl_c_while_the_options_are_read_is_no_error(monkeypatch):
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "parser_for", interrupted)
+    assert cli.main(["watch"]) == 130
 
 
 def test_a_line_of_the_cache_fits_a_terminal(in_a_folder: Path, monkeypatch, capsys):
@@ -450,60 +457,67 @@ def test_the_help_of_every_command_has_examples_that_can_be_typed(name: str, cap
         assert vars(cli.parser_for(words).parse_args(words))["command"]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("arm_control wat", {"watch"}),
-        ("arm_control run ur5_o", {"ur5_osc", "ur5_obstacle"}),
-        ("arm_control run --sim", {"--simulator"}),
-        ("arm_control run --simulator m", {"mujoco"}),
-        ("arm_control view pan", {"panda"}),
-        ("arm_control compare pan", {"panda"}),
-        ("arm_control run --robot pan", {"panda"}),
-        ("arm_control check my_arm.u", set()),
-        ("arm_control cache cl", {"clear"}),
-    ],
-)
-def test_the_tab_key_completes(line: str, expected: set[str], capsys):
+PATIENCE = 240.0
+"""Longest wait for a shell [s]."""
+COMPLETIONS = {
+    "wat": {"watch"},
+    "run ur5_o": {"ur5_osc", "ur5_obstacle"},
+    "run --sim": {"--simulator"},
+    "run --simulator m": {"mujoco"},
+    "view pan": {"panda"},
+    "compare pan": {"panda"},
+    "run --robot pan": {"panda"},
+    "check my_arm.u": set(),
+    "cache cl": {"clear"},
+}
+
+
+@pytest.mark.processes
+def test_the_tab_key_completes(capsys):
     assert status("completion", "bash") == 0
-    words = line.split()
-    typed = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _arm_control; echo ${{COMPREPLY[@]}}"
-    script = capsys.readouterr().out + typed
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == expected
+    script = [capsys.readouterr().out]
+    for typed in COMPLETIONS:
+        words = ["arm_control", *typed.split()]
+        variables = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}"
+        script.append(f"COMPREPLY=(); {variables}; _arm_control; echo ${{COMPREPLY[@]}}")
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=True)
+    assert [set(line.split()) for line in done.stdout.splitlines()] == [*COMPLETIONS.values()]
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("check my", ["check", "my arm.urdf"]),
-        ("check my\\ a", ["check", "my arm.urdf"]),
-        ("check 'my", ["check", "my arm.urdf"]),
-        ("run --report new", ["run", "--report", "new pictures/"]),
-        ("run --robot pan", ["run", "--robot", "panda"]),
-    ],
-)
-def test_bash_completes_the_names_of_files(typed: str, expected: list[str], in_a_folder: Path, capsys):
+FILES = {
+    "check my": ["check", "my arm.urdf"],
+    "check my\\ a": ["check", "my arm.urdf"],
+    "check 'my": ["check", "my arm.urdf"],
+    "run --report new": ["run", "--report", "new pictures/"],
+    "run --robot pan": ["run", "--robot", "panda"],
+}
+
+
+@pytest.mark.processes
+def test_bash_completes_the_names_of_files(in_a_folder: Path, capsys):
     """A shell behind a terminal gets line, Tab key and Enter key, and writes the words that it makes of them."""
     (in_a_folder / "my arm.urdf").touch()
     (in_a_folder / "new pictures").mkdir()
     assert status("completion", "bash") == 0
     command = "arm_control() { printf '%s\\n' \"$@\" > words; exit; }\n"
     (in_a_folder / "rc").write_text(capsys.readouterr().out + command)
-    keys, terminal = pty.openpty()
-    with subprocess.Popen(
-        ["bash", "--rcfile", "rc", "-i"], stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
-    ) as shell:
-        os.write(keys, f"arm_control {typed}\t\n".encode())
-        try:
-            shell.wait(60.0)
-        finally:
-            shell.kill()
-            os.close(keys)
-            os.close(terminal)
-    assert (in_a_folder / "words").read_text().splitlines() == expected
+    for typed, expected in FILES.items():
+        keys, terminal = pty.openpty()
+        with subprocess.Popen(
+            ["bash", "--rcfile", "rc", "-i"], stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+        ) as shell:
+            os.write(keys, f"arm_control {typed}\t\n".encode())
+            try:
+                shell.wait(PATIENCE)
+            finally:
+                shell.kill()
+                os.close(keys)
+                os.close(terminal)
+        assert (in_a_folder / "words").read_text().splitlines() == expected
+        (in_a_folder / "words").unlink()
 
 
+@pytest.mark.processes
 def test_without_ros_a_command_says_how_to_install_it(capsys):
     program = "import sys; sys.modules['rclpy'] = None; from arm_control.app.cli import main; sys.exit(main(['pose']))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

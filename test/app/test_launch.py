@@ -139,6 +139,7 @@ def test_the_executables_are_the_nodes_that_scenarios_may_name():
     assert {"osc", "gate", "simulator"} < found == {*NODES} == {*EXECUTABLES}
 
 
+@pytest.mark.processes
 def test_an_executable_of_ros_runs_the_node_of_its_name(tmp_path: Path):
     (tmp_path / "targets").symlink_to(REPO / "scripts" / "node")
     command = [sys.executable, tmp_path / "targets", "--ros-args", "-p", "nonsense:=1"]
@@ -152,16 +153,17 @@ def test_only_the_command_goes_on_the_path():
     assert not (REPO / "setup.cfg").exists(), "a folder for scripts would take arm_control off the PATH of a workspace"
 
 
-@pytest.mark.parametrize("seconds", [0.5, 2.0])
-def test_ctrl_c_ends_the_command_without_a_traceback(seconds: float):
+@pytest.mark.processes
+def test_ctrl_c_ends_the_command_without_a_traceback():
     """While it is loaded, while its node is made, or while it waits; earlier, Python itself prints one."""
     command = [sys.executable, REPO / "scripts" / "arm_control", "record", "-o", "/dev/null/never"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
-    assert "Traceback" not in errors or "Failed to import the site module" in errors
+    for seconds in (0.5, 2.0):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate()
+        assert "Traceback" not in errors or "Failed to import the site module" in errors
 
 
 def test_package_xml_and_setup_py_and_the_package_agree():

@@ -16,27 +16,23 @@ HEAVY = ("numpy", "yaml", "urdf_parser_py", "llvmlite", "pinocchio", "coal", "mu
 PROGRAM = """\
 import contextlib, io, json, sys
 from arm_control.app import cli
-for words in json.loads(sys.argv[1]):
-    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
-        cli.main(words)
-print(json.dumps([name for name in sys.modules if "." not in name]))
+for command_lines in json.loads(sys.argv[1]):
+    for words in command_lines:
+        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+            cli.main(words)
+    print(json.dumps([name for name in sys.modules if "." not in name]))
 """
 
 
-def loaded(*command_lines: list[str]) -> set[str]:
-    """Libraries that are loaded after some command lines in a process of their own."""
-    command = [sys.executable, "-c", PROGRAM, json.dumps(command_lines)]
-    return set(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
-
-
-def test_the_list_of_commands_needs_no_library():
-    assert loaded(["--help"], ["--version"], ["watch", "--help"]) & {*HEAVY} == set()
-
-
-def test_the_help_of_commands_needs_no_engine():
+@pytest.mark.processes
+def test_help_needs_no_engine_and_the_list_of_commands_no_library():
     """The help of `excite` and `run` shows parameters and scenarios, which numpy and YAML come with."""
-    names = [[name, "--help"] for name in cli.COMMANDS]
-    assert loaded(*names) & {*HEAVY} <= {"numpy", "yaml", "urdf_parser_py"}
+    groups = [[["--help"], ["--version"], ["watch", "--help"]], [[name, "--help"] for name in cli.COMMANDS]]
+    command = [sys.executable, "-c", PROGRAM, json.dumps(groups)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    of_list, of_help = ({*json.loads(line)} & {*HEAVY} for line in done.stdout.splitlines())
+    assert of_list == set()
+    assert of_help <= {"numpy", "yaml", "urdf_parser_py"}
 
 
 def test_every_command_has_a_line_and_a_module_and_no_module_is_left_out():
@@ -51,6 +47,7 @@ def test_an_unknown_command_is_refused_with_the_list(capsys: pytest.CaptureFixtu
     assert all(f"'{name}'" in error or f" {name}" in error for name in cli.COMMANDS)
 
 
+@pytest.mark.processes
 def test_public_names_are_imported_when_they_are_asked_for():
     program = "import sys, arm_control; print('numpy' in sys.modules); arm_control.Pose; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

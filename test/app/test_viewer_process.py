@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import signal
 import sys
 import time
 from pathlib import Path
@@ -30,20 +30,38 @@ def news_of(page: ViewerProcess, last: str) -> list[str]:
     return lines
 
 
-def instead(monkeypatch: pytest.MonkeyPatch, program: str) -> list[list[str]]:
-    """Run a program in the viewer's place; returns the options it was given."""
+class Process:
+    """What a run uses of the viewer's process: it ends by itself, or by a signal."""
+
+    def __init__(self, code: int | None) -> None:
+        self.code = code
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def send_signal(self, number: int) -> None:
+        self.code = -number if self.code is None else self.code
+
+    def wait(self, _: float) -> int:
+        assert self.code is not None, "nobody ends it"
+        return self.code
+
+
+def instead(monkeypatch: pytest.MonkeyPatch, text: str, code: int | None) -> list[list[str]]:
+    """Let a process print this in the viewer's place, and end with this status; returns the options it was given."""
     given: list[list[str]] = []
 
-    def start(module: str, arguments: list[str], output: Path) -> subprocess.Popen[bytes]:
+    def start(module: str, arguments: list[str], output: Path) -> Process:
         given.append([module, *arguments, Path(arguments[4]).read_text()])
-        return subprocess.Popen([sys.executable, "-c", program], stdout=output.open("wb"), stderr=subprocess.STDOUT)
+        output.write_text(text)
+        return Process(code)
 
     monkeypatch.setattr(arm_control.app.processes, "start_module", start)
     return given
 
 
 def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch: pytest.MonkeyPatch):
-    given = instead(monkeypatch, "print('viewer: http://127.0.0.1:1/?token=x'); raise SystemExit(7)")
+    given = instead(monkeypatch, "viewer: http://127.0.0.1:1/?token=x\n", 7)
     with viewer_process(True, {"tip": "tool0"}, True, "left") as page:
         lines = news_of(page, "the viewer ended")
         assert page.new_output() == []
@@ -59,7 +77,7 @@ def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch:
 
 def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.MonkeyPatch):
     """ROS reads no YAML with an alias in it: a list for both nodes must be there twice."""
-    given = instead(monkeypatch, "pass")
+    given = instead(monkeypatch, "", 0)
     with viewer_process(True, Scenario.load("ur5_obstacle").arm(), True) as page:
         news_of(page, "the viewer ended")
     ((*_, text),) = given
@@ -70,14 +88,14 @@ def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.M
 
 
 def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
-    instead(monkeypatch, "import time; print('viewer: http://here', flush=True); time.sleep(600)")
+    instead(monkeypatch, "viewer: http://here\n", None)
     with viewer_process(True, {}, False) as page:
         assert page.address == ""
         assert news_of(page, "viewer") == ["viewer: http://here"]
         assert page.address == "viewer: http://here"
         process = page._process
     assert process is not None
-    assert process.poll() is not None
+    assert process.poll() == -signal.SIGINT
 
 
 @pytest.mark.parametrize(("wanted", "said"), [(True, ["no viewer: 'viser' is not installed"]), (False, [])])

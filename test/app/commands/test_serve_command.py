@@ -111,9 +111,16 @@ def test_it_ends_with_as_many_answers_as_were_asked_for(loop: str, n: int, port:
     assert LINES[loop] in capfd.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("is_streaming", [True, False])
-@pytest.mark.parametrize("loop", [NATIVE, PYTHON])
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("loop", "is_streaming", "number"),
+    [
+        (NATIVE, True, signal.SIGINT),
+        (NATIVE, False, signal.SIGTERM),
+        (PYTHON, True, signal.SIGTERM),
+        (PYTHON, False, signal.SIGINT),
+    ],
+)
 def test_a_signal_ends_it_while_states_come_and_while_it_waits(
     loop: str, is_streaming: bool, number: signal.Signals, port: str, tmp_path: Path
 ):
@@ -134,6 +141,7 @@ def test_a_signal_ends_it_while_states_come_and_while_it_waits(
         assert served.stderr.read() == ""
 
 
+@pytest.mark.processes
 def test_a_signal_without_consequences_ends_nothing(port: str, tmp_path: Path):
     """Its handler runs at once, once for each signal, while states are answered without Python."""
     program = "import os, signal, sys; signal.signal(signal.SIGUSR1, lambda *_: os.write(2, b'heard\\n'))\n"
