@@ -12,8 +12,8 @@ from typing import Any
 from arm_control import __version__
 from arm_control.app.commands.argument_types import check_namespace, is_xacro_argument
 from arm_control.app.commands.robot_options import take_robot_options
+from arm_control.core import printable
 from arm_control.exceptions import ArmControlError
-from arm_control.model import printable
 
 COMMANDS = {
     "run": "run a scenario: simulator, controller and all",

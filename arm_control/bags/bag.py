@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.bags.message_definitions import Decoder
+from arm_control.core import printable
 from arm_control.exceptions import BagError
 from arm_control.maths import Array
 from arm_control.messages import FIELDS, nanoseconds
-from arm_control.model import RobotModel, printable
+from arm_control.model import RobotModel
 from arm_control.simulation import Stamps
 
 

@@ -37,8 +37,8 @@ from rosbags.rosbag2.storage_mcap import decompress, get_qos, read_bytes, read_s
 
 from arm_control.bags.bag import Bag, Message, Topic
 from arm_control.bags.message_definitions import decoder_of
+from arm_control.core import printable
 from arm_control.exceptions import BagError
-from arm_control.model import printable
 
 STORAGES = {".mcap": "mcap", ".db3": "sqlite3", ".bag": "ROS 1"}
 """By the ending of the file with the messages."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from arm_control.core.parent_process import PARENT, die_with_parent
     from arm_control.core.private_files import UnsafeFile, read_secret
-    from arm_control.core.progress import progress_bar
+    from arm_control.core.terminal import printable, progress_bar
     from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from arm_control.control import SensorReading
-from arm_control.core import NANOSECONDS
+from arm_control.core import NANOSECONDS, printable
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound
 from arm_control.maths import Array, Pose, rotation_from_quaternion
-from arm_control.model import RobotModel, printable
+from arm_control.model import RobotModel
 from arm_control.motion import (
     FARTHEST,
     Goal,

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from arm_control.core import printable
 from arm_control.exceptions import InputError, cause_of
-from arm_control.model import printable
 
 ONLY_PUBLISHER = {"data": bytes([1]) * 16}
 """Instead of a GID where the middleware gives none: that of the only publisher of a topic."""

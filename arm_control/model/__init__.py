@@ -31,6 +31,6 @@ if TYPE_CHECKING:
     from arm_control.model.urdf.load import friction_in, load_urdf, read_source
     from arm_control.model.urdf.packages import add_package_path, folders_near, package_folders
     from arm_control.model.urdf.warnings import find_notes, find_warnings, gripper_warnings, mesh_warnings
-    from arm_control.model.urdf.xml import principal_moments, printable, read_robot
+    from arm_control.model.urdf.xml import principal_moments, read_robot
 else:
     __getattr__, __dir__, __all__ = face(__name__)

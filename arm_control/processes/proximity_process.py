@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.collision import ContactMonitor, Margins, NearPair
-from arm_control.core import Parameters, parameter
+from arm_control.core import Parameters, parameter, printable
 from arm_control.maths import Array, Obstacle
 from arm_control.messages import ADD, DELETE, LINE_LIST, MessageBuilder
-from arm_control.model import printable
 
 NAMESPACE = "proximity"
 """Namespace of the lines."""

@@ -27,7 +27,7 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
 )
 from arm_control.controllers import CONTROLLERS
-from arm_control.core import urdf_path
+from arm_control.core import printable, urdf_path
 from arm_control.exceptions import ArmControlError, FrameNotFound, ModelError, UrdfError
 from arm_control.model import (
     ArmParameters,
@@ -39,7 +39,6 @@ from arm_control.model import (
     find_notes,
     gripper_warnings,
     mesh_warnings,
-    printable,
     read_facts,
     read_robot,
     read_source,

@@ -15,8 +15,9 @@ from arm_control.app.commands.robot_options import (
     arm_of,
     chosen_robot,
 )
+from arm_control.core import printable
 from arm_control.exceptions import ArmControlError
-from arm_control.model import ArmParameters, printable
+from arm_control.model import ArmParameters
 
 if TYPE_CHECKING:
     from arm_control.model import RobotModel

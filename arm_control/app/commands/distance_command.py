@@ -18,10 +18,9 @@ from arm_control.app.commands.robot_options import (
     arm_for_kinematics,
     chosen_robot,
 )
-from arm_control.core import require_writable_folder
+from arm_control.core import printable, require_writable_folder
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
-from arm_control.model import printable
 
 if TYPE_CHECKING:
     from arm_control.collision import AllowedPairs, ContactMonitor, Margins, NearPair

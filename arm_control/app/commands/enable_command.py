@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from arm_control.model import printable
+from arm_control.core import printable
 
 EXAMPLES = ("enable", "enable --namespace left")
 """For the help."""

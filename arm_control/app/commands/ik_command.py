@@ -17,9 +17,9 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
     orientation_of,
 )
+from arm_control.core import printable
 from arm_control.exceptions import InputError
 from arm_control.maths import Pose, quaternion_from_rotation
-from arm_control.model import printable
 
 if TYPE_CHECKING:
     from arm_control.kinematics import Branches, IkResult, InverseKinematics

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.argument_types import count
-from arm_control.core import progress_bar, require_writable_folder
+from arm_control.core import printable, progress_bar, require_writable_folder
 from arm_control.exceptions import InputError
-from arm_control.model import printable
 
 if TYPE_CHECKING:
     from arm_control.simulation import PlanRun, PlanScene

@@ -15,10 +15,10 @@ from arm_control.app.commands.robot_options import (
     arm_for_kinematics,
     robot_of,
 )
+from arm_control.core import printable
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rpy_from_rotation
 from arm_control.messages import link_of
-from arm_control.model import printable
 
 EXAMPLES = ("pose", "pose --json", "pose --robot ur5 0 -1.4 1.9 -2.07 -1.57 0")
 """For the help."""

@@ -26,10 +26,9 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
     driver_adds_gravity,
 )
-from arm_control.core import NANOSECONDS, file_parameters
+from arm_control.core import NANOSECONDS, file_parameters, printable
 from arm_control.exceptions import InputError
 from arm_control.messages import Rejections
-from arm_control.model import printable
 from arm_control.processes import SILENCE, DatagramKey, OwnerConnection, bind, is_loopback, read_key
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from arm_control.app.commands.robot_options import (
     scenario_of,
     take_robot_for_scenario,
 )
-from arm_control.core import require_writable_folder
+from arm_control.core import printable, require_writable_folder
 from arm_control.exceptions import ArmControlError
-from arm_control.model import printable
 from arm_control.simulation import ENGINES, Scenario, merged
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from arm_control.core import write_text
+from arm_control.core import printable, write_text
 from arm_control.exceptions import ArmControlError
-from arm_control.model import printable
 
 EXAMPLES = ("tune save my_gains.yaml",)
 """For the help."""

@@ -14,7 +14,8 @@ from arm_control.app.commands.robot_options import (
     add_xacro_options,
     chosen_robot,
 )
-from arm_control.model import find_description, printable, read_description, refuse_xacro
+from arm_control.core import printable
+from arm_control.model import find_description, read_description, refuse_xacro
 
 if TYPE_CHECKING:
     from arm_control.planning import PlanRecord

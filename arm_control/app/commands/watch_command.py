@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from arm_control.model import printable
+from arm_control.core import printable
 
 if TYPE_CHECKING:
     from arm_control.gate import GateReport

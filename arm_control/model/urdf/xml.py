@@ -171,11 +171,6 @@ def quote(text: str | None) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-def printable(text: str) -> str:
-    """Escape characters that a terminal interprets: control characters, line breaks, changes of direction."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
 def pose_in(element: Element) -> Pose:
     """Return the pose that the ``<origin>`` of an element states; what is missing is zero."""
     xyz, rpy = (numbers(element.find("origin"), name) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))

@@ -21,9 +21,8 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 from rosgraph_msgs.msg import Clock
 
 from arm_control.bags import Bag, Message, Topic
-from arm_control.core import NANOSECONDS, die_with_parent, progress_bar
+from arm_control.core import NANOSECONDS, die_with_parent, printable, progress_bar
 from arm_control.exceptions import BagError
-from arm_control.model import printable
 from arm_control.nodes.support.conversions import message_class, ros
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.support.qos import LOSSLESS, STATE

@@ -19,17 +19,9 @@ from hypothesis import strategies as st
 
 from arm_control.app import main
 from arm_control.app.commands.check_command import Check, as_json, as_text, check_file
+from arm_control.core import printable
 from arm_control.exceptions import FrameNotFound, ModelError
-from arm_control.model import (
-    describe,
-    find_notes,
-    find_warnings,
-    load_urdf,
-    mesh_warnings,
-    printable,
-    read_facts,
-    read_robot,
-)
+from arm_control.model import describe, find_notes, find_warnings, load_urdf, mesh_warnings, read_facts, read_robot
 
 REPO = Path(__file__).parents[3]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"

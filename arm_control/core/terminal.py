@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, without a dependency."""
+"""Text on a terminal: a progress bar, and what is safe to print."""
 
 from __future__ import annotations
 
@@ -34,3 +34,8 @@ def progress_bar(items: Iterable[T], title: str | None) -> Iterator[T]:
     finally:  # the caller may stop before the end
         if is_drawn:
             print(f"\r{' ' * (WIDTH + len(str(title)) + 12)}\r", end="", file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """Escape characters that a terminal interprets: control characters, line breaks, changes of direction."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
