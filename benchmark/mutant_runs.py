@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +35,6 @@ from mutators import Mutant
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from arm_control.compiler import Procedure  # noqa: E402  the package beside this script, none that is installed
 from arm_control.core import progress_bar  # noqa: E402
 
 PACKAGE = ROOT / "arm_control"
@@ -331,17 +330,16 @@ def _compile_anew(changed: set[str], digest: str) -> None:
     """Give laws and procedures that are defined in changed modules another key in the cache of machine code."""
     from arm_control.compiler import Law, compiled_procedure
 
-    key, kept = Law.key.func if hasattr(Law.key, "func") else Law.key.fget, compiled_procedure._kept
+    key = Law.key.func if hasattr(Law.key, "func") else Law.key.fget
+    is_from_this_package = compiled_procedure.is_from_this_package
 
     def own_key(law: Law) -> str:
         return f"{key(law)} {digest}" if _module_of(law.function) in changed else key(law)
 
-    def own_kept(entry: Procedure[..., float], made_from: str, write: Callable[[], str]) -> bytes:
-        is_changed = _module_of(entry.function) in changed
-        return kept(entry, f"{made_from} {digest}" if is_changed else made_from, write)
-
     Law.key = property(own_key)
-    compiled_procedure._kept = own_kept
+    compiled_procedure.is_from_this_package = lambda function: (
+        _module_of(function) not in changed and is_from_this_package(function)
+    )
 
 
 def _module_of(function: Any) -> str:
