@@ -49,7 +49,7 @@ FOREIGN = {
     "xacro": ("model.urdf.xacro",),
     "ruckig": ("motion.jerk_limited",),
     "ompl": ("planning.rrt.ompl_adapter",),
-    "yaml": ("core.yaml_limits", "app.processes"),
+    "yaml": ("core.files", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": (

@@ -6,9 +6,8 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.compiler.builtin_calls import builtin_call, in_machine_code
-    from arm_control.compiler.c_functions import object_file
+    from arm_control.compiler.c_expressions import number
     from arm_control.compiler.c_procedure import c_parts
-    from arm_control.compiler.c_values import number
     from arm_control.compiler.call_forms import (
         INTO,
         ArrayArgument,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
         TupleArgument,
         TupleResult,
     )
-    from arm_control.compiler.compiled_law import Samples, check_batch, check_kernel, compile_law
+    from arm_control.compiler.compiled_law import Samples, check_batch, check_kernel, compile_law, plain_compiler
     from arm_control.compiler.compiled_procedure import (
         Binds,
         BoundProcedure,
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
         compile_procedure,
         direct_call,
     )
-    from arm_control.compiler.default_compiler import plain_compiler
-    from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
     from arm_control.compiler.kernels import (
         Batch,
         BoundLoop,
@@ -48,12 +45,20 @@ if TYPE_CHECKING:
         batch_of,
         split,
     )
-    from arm_control.compiler.law import Law, Loop
+    from arm_control.compiler.law import NEAR, Fold, FoldedLaw, Law, Loop, Repeat
     from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
     from arm_control.compiler.llvm_compiler import Library, compile_code
     from arm_control.compiler.llvm_kernels import LlvmCompiler
-    from arm_control.compiler.machine_operations import (
+    from arm_control.compiler.object_files import PROCESSORS, object_file
+    from arm_control.compiler.procedures import (
         CFunction,
+        Floats,
+        Ints,
+        Procedure,
+        Rows,
+        RunsCases,
+        RunsColumns,
+        RunsKernel,
         add_atomic,
         address_of,
         fence_acquire,
@@ -64,26 +69,15 @@ if TYPE_CHECKING:
         load_acquire,
         load_relaxed,
         nearest,
+        procedure,
         put_float,
         put_int,
         same_bits,
         store_relaxed,
         store_release,
     )
-    from arm_control.compiler.procedures import (
-        Floats,
-        Ints,
-        Procedure,
-        Rows,
-        RunsCases,
-        RunsColumns,
-        RunsKernel,
-        procedure,
-    )
-    from arm_control.compiler.processors import PROCESSORS
     from arm_control.compiler.program import Function, Program, run
     from arm_control.compiler.python_kernels import python_function, python_kernel
-    from arm_control.compiler.repeat import Repeat
     from arm_control.compiler.sources import source_digest
     from arm_control.compiler.tape import Tape
 else:

@@ -169,7 +169,6 @@ def builtin_call(call: KernelCall, slow: Callable[..., Any], doc: str | None = N
 
     Parameters
     ----------
-    call : KernelCall
     slow : callable
         Takes over where arguments do not fit or the result does not count.
     doc : str, optional
@@ -283,7 +282,6 @@ class CallWriter:
 
     Parameters
     ----------
-    form : CallForm
     inputs : mapping of str to int
         Name and size of each input.
     outputs : mapping of str to shape

@@ -17,14 +17,20 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from arm_control.compiler.c_effects import Effects, Place, all_procedures
-from arm_control.compiler.c_expressions import HELPERS
-from arm_control.compiler.c_records import NUMBERS, Structures
-from arm_control.compiler.c_statements import FunctionWriter
-from arm_control.compiler.c_values import CValue, c_name, constant, unused
-from arm_control.compiler.c_variables import Variables
-from arm_control.compiler.llvm_values import NotSupported
-from arm_control.compiler.procedures import Procedure
+from arm_control.compiler.c_expressions import (
+    HELPERS,
+    NUMBERS,
+    CValue,
+    Effects,
+    Place,
+    Structures,
+    all_procedures,
+    c_name,
+    constant,
+    unused,
+)
+from arm_control.compiler.c_statements import FunctionWriter, Variables
+from arm_control.compiler.procedures import NotSupported, Procedure
 
 INCLUDES = "\n".join(f"#include <{name}.h>" for name in ("math", "stdbool", "stddef", "stdint"))
 
@@ -65,8 +71,6 @@ def c_parts(
 
     Parameters
     ----------
-    entries : sequence of Procedure
-        The procedures.
     records : mapping of type to record
         An example of each type of their records. Only its sizes count; no two arrays may share memory.
     hooks : mapping of str to str

@@ -162,7 +162,6 @@ class KernelCall:
 
     Parameters
     ----------
-    form : CallForm
     run : RunsKernel
         Computes outputs from inputs and returns 0 where they count: a kernel on memory of its own, or a procedure.
     inputs, outputs : mapping of str to ndarray

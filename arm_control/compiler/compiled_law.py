@@ -23,6 +23,7 @@ from typing import overload
 import numpy as np
 
 from arm_control.compiler.kernels import (
+    STRICT,
     Batch,
     BoundLoop,
     BoundRepeat,
@@ -33,14 +34,13 @@ from arm_control.compiler.kernels import (
     checked_count,
     split,
 )
-from arm_control.compiler.law import Law, Loop, check_table
-from arm_control.compiler.repeat import Repeat
+from arm_control.compiler.law import Law, Loop, Repeat, check_table
+from arm_control.compiler.sources import source_digest
+from arm_control.core import Cache, default_directory
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array
 
 LOG = logging.getLogger("arm_control.compiler")
-STRICT = "ARM_CONTROL_STRICT"
-"""Environment variable: ``1`` makes a law that cannot be compiled an error."""
 SAMPLE_REPETITIONS = 2
 """Repetitions in which a new kernel of a repeated law is compared: rounding may grow from one to the next."""
 
@@ -69,8 +69,6 @@ def compile_law(
     ----------
     compiler : Compiler or None
         The robot's compiler; None where there is none.
-    law : Law, Loop or Repeat
-        What to compile.
     samples : mapping of str to ndarray
         Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop or a repeated law in its own
         layout. All cases that the law distinguishes should be among them.
@@ -180,7 +178,6 @@ def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:
 
     Parameters
     ----------
-    law : Law
     samples : mapping of str to ndarray, shape (n, size)
         Inputs, one case a row.
     kernel : Kernel
@@ -199,10 +196,8 @@ def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
 
     Parameters
     ----------
-    loop : Loop
     samples : mapping of str to ndarray
         Inputs in the layout of the loop.
-    kernel : LoopKernel
     """
     n_samples = loop.count(samples, {}, 1)
     n = n_samples + -n_samples % kernel.width
@@ -228,10 +223,8 @@ def check_repeat(repeat: Repeat, samples: Samples, kernel: RepeatKernel) -> None
 
     Parameters
     ----------
-    repeat : Repeat
     samples : mapping of str to ndarray
         Inputs, one case per column; of shared ones an array each.
-    kernel : RepeatKernel
     """
     n = next(samples[name].shape[1] for name in repeat.law.inputs if name not in repeat.shared)
     computed, expected = (
@@ -251,10 +244,8 @@ def check_batch(law: Law, samples: Samples, batch: Batch) -> None:
 
     Parameters
     ----------
-    law : Law
     samples : mapping of str to ndarray, shape (n, size)
         Inputs; of shared ones the first row counts. n is one more than a multiple of the number of lanes.
-    batch : Batch
     """
     arrays = [samples[name][0] if name in batch.shared else samples[name] for name in law.inputs]
     n = min(len(samples[name]) for name in law.inputs)
@@ -269,3 +260,20 @@ def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], agreem
         error = float(np.max(np.abs(outputs[name] - values), initial=0.0))
         if not error <= agreement * max(1.0, float(np.max(np.abs(values), initial=0.0))):
             raise ModelError(f"'{name}' is {error:.1e} off the float run")
+
+
+def plain_compiler(title: str = "no robot") -> Compiler | None:
+    """Return a compiler whose kernels are kept in the user's cache; None where machine code cannot be made.
+
+    Parameters
+    ----------
+    title : str
+        What the kernels are for, for the list of what is in the cache.
+    """
+    try:
+        from arm_control.compiler.llvm_kernels import LlvmCompiler  # noqa: PLC0415  llvmlite may be missing
+
+        return LlvmCompiler(source_digest(), title, Cache(default_directory()))
+    except (ImportError, OSError, RuntimeError) as error:
+        LOG.warning("no machine code: %s: %s", type(error).__name__, error)
+        return None

@@ -17,9 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from arm_control.compiler.compiled_law import STRICT
-from arm_control.compiler.machine_operations import CFunction
-from arm_control.compiler.procedures import Procedure
+from arm_control.compiler.kernels import STRICT
+from arm_control.compiler.procedures import CFunction, Procedure
 from arm_control.compiler.program import is_from_this_package
 from arm_control.compiler.sources import source_digest
 from arm_control.core import Cache, default_directory
@@ -162,7 +161,7 @@ def _is_compiled(record: tuple[Any, ...]) -> bool:
 
 
 def _slots(record: tuple[Any, ...]) -> tuple[Array, list[Array]]:
-    """A record as :mod:`arm_control.compiler.llvm_values` describes it; and those of the records in it."""
+    """A record as :mod:`arm_control.compiler.procedures` describes it; and those of the records in it."""
     slots: list[int] = []
     keep: list[Array] = []
     for name, value in zip(record._fields, record, strict=True):  # type: ignore[attr-defined]

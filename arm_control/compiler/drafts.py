@@ -68,7 +68,6 @@ def is_wanted(program: Program, cache: Cache) -> bool:
 
     Parameters
     ----------
-    program : Program
     cache : Cache
         Where the complete code is to be stored.
     """

@@ -15,10 +15,11 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop
-from arm_control.compiler.repeat import Repeat
+from arm_control.compiler.law import Law, Loop, Repeat
 from arm_control.maths import Array
 
+STRICT = "ARM_CONTROL_STRICT"
+"""Environment variable: ``1`` makes a law that cannot be compiled an error."""
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -44,10 +45,6 @@ class Kernel:
     ----------
     inputs, outputs : dict of str to ndarray
         Views of the work space.
-    bind, address
-        See the parameters.
-    call : callable
-        The function.
     is_compiled : bool
         Whether it is machine code.
     lock : RLock
@@ -90,7 +87,6 @@ class OwnWork:
 
     Parameters
     ----------
-    kernel : Kernel
     work : ndarray, optional
         Memory for all inputs, then all outputs; by default new memory.
 
@@ -162,8 +158,6 @@ class BoundRepeat(Protocol):
 
         Parameters
         ----------
-        n : int, optional
-            Number of cases.
         limit : int, optional
             Largest number of repetitions of a case; by default the one that it was bound with.
         """
@@ -173,7 +167,6 @@ class BoundRepeat(Protocol):
 
         Parameters
         ----------
-        name : str
         table : ndarray, shape (m, k)
             Of any number of rows; it must stay.
 
@@ -211,7 +204,7 @@ class RepeatKernel(Protocol):
         Parameters
         ----------
         arrays : mapping of str to ndarray
-            Every input and output by name, float64, as :mod:`arm_control.compiler.repeat` says; others are passed
+            Every input and output by name, float64, as :mod:`arm_control.compiler.law` says; others are passed
             over. They are read and written in every call, and must stay.
         limit : int
             Largest number of repetitions of a case.
@@ -326,7 +319,6 @@ def batch_of(kernel: Kernel, shared: Collection[str]) -> Batch:
 
     Parameters
     ----------
-    kernel : Kernel
     shared : collection of str
         Inputs that are the same for all states.
     """

@@ -1,32 +1,205 @@
-"""Laws: a function of named inputs over any scalar, for one case (:class:`Law`) or for many (:class:`Loop`).
+"""A law with loops inside: values are folded over the rows of tables, of any length, with parts that are left out.
 
-A function that takes arrays of floats can take arrays of a tape's nodes as well, and becomes a program; with columns
-of numbers as scalars it runs on many cases at once. :func:`arm_control.compiler.compiled_law.compile_law` makes
-kernels of laws.
+    values          = before(inputs)
+    values.carried <- part_k(inputs, values, row),  for every row of a table, and every part of a fold
+    values.carried <- part_k(inputs, values),       so many times
+    outputs         = after(inputs, values)
 
-The cases of a loop lie side by side in memory, in one of two layouts. An input or output of k numbers per case is
+A fold may say where its parts count: part k changes nothing for a row where entry k of ``near`` is not above zero.
+Compiled, a part that counts in no lane does not run. Where ``goes_on`` is not above zero in any lane, rows and folds
+that remain are left out.
 
-    columns     an array (k, N), one case per column
-    rows        an array (N, k), one case per row
-    shared      an array (k,), the same numbers for all cases; a table: an array (m, k), with m rows
-    carried     an array (k,): an input that is an output as well, which the next case takes as its input
-    total       an array (k,): an output that is summed up, or its smallest taken, over all cases
+    nearest = FoldedLaw(
+        "nearest",
+        before=lambda x: {"best": [x["reach"][0]]},
+        folds=(Fold((lambda x: {"best": [minimum(x["best"][0], abs(x["p"][0] - x["points"][0]))]},), table="points"),),
+        after=lambda x: {"distance": x["best"]},
+        inputs={"p": 1, "reach": 1, "points": 1},
+        tables=("points",),
+        carried=("best",),
+    )
+
+The rows of a table are shared by all cases: an array (m, k) of m rows, one behind the other in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from arm_control.compiler.folded_law import FoldedLaw
-from arm_control.compiler.program import FoldedProgram, Function, Program, is_from_this_package
+from arm_control.compiler.program import FoldedProgram, FoldProgram, Function, Program, is_from_this_package
 from arm_control.compiler.tape import Tape
-from arm_control.maths import Array, columns, rows
+from arm_control.maths import Array, columns, rows, select
+
+NEAR = "near"
+"""The output that says which parts count."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Parts of a law for every row of a table.
+
+    Attributes
+    ----------
+    parts : tuple of callable or Fold
+        Each takes inputs, values and the row, and returns some of the carried values, changed. A part that is a fold
+        without a table has parts of its own for the same row.
+    near : callable, optional
+        Takes the same and returns ``near``, an entry for each part: above zero where the part counts. By default all
+        do.
+    table : str
+        Name of the table; empty: there is no row.
+    times : int
+        How many times the parts run; above 1 only of a fold that has no table, no ``near`` and no fold in it.
+    """
+
+    parts: tuple[Function | Fold, ...]
+    near: Function | None = None
+    table: str = ""
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        inner = [part for part in self.parts if isinstance(part, Fold)]
+        if any(part.table or part.times != 1 for part in inner):
+            raise ValueError("a fold in a fold has no table and runs once")
+        if self.times < 1 or (self.times > 1 and (self.table or self.near or inner)):
+            raise ValueError(f"a fold runs {self.times} times; with a table, near or a fold in it that must be 1")
+
+    def apply(self, values: Mapping[str, Array]) -> Mapping[str, Array]:
+        """All parts on floats or columns of floats, for one row among the values; returns the values after them."""
+        near = None if self.near is None else _arrays(self.near(values))[NEAR]
+        for k, part in enumerate(self.parts):
+            changed = part.apply(values) if isinstance(part, Fold) else _arrays(part(values))
+            if near is not None:
+                changed = {name: select(near[k], new, values[name]) for name, new in changed.items()}
+            values = {**values, **changed}
+        return values
+
+    def functions(self) -> Iterator[Function]:
+        """All texts."""
+        if self.near is not None:
+            yield self.near
+        for part in self.parts:
+            yield from part.functions() if isinstance(part, Fold) else (part,)
+
+    @property
+    def structure(self) -> list[object]:
+        """What it is made of besides its texts."""
+        parts = [part.structure if isinstance(part, Fold) else None for part in self.parts]
+        return [self.table, self.times, self.near is not None, parts]
+
+
+@dataclass(frozen=True)
+class FoldedLaw:
+    """A law with folds; see the module's text. Loops over columns and repeated laws may be made of it.
+
+    Attributes
+    ----------
+    before, after : callable
+        The text before and behind the folds.
+    inputs : mapping of str to int
+        Name and size of each input; of a table, the size of a row.
+    tables : tuple of str
+        Inputs that are tables.
+    carried : tuple of str
+        Values that the folds change.
+    goes_on : str
+        Carried value of size 1: where it is zero or below, what remains must not matter. Empty: nothing is left out.
+    """
+
+    name: str
+    before: Function
+    folds: tuple[Fold, ...]
+    after: Function
+    inputs: Mapping[str, int]
+    tables: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    goes_on: str = ""
+    structure: object = ()
+    has_masses: bool = True
+    agreement: float = 1e-9
+
+    def __post_init__(self) -> None:
+        if unknown := {*self.tables, *(fold.table for fold in self.folds if fold.table)} - self.inputs.keys():
+            raise ValueError(f"{self.name} has no input {', '.join(sorted(unknown))}")
+
+    @cached_property
+    def key(self) -> str:
+        """See :attr:`arm_control.compiler.law.Law.key`."""
+        folds = [fold.structure for fold in self.folds]
+        made_from = repr([dict(self.inputs), self.tables, self.carried, self.goes_on, folds, self.structure])
+        if "array(" in made_from or " at 0x" in made_from:
+            raise ValueError(f"{self.name}: the structure has arrays, or objects without a text: {made_from:.200}")
+        if not all(map(is_from_this_package, self._functions())):
+            made_from += repr(self.flat_program())
+        return f"{self.name} {sha256(made_from.encode()).hexdigest()}"
+
+    def _functions(self) -> Iterator[Function]:
+        yield from (self.before, self.after)
+        for fold in self.folds:
+            yield from fold.functions()
+
+    def function(self, x: Mapping[str, Array]) -> Mapping[str, Any]:
+        """The law on floats or columns of floats."""
+        values: Mapping[str, Array] = {**x, **_arrays(self.before(x))}
+        for fold in self.folds:
+            for row in x[fold.table] if fold.table else [np.zeros(0)] * fold.times:
+                values = fold.apply({**values, fold.table: row})
+        return self.after(values)
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run the law on floats: what every kernel is compared with."""
+        with np.errstate(all="ignore"):  # compiled code prints no warnings, either
+            return {name: np.asarray(values, dtype=float) for name, values in self.function(inputs).items()}
+
+    def flat_program(self) -> FoldedProgram:
+        """Write it down on tapes, every value and output as one row of numbers."""
+        case = {name: size for name, size in self.inputs.items() if name not in self.tables}
+        before = _program(self.before, case)
+        values = {name: shape[0] for name, shape in before.outputs.items()}
+        if both := case.keys() & values.keys():
+            raise ValueError(f"{self.name}: {', '.join(sorted(both))} cannot be an input and a value")
+        known = {**case, **values}
+        after = _program(self.after, known)
+        rows = [{fold.table: self.inputs[fold.table]} if fold.table else {} for fold in self.folds]
+        folds = tuple(self._fold_program(fold, {**known, **row}) for fold, row in zip(self.folds, rows, strict=True))
+        return FoldedProgram(dict(self.inputs), after.outputs, self.tables, before, folds, after, self.goes_on)
+
+    def _fold_program(self, fold: Fold, known: Mapping[str, int]) -> FoldProgram:
+        near = None if fold.near is None else _program(fold.near, known)
+        if near is not None and near.outputs != {NEAR: (len(fold.parts),)}:
+            raise ValueError(
+                f"{self.name}: near is {near.outputs}; needed is an entry for each of {len(fold.parts)} parts"
+            )
+        parts = tuple(
+            self._fold_program(part, known) if isinstance(part, Fold) else self._part_program(part, known)
+            for part in fold.parts
+        )
+        return FoldProgram(fold.table, fold.times, near, parts)
+
+    def _part_program(self, part: Function, known: Mapping[str, int]) -> Program:
+        program = _program(part, known)
+        if wrong := [name for name in program.outputs if name not in self.carried]:
+            raise ValueError(f"{self.name}: a part changes {', '.join(wrong)}, which is not carried")
+        return program
+
+
+def _program(function: Function, inputs: Mapping[str, int]) -> Program:
+    tape = Tape()
+    outputs = function({name: tape.inputs(name, size) for name, size in inputs.items()})
+    return tape.program({name: np.ravel(np.asarray(values, dtype=object)) for name, values in outputs.items()})
+
+
+def _arrays(values: Mapping[str, Any]) -> dict[str, Array]:
+    return {name: np.ravel(np.asarray(entries, dtype=object)) for name, entries in values.items()}
+
+
+# -- laws of one case and of many
 
 
 @dataclass(frozen=True)
@@ -59,7 +232,7 @@ class Law:
     agreement: float = 1e-9
 
     tables: ClassVar[tuple[str, ...]] = ()
-    """A law without folds has none; see :class:`~arm_control.compiler.folded_law.FoldedLaw`."""
+    """A law without folds has none; see :class:`~arm_control.compiler.law.FoldedLaw`."""
 
     @cached_property
     def key(self) -> str:
@@ -179,8 +352,6 @@ class Loop:
             An input or output.
         size : int
             Its size in one case.
-        n : int
-            Number of cases.
         """
         return (size,) if name in self.whole else (size, n) if self.layout == "columns" else (n, size)
 
@@ -191,8 +362,6 @@ class Loop:
         ----------
         arrays : mapping of str to ndarray
             Arrays in this layout.
-        name : str
-            One of them.
         i : int
             Number of the case.
         """
@@ -246,8 +415,6 @@ class Loop:
         ----------
         arrays : mapping of str to ndarray
             Every input and output by name; see the module's text for their shapes.
-        n : int
-            Number of cases.
 
         Returns
         -------
@@ -306,7 +473,6 @@ def check_table(law: Law | FoldedLaw, name: str, table: Array) -> None:
 
     Parameters
     ----------
-    law : FoldedLaw
     name : str
         One of its tables.
     table : ndarray, shape (m, k)
@@ -325,3 +491,132 @@ def _floats(values: Array) -> Array:
     array = np.empty(len(values), dtype=object)
     array[:] = values.tolist()
     return array
+
+
+# -- repeated laws
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A law that is repeated on each case.
+
+    Attributes
+    ----------
+    carried : tuple of str
+        Inputs that are outputs, too: each repetition starts from those of the one before. Before a run their arrays
+        hold the start, after it the end.
+    goes_on : str
+        Output of size 1: a case is done where it is zero or below; where it is not a number, the case ends, not done.
+    shared : tuple of str
+        Inputs that are the same in all cases.
+    count : str
+        Name of the array (1, N) that receives the number of repetitions of each case.
+    """
+
+    law: Law | FoldedLaw
+    carried: tuple[str, ...]
+    goes_on: str
+    shared: tuple[str, ...] = ()
+    count: str = "repetitions"
+
+    def __post_init__(self) -> None:
+        if unknown := {*self.carried, *self.shared} - self.law.inputs.keys():
+            raise ValueError(f"{self.law.name} has no input {', '.join(sorted(unknown))}")
+        if both := set(self.carried) & set(self.shared):
+            raise ValueError(f"{self.law.name}: {', '.join(sorted(both))} cannot be shared and carried")
+        if missing := set(self.law.tables) - set(self.shared):
+            raise ValueError(f"{self.law.name}: the table {', '.join(sorted(missing))} must be shared")
+
+    @property
+    def key(self) -> str:
+        """See :attr:`arm_control.compiler.law.Law.key`."""
+        return f"{self.law.key} repeated {[self.carried, self.goes_on, self.shared, self.count]}"
+
+    def program(self) -> Program | FoldedProgram:
+        """Write the law down, every output as one row of numbers."""
+        return self.law.flat_program()
+
+    def sizes(self, outputs: Mapping[str, int]) -> dict[str, int]:
+        """Name and size of every array.
+
+        Parameters
+        ----------
+        outputs : mapping of str to int
+            Name and size of every output of the law.
+        """
+        return {**self.law.inputs, **outputs, self.count: 1}
+
+    def number_of_cases(self, arrays: Mapping[str, Array], outputs: Mapping[str, int]) -> int:
+        """Return the number of cases in these arrays, after checking that they fit.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            Every input and output by name; others are passed over.
+        outputs : mapping of str to int
+            Name and size of every output.
+
+        Raises
+        ------
+        ValueError
+            When an array is missing, or has another type, size or number of columns.
+        """
+        sizes = self.sizes(outputs)
+        if missing := sizes.keys() - arrays.keys():
+            raise ValueError(f"{self.law.name}: '{sorted(missing)[0]}' is missing")
+        n = arrays[self.count].shape[-1]
+        for name, size in sizes.items():
+            if name in self.law.tables:
+                check_table(self.law, name, arrays[name])
+                continue
+            array, shape = arrays[name], (size,) if name in self.shared else (size, n)
+            is_result = name in outputs or name == self.count
+            if array.shape != shape or array.dtype != float or (is_result and not array.flags.writeable):
+                raise ValueError(
+                    f"{self.law.name}: '{name}' has shape {array.shape} of {array.dtype}; allowed: {shape} of floats"
+                )
+        if n < 1:
+            raise ValueError(f"{self.law.name}: there is no case")
+        return n
+
+    def run(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> int:
+        """Run the function with NumPy, all cases at once.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            Every input and output by name.
+        limit : int
+            Largest number of repetitions of a case.
+        is_first_enough : bool
+            Whether results of cases behind the first one that is done are not needed.
+
+        Returns
+        -------
+        int
+            The first case that is done; the number of cases where none is.
+        """
+        n = arrays[self.count].shape[1]
+        first, at_work = n, np.arange(n)
+        for repetition in range(1, limit + 1):
+            goes_on = self._repeat_once(arrays, at_work)
+            arrays[self.count][0, at_work] = repetition
+            first = min(first, int(np.min(at_work[goes_on <= 0.0], initial=n)))
+            at_work = at_work[goes_on > 0.0]
+            at_work = at_work[at_work < first] if is_first_enough else at_work
+            if not at_work.size:
+                break
+        return first
+
+    def _repeat_once(self, arrays: Mapping[str, Array], at_work: Array) -> Array:
+        """Work on some cases once; returns the numbers that say whether they go on."""
+        inputs = {
+            name: arrays[name].astype(object) if name in self.shared else columns(arrays[name][:, at_work])
+            for name in self.law.inputs
+        }
+        with np.errstate(all="ignore"):  # compiled code prints no warnings, either
+            results = self.law.function(inputs)
+            entries = {name: rows(np.ravel(values), len(at_work)) for name, values in results.items()}
+        for name, values in entries.items():
+            arrays[name][:, at_work] = values
+        return entries[self.goes_on][0]

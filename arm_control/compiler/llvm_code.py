@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from arm_control.compiler.llvm_exponential import exponential_function
-from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_functions import exponential_function, sine_function
 from arm_control.compiler.llvm_writer import Writer, finite
 from arm_control.compiler.program import FoldedProgram, Operation, Program
 
@@ -62,7 +61,6 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
 
     Parameters
     ----------
-    program : Program
     name : str
         Name of the function.
     width : int
@@ -111,9 +109,6 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
 
     Parameters
     ----------
-    code : Writer
-        Takes the lines.
-    program : Program
     inputs : Entries
         Entries of all inputs.
     """
@@ -135,7 +130,6 @@ def functions(program: Program | FoldedProgram, width: int) -> list[str]:
 
     Parameters
     ----------
-    program : Program or FoldedProgram
     width : int
         Lanes of a vector; one state computes :data:`LANES` at once.
     """
@@ -231,14 +225,10 @@ def store_rows(code: Writer, results: list[str], rows: list[str], base: str) -> 
 
     Parameters
     ----------
-    code : Writer
-        Takes the lines.
     results : list of str
         Entries of the rows.
     rows : list of str
         Distance of each lane's row from the base [numbers].
-    base : str
-        Address.
     """
     if code.width == 1:
         for k, result in enumerate(results):

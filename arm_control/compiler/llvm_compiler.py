@@ -48,7 +48,6 @@ def compile_code(code: str, is_draft: bool = False) -> bytes:
 
     Parameters
     ----------
-    code : str
     is_draft : bool
         Whether the quick way to choose registers is enough; see :mod:`arm_control.compiler.drafts`.
     """
@@ -125,7 +124,6 @@ def make_builtin(name: str, address: int, flags: int, bound: object, doc: str | 
 
     Parameters
     ----------
-    name : str
     address : int
         Of the machine code.
     flags : int

@@ -18,12 +18,10 @@ from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.compiled_procedure import address_of_call
 from arm_control.compiler.drafts import Draft
 from arm_control.compiler.kernels import Batch, BoundLoop, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
-from arm_control.compiler.law import Law, Loop, check_table
+from arm_control.compiler.law import Law, Loop, Repeat, check_table
 from arm_control.compiler.llvm_code import COMPUTE, WORK, batch_code, scalar_code
-from arm_control.compiler.llvm_loops import loop_code
-from arm_control.compiler.llvm_repeat import HEAD, array_names, repeat_code
+from arm_control.compiler.llvm_loops import HEAD, array_names, loop_code, repeat_code
 from arm_control.compiler.program import FoldedProgram, Program
-from arm_control.compiler.repeat import Repeat
 from arm_control.core import Cache
 from arm_control.maths import Array
 
@@ -54,7 +52,6 @@ class LlvmCompiler:
         own key it is the key of a kernel in the cache.
     title : str
         The robot's name, for the list of what is in the cache.
-    cache : Cache
     """
 
     def __init__(self, identity: str, title: str, cache: Cache) -> None:
@@ -198,14 +195,7 @@ class _CompiledRepeat:
         return [array.ctypes.data, *strides, *[0] * (2 - len(strides))]
 
     def replace_table(self, numbers: Array, name: str, table: Array) -> None:
-        """Write the place of a table into the numbers of a bound law.
-
-        Parameters
-        ----------
-        numbers : ndarray of int
-        name : str
-        table : ndarray, shape (m, k)
-        """
+        """Write the place of a table into the numbers of a bound law."""
         check_table(self._repeat.law, name, table)
         first = HEAD + 3 * self._names.index(name)
         numbers[first : first + 3] = self._place(name, table)
@@ -267,13 +257,7 @@ once written to memory take a third longer. (Not to new memory: its first touch 
 
 
 class _Stage(local):
-    """Memory for the results of a stage, of each thread its own: threads may share a batch.
-
-    Parameters
-    ----------
-    n_results : int
-        Numbers per state.
-    """
+    """Memory for the results of a stage, of each thread its own: threads may share a batch."""
 
     def __init__(self, n_results: int) -> None:
         self.rows = np.empty((STAGE, n_results))

@@ -1,26 +1,247 @@
-"""A law for many cases in LLVM's intermediate language: ``double NAME(ptr table)``, which returns the cases done.
+"""A law with folds in LLVM's intermediate language: loops over the rows of tables, without parts that no lane needs.
 
-The table holds the number of cases n, then for every input and every output its address and the distance of its rows
-[numbers]; for a table of a law with folds the number of its rows. ``width`` cases are computed at a time, one in each
-lane of the vector registers; n is a multiple of it. Where something is carried the width is 1, and the carried numbers
-stay in memory: input and output are one array.
+    enter    before the first row
+    row      ``near`` of all parts; where none counts in any lane, on to ``latch``
+    part     one part, where it counts in some lane; in the others values stay
+    changed  all parts are done: on to the end where no lane goes on
+    latch    the next row
 
-In columns an entry of all lanes is loaded and stored at once; where no lane is active all work is jumped over. In rows
-the entries are gathered, each when it is first needed, and squares of results are transposed in the registers.
+    again    the parts of a fold that runs several times
+
+Values lie in a work space, an entry of all lanes side by side; each program loads what it uses. Those that a fold
+changes several times stay in registers until it ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.compiler.law import Loop
+from arm_control.compiler.law import Loop, Repeat
 from arm_control.compiler.llvm_code import Entries, body, declarations, functions, store_rows
-from arm_control.compiler.llvm_folds import FoldWriter, TableRows
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.program import FoldedProgram, Program
+from arm_control.compiler.program import FoldedProgram, FoldProgram, Program
+
+# -- laws with folds
+
+
+class TableRows(NamedTuple):
+    """A table: its address and the number of its rows, as they are named in the code."""
+
+    base: str
+    number: str
+
+
+class FoldWriter:
+    """Writes a law with folds.
+
+    Parameters
+    ----------
+    head : Writer
+        Takes the lines of the function's first block.
+    code : Writer
+        Takes the lines of the law.
+    inputs : Entries
+        Entries of all inputs but the tables.
+    tables : mapping of str to TableRows
+        The tables by name.
+    """
+
+    def __init__(
+        self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, TableRows]
+    ) -> None:
+        self._code, self._program, self._inputs, self._tables = code, program, inputs, tables
+        self._n_inputs = sum(program.before.inputs.values())
+        self._first: dict[str, int] = {}
+        self._held: dict[int, str] = {}  # places of values that are in registers now
+        n = 0
+        for name, (size,) in program.before.outputs.items():
+            self._first[name] = n
+            n += size
+        self._n_values = n
+        head.line(f"%values = alloca [{max(n, 1)} x {code.type}], align {8 * code.width}")
+
+    def write(self) -> list[str]:
+        """Write the law; returns the names of its results. It ends in the block ``folded``."""
+        for place, value in enumerate(body(self._code, self._program.before.late(), self._inputs)):
+            self._store(place, value)
+        end = self._code.label("folds_end")
+        for fold in self._program.folds:
+            self._fold(fold, end)
+        self._code.line(f"br label %{end}")
+        self._code.begin(end)
+        results = body(self._code, self._program.after.late(), _Known(self, None))
+        self._code.line("br label %folded")
+        self._code.begin("folded")
+        return results
+
+    def _fold(self, fold: FoldProgram, end: str) -> None:
+        """Write one fold; ``end`` is where the law goes on when no lane goes on."""
+        code = self._code
+        if fold.times > 1:
+            self._repeat(fold)
+            return
+        if not fold.table:
+            after = code.label("once_end")
+            self._parts(fold, None, after, end)
+            code.begin(after)
+            return
+        rows = self._tables[fold.table]
+        enter, row, latch, after = (code.label(name) for name in ("enter", "row", "latch", "rows_end"))
+        number, following = code.label("number"), code.label("following")
+        code.line(f"br label %{enter}")
+        code.begin(enter)
+        code.line(f"br i1 {code.op(f'icmp ugt i64 {rows.number}, 0')}, label %{row}, label %{after}")
+        code.begin(row)
+        code.line(f"%{number} = phi i64 [0, %{enter}], [%{following}, %{latch}]")
+        size = self._program.inputs[fold.table]
+        base = code.address(rows.base, code.op(f"mul i64 %{number}, {size}"))
+        self._parts(fold, base, latch, end)
+        code.begin(latch)
+        code.line(f"%{following} = add i64 %{number}, 1")
+        code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {rows.number}')}, label %{row}, label %{after}")
+        code.begin(after)
+
+    def _repeat(self, fold: FoldProgram) -> None:
+        """Write a fold that runs several times: the values that it changes stay in registers."""
+        code = self._code
+        parts = [part for part in fold.parts if isinstance(part, Program)]
+        sizes = {name: size for part in parts for name, (size,) in part.outputs.items()}
+        places = [self._first[name] + i for name, size in sizes.items() for i in range(size)]
+        starts = [self.load_value(place) for place in places]
+        before, again, after, number, following = map(code.label, ("before", "again", "after", "number", "following"))
+        code.line(f"br label %{before}")
+        code.begin(before)
+        code.line(f"br label %{again}")
+        code.begin(again)
+        begin, firsts = len(code.lines), [f"%{code.label('first')}" for _ in places]
+        self._held = dict(zip(places, firsts, strict=True))
+        for part in parts:
+            self._part(part, None, None)
+        held, self._held = self._held, {}
+        phis = [f"  %{number} = phi i64 [0, %{before}], [%{following}, %{again}]"]
+        for first, start, place in zip(firsts, starts, places, strict=True):
+            phis.append(f"  {first} = phi {code.type} [{start}, %{before}], [{held[place]}, %{again}]")
+        code.lines[begin:begin] = phis
+        code.line(f"%{following} = add i64 %{number}, 1")
+        code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {fold.times}')}, label %{again}, label %{after}")
+        code.begin(after)
+        for place in places:
+            self._store(place, held[place])
+
+    def _parts(self, fold: FoldProgram, row: str | None, after: str, end: str, lanes: str | None = None) -> None:
+        """Write the parts for the row at this address; then the code goes on at ``after``, or at ``end``.
+
+        ``lanes`` are those in which they count, a bit each; None: all.
+        """
+        code = self._code
+        needed = None if fold.near is None else self._needed(fold.near, row, after, lanes)
+        for k, part in enumerate(fold.parts):
+            following = code.label("part_end")
+            if needed is not None:
+                here = code.label("part")
+                some = code.op(f"icmp ne i{code.width} {needed[k]}, 0")
+                code.line(f"br i1 {some}, label %{here}, label %{following}")
+                code.begin(here)
+            here_lanes = lanes if needed is None else needed[k]
+            if isinstance(part, FoldProgram):
+                self._parts(part, row, following, end, here_lanes)
+            else:
+                self._part(part, row, here_lanes)
+                code.line(f"br label %{following}")
+            code.begin(following)
+        code.line(f"br i1 {self._goes_on()}, label %{after}, label %{end}")
+
+    def _needed(self, near: Program, row: str | None, after: str, lanes: str | None) -> list[str]:
+        """Write where each part counts, a bit for each lane; on to ``after`` where none does."""
+        code = self._code
+        above = [self._lanes_above_zero(value) for value in body(code, near.late(), _Known(self, row))]
+        if lanes is not None:
+            above = [code.op(f"and i{code.width} {bits}, {lanes}") for bits in above]
+        some = above[0]
+        for bits in above[1:]:
+            some = code.op(f"or i{code.width} {some}, {bits}")
+        here = code.label("near")
+        code.line(f"br i1 {code.op(f'icmp ne i{code.width} {some}, 0')}, label %{here}, label %{after}")
+        code.begin(here)
+        return above
+
+    def _part(self, part: Program, row: str | None, lanes: str | None) -> None:
+        """Write one part, which counts in these lanes; entries that it leaves as they are stay where they are."""
+        code = self._code
+        flags = "" if lanes is None else code.op(f"bitcast i{code.width} {lanes} to {code.flags}")
+        results = iter(zip(part.results, body(self._code, part.late(), _Known(self, row)), strict=True))
+        for name, (size,) in part.outputs.items():
+            for i in range(size):
+                line, value = next(results)
+                place = self._first[name] + i
+                operation = part.lines[line]
+                if operation.name != "input" or operation.a != self._n_inputs + place:
+                    if flags:
+                        old = self.load_value(place)
+                        value = code.op(f"select {code.flags} {flags}, {code.type} {value}, {code.type} {old}")
+                    self._store(place, value)
+
+    def _goes_on(self) -> str:
+        """Whether some lane goes on."""
+        code = self._code
+        if not self._program.goes_on:
+            return "true"
+        above = self._lanes_above_zero(self.load_value(self._first[self._program.goes_on]))
+        return code.op(f"icmp ne i{code.width} {above}, 0")
+
+    def _lanes_above_zero(self, value: str) -> str:
+        """The lanes in which a value is above zero, a bit each."""
+        flags = self._code.op(f"fcmp ogt {self._code.type} {value}, zeroinitializer")
+        return self._code.op(f"bitcast {self._code.flags} {flags} to i{self._code.width}")
+
+    def _store(self, place: int, value: str) -> None:
+        code = self._code
+        if place in self._held:
+            self._held[place] = value
+            return
+        code.line(f"store {code.type} {value}, ptr {self._at(place)}, align {8 * code.width}")
+
+    def _at(self, place: int) -> str:
+        return self._code.op(f"getelementptr {self._code.type}, ptr %values, i64 {place}")
+
+    def load_value(self, place: int) -> str:
+        """One value of every lane."""
+        if place in self._held:
+            return self._held[place]
+        return self._code.op(f"load {self._code.type}, ptr {self._at(place)}, align {8 * self._code.width}")
+
+    def load(self, number: int, row: str | None) -> str:
+        """One entry of the inputs of a part.
+
+        Parameters
+        ----------
+        number : int
+            Its place among all inputs, then all values, then the row.
+        row : str or None
+            Address of the row at hand.
+        """
+        if number < self._n_inputs:
+            return self._inputs[number]
+        if number < self._n_inputs + self._n_values:
+            return self.load_value(number - self._n_inputs)
+        return self._code.broadcast(self._code.load(str(row), str(number - self._n_inputs - self._n_values)))
+
+
+class _Known:
+    """Entries of what a program behind ``before`` knows, loaded when they are asked for."""
+
+    def __init__(self, writer: FoldWriter, row: str | None) -> None:
+        self._writer, self._row = writer, row
+
+    def __getitem__(self, number: int) -> str:
+        return self._writer.load(number, self._row)
+
+
+# -- laws for many cases
+
 
 Places = Mapping[str, tuple[str, str]]
 """Address and distance of rows of every array, by its name."""
@@ -38,7 +259,6 @@ def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loo
         Name of the function.
     width : int
         Lanes of a vector register: 2, 4 or 8.
-    loop : Loop
     """
     width = 1 if loop.carried else width
     head, code, tail = Writer(width), Writer(width), Writer(width)
@@ -281,3 +501,262 @@ def _reductions(width: int) -> list[str]:
         f"declare double @llvm.vector.reduce.fmin.{suffix}({vector})",
         f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)",
     ]
+
+
+# -- repeated laws
+
+
+HEAD = 3
+"""Numbers in the table before those of the arrays."""
+
+_CODE = """
+define double @{name}(ptr %table) {{
+entry:
+  %work = alloca [{n_entries} x <{width} x double>], align 64
+  %cases = alloca <{width} x i64>, align 64
+  %counts = alloca <{width} x i64>, align 64
+  %waiting = alloca i64
+  %active = alloca i64
+  %best = alloca i64
+{space}
+  %n = load i64, ptr %table, align 8
+  %limit_at = getelementptr i64, ptr %table, i64 1
+  %limit = load i64, ptr %limit_at, align 8
+  %first_at = getelementptr i64, ptr %table, i64 2
+  %first_number = load i64, ptr %first_at, align 8
+  %is_first_enough = icmp ne i64 %first_number, 0
+  store <{width} x i64> zeroinitializer, ptr %counts, align 64
+  store i64 %n, ptr %best
+{start}
+  br label %again
+again:
+{repetition}
+  br label %decide
+decide:
+  %counts_before = load <{width} x i64>, ptr %counts, align 64
+  %counts_now = add <{width} x i64> %counts_before, {ones}
+  store <{width} x i64> %counts_now, ptr %counts, align 64
+  %may_go_on = icmp ult <{width} x i64> %counts_now, %limits
+  %goes_on = and <{width} x i1> %above, %may_go_on
+  %done_lanes = bitcast <{width} x i1> %done to i{width}
+  %done_bits = zext i{width} %done_lanes to i64
+  %on_lanes = bitcast <{width} x i1> %goes_on to i{width}
+  %on_bits = zext i{width} %on_lanes to i64
+  %off_bits = xor i64 %on_bits, -1
+  %active_before = load i64, ptr %active
+  %ended = and i64 %active_before, %off_bits
+  %is_quiet = icmp eq i64 %ended, 0
+  br i1 %is_quiet, label %again, label %event
+event:
+  %ended_left = phi i64 [%ended, %decide], [%ended_after, %next]
+  %lane = call i64 @llvm.cttz.i64(i64 %ended_left, i1 true)
+  %case_at = getelementptr i64, ptr %cases, i64 %lane
+  %case = load i64, ptr %case_at
+  %count_at = getelementptr i64, ptr %counts, i64 %lane
+  %count = load i64, ptr %count_at
+  %count_result = uitofp i64 %count to double
+{results}
+  %bit = shl i64 1, %lane
+  %done_bit = and i64 %done_bits, %bit
+  %is_done = icmp ne i64 %done_bit, 0
+  %best_before = load i64, ptr %best
+  %is_earlier = icmp ult i64 %case, %best_before
+  %is_best = and i1 %is_done, %is_earlier
+  %best_now = select i1 %is_best, i64 %case, i64 %best_before
+  store i64 %best_now, ptr %best
+  %is_found = icmp ult i64 %best_now, %n
+  %is_over = and i1 %is_found, %is_first_enough
+  %case_new = load i64, ptr %waiting
+  %is_empty = icmp uge i64 %case_new, %n
+  %is_last = or i1 %is_over, %is_empty
+  br i1 %is_last, label %idle, label %take
+take:
+  store i64 %case_new, ptr %case_at
+  store i64 0, ptr %count_at
+{case}
+  %waiting_after = add i64 %case_new, 1
+  store i64 %waiting_after, ptr %waiting
+  br label %next
+idle:
+  %others = xor i64 %bit, -1
+  %active_with = load i64, ptr %active
+  %active_without = and i64 %active_with, %others
+  store i64 %active_without, ptr %active
+  br label %next
+next:
+  %ended_less = sub i64 %ended_left, 1
+  %ended_after = and i64 %ended_left, %ended_less
+  %is_more = icmp ne i64 %ended_after, 0
+  br i1 %is_more, label %event, label %resume
+resume:
+  %active_now = load i64, ptr %active
+  %cases_now = load <{width} x i64>, ptr %cases, align 64
+  %bests = insertelement <{width} x i64> poison, i64 %best_now, i64 0
+  %bests_all = shufflevector <{width} x i64> %bests, <{width} x i64> poison, <{width} x i32> zeroinitializer
+  %is_before = icmp ult <{width} x i64> %cases_now, %bests_all
+  %before_lanes = bitcast <{width} x i1> %is_before to i{width}
+  %before_bits = zext i{width} %before_lanes to i64
+  %before_active = and i64 %active_now, %before_bits
+  %needed = select i1 %is_first_enough, i64 %before_active, i64 %active_now
+  store i64 %needed, ptr %active
+  %is_work_left = icmp ne i64 %needed, 0
+  br i1 %is_work_left, label %again, label %end
+end:
+  %result = uitofp i64 %best_now to double
+  ret double %result
+}}"""
+
+
+class _Place(NamedTuple):
+    """An array: its address, the distances of its rows and of its columns, and its first entry in the work space."""
+
+    base: str
+    row: str
+    column: str
+    entry: int
+    size: int
+
+
+def array_names(inputs: Sequence[str], outputs: Sequence[str], repeat: Repeat) -> list[str]:
+    """Names of the arrays, in the order of the table.
+
+    Parameters
+    ----------
+    inputs, outputs : sequence of str
+        Those of the law.
+    """
+    return [*inputs, *(name for name in outputs if name not in repeat.carried), repeat.count]
+
+
+def repeat_code(program: Program | FoldedProgram, name: str, width: int, repeat: Repeat) -> str:
+    """Intermediate code of a repeated law.
+
+    Parameters
+    ----------
+    program : Program or FoldedProgram
+        One repetition, every output in one row.
+    name : str
+        Name of the function.
+    width : int
+        Lanes of a vector register: 2, 4 or 8.
+    """
+    start = Writer(1)
+    places = _array_places(start, program, repeat)
+    own = [places[key] for key in program.inputs if key not in repeat.shared]
+    results = [places[key] for key in program.outputs]
+    count = places.pop(repeat.count)  # it needs no entry in the work space
+    _start_lanes(start, [places[key] for key in repeat.shared if key not in repeat.law.tables], own, width)
+    case, stored, space = Writer(1), Writer(1), Writer(1)
+    case.start(30_000_000)
+    stored.start(40_000_000)
+    _load_case(case, own, width, "%case_new", "%lane")
+    for place in results:
+        for i in range(place.size):
+            value = stored.op(f"load double, ptr {_in_lane(stored, place.entry + i, width, '%lane')}, align 8")
+            stored.line(f"store double {value}, ptr {_in_array(stored, place, i, '%case')}, align 8")
+    stored.line(f"store double %count_result, ptr {_in_array(stored, count, 0, '%case')}, align 8")
+    text = _CODE.format(
+        name=name,
+        width=width,
+        n_entries=sum(place.size for place in places.values()),
+        ones=f"<{', '.join(['i64 1'] * width)}>",
+        start="\n".join(start.lines),
+        repetition="\n".join(_repetition(program, repeat, places, space, width)),
+        space="\n".join(space.lines),
+        results="\n".join(stored.lines),
+        case="\n".join(case.lines),
+    )
+    return "\n".join(["declare i64 @llvm.cttz.i64(i64, i1)", *declarations(width), *functions(program, width), text])
+
+
+def _array_places(code: Writer, program: Program | FoldedProgram, repeat: Repeat) -> dict[str, _Place]:
+    """Read the table, and give every array its entries in the work space."""
+    sizes = {**program.inputs, **{name: shape[0] for name, shape in program.outputs.items()}, repeat.count: 1}
+    places, entry = {}, 0
+    for k, name in enumerate(array_names(list(program.inputs), list(program.outputs), repeat)):
+        numbers = [code.address("%table", str(HEAD + 3 * k + i)) for i in range(3)]
+        base = code.op(f"load ptr, ptr {numbers[0]}, align 8")
+        row, column = (code.op(f"load i64, ptr {number}, align 8") for number in numbers[1:])
+        places[name] = _Place(base, row, column, entry, sizes[name])
+        entry += sizes[name]
+    return places
+
+
+def _start_lanes(code: Writer, shared: Sequence[_Place], own: Sequence[_Place], width: int) -> None:
+    """Shared inputs and the first cases into the lanes."""
+    for place in shared:
+        for i in range(place.size):
+            value = code.load(place.base, code.op(f"mul i64 {place.row}, {i}"))
+            for lane in range(width):
+                code.line(f"store double {value}, ptr {_in_lane(code, place.entry + i, width, str(lane))}, align 8")
+    for lane in range(width):
+        is_there = code.op(f"icmp ult i64 {lane}, %n")
+        case = code.op(f"select i1 {is_there}, i64 {lane}, i64 0")
+        code.line(f"store i64 {case}, ptr {code.op(f'getelementptr i64, ptr %cases, i64 {lane}')}, align 8")
+        _load_case(code, own, width, case, str(lane))
+    fills = code.op(f"icmp ult i64 %n, {width}")
+    begun = code.op(f"select i1 {fills}, i64 %n, i64 {width}")
+    code.line(f"store i64 {begun}, ptr %waiting")
+    beyond = code.op(f"shl i64 1, {begun}")
+    code.line(f"store i64 {code.op(f'sub i64 {beyond}, 1')}, ptr %active")
+    vector = f"<{width} x i64>"
+    code.line(f"%limit_0 = insertelement {vector} poison, i64 %limit, i64 0")
+    code.line(f"%limits = shufflevector {vector} %limit_0, {vector} poison, <{width} x i32> zeroinitializer")
+
+
+def _load_case(code: Writer, own: Sequence[_Place], width: int, case: str, lane: str) -> None:
+    """Copy the inputs of one case into a lane."""
+    for place in own:
+        for i in range(place.size):
+            value = code.op(f"load double, ptr {_in_array(code, place, i, case)}, align 8")
+            code.line(f"store double {value}, ptr {_in_lane(code, place.entry + i, width, lane)}, align 8")
+
+
+def _repetition(
+    program: Program | FoldedProgram, repeat: Repeat, places: Mapping[str, _Place], head: Writer, width: int
+) -> list[str]:
+    """The law once, from the work space to the work space; ``%above`` and ``%done`` flag lanes."""
+    code = Writer(width)
+    code.start(10_000_000)
+    own = program.inputs.keys() - set(repeat.law.tables)
+    inputs = _InLanes(code, [place for name, place in places.items() if name in own])
+    if isinstance(program, FoldedProgram):
+        tables = {name: TableRows(places[name].base, places[name].row) for name in program.tables}
+        results = iter(FoldWriter(head, code, program, inputs, tables).write())
+    else:
+        results = iter(body(code, program, inputs))
+    for name, (size,) in program.outputs.items():
+        for i in range(size):
+            value = next(results)
+            code.line(f"store {code.type} {value}, ptr {inputs.address(places[name].entry + i)}, align {8 * width}")
+            if name == repeat.goes_on:
+                code.line(f"%above = fcmp ogt {code.type} {value}, zeroinitializer")
+                code.line(f"%done = fcmp ole {code.type} {value}, zeroinitializer")
+    return code.lines
+
+
+class _InLanes:
+    """Entries of all inputs but the tables, loaded from the work space when they are asked for."""
+
+    def __init__(self, code: Writer, places: Sequence[_Place]) -> None:
+        self._code = code
+        self._entries = [place.entry + i for place in places for i in range(place.size)]
+
+    def __getitem__(self, number: int) -> str:
+        code = self._code
+        return code.op(f"load {code.type}, ptr {self.address(self._entries[number])}, align {8 * code.width}")
+
+    def address(self, entry: int) -> str:
+        """Address of an entry of all lanes."""
+        return self._code.op(f"getelementptr {self._code.type}, ptr %work, i64 {entry}")
+
+
+def _in_lane(code: Writer, entry: int, width: int, lane: str) -> str:
+    """Address of an entry of one lane."""
+    return code.address("%work", code.op(f"add i64 {lane}, {entry * width}"))
+
+
+def _in_array(code: Writer, place: _Place, i: int, case: str) -> str:
+    """Address of an entry of one case."""
+    row = code.op(f"mul i64 {place.row}, {i}")
+    return code.address(place.base, code.op(f"add i64 {row}, {code.op(f'mul i64 {place.column}, {case}')}"))

@@ -66,7 +66,6 @@ class Program:
         Name and number of entries of each input.
     outputs : mapping of str to shape
         Name and shape of each output.
-    lines : tuple of Operation
     results : tuple of int
         The line of every entry of every output, in order.
     """
@@ -117,7 +116,7 @@ class FoldProgram(NamedTuple):
 
 
 class FoldedProgram(NamedTuple):
-    """Programs of a :class:`~arm_control.compiler.folded_law.FoldedLaw`.
+    """Programs of a :class:`~arm_control.compiler.law.FoldedLaw`.
 
     The inputs of ``before`` are the law's without its tables; those of all other programs are these, then the outputs
     of ``before``, then the row of a table.
@@ -130,9 +129,6 @@ class FoldedProgram(NamedTuple):
         Name and shape of each output.
     tables : tuple of str
         Inputs that are tables.
-    before : Program
-    folds : tuple of FoldProgram
-    after : Program
     goes_on : str
         Value at which the folds end where it is not above zero; empty: none.
     """
@@ -156,7 +152,6 @@ def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any
 
     Parameters
     ----------
-    program : Program
     inputs : mapping of str to array_like
         Entries of every input.
     functions : mapping, optional

@@ -36,7 +36,6 @@ def python_source(program: Program, name: str = "kernel") -> str:
 
     Parameters
     ----------
-    program : Program
     name : str
         Name of the function.
     """

@@ -64,8 +64,6 @@ class Entry:
         Size of the file [bytes].
     used : float
         When it was last stored or loaded [s since 1970].
-    path : Path
-        The file.
     """
 
     title: str

@@ -102,8 +102,6 @@ def group(parameter_class: type[G], prefix: str = "") -> G:
 
     Parameters
     ----------
-    parameter_class : type
-        The other class.
     prefix : str
         Beginning of its names in the class, such as ``plant.``.
     """
@@ -234,10 +232,6 @@ def refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any] | Sequenc
 
     Parameters
     ----------
-    values : mapping of str to value
-        Values by name.
-    known : mapping or sequence of str
-        The names allowed.
     where : str
         Source of the values, for the message.
     """

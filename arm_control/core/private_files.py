@@ -29,8 +29,6 @@ def open_directory(path: Path, create: bool = False) -> int:
 
     Parameters
     ----------
-    path : Path
-        The directory.
     create : bool
         Create the directory and its parents if necessary, with mode 0700 whatever the umask.
 
@@ -72,8 +70,6 @@ def read_file(directory: int, name: str, max_bytes: int) -> bytes:
         File descriptor from :func:`open_directory`.
     name : str
         Name of a file in it.
-    max_bytes : int
-        Largest size allowed.
 
     Raises
     ------
@@ -97,13 +93,6 @@ def read_file(directory: int, name: str, max_bytes: int) -> bytes:
 
 def read_secret(path: Path, max_bytes: int) -> bytes:
     """Read a file that only this user can read or write; its directory does not matter.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    max_bytes : int
-        Largest size allowed.
 
     Raises
     ------

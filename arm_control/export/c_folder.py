@@ -40,7 +40,7 @@ def write_folder(folder: str | Path, controller: ExportedController, processors:
     folder : str or Path
         Where to; files of an earlier export are replaced.
     processors : sequence of str
-        Names of :data:`~arm_control.compiler.processors.PROCESSORS`.
+        Names of :data:`~arm_control.compiler.object_files.PROCESSORS`.
 
     Raises
     ------

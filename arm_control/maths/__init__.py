@@ -9,21 +9,25 @@ if TYPE_CHECKING:
     from arm_control.maths.exponentials import matrix_exponential
     from arm_control.maths.free_axes import partial_turns
     from arm_control.maths.linalg import (
+        MIN_LENGTH,
         Cholesky,
         cholesky,
         congruent,
+        cross,
+        dot,
         eigen_symmetric,
         geometric_mean,
         inverse,
         is_numeric,
+        length_and_direction,
         lower_triangle,
         mirrored,
         remove_range,
+        skew,
         smallest_pivot,
         solve,
     )
-    from arm_control.maths.obstacle_motion import Mover, Span
-    from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Obstacle
+    from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Mover, Obstacle, Span
     from arm_control.maths.poses import (
         TINY,
         Array,
@@ -81,6 +85,5 @@ if TYPE_CHECKING:
         to_box,
         to_solid_of_revolution,
     )
-    from arm_control.maths.vectors import MIN_LENGTH, cross, dot, length_and_direction, skew
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -114,8 +114,6 @@ def rows(entries: Any, n: int) -> Array:
     ----------
     entries : column, float, or array of them
         Results of a law, any shape.
-    n : int
-        Number of cases.
 
     Returns
     -------

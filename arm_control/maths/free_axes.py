@@ -38,9 +38,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.maths.linalg import cross, dot, skew
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import maximum
-from arm_control.maths.vectors import cross, dot, skew
 
 SMALLEST = 0.01
 """Lower bound of ``1 + c`` [-]: reached where the free axes are 172 degrees apart."""

@@ -1,14 +1,15 @@
-"""Obstacles: shape, pose and velocity; and their numbers in the laws of distance."""
+"""Obstacles: shape, pose and velocity; their numbers in the laws of distance; where they are in time."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
 
 TYPES = ("sphere", "box", "turned", "capsule")
@@ -24,10 +25,6 @@ class Obstacle:
 
     Attributes
     ----------
-    shape : Shape
-        Its shape.
-    X_WO : Pose
-        Its pose.
     V_WO : ndarray, shape (6,)
         Twist of its origin, linear [m/s] and angular [rad/s], world axes; at rest by default.
     """
@@ -69,3 +66,53 @@ class Obstacle:
                 size = (shape.radius, 0.0 if isinstance(shape, Cone) else shape.radius, shape.length / 2)
         at_origin = vx - wy * z + wz * y, vy - wz * x + wx * z, vz - wx * y + wy * x
         return np.array([*np.ravel(self.X_WO.R), x, y, z, *size, self.shape.extent, *at_origin, wx, wy, wz])
+
+
+# -- in motion
+
+
+@dataclass(frozen=True)
+class Span:
+    """Time from the begin to the end of an obstacle or a push.
+
+    Attributes
+    ----------
+    begin, end : float
+        Begin, included, and end, excluded [s]; a moving obstacle starts at ``begin``.
+    """
+
+    begin: float = 0.0
+    end: float = math.inf
+
+    def holds(self, t: float) -> bool:
+        """Return whether a time [s] is in the span."""
+        return self.begin <= t < self.end
+
+
+@dataclass(frozen=True)
+class Mover:
+    """An obstacle with constant velocity.
+
+    Attributes
+    ----------
+    obstacle : Obstacle
+        The obstacle when it appears.
+    span : Span
+        The time in which it is present.
+    is_solid : bool
+        Whether the end effector of a simulated arm touches it; it must not move, appear or vanish.
+    """
+
+    obstacle: Obstacle
+    span: Span
+    is_solid: bool = False
+
+    def at(self, t: float) -> Obstacle:
+        """Return the obstacle at a time [s]."""
+        V = np.asarray(self.obstacle.V_WO)
+        if not V.any():
+            return self.obstacle
+        motion = (t - self.span.begin) * V
+        X = self.obstacle.X_WO
+        R = rotation_from_vector(motion[3:]) @ X.R if V[3:].any() else X.R
+        return Obstacle(self.obstacle.shape, Pose(R, X.p + motion[:3]), V)

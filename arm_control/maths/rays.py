@@ -24,8 +24,6 @@ def ray_distances(shape: Shape, p: Array, d: Array) -> Array:
 
     Parameters
     ----------
-    shape : Shape
-        The shape.
     p : ndarray, shape (3,)
         The point, in the shape's frame [m].
     d : ndarray, shape (n, 3)

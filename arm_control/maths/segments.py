@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from arm_control.maths.linalg import MIN_LENGTH, any_perpendicular, cross, dot, length_and_direction
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, clamp, maximum, minimum, select
 from arm_control.maths.shapes import Distance
-from arm_control.maths.vectors import MIN_LENGTH, any_perpendicular, cross, dot, length_and_direction
 
 TANGENT_STEPS = 16
 """Steps of the search along a segment by tangents; the remaining error is below 1e-12 of the distance."""

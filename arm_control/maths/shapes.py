@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.column_scalars import columns, rows
+from arm_control.maths.linalg import MIN_LENGTH, length_and_direction
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, clamp, maximum, minimum, select, sqrt
-from arm_control.maths.vectors import MIN_LENGTH, length_and_direction
 
 X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)
 

@@ -351,7 +351,7 @@ class RobotModel:
         Parameters
         ----------
         law : Law, Loop or Repeat
-            See :mod:`arm_control.compiler.law` and :mod:`arm_control.compiler.repeat`.
+            See :mod:`arm_control.compiler.law` and :mod:`arm_control.compiler.law`.
         samples : mapping of str to ndarray
             Inputs to compare a new kernel on: of a law in rows, shape (n, size), of others in their own layout.
 

@@ -29,10 +29,9 @@ from arm_control.compiler import (
     procedure,
     same_bits,
 )
+from arm_control.compiler.c_expressions import member_name
 from arm_control.compiler.c_procedure import c_text
-from arm_control.compiler.c_records import member_name
-from arm_control.compiler.llvm_values import NotSupported, fields_of
-from arm_control.compiler.machine_operations import exp
+from arm_control.compiler.procedures import NotSupported, exp, fields_of
 from arm_control.gate import (
     BELIEVED,
     DOUBTED,

@@ -52,8 +52,7 @@ from arm_control.compiler import (
     store_relaxed,
     store_release,
 )
-from arm_control.compiler.llvm_values import NotSupported
-from arm_control.compiler.machine_operations import exp
+from arm_control.compiler.procedures import NotSupported, exp
 from arm_control.model import RobotModel
 
 LARGE = 1e300

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arm_control.core import read_yaml
-from arm_control.core.yaml_limits import DEEPEST, MOST_BYTES, load_yaml
+from arm_control.core.files import DEEPEST, MOST_BYTES, load_yaml
 from arm_control.exceptions import ParameterError
 
 LAUGHS = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(

@@ -29,7 +29,7 @@ from arm_control.maths import (
 )
 from arm_control.maths import between_segments as between_two
 from arm_control.maths import segment_to_shape as of_one
-from arm_control.maths.vectors import any_perpendicular
+from arm_control.maths.linalg import any_perpendicular
 
 
 def segments(seed: int, n: int, size: float = 1.0) -> tuple[Array, Array]:

@@ -9,13 +9,12 @@ nothing, and needs nothing but ``libm``. Arithmetic is that of kernels (:mod:`ar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from arm_control.compiler.llvm_code import LANES, body, declarations
 from arm_control.compiler.llvm_compiler import compile_for
-from arm_control.compiler.llvm_exponential import exponential_function
-from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_functions import exponential_function, sine_function
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.processors import Processor
 from arm_control.compiler.program import Program
 
 
@@ -26,8 +25,6 @@ def object_file(programs: Mapping[str, Program], processor: Processor) -> bytes:
     ----------
     programs : mapping of str to Program
         Programs by the names of their functions.
-    processor : Processor
-        For which processors.
     """
     lines = list(dict.fromkeys(line for program in programs.values() for line in _called(program, processor)))
     for name, program in programs.items():
@@ -59,3 +56,39 @@ def _sines_of_libm() -> list[str]:
         result = code.op(f"insertvalue {{{code.type}, {code.type}}} {result}, {code.type} {vector}, {k}")
     head = f"define internal {{{code.type}, {code.type}}} @sines({code.type} %x) alwaysinline {{"
     return [head, *code.lines, f"  ret {{{code.type}, {code.type}}} {result}", "}"]
+
+
+LINUX = "unknown-linux-gnu"
+
+
+class Processor(NamedTuple):
+    """A kind of processor.
+
+    Attributes
+    ----------
+    architecture : str
+        Name as CMake and ``uname -m`` have it.
+    cpu : str
+        LLVM's name of the oldest processor of this kind.
+    has_fma : bool
+        Whether it multiplies and adds in one instruction; else sines are those of ``libm``.
+    """
+
+    architecture: str
+    cpu: str
+    has_fma: bool
+
+    @property
+    def triple(self) -> str:
+        """LLVM's name of architecture and system."""
+        return f"{self.architecture}-{LINUX}"
+
+
+PROCESSORS = {
+    "x86-64-v4": Processor("x86_64", "x86-64-v4", has_fma=True),
+    "x86-64-v3": Processor("x86_64", "x86-64-v3", has_fma=True),
+    "x86-64-v2": Processor("x86_64", "x86-64-v2", has_fma=False),
+    "x86-64": Processor("x86_64", "x86-64", has_fma=False),
+    "aarch64": Processor("aarch64", "generic", has_fma=True),
+}
+"""Kinds of processors by the names that compilers have for them."""
