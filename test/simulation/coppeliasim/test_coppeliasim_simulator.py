@@ -16,7 +16,7 @@ from arm_control.exceptions import JointNotFound, MissingExtra, ModelError, Simu
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.simulation import MujocoSimulator
 from arm_control.simulation.coppeliasim import coppeliasim_client
-from arm_control.simulation.coppeliasim import coppeliasim_simulator as module
+from arm_control.simulation.coppeliasim import coppeliasim_simulator as simulator_module
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ALIKE = 2e-3 if REAL else 1e-8
@@ -281,7 +281,7 @@ def test_a_bridge_that_lives_is_not_pushed_aside(ur5, simulate, monkeypatch):
         first._request_time = 0.0
         first.keep_alive()
 
-    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=pause, monotonic=time.monotonic))
+    monkeypatch.setattr(simulator_module, "time", SimpleNamespace(sleep=pause, monotonic=time.monotonic))
     with pytest.raises(ModelError, match="another bridge moves an arm in this CoppeliaSim: end it first"):
         second.connect()
     first.step(ur5.gravity(HOME))
@@ -294,7 +294,9 @@ def test_a_bridge_that_has_just_ended_is_not_in_the_way(ur5, simulate, monkeypat
     """CoppeliaSim's stop takes time: the simulation may still run when the next bridge looks at it."""
     first, second = simulate(ur5, HOME), simulate(ur5, HOME)
     first.connect()
-    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda _: first.close(), monotonic=time.monotonic))
+    monkeypatch.setattr(
+        simulator_module, "time", SimpleNamespace(sleep=lambda _: first.close(), monotonic=time.monotonic)
+    )
     second.connect()
     second.step(ur5.gravity(HOME))
     assert second.steps == 1
