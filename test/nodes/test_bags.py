@@ -331,6 +331,7 @@ def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
     assert all(a <= b for a, b in itertools.pairwise(stamps))
 
 
+@pytest.mark.processes
 def test_offline_and_report_need_no_ros(tmp_path: Path):
     code = (
         "import sys; sys.modules['rclpy'] = None; from arm_control.app import cli;"
