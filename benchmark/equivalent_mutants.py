@@ -19,6 +19,11 @@ MAGNITUDE = "no magnitude is negative"
 NEGATIVE = "NumPy takes any negative number for what is left"
 POSTURES = "one random posture more or less serves as well"
 SHORTCUT = "a shortcut: the lines behind it come to the same"
+NOT_POSITIVE = "what is not above zero counts as zero"
+POSITIVE = "what is above zero counts as one"
+UNREAD = "nobody reads the number"
+IN_ROUNDING = "both are within the rounding of stamps"
+SET_ELSEWHERE = "it is so already, or set before it is read"
 
 EQUIVALENT: dict[str, str] = {
     "gate/effort_gate.py EffortGate.__init__: self._refused = False *": FIRST_COMMAND,
@@ -103,5 +108,57 @@ EQUIVALENT: dict[str, str] = {
     " -> .zeros(n * n), np.zeros(2), n)": SECOND_NUMBER,
     "gate/state_prediction.py predict: + state.a[i] * state.dt[0]) <= LARGEST"
     " -> + state.a[i] * state.dt[-1]) <= LARGEST": ONE_NUMBER,
+    "gate/state_bounds.py unwrap: if turn > 0.0 and abs(state.q[i]) <"
+    " -> if turn > 1.0 and abs(state.q[i]) <": "a turn is 0 or 2 pi",
+    "gate/state_bounds.py violated_bound: speed = 0.0 -> speed = -1.0": MAGNITUDE,
+    "gate/state_bounds.py violated_bound: e[i] = last.e[i] * keep + (change - half * (v + l"
+    " -> e[i] = last.e[i] * keep - (change - half * (v + l": MAGNITUDE,
+    "gate/state_bounds.py judge_state: unts[IS_KNOWN] > 0 else 0.0) -> unts[IS_KNOWN] > 0 else -1.0)": NOT_POSITIVE,
+    "gate/state_bounds.py judge_state: mory.counts[IS_KNOWN] = 1 -> mory.counts[IS_KNOWN] = 2": POSITIVE,
+    "gate/state_bounds.py judge_state: return BELIEVED -> pass": SHORTCUT,
+    "gate/state_bounds.py judge_state: memory.counts[N_AGREEING] = 0 -> pass": SET_ELSEWHERE,
+    "gate/state_bounds.py follow_doubted:  memory.doubted, state, 0.0 if is_first else inte"
+    " ->  memory.doubted, state, -1.0 if is_first else inte": NOT_POSITIVE,
+    "gate/state_bounds.py follow_doubted: r memory.times[AGREED] < AGREEING_TIME - 1e-09:"
+    " -> r memory.times[AGREED] <= AGREEING_TIME - 1e-09:": IN_ROUNDING,
+    "gate/state_bounds.py follow_doubted: REED] < AGREEING_TIME - 1e-09:"
+    " -> REED] < AGREEING_TIME - 5e-10:": IN_ROUNDING,
+    "gate/state_bounds.py follow_doubted: ry.counts[N_AGREEING] = 0 -> ry.counts[N_AGREEING] = -1": NOT_POSITIVE,
+    "gate/state_bounds.py follow_doubted:  memory.doubted, state, 0.0) ->  memory.doubted, state, -1.0)": NOT_POSITIVE,
+    "gate/state_bounds.py _unwrap: return 0.0 -> return 1.0": UNREAD,
+    "gate/state_bounds.py _unwrap: return 0.0 -> return -1.0": UNREAD,
+    "gate/state_bounds.py StateBounds.__init__: ate(model.nv), np.zeros(2))"
+    " -> ate(model.nv), np.zeros(3))": SECOND_NUMBER,
+    "gate/state_bounds.py StateBounds.unwrapped: return q -> pass": SHORTCUT,
+    "gate/state_bounds.py StateBounds._describe: mory.believed.unchanged[0] + dt"
+    " -> mory.believed.unchanged[-1] + dt": ONE_NUMBER,
+    "gate/state_bounds.py StateBounds._describe: ar outside its limits', 0.0, 0.0), TOO_FAST: (f'v"
+    " -> ar outside its limits', 1.0, 0.0), TOO_FAST: (f'v": UNREAD,
+    "gate/state_bounds.py StateBounds._describe: ar outside its limits', 0.0, 0.0), TOO_FAST: (f'v"
+    " -> ar outside its limits', -1.0, 0.0), TOO_FAST: (f'v": UNREAD,
+    "gate/state_bounds.py StateBounds._describe: s far above its limit', 0.0, 0.0), JUMPED: ('posi"
+    " -> s far above its limit', 1.0, 0.0), JUMPED: ('posi": UNREAD,
+    "gate/state_bounds.py StateBounds._describe: s far above its limit', 0.0, 0.0), JUMPED: ('posi"
+    " -> s far above its limit', -1.0, 0.0), JUMPED: ('posi": UNREAD,
+    "gate/state_bounds.py new_memory: pe == 'continuous' else 0.0 for name in model.joi"
+    " -> pe == 'continuous' else -1.0 for name in model.joi": NOT_POSITIVE,
+    "gate/state_bounds.py new_memory: eved, doubted, np.zeros(4, dtype=np.int64), np.ze"
+    " -> eved, doubted, np.zeros(5, dtype=np.int64), np.ze": SECOND_NUMBER,
+    "gate/state_bounds.py new_memory: ype=np.int64), np.zeros(2)) -> ype=np.int64), np.zeros(3))": SECOND_NUMBER,
+    "gate/state_bounds.py new_state: State(q, v, e, np.zeros(1), np.zeros(1, dtype=np."
+    " -> State(q, v, e, np.zeros(2), np.zeros(1, dtype=np.": SECOND_NUMBER,
+    "gate/state_bounds.py new_state: , np.zeros(1), np.zeros(1, dtype=np.int64))"
+    " -> , np.zeros(1), np.zeros(2, dtype=np.int64))": SECOND_NUMBER,
+    "gate/state_bounds.py _new_known: State(q, v, e, np.zeros(1)) -> State(q, v, e, np.zeros(2))": SECOND_NUMBER,
+    "gate/effort_gate.py EffortGate.__init__: (self._memory, np.zeros(1))"
+    " -> (self._memory, np.zeros(2))": SECOND_NUMBER,
+    "gate/effort_gate.py EffortGate._hold: m.tau[:], self._tick.dt[0] = (t.q, t.v, t.g, t.M."
+    " -> m.tau[:], self._tick.dt[-1] = (t.q, t.v, t.g, t.M.": ONE_NUMBER,
+    "gate/effort_gate.py EffortGate.next_limits:  (self._tau, dt if 0.0 < dt <= self.period else "
+    " ->  (self._tau, dt if 0.0 <= dt <= self.period else ": SHORTCUT,
+    "gate/effort_gate.py EffortGate.next_limits: f._tau, dt if 0.0 < dt <= self.period else believ"
+    " -> f._tau, dt if 0.0 < dt < self.period else believ": SHORTCUT,
+    "gate/effort_gate.py EffortGate.next_limits: eturn (self._tau, dt if 0.0 < dt <= self.period e"
+    " -> eturn (self._tau, dt if 1.0 < dt <= self.period e": SHORTCUT,
 }
 """Reason by the key of a mutant, as the script prints it without the line; ``*`` at its end: all that begin so."""

@@ -310,6 +310,7 @@ class StateBounds:
         self._judged = _Judged(self.memory, new_state(model.nv), np.zeros(2))
         self._procedures = [bind(self._judged) for bind in _compiled()]
         self._judge, self._unwrap = map(direct_call, self._procedures)
+        self._reason = "not believed, nor are those since"  # of a doubt that began elsewhere
 
     def unwrapped(self, q: Array) -> Array:
         """Return positions of continuous joints near those of the last state, equation (0), shape (nv,) [rad or m]."""

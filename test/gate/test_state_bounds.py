@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 
 from arm_control.gate import BELIEVED, DOUBTED, NOT_FINITE, RETURNED, VIOLATION, StateBounds, describe_outside
-from arm_control.gate.state_bounds import AGREEING, OUTSIDE, TOO_FAST
+from arm_control.gate.state_bounds import (
+    AGREEING,
+    DISAGREES,
+    IS_FROZEN,
+    JUMPED,
+    LARGEST_POSITION,
+    OUTSIDE,
+    TOO_FAST,
+    copy_memory,
+    new_memory,
+    new_state,
+    unwrap,
+)
 from arm_control.model import RobotModel
 
 MS = 1e-3
@@ -128,13 +140,15 @@ def fault(bounds: StateBounds, q: float, v: float, dt: float = 0.0) -> str:
 def test_positions_count_up_to_their_bounds(kind: str, lower: float, upper: float, low: float, high: float):
     for q, is_believed in ((low, True), (low - 1e-3, False), (high, True), (high + 1e-3, False)):
         reason = fault(one_joint(kind, lower, upper), q, 0.0)
-        assert reason == "" if is_believed else reason.startswith(f"not believed: position {q:g} is far outside")
+        words = f"not believed: position {q:g} is far outside its limits, joint 'hinge'"
+        assert reason == ("" if is_believed else words)
 
 
 def test_velocities_count_up_to_ten_times_their_limit():
     for v in (30.0, -30.0):
         assert fault(one_joint(), 0.0, v) == ""
-        assert fault(one_joint(), 0.0, 1.001 * v).startswith(f"not believed: velocity {1.001 * v:g} is far above")
+        words = f"not believed: velocity {1.001 * v:g} is far above its limit, joint 'hinge'"
+        assert fault(one_joint(), 0.0, 1.001 * v) == words
 
 
 @pytest.mark.parametrize(("kind", "unit"), [("revolute", "rad"), ("prismatic", "m")])
@@ -181,6 +195,21 @@ def test_what_is_just_as_large_as_it_may_be_is_believed():
     assert [fault(bounds, q, 0.0, dt) for q, dt in ((0.0, 0.0), (0.015, 1e-30))] == ["", ""]
 
 
+def test_a_deviation_is_forgotten_in_a_gap_of_more_than_a_tenth_of_a_second():
+    for dt, is_believed in ((0.1, False), (0.1001, True)):
+        bounds = one_joint()
+        assert [fault(bounds, 0.0, 0.0), fault(bounds, 0.5, 0.0, dt)] == ["", ""]
+        assert (fault(bounds, 0.5, 0.0, MS) == "") == is_believed
+
+
+def test_the_largest_number_is_finite_and_results_have_the_numbers_of_exported_c():
+    largest = np.finfo(float).max
+    assert one_joint().judge(np.array([largest]), np.zeros(1), 0.0, 0.0)[0] == OUTSIDE
+    assert one_joint().judge(np.zeros(1), np.array([-largest]), 0.0, 0.0)[0] == TOO_FAST
+    numbers = (BELIEVED, OUTSIDE, TOO_FAST, JUMPED, DISAGREES, IS_FROZEN, DOUBTED, RETURNED, NOT_FINITE)
+    assert numbers == tuple(range(9))
+
+
 def test_joints_outside_their_limits_are_described(ur5: RobotModel):
     q = ur5.q_max.copy()
     q[1] = ur5.q_min[1]
@@ -220,6 +249,50 @@ def test_a_position_that_is_not_wrapped_keeps_its_bits_and_an_absurd_one_is_left
     assert fault(bounds, 7.3, 0.0) == ""
     for q in (7.3 + 1e-3, 7.3 + 3.1, 1e308, np.nan):
         np.testing.assert_array_equal(bounds.unwrapped(np.array([q])), [q])
+
+
+def test_a_first_state_is_not_unwrapped_nor_one_beyond_the_largest_position():
+    np.testing.assert_array_equal(one_joint("continuous", 0.0, 0.0).unwrapped(np.array([7.3])), [7.3])
+    for q, is_unwrapped in ((LARGEST_POSITION, True), (LARGEST_POSITION + 1.0, False)):
+        bounds = one_joint("continuous", 0.0, 0.0)
+        assert fault(bounds, 0.0, 0.0) == ""
+        assert (abs(bounds.unwrapped(np.array([q]))[0]) < 4.0) == is_unwrapped
+
+
+def test_the_text_of_unwrapping_runs_in_python_and_divides_by_no_zero(mixed: RobotModel):
+    memory, state = new_memory(mixed), new_state(3)
+    unwrap(memory, state)
+    memory.counts[:], memory.believed.q[:], state.q[:] = 1, [0.5, 3.0, 0.1], [0.6, -3.0, 0.2]
+    memory.doubted.q[:] = memory.believed.q
+    unwrap(memory, state)
+    np.testing.assert_allclose(state.q, [0.6, 2.0 * np.pi - 3.0, 0.2])
+
+
+def test_positions_in_doubt_are_unwrapped_near_those_in_doubt_and_later_near_those_believed():
+    bounds, turn = one_joint("continuous", 0.0, 0.0), 2.0 * np.pi
+    assert fault(bounds, 0.0, 0.0) == ""
+    assert bounds.judge(np.array([3.0]), np.zeros(1), MS, MS)[0] == JUMPED
+    np.testing.assert_allclose(bounds.unwrapped(np.array([3.3 - turn])), [3.3])
+    results = [bounds.judge(np.array([3.0]), np.zeros(1), (k + 2) * MS, MS)[0] for k in range(100)]
+    assert results[-1] == RETURNED
+    for k in range(1, 800):  # two turns
+        q = bounds.unwrapped(np.array([(3.0 + 0.016 * k + np.pi) % turn - np.pi]))
+        assert bounds.judge(q, np.array([16.0]), MS, MS)[0] in (BELIEVED, DISAGREES)
+        np.testing.assert_allclose(q, [3.0 + 0.016 * k], atol=1e-9)
+
+
+def test_a_copied_memory_judges_as_the_other_one():
+    bounds, other = one_joint(), one_joint()
+    assert fault(bounds, 0.4, 0.0) == ""
+    assert bounds.judge(np.array([0.9]), np.zeros(1), MS, MS)[0] == JUMPED
+    copy_memory(other.memory, bounds.memory)
+    results = [
+        [one.judge(np.array([0.9]), np.zeros(1), (k + 2) * MS, MS) for k in range(120)] for one in (bounds, other)
+    ]
+    assert [result for result, _ in results[0]] == [result for result, _ in results[1]]
+    for name in ("believed", "doubted"):
+        for one, two in zip(getattr(bounds.memory, name), getattr(other.memory, name), strict=True):
+            np.testing.assert_array_equal(one, two)
 
 
 def test_after_a_violation_twenty_states_of_a_tenth_of_a_second_must_follow_from_each_other():
