@@ -91,7 +91,7 @@ def c_parts(
 
 
 class _Program:
-    """See :class:`~arm_control.compiler.c_statements.Program`."""
+    """See :class:`~arm_control.compiler.c_statements.CProgram`."""
 
     def __init__(
         self,
