@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from arm_control.compiler.llvm_code import LANES, body, declarations
-from arm_control.compiler.llvm_compiler import compile_for
 from arm_control.compiler.llvm_functions import exponential_function, sine_function
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import Program
@@ -26,6 +25,8 @@ def object_file(programs: Mapping[str, Program], processor: Processor) -> bytes:
     programs : mapping of str to Program
         Programs by the names of their functions.
     """
+    from arm_control.compiler.llvm_compiler import compile_for  # noqa: PLC0415  help names processors without llvmlite
+
     lines = list(dict.fromkeys(line for program in programs.values() for line in _called(program, processor)))
     for name, program in programs.items():
         lines += _function(program, name)

@@ -63,6 +63,9 @@ LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durabilit
 
 Process = ForkedProcess | subprocess.Popen | LocalNode  # what all of them offer is used
 
+PATIENCE = 20.0
+"""Time after which Ctrl-C is pressed again [s]."""
+
 
 class Rig:
     """Nodes, and a node of the test's own that watches them.
@@ -195,13 +198,13 @@ class Rig:
         is_over = threading.Event()
 
         def serve() -> None:
-            is_interrupted = False
+            next_interrupt = -math.inf
             try:
                 while not is_over.is_set():
                     if not self._turn():
                         time.sleep(POLL_PERIOD)
-                    if not is_interrupted and interrupted_when():
-                        is_interrupted = True
+                    if time.monotonic() > next_interrupt and interrupted_when():
+                        next_interrupt = time.monotonic() + PATIENCE  # a signal is lost where an exception is ignored
                         interrupt()
             except BaseException:
                 interrupt()

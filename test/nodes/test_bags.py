@@ -209,7 +209,9 @@ def test_torque_is_known_by_its_topic_however_it_is_written():
 
 
 def played(rig: Rig, path: Path, *options: str) -> str:
-    rig.command("replay", str(path), *options)
+    """Play a bag in a process of its own: it has a clock of its own, and Ctrl-C reaches nothing else."""
+    process = rig.run("replay", "-m", "arm_control.app.cli", "replay", str(path), *options)
+    rig.spin(lambda: process.poll() is not None, what="the end of the replay")
     return rig.log("replay")
 
 
@@ -259,7 +261,10 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
             for k in range(5):
                 bag.put(topic, k * MS, plain.joint_state(["a"], k * MS, position=np.zeros(1)))
     loop = ("--loop", "--rate", "0.1", "--wait")
-    rig.command("replay", str(path), *loop, interrupted_when=lambda: len(rig.states) > 12)  # a third round
+    process = rig.run("replay", "-m", "arm_control.app.cli", "replay", str(path), *loop)
+    rig.spin(lambda: len(rig.states) > 12, what="a third round")
+    process.send_signal(signal.SIGINT)
+    rig.wait("replay")
     text = rig.log("replay")
     assert "not played: /1cam: Invalid topic name" in text
     assert int(re.search(r"(\d+) messages played", text).group(1)) >= len(rig.states)
