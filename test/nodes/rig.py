@@ -63,7 +63,7 @@ LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durabilit
 
 Process = ForkedProcess | subprocess.Popen | LocalNode  # what all of them offer is used
 
-PATIENCE = 20.0
+SECOND_CTRL_C = 20.0
 """Time after which Ctrl-C is pressed again [s]."""
 
 
@@ -204,7 +204,7 @@ class Rig:
                     if not self._turn():
                         time.sleep(POLL_PERIOD)
                     if time.monotonic() > next_interrupt and interrupted_when():
-                        next_interrupt = time.monotonic() + PATIENCE  # a signal is lost where an exception is ignored
+                        next_interrupt = time.monotonic() + SECOND_CTRL_C  # a signal is lost where an exception is ignored
                         interrupt()
             except BaseException:
                 interrupt()
