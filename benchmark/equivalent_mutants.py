@@ -67,10 +67,6 @@ EQUIVALENT: dict[str, str] = {
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
     "gate/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": NEGATIVE,
     "gate/compiled_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
-    "gate/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
-    " -> dt_in[-1], is_on_in[0] = (dt, is": ONE_NUMBER,
-    "gate/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"
-    " -> dt_in[0], is_on_in[-1] = (dt, is_on)": ONE_NUMBER,
     "gate/compiled_limits.py _SCALES:*": SAMPLES,
     "gate/compiled_limits.py _MIDDLES:*": SAMPLES,
     "gate/compiled_limits.py _SPREADS:*": SAMPLES,

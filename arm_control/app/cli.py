@@ -71,14 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of the output has closed it
         sys.stdout = None  # type: ignore[assignment]
         return 0
+    except ArmControlError as error:  # some of them are an ImportError, too
+        lines = [printable(line) for line in f"arm_control: {error}".split("\n")]
     except ImportError as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # in the middle of loading rclpy
             return 130
         if not isinstance(error, ModuleNotFoundError) or (error.name or "").partition(".")[0] not in ROS:
             raise
         lines = [f"arm_control: {NO_ROS}"]
-    except ArmControlError as error:
-        lines = [printable(line) for line in f"arm_control: {error}".split("\n")]
     except OSError as error:  # such as a full disk
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         lines = [printable(f"arm_control: {what}")]
