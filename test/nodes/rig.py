@@ -204,7 +204,9 @@ class Rig:
                     if not self._turn():
                         time.sleep(POLL_PERIOD)
                     if time.monotonic() > next_interrupt and interrupted_when():
-                        next_interrupt = time.monotonic() + SECOND_CTRL_C  # a signal is lost where an exception is ignored
+                        next_interrupt = (
+                            time.monotonic() + SECOND_CTRL_C
+                        )  # a signal is lost where an exception is ignored
                         interrupt()
             except BaseException:
                 interrupt()
