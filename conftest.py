@@ -27,7 +27,6 @@ HANG = 600.0
 """Time after which a test hangs [s]: its process prints the stacks of all threads and ends."""
 REAL_TIME = "real_time"
 """Mark and group of tests in which real time counts."""
-REAL_TIME_FIXTURES = {"moving", "moving_alert"}
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job; nodes would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -93,7 +92,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     share what is expensive to make. Tests of nodes that have a mark of their own, or only processes, are on their own.
     """
     fixtures = set(getattr(item, "fixturenames", ()))
-    if item.get_closest_marker(REAL_TIME) or ("rig" in fixtures and fixtures & REAL_TIME_FIXTURES):
+    if item.get_closest_marker(REAL_TIME):
         item.add_marker(pytest.mark.xdist_group(REAL_TIME))
     elif "rig" not in fixtures and not item.get_closest_marker("xdist_group"):
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))

@@ -19,10 +19,11 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as logging
 from rclpy.node import Node
 
 from arm_control.exceptions import ArmControlError
+from arm_control.messages import JointStateReader
 from arm_control.nodes import poll
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.node_classes import node_factory
-from arm_control.processes import GateProcess
+from arm_control.processes import ControllerProcess, GateProcess
 
 TURN = 1e-3
 """Simulated time of a turn in which a node has something to do [s]."""
@@ -35,13 +36,26 @@ class SimulatedTime:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.time_ns = time.time_ns  # the middleware's clock
+        self.has_native_loop = False
+        self._written: dict[tuple[str, int], int] = {}
         self._patches = contextlib.ExitStack()
 
     def perf_counter(self) -> float:
         return self.now
 
     monotonic = perf_counter
+
+    def time_ns(self) -> int:
+        """Time of the middleware, which the native loop takes from the machine."""
+        return time.time_ns() if self.has_native_loop else round(self.now * 1e9)
+
+    def date(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Return the info of a message that is taken now; one that is taken twice keeps its time of publication."""
+        if self.has_native_loop:
+            return info
+        taken_ns, message = self.time_ns(), (str(info["publisher_gid"]), info["source_timestamp"])
+        written_ns = self._written.setdefault(message, taken_ns + len(self._written) % 1000)
+        return {**info, "source_timestamp": written_ns, "received_timestamp": taken_ns}
 
     def advance(self, until: float) -> None:
         """Go on to a time, at least a little."""
@@ -96,7 +110,9 @@ def local_nodes(clock: SimulatedTime, note: Callable[[str, str], None]) -> Itera
     with (
         mock.patch.object(logging, "rclpy_logging_rcutils_log", logged),
         mock.patch.object(Node, "create_timer", timer),
-        mock.patch.dict(GateProcess.__init__.__kwdefaults__, clock=clock.monotonic),
+        mock.patch.dict(GateProcess.__init__.__kwdefaults__, clock=clock.monotonic, clock_ns=clock.time_ns),
+        mock.patch.dict(JointStateReader.__init__.__kwdefaults__, clock_ns=clock.time_ns),
+        mock.patch.object(ControllerProcess.__init__, "__defaults__", (clock.time_ns, None)),
     ):
         try:
             yield
@@ -118,22 +134,26 @@ class LocalNode:
         Its arguments of ROS.
     context : Context
         Its context.
+    clock : SimulatedTime
+        Its clock.
     lines : dict of str to list of str
         What nodes log, by logger.
     """
 
-    def __init__(self, name: str, arguments: Sequence[str], context: Context, lines: dict[str, list[str]]) -> None:
+    def __init__(
+        self, name: str, arguments: Sequence[str], context: Context, clock: SimulatedTime, lines: dict[str, list[str]]
+    ) -> None:
         self.name, self.arguments, self.context = name, list(arguments), context
         self.returncode: int | None = None
         self.node: ArmNode[Any] | None = None
         self._lines, self._printed = lines, []
         self._is_stopped = self._is_ending = False
-        self.logger = name
+        self._clock, self.logger = clock, name
 
-    def make(self, clock: SimulatedTime) -> None:
+    def make(self) -> None:
         """Make the node; what refuses its parameters ends it."""
         factory = node_factory(self.name)
-        clock.take_over()
+        self._clock.take_over()
         made = partialmethod(Node.__init__, context=self.context, cli_args=self.arguments)
         with contextlib.ExitStack() as stack:
             stack.enter_context(mock.patch.object(Node, "__init__", made))
@@ -172,7 +192,7 @@ class LocalNode:
         with self._refused():
             for subscription, callback in path.entries_in_turn():
                 for message, info in itertools.islice(poll(subscription), 1):
-                    callback(message, info)
+                    callback(message, self._clock.date(info))
                     n += 1
             for call in path.periodic_calls:
                 call.call_if_due()

@@ -55,6 +55,8 @@ SETTLED = 0.1
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
 POLL_PERIOD, EXECUTOR_PERIOD = 0.001, 0.02
 """Shortest time between two looks for messages, and time between two turns of the executor, which cost more [s]."""
+MOST_A_TURN = 0.02
+"""Most that time goes on for the nodes of this process from a turn to the next, beside the machine's clock [s]."""
 BATCH = 100
 """Most messages of a topic that are taken at once: a topic that is quicker than the tests must not hide the others."""
 CHECKED = {"ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
@@ -101,6 +103,7 @@ class Rig:
         self._local = contextlib.ExitStack()
         self._local.enter_context(local_nodes(self.clock, self._note))
         self._output: Path | None = None
+        self._turned_at = 0.0
         self._executed, self._lock, self._printed = (0.0, 0.0), threading.Lock(), dict[str, io.StringIO]()
         self._heard: list[tuple[Any, list[Any]]] = []
         self._clients: dict[str, Any] = {}
@@ -126,15 +129,16 @@ class Rig:
         label : str
             Its name in this rig, by default that of the node.
         """
-        self.keeps_real_time |= parameters.get("loop") == "native"  # a thread
+        self.clock.has_native_loop |= parameters.get("loop") == "native"
+        self.keeps_real_time |= self.clock.has_native_loop
         return self._make(label or name, name, ["--ros-args", *self._file_of(label or name, parameters), *arguments])
 
     def _make(self, label: str, name: str, arguments: Sequence[str]) -> LocalNode:
         with self._lock:
             if isinstance(before := self.processes.get(label), LocalNode):
                 self._lines.pop(before.logger, None)
-            self.processes[label] = node = LocalNode(name, arguments, self.context, self._lines)
-            node.make(self.clock)
+            self.processes[label] = node = LocalNode(name, arguments, self.context, self.clock, self._lines)
+            node.make()
             if node.node is not None:
                 self.executor.add_node(node.node)
         return node
@@ -321,8 +325,9 @@ class Rig:
         nodes = [one for one in self.processes.values() if isinstance(one, LocalNode) and one.is_served]
         n_handled = sum(node.serve() for node in nodes)
         n_handled += sum(self._fetch(subscription, where) for subscription, where in self._heard)
-        if self._is_real:
-            self.clock.advance(time.monotonic())
+        elapsed, self._turned_at = time.monotonic() - self._turned_at, time.monotonic()
+        if self._is_real:  # no faster than these nodes keep up with
+            self.clock.advance(self.clock.now + min(elapsed, MOST_A_TURN))
         elif n_handled:
             self.clock.advance(self.clock.now + TURN)
         else:
