@@ -231,6 +231,7 @@ def made(rig: Rig) -> Path:
     return path
 
 
+@pytest.mark.processes
 def test_a_bag_is_played_in_its_own_time_and_torque_is_not(rig: Rig):
     """Latched messages of before the start are there too, for those who come later as well."""
     path, descriptions = made(rig), []
@@ -252,6 +253,7 @@ def test_a_start_after_the_end_is_said():
         PlayerNode._selected_messages(node)
 
 
+@pytest.mark.processes
 def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
     """What no topic of ROS 2 can be called is left out, and said; the rest goes on."""
     path = rig.folder / "loop"
@@ -270,6 +272,7 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
     assert int(re.search(r"(\d+) messages played", text).group(1)) >= len(rig.states)
 
 
+@pytest.mark.processes
 def test_torque_is_played_when_it_is_said(rig: Rig):
     text = played(rig, made(rig), "--arm", "--topics", "/joint_commands", "--rate", "4", "--wait")
     assert [message.effort[0] for message in rig.commands] == [float(k) for k in range(60)]
@@ -282,6 +285,7 @@ def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
     assert "joint_commands is not played: it may move an arm; --arm plays it all the same" in rig.log("replay")
 
 
+@pytest.mark.processes
 def test_a_topic_that_a_gate_obeys_is_an_effort_topic_whatever_its_name(rig: Rig):
     path = rig.folder / "other"
     with BagWriter(path) as bag:
@@ -292,6 +296,7 @@ def test_a_topic_that_a_gate_obeys_is_an_effort_topic_whatever_its_name(rig: Rig
     assert "not played: /mine: it may move an arm" in played(rig, path, "--wait")
 
 
+@pytest.mark.processes
 def test_states_are_not_mixed_with_those_of_another_arm(rig: Rig):
     """Whether the other arm is seen before the replay or in it: it ends there."""
     rig.start("simulator", robot="ur5")
@@ -321,6 +326,7 @@ def test_a_replay_ends_when_another_arm_takes_all_of_its_topics(rig: Rig, option
     assert "another node publishes it already: the messages would mix" in rig.log("replay"), status
 
 
+@pytest.mark.processes
 def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
     path = Path(__file__).parents[1] / "data" / "bags" / "ubr1_calibration_poses.bag"
     heard: list[JointState] = []
