@@ -59,6 +59,7 @@ def may_use_fifo() -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has SCHED_FIFO")
+@pytest.mark.processes
 def test_all_threads_have_it_and_later_ones_do_not():
     if not may_use_fifo():
         pytest.skip("this user may not use SCHED_FIFO")
