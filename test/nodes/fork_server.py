@@ -138,6 +138,7 @@ class ForkServer:
         ForkedProcess
             The process, which is a child of this one.
         """
+        sys.audit("os.posix_spawn", module, arguments, environment)  # whoever counts processes counts this one
         path = os.readlink(f"/proc/self/fd/{output}")
         self._connection.send((module, list(arguments), environment, path, session, os.getcwd()))
         return ForkedProcess(self._connection.recv())
