@@ -15,7 +15,7 @@ from arm_control.maths import Array
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SOFTWARE = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 SIZE = {"width": 1100, "height": 440}
-PATIENCE = 60_000
+PATIENCE = 240_000
 """Time for a browser that draws in software, on a busy machine [ms]."""
 
 
