@@ -779,7 +779,7 @@ def test_taking_what_has_passed_the_limits_stands_for_an_offer_and_a_tick(ur5: R
     with pytest.raises(InputError):
         gates[1].offer(ur5.joint_names, np.full(6, np.nan))
     assert gates[1].success_rate == 11 / 12
-    gates[1].take(expected, MS, 8)
+    assert gates[1].take(expected, MS, 8) is expected
     assert gates[1].success_rate == 19 / 20
 
 
