@@ -26,7 +26,6 @@ from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.gate import (
-    FADED,
     EffortGate,
     GapWatch,
     GateOutput,
@@ -35,6 +34,7 @@ from arm_control.gate import (
     GateState,
     is_at_rest,
     left_after,
+    worth_carrying,
 )
 from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
@@ -279,7 +279,7 @@ class ControlLoop:
         self._is_resuming = False
         if self.observer is not None and self.observer.begin_with(-carried):
             carried = carried + self.observer.r
-        self._carried = carried if np.abs(carried).max() > FADED else None
+        self._carried = worth_carrying(carried)
         return False
 
     @property
@@ -290,8 +290,8 @@ class ControlLoop:
     def _fading(self, dt: float) -> Array:
         """Torque that is carried on from a brake."""
         assert self._carried is not None
-        carried, left = self._carried, self._carried * left_after(dt)
-        self._carried = left if np.abs(left).max() > FADED else None
+        carried = self._carried
+        self._carried = worth_carrying(carried * left_after(dt))
         return carried
 
     def _forget_estimates(self) -> None:

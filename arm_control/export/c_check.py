@@ -21,7 +21,6 @@ from arm_control.export.export_options import ExportedController
 from arm_control.export.tick_rules import ENDLESS, longest_blind_step
 from arm_control.gate import (
     BELIEVED,
-    FADED,
     RETURNED,
     BlindBrake,
     EffortGate,
@@ -31,6 +30,7 @@ from arm_control.gate import (
     StateBounds,
     doubted_time,
     left_after,
+    worth_carrying,
 )
 from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
@@ -134,7 +134,7 @@ class PythonController:
             self._fading = self.gate.carried
             self.gate.begin()
         carried, self._fading = self._fading, self._fading * left_after(dt)
-        if not (np.abs(self._fading) > FADED).any():
+        if worth_carrying(self._fading) is None:
             self._fading = np.zeros_like(carried)
         return carried
 

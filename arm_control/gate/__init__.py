@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         pass_command,
         torque_beside_weight,
         within_effort,
+        worth_carrying,
     )
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -53,6 +53,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import Floats, Ints, procedure
+from arm_control.maths import Array
 
 MODE_HOLDING, MODE_PASSING, MODE_BRAKING = 0, 1, 2
 """Modes of a gate."""
@@ -200,6 +201,11 @@ def torque_beside_weight(gate: GateMemory, i: int) -> float:
 def left_after(dt: float) -> float:
     """Return the share of a carried torque that is left after a tick, equation (6)."""
     return FADING / (FADING + dt)
+
+
+def worth_carrying(tau: Array) -> Array | None:
+    """Return a carried torque, or None where equation (6) leaves it out."""
+    return tau if np.abs(tau).max() > FADED else None
 
 
 @procedure
