@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         prepared_planner,
     )
     from arm_control.planning.plan_record import MotionPlan, PlanRecord, are_moving, foretold, trajectory_of
-    from arm_control.planning.plans import DrawnTree, Plan, SearchOutcome, no_path
-    from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion, rounded_paths
+    from arm_control.planning.plans import Plan, SearchOutcome
+    from arm_control.planning.rrt.blended_path import fastest_motion, rounded_paths
     from arm_control.planning.rrt.connect import RrtConnect
-    from arm_control.planning.rrt.goals import goals_of_pose, plan_to_pose
+    from arm_control.planning.rrt.goals import plan_to_pose
     from arm_control.planning.rrt.joint_space import SearchParameters
     from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state, path_of
     from arm_control.planning.rrt.shortcuts import shorten

@@ -6,7 +6,3 @@ try:
     import matplotlib
 except ImportError as error:
     raise MissingExtra("matplotlib", "demo") from error
-
-from arm_control.report.pictures.charts import draw_overview, draw_report
-
-__all__ = ["draw_overview", "draw_report"]
