@@ -18,7 +18,7 @@ from arm_control.gate import (
     StateBounds,
     doubted_time,
 )
-from arm_control.gate.blind_brake import DOUBT, LONGEST_BLIND, N_MOMENTS, SHORT_BLIND, SPACING
+from arm_control.gate.blind_brake import new_moments
 from arm_control.gate.state_bounds import DISAGREES, IS_FROZEN, JUMPED, OUTSIDE, TOO_FAST
 from arm_control.model import RobotModel
 
@@ -30,6 +30,37 @@ def double() -> RobotModel:
 
 MS = 1_000_000
 START = 7_000 * MS
+# What docs/gate.md says: in numbers, so that a change of them is noticed.
+DOUBT, SHORT_BLIND, LONGEST_BLIND, SPACING, N_MOMENTS = 25 * MS, 20 * MS, 1_000 * MS, 9 * MS // 10, 32
+
+
+def test_states_that_come_closely_replace_each_other(double: RobotModel):
+    """What is remembered is what a list would be, at each distance of states and in each order of them."""
+    brake, other = BlindBrake(double, EffortGate(double, GateParameters()), 0.02), Blind(double, 0.02)
+    rng, t = np.random.default_rng(3), START
+    for _ in range(400):
+        t += int(rng.choice([SPACING - 1, SPACING, SPACING + 1, MS // 10, 5 * MS]))
+        moment = t, *rng.uniform(-1.0, 1.0, (3, 2))
+        brake.note(*moment)
+        other.note(*moment)
+        moments = brake.moments
+        order = np.argsort(moments.at)[N_MOMENTS - len(other.moments) :]
+        np.testing.assert_array_equal(moments.at[order], [moment[0] for moment in other.moments])
+        for k, values in enumerate((moments.q, moments.v, moments.tau)):
+            np.testing.assert_array_equal(values.reshape(N_MOMENTS, 2)[order], [m[1 + k] for m in other.moments])
+    assert [a.size for a in new_moments(2)[:-1]] == [2, N_MOMENTS, *[2 * N_MOMENTS] * 3]
+
+
+def test_a_state_of_this_very_moment_is_the_one_that_counts(double: RobotModel):
+    """Unless it is doubted: 1 ns is enough."""
+    for doubt, newest in (({}, 1), ({"doubt": 0}, 1), ({"doubt": 1}, 0)):
+        brake = BlindBrake(double, EffortGate(double, GateParameters()), 0.02)
+        states = np.random.default_rng(0).uniform(-1.0, 1.0, (2, 3, 2))
+        states[:, 1] = 0.0
+        brake.note(START, *states[0])
+        brake.note(START + 1, *states[1])
+        brake.tick(START + 1, 0.0, **doubt)
+        np.testing.assert_allclose(brake._memory.prediction.q, states[newest][0], rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("period", [100_000, 250_000, 490_000, 500_000, 700_000, MS, 2 * MS])
