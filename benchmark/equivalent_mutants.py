@@ -26,6 +26,22 @@ IN_ROUNDING = "both are within the rounding of stamps"
 SET_ELSEWHERE = "it is so already, or set before it is read"
 
 EQUIVALENT: dict[str, str] = {
+    "gate/compiled_limits.py compile_size_check: argest': n}, has_masses=False)"
+    " -> argest': n}, has_masses=True)": "a certificate may read masses that it does not use",
+    "gate/compiled_limits.py compile_size_check: aw, {'tau': np.linspace(-2.0, 1.0, n)[None], 'lar"
+    " -> aw, {'tau': np.linspace(2.0, 1.0, n)[None], 'lar": SAMPLES,
+    "gate/compiled_limits.py compile_size_check: w, {'tau': np.linspace(-2.0, 1.0, n)[None], 'larg"
+    " -> w, {'tau': np.linspace(-4.0, 1.0, n)[None], 'larg": SAMPLES,
+    "gate/compiled_limits.py compile_size_check: w, {'tau': np.linspace(-2.0, 1.0, n)[None], 'larg"
+    " -> w, {'tau': np.linspace(-1.0, 1.0, n)[None], 'larg": SAMPLES,
+    "gate/compiled_limits.py compile_size_check: tau': np.linspace(-2.0, 1.0, n)[None], 'largest':"
+    " -> tau': np.linspace(-2.0, 2.0, n)[None], 'largest':": SAMPLES,
+    "gate/compiled_limits.py compile_size_check: tau': np.linspace(-2.0, 1.0, n)[None], 'largest': n"
+    " -> tau': np.linspace(-2.0, 0.5, n)[None], 'largest': n": SAMPLES,
+    "gate/compiled_limits.py compile_size_check: e], 'largest': np.ones((1, n))})"
+    " -> e], 'largest': np.ones((2, n))})": SAMPLES,
+    "gate/compiled_limits.py _room: _entry(np.abs(x['tau']) - x['largest'])}"
+    " -> _entry(np.abs(x['tau']) + x['largest'])}": "a certificate that never holds asks Python, which says the same",
     "gate/effort_gate.py EffortGate.__init__: self._refused = False *": FIRST_COMMAND,
     "gate/effort_gate.py EffortGate.offer: self.period - ROUNDING <= age <= self._max_age:"
     " -> self.period - ROUNDING < age <= self._max_age:": COMPARED_TWICE,

@@ -36,7 +36,7 @@ GROUPS = {
         ),
         (
             "test/gate",
-            *(f"test/processes/test_{name}.py" for name in ("gate_process", "braked_arm")),
+            *(f"test/processes/test_{name}.py" for name in ("gate_process", "controller_process", "braked_arm")),
             "test/messages/test_joint_states.py",
         ),
     ),

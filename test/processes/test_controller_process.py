@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control import RobotModel
+from arm_control import RobotModel, urdf_path
 from arm_control.bags import plain
+from arm_control.control import Measurement
 from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.controllers.guide import GuideLoopParameters
 from arm_control.maths import Array
+from arm_control.messages import braked_frame
 from arm_control.processes import ControllerProcess
 from arm_control.processes.controller_process import ControllerAnswer
 
@@ -84,3 +87,338 @@ def test_where_somebody_waits_for_the_answer_a_state_that_must_not_be_used_has_o
     np.testing.assert_array_equal(torque(answer), torque(last))
     assert answer.command is not None
     assert answer.command.frame_id
+
+
+# -- each rule by itself, on an arm with two joints whose law carries it -------------------------------
+
+START = 7_000 * MS
+ARM = "arm"
+
+
+class Arm:
+    """A double pendulum that is guided; says when a state comes, what it says, and what the loop was given."""
+
+    def __init__(self, max_age: float = 0.02, **values: Any) -> None:
+        self.model = RobotModel.from_urdf(urdf_path("planar2"), gravity=(0.0, -9.81, 0.0))
+        parameters = GuideLoopParameters.from_mapping({"max_missed": 3, "joint_limits": False, **values})
+        self.loop = control_loop(self.model, parameters, waits_for_commands=max_age == 0.0)
+        self.gate, self.now_ns = self.loop.gate, START
+        self.process = ControllerProcess(self.model, self.loop, max_age, lambda: self.now_ns)
+        self.ticks: list[tuple[Measurement, Any]] = []
+        self.longest: list[float] = []
+        tick = self.loop.tick
+
+        def spied(measurement: Measurement, obstacles: Any) -> Any:
+            self.ticks.append((measurement, obstacles))
+            self.longest.append(self.gate.longest_dt)
+            return tick(measurement, obstacles)
+
+        self.loop.tick = spied  # type: ignore[method-assign]
+
+    def state(
+        self,
+        q: Any = (0.5, 0.5),
+        v: Any = (0.0, 0.0),
+        wait: int = MS,
+        age: int = 0,
+        stamp: int | None = None,
+        sender: str = ARM,
+        **more: Any,
+    ) -> ControllerAnswer:
+        """Send a state after ``wait`` [ns], written ``age`` [ns] ago."""
+        self.now_ns += wait
+        stamp = self.now_ns - age if stamp is None else stamp
+        message = plain.joint_state(self.model.joint_names, stamp, position=np.array(q), velocity=np.array(v))
+        info = {"source_timestamp": self.now_ns - age, "received_timestamp": self.now_ns}
+        return self.process.on_state(message, {**info, "publisher_gid": {"data": sender.encode()}}, **more)
+
+    def wrong(self, **more: Any) -> ControllerAnswer:
+        """Send a state that is no number: refused, and no fault of the measurement."""
+        return self.state(q=(np.nan, 0.0), **more)
+
+    @property
+    def blind(self) -> Any:
+        return self.process.blind
+
+
+def frame(answer: ControllerAnswer) -> str:
+    assert answer.command is not None
+    return answer.command.frame_id.removeprefix(braked_frame(""))
+
+
+def test_a_good_state_is_answered_by_the_loop():
+    arm = Arm()
+    for k in range(3):
+        answer = arm.state()
+        assert (arm.process.last is answer.result, answer.refused) == (True, None)
+        assert answer.result is not None
+        assert answer.command is not None
+        assert (answer.command.stamp_ns, answer.command.frame_id) == (arm.now_ns, "")
+        assert answer.command.tau is answer.result.gate.tau
+        assert arm.ticks[-1][1] == ()
+        assert len(arm.ticks) == k + 1
+    asked: list[Measurement] = []
+    arm.state(obstacles=lambda measurement: asked.append(measurement) or ["one"])
+    assert arm.ticks[-1][1] == ["one"]
+    assert asked == [arm.ticks[-1][0]]
+
+
+def test_before_the_first_good_state_all_others_are_only_refused():
+    arm = Arm()
+    for _ in range(10):
+        answer = arm.wrong()
+        assert (answer.command, answer.result, arm.process.last) == (None, None, None)
+        assert answer.refused is not None
+        assert not arm.gate.is_braked
+
+
+def test_another_model_may_be_taken_before_the_first_state_and_of_a_braked_arm_at_rest():
+    arm = Arm()
+    assert arm.process.may_take_model
+    arm.state()
+    assert not arm.process.may_take_model, "the gate passes"
+    arm.gate.brake("test")
+    arm.state(v=(0.5, 0.5))
+    assert not arm.process.may_take_model, "it moves"
+    arm.state(v=(0.0, 0.0))
+    assert arm.process.may_take_model
+
+
+def test_the_last_of_so_many_refused_states_brakes_and_each_is_counted_once():
+    arm = Arm()
+    for sender in (ARM, ARM):  # a good state between them begins the count anew
+        arm.state()
+        for _ in range(2):
+            assert arm.wrong(sender=sender).command is None
+    assert not arm.gate.is_braked
+    answer = arm.wrong()
+    assert frame(answer).startswith("3 states in a row were refused, the last one: position")
+    assert (answer.refused is not None, arm.blind.is_blind, arm.gate.is_braked) == (True, True, True)
+    assert answer.command is not None
+    assert answer.command.stamp_ns == arm.now_ns
+
+
+def test_states_of_another_publisher_are_not_missing_ones():
+    arm = Arm()
+    arm.state()
+    for _ in range(10):
+        answer = arm.state(sender="other")
+        assert (answer.command, answer.refused is None) == (None, False)
+    assert not arm.gate.is_braked
+    assert arm.wrong().command is None
+    arm.process.release()
+    assert arm.state(sender="other").result is not None, "whoever publishes next may"
+
+
+def test_a_measurement_that_is_wrong_brakes_at_once_and_the_states_in_doubt_are_not_trusted():
+    arm = Arm()
+    arm.state()
+    for k in range(30):
+        arm.state(q=0.5 + 0.001 * k * np.ones(2), v=np.ones(2))
+    answer = arm.state(q=(2.0, 2.0))
+    assert arm.gate.is_braked
+    assert frame(answer) == str(answer.refused) == arm.gate.reason
+    assert arm.blind.is_blind
+    # A jump is wrong alone: the state before is the one from which it is predicted.
+    np.testing.assert_allclose(arm.blind._memory.prediction.q, 0.529 + 0.001, rtol=0, atol=2e-4)
+
+
+def test_frozen_states_are_in_doubt_from_the_first_of_them_on():
+    arm = Arm()
+    for k in range(40):
+        arm.state(q=0.5 + 0.001 * k * np.ones(2), v=np.ones(2))
+    seen, answer = [], ControllerAnswer()
+    while not arm.gate.is_braked:
+        doubts: list[int] = []
+        tick = arm.blind.tick
+        arm.blind.tick = lambda now, dt, doubt, tick=tick, doubts=doubts: doubts.append(doubt) or tick(now, dt, doubt)
+        answer = arm.state(q=0.539 * np.ones(2), v=np.ones(2))
+        arm.blind.tick = tick
+        seen += doubts
+    assert answer.command is not None
+    (doubt,) = seen
+    assert 5 * MS < doubt <= 25 * MS
+
+
+def test_in_lock_step_a_refused_state_has_the_last_torque_and_brakes_only_where_the_measurement_is_wrong():
+    arm = Arm(max_age=0.0)
+    last = arm.state()
+    for k in range(10):
+        answer = arm.wrong(wait=100 * MS)
+        assert (torque(answer) is torque(last), frame(answer)) == (True, str(answer.refused))
+        assert answer.command is not None
+        assert answer.command.stamp_ns == arm.now_ns
+        assert not arm.gate.is_braked, k
+    for _ in range(10):
+        answer = arm.state(stamp=START + MS)
+        assert (answer.command, arm.gate.is_braked) == (last.command, False), "repeated"
+    answer = arm.state(q=(3.0, 3.0), stamp=START + 2 * MS)
+    assert (torque(answer) is torque(last), arm.gate.is_braked, arm.blind.is_blind) == (True, True, False)
+    answer = arm.state(stamp=START + MS)
+    assert (torque(answer) is torque(last), frame(answer)) == (True, arm.gate.reason), "braked since: marked"
+    assert arm.state(stamp=START + MS).command is answer.command
+
+
+def test_behind_a_gap_lock_step_believes_the_stamps():
+    arm = Arm(max_age=0.0)
+    for wait in (MS, MS, MS, 50 * MS):
+        arm.state(wait=wait)
+    assert arm.longest == [np.inf] * 4
+
+
+@pytest.mark.parametrize(("silence", "brakes"), [(20 * MS, False), (20 * MS + 1, True)])
+def test_behind_silence_a_late_state_brakes_the_arm_and_is_used(silence: int, brakes: bool):
+    arm = Arm()
+    arm.state()
+    answer = arm.state(wait=silence, age=30 * MS, stamp=START + 2 * MS)
+    assert (arm.gate.is_braked, answer.result is not None) == (brakes, brakes)
+    if brakes:
+        assert frame(answer) == "no state for 20 ms, then one that is stale: written 30.0 ms ago, allowed 20.0 ms"
+        assert answer.refused is None
+    else:
+        assert str(answer.refused).startswith("stale")
+
+
+def test_behind_silence_a_late_state_counts_where_others_were_refused():
+    arm = Arm()
+    arm.state()
+    arm.wrong()
+    arm.state(wait=30 * MS, age=30 * MS)
+    assert not arm.gate.is_braked
+    answer = arm.state(age=30 * MS)
+    assert frame(answer) == "3 states in a row were refused, the last one: stale: written 30.0 ms ago, allowed 20.0 ms"
+    assert answer.result is not None, "a brake can use it"
+
+
+def test_a_late_state_before_any_other_is_refused():
+    arm = Arm()
+    for _ in range(5):
+        answer = arm.state(age=30 * MS)
+        assert (answer.command, str(answer.refused)[:5]) == (None, "stale")
+    assert not arm.gate.is_braked
+
+
+def test_a_repeated_state_has_the_same_answer_until_so_many_are_missing():
+    arm = Arm()
+    last = arm.state()
+    for _ in range(2):
+        assert arm.state(stamp=START + MS).command is last.command
+    answer = arm.state(stamp=START + MS)
+    reason = "3 states in a row were refused, the last one: repeated: stamp 7.001 s"
+    assert (frame(answer), str(answer.refused)) == (reason, "repeated: stamp 7.001 s")
+    assert answer.command is not None
+    assert answer.command.stamp_ns == START + MS
+
+
+def test_repeated_and_refused_states_count_together():
+    arm = Arm()
+    arm.state()
+    arm.wrong()
+    arm.state(stamp=START + MS)
+    assert not arm.gate.is_braked
+    arm.wrong()
+    assert arm.gate.is_braked
+
+
+def test_a_state_that_is_repeated_after_a_brake_is_answered_with_its_torque_once():
+    arm = Arm(max_missed=10)
+    last = arm.state(v=(0.3, 0.3))
+    arm.gate.brake("test")
+    answers = [arm.state(stamp=START + MS) for _ in range(3)]
+    assert [frame(answer) for answer in answers] == ["test"] * 3
+    assert not np.array_equal(torque(answers[0]), torque(last))
+    assert answers[0].command is answers[1].command is answers[2].command
+    assert answers[0].command is not None
+    assert answers[0].command.stamp_ns == START + MS
+
+
+@pytest.mark.parametrize(("step", "elapsed", "longest"), [
+    (MS, 1 * MS, np.inf),
+    (50 * MS, 3 * MS, 3e-3),
+    (50 * MS, 0, 1e-3),
+    (50 * MS, -5 * MS, 1e-3),
+])  # fmt: skip
+def test_behind_a_gap_stamps_count_for_no_more_than_the_clock_says(step: int, elapsed: int, longest: float):
+    arm = Arm(max_missed=100)
+    for _ in range(4):
+        arm.state()
+    arm.state(wait=elapsed, stamp=START + 4 * MS + step)
+    assert arm.longest == [np.inf] * 4 + [longest]
+    arm.state(stamp=START + 5 * MS + step)
+    assert arm.longest[-1] == np.inf
+
+
+def test_behind_a_prediction_a_state_counts_for_the_time_since_the_last_torque():
+    arm = Arm()
+    arm.state(v=(0.3, 0.3))
+    for _ in range(3):
+        arm.wrong()
+    assert arm.blind.is_blind
+    arm.state(wait=MS // 4)
+    assert (arm.longest, arm.blind.is_blind) == ([np.inf, MS / 4e9], False)
+    arm.state()
+    assert arm.longest[-1] == np.inf
+
+
+def test_the_torque_of_a_brake_without_states_counts_from_the_torque_before():
+    arm = Arm()
+    arm.state()
+    seen: list[tuple[int, float]] = []
+    tick = arm.blind.tick
+    arm.blind.tick = lambda now, dt, doubt: seen.append((now, dt)) or tick(now, dt, doubt)
+    arm.wrong()
+    arm.wrong(wait=2 * MS)
+    arm.wrong(wait=3 * MS)
+    arm.wrong(wait=4 * MS)
+    assert seen == [(START + 7 * MS, 6e-3), (START + 11 * MS, 4e-3)]
+
+
+def test_a_braked_arm_is_seen_where_it_is_now():
+    arm = Arm()
+    for k in range(5):
+        arm.state(q=0.5 + 0.001 * k * np.ones(2), v=np.ones(2))
+    arm.gate.brake("test")
+    late = 0.505 * np.ones(2)
+    arm.state(q=late, v=np.ones(2))
+    assert np.array_equal(arm.ticks[-1][0].q, late), "in time"
+    arm.state(q=late + 1e-3, v=np.ones(2), wait=9 * MS, age=8 * MS, stamp=START + 7 * MS)
+    measurement = arm.ticks[-1][0]
+    assert measurement.age == pytest.approx(8e-3)
+    assert (measurement.q > late + 5e-3).all(), "by 8 ms at 1 rad/s, braked"
+
+
+def test_a_process_goes_on_behind_states_that_were_answered_elsewhere():
+    first, arm = Arm(), Arm()
+    for _ in range(3):
+        answer, _ = first.state(), arm.state(sender=ARM)
+    result = answer.result
+    assert result is not None
+    later = result._replace(measurement=result.measurement._replace(stamp_ns=START + 4 * MS))
+    bounds = first.process.reader.bounds
+    assert bounds is not None
+    n_noted = arm.blind.moments.counts[1]
+    arm.wrong()
+    arm.process.resume(later, bounds.memory, START + 5 * MS, 123)
+    assert (arm.process.last, arm.blind.moments.counts[1], arm.process.reader.least_delay_ns) == (later, n_noted, 123)
+    for _ in range(2):  # the count of missing states begins anew
+        assert torque(arm.state(wait=0, stamp=START + 4 * MS)) is result.gate.tau
+    assert not arm.gate.is_braked
+    seen: list[float] = []
+    tick = arm.blind.tick
+    arm.blind.tick = lambda now, dt, doubt: seen.append(dt) or tick(now, dt, doubt)
+    arm.now_ns = START + 8 * MS
+    arm.wrong(wait=0)
+    assert seen == [3e-3]
+
+
+def test_states_are_noted_for_a_brake_but_in_lock_step():
+    for max_age, n_noted in ((0.02, 3), (0.0, 0)):
+        arm = Arm(max_age=max_age)
+        for _ in range(3):
+            arm.state()
+        moments = arm.blind.moments
+        assert moments.counts[1] == n_noted
+        if n_noted:
+            np.testing.assert_array_equal(moments.at[1:4], START + MS * np.arange(1, 4))
+            np.testing.assert_array_equal(moments.q[2:8], 0.5)
+            np.testing.assert_array_equal(moments.tau[2:4], arm.process.last.gate.tau)

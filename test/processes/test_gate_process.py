@@ -760,3 +760,58 @@ def test_a_gate_waits_for_no_commands_by_default(ur5: RobotModel):
     info = {"source_timestamp": 0, "received_timestamp": 0, "publisher_gid": OWN}
     process.gate.brake("disabled")
     assert len(process.on_state(message, info)) == 1
+
+
+def test_a_braked_gate_takes_a_late_state_for_where_the_arm_is_now(driver: Driver):
+    """In time it is taken as it is; a gate that passes refuses late ones, and knows no lateness."""
+    driver.go_on(5)
+    assert driver.process.gate.lateness == 0.0
+    driver.process.gate.brake("test")
+    driver.go_on(1)
+    assert driver.process.gate.lateness == 0.0
+    np.testing.assert_array_equal(driver.process._last.q, HOME)
+    driver.t += 10e-3
+    driver.stamp_ns += MS
+    v = np.full(6, 0.1)
+    message = plain.joint_state(driver.model.joint_names, driver.stamp_ns, position=HOME + 1e-4, velocity=v)
+    info = {**driver.info(), "source_timestamp": round((driver.t - 9e-3) * 1e9)}
+    driver.answers += driver.process.on_state(message, info)
+    assert driver.process.gate.lateness == pytest.approx(9e-3)
+    assert (driver.process._last.q > HOME + 1e-4 + 2e-4).all(), "for 9 ms it has gone on, braked from 0.1 rad/s"
+
+
+@pytest.mark.parametrize(("lock_step", "older", "brakes"), [
+    (False, 1, False), (False, 0, True), (True, 1, True), (True, 0, True),
+])  # fmt: skip
+def test_a_brake_that_is_older_than_the_last_command_has_been_ended_since(
+    ur5: RobotModel, lock_step: bool, older: int, brakes: bool
+):
+    driver = Driver(ur5, lock_step=lock_step)
+    driver.go_on(5)
+    n_answers = len(driver.answers)
+    driver.command(frame=braked_frame("why"), stamp_ns=driver.stamp_ns - older)
+    assert driver.process.gate.is_braked == brakes
+    assert driver.refused[0].startswith("effort_in: the controller brakes" if brakes else "effort_in: out of order")
+    assert len(driver.answers) == n_answers, "the state is answered already"
+
+
+def test_a_command_that_brakes_answers_the_state_that_waits_at_once(ur5: RobotModel):
+    for lock_step in (False, True):
+        driver = Driver(ur5, lock_step=lock_step)
+        driver.go_on(5)
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state()
+        n_answers = len(driver.answers)
+        driver.command(frame=braked_frame("why"))
+        assert len(driver.answers) == n_answers + 1
+        assert driver.last.state is GateState.BRAKING
+
+
+def test_a_state_that_is_repeated_before_any_answer_has_none(driver: Driver):
+    driver.state()
+    n_answers = len(driver.answers)
+    driver.state()
+    assert len(driver.answers) == n_answers
+    driver.command()
+    assert len(driver.answers) == n_answers + 1
