@@ -26,6 +26,23 @@ IN_ROUNDING = "both are within the rounding of stamps"
 SET_ELSEWHERE = "it is so already, or set before it is read"
 
 EQUIVALENT: dict[str, str] = {
+    "gate/blind_brake.py doubted_time: ates.believed.unchanged[0] + dt)"
+    " -> ates.believed.unchanged[-1] + dt)": ONE_NUMBER,
+    "gate/blind_brake.py moment_before: k = (k + N_MOMENTS - 1) % N_MOME -> k = (k - N_MOMENTS - 1) % N_MOME": (
+        "the same place"
+    ),
+    "gate/blind_brake.py go_on: blind.prediction.dt[0] = step -> blind.prediction.dt[-1] = step": ONE_NUMBER,
+    "gate/blind_brake.py _note: return 0.0 *": UNREAD,
+    "gate/blind_brake.py BlindBrake.__init__: (self.moments, np.zeros(1, dtype=np.int64), *np.z"
+    " -> (self.moments, np.zeros(2, dtype=np.int64), *np.z": UNREAD,
+    "gate/blind_brake.py BlindBrake.__init__: ts, unknown = (np.zeros(2, dtype=np.int64), np.ze"
+    " -> ts, unknown = (np.zeros(3, dtype=np.int64), np.ze": UNREAD,
+    "gate/blind_brake.py BlindBrake._terms: return 0.0 *": UNREAD,
+    "gate/blind_brake.py BlindBrake.note: noted.t[0], noted.q[:], noted.v[: -> noted.t[-1], noted.q[:], noted.v[:": (
+        ONE_NUMBER
+    ),
+    "gate/blind_brake.py BlindBrake.tick: , dt: float, doubt: int=0) -> GateOutput:"
+    " -> , dt: float, doubt: int=-1) -> GateOutput:": "no state is younger than now",
     "gate/compiled_limits.py compile_size_check: argest': n}, has_masses=False)"
     " -> argest': n}, has_masses=True)": "a certificate may read masses that it does not use",
     "gate/compiled_limits.py compile_size_check: aw, {'tau': np.linspace(-2.0, 1.0, n)[None], 'lar"

@@ -19,7 +19,7 @@ from arm_control.gate import (
     doubted_time,
 )
 from arm_control.gate.blind_brake import new_moments
-from arm_control.gate.state_bounds import DISAGREES, IS_FROZEN, JUMPED, OUTSIDE, TOO_FAST
+from arm_control.gate.state_bounds import DEVIATED, DISAGREES, IS_FROZEN, JOINT, JUMPED, OUTSIDE, TOO_FAST
 from arm_control.model import RobotModel
 
 
@@ -34,20 +34,21 @@ START = 7_000 * MS
 DOUBT, SHORT_BLIND, LONGEST_BLIND, SPACING, N_MOMENTS = 25 * MS, 20 * MS, 1_000 * MS, 9 * MS // 10, 32
 
 
-def test_states_that_come_closely_replace_each_other(double: RobotModel):
+@pytest.mark.parametrize("start", [1, START])
+def test_states_that_come_closely_replace_each_other(double: RobotModel, start: int):
     """What is remembered is what a list would be, at each distance of states and in each order of them."""
     brake, other = BlindBrake(double, EffortGate(double, GateParameters()), 0.02), Blind(double, 0.02)
-    rng, t = np.random.default_rng(3), START
-    for _ in range(400):
-        t += int(rng.choice([SPACING - 1, SPACING, SPACING + 1, MS // 10, 5 * MS]))
+    rng, t = np.random.default_rng(3), start
+    for k in range(200):
+        t += int(rng.choice([SPACING - 1, SPACING, SPACING + 1, MS // 10, 5 * MS])) if k > 1 else k * MS // 10
         moment = t, *rng.uniform(-1.0, 1.0, (3, 2))
         brake.note(*moment)
         other.note(*moment)
         moments = brake.moments
         order = np.argsort(moments.at)[N_MOMENTS - len(other.moments) :]
         np.testing.assert_array_equal(moments.at[order], [moment[0] for moment in other.moments])
-        for k, values in enumerate((moments.q, moments.v, moments.tau)):
-            np.testing.assert_array_equal(values.reshape(N_MOMENTS, 2)[order], [m[1 + k] for m in other.moments])
+        for column, values in enumerate((moments.q, moments.v, moments.tau), start=1):
+            np.testing.assert_array_equal(values.reshape(N_MOMENTS, 2)[order], [m[column] for m in other.moments])
     assert [a.size for a in new_moments(2)[:-1]] == [2, N_MOMENTS, *[2 * N_MOMENTS] * 3]
 
 
@@ -138,8 +139,19 @@ def test_states_before_a_jump_and_before_an_absurd_one_are_trusted(
     assert doubt_of(ur5, lambda t, q, v: (q + wrong[0], v + wrong[1])) == (result, 0, 0)
 
 
-def test_a_result_that_says_nothing_casts_doubt_on_all_states_of_before(ur5: RobotModel):
-    assert doubted_time(StateBounds(ur5).memory, DOUBTED, 1e-3) == DOUBT
+@pytest.mark.parametrize(("result", "e", "e_0", "dt", "doubt"), [
+    (DOUBTED, 0.0, 0.0, 1e-3, DOUBT),  # says nothing
+    (DOUBTED, 0.2, 0.1, 1e-3, DOUBT),
+    (DISAGREES, 0.2, 0.0, 1e-3, 2 * MS),  # has grown by itself in one state
+    (DISAGREES, 0.1, 0.2, 1e-3, DOUBT),  # shrinks
+    (DISAGREES, 0.1, 0.1, 0.0, DOUBT),  # stays
+])  # fmt: skip
+def test_how_old_the_states_are_that_are_not_trusted(
+    ur5: RobotModel, result: int, e: float, e_0: float, dt: float, doubt: int
+):
+    memory = StateBounds(ur5).memory
+    memory.times[DEVIATED], memory.believed.e[memory.counts[JOINT]] = e, e_0
+    assert doubted_time(memory, result, dt) == doubt
 
 
 # -- the prediction, against another text --------------------------------------------------------------
