@@ -333,6 +333,12 @@ def test_a_carried_torque_fades_with_a_time_constant_of_half_a_second():
     assert 0.0 < rules.left_after(1e9) < 1e-8
 
 
+def test_a_carried_torque_counts_above_a_thousandth():
+    tau = np.array([0.0, -1e-3])
+    assert rules.worth_carrying(tau) is None
+    assert rules.worth_carrying(tau - 1e-15) is not None
+
+
 def test_a_carried_torque_of_20_newton_metres_is_left_out_after_five_seconds():
     dt, tau, t = 1e-3, 20.0, 0.0
     while rules.worth_carrying(np.array([0.0, -tau])) is not None:
