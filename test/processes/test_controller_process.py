@@ -279,6 +279,15 @@ def test_behind_silence_a_late_state_brakes_the_arm_and_is_used(silence: int, br
         assert str(answer.refused).startswith("stale")
 
 
+def test_silence_is_longer_than_the_age_that_is_allowed():
+    arm = Arm(max_age=0.05)
+    arm.state()
+    assert str(arm.state(wait=30 * MS, age=60 * MS).refused).startswith("stale")
+    assert not arm.gate.is_braked
+    assert arm.blind._memory.longest_step == 0.05
+    assert Arm(max_age=0.0).blind._memory.longest_step == 0.02
+
+
 def test_behind_silence_a_late_state_counts_where_others_were_refused():
     arm = Arm()
     arm.state()
@@ -332,6 +341,15 @@ def test_a_state_that_is_repeated_after_a_brake_is_answered_with_its_torque_once
     assert answers[0].command.stamp_ns == START + MS
 
 
+def test_a_state_that_is_repeated_at_once_is_trusted():
+    arm = Arm()
+    arm.state(q=(0.1, 0.1))
+    arm.state(q=(0.101, 0.101))
+    arm.gate.brake("test")
+    arm.state(wait=0, stamp=START + 2 * MS)
+    np.testing.assert_allclose(arm.blind._memory.prediction.q, 0.101, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(("step", "elapsed", "longest"), [
     (MS, 1 * MS, np.inf),
     (50 * MS, 3 * MS, 3e-3),
@@ -348,15 +366,16 @@ def test_behind_a_gap_stamps_count_for_no_more_than_the_clock_says(step: int, el
     assert arm.longest[-1] == np.inf
 
 
-def test_behind_a_prediction_a_state_counts_for_the_time_since_the_last_torque():
+@pytest.mark.parametrize(("wait", "longest"), [(MS // 4, 0.25e-3), (0, 0.0), (-MS, 0.0)])
+def test_behind_a_prediction_a_state_counts_for_the_time_since_the_last_torque(wait: int, longest: float):
     arm = Arm()
     arm.state(v=(0.3, 0.3))
     for _ in range(3):
         arm.wrong()
     assert arm.blind.is_blind
-    arm.state(wait=MS // 4)
-    assert (arm.longest, arm.blind.is_blind) == ([np.inf, MS / 4e9], False)
-    arm.state()
+    arm.state(wait=wait, stamp=arm.now_ns + MS)
+    assert (arm.longest, arm.blind.is_blind) == ([np.inf, longest], False)
+    arm.state(stamp=arm.now_ns + 5 * MS)
     assert arm.longest[-1] == np.inf
 
 
