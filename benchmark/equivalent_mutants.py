@@ -28,6 +28,10 @@ SET_ELSEWHERE = "it is so already, or set before it is read"
 EQUIVALENT: dict[str, str] = {
     "gate/blind_brake.py doubted_time: ates.believed.unchanged[0] + dt)"
     " -> ates.believed.unchanged[-1] + dt)": ONE_NUMBER,
+    "gate/blind_brake.py doubted_time:  change) if e * change > 0.0 else DOUBT"
+    " ->  change) if e * change >= 0.0 else DOUBT": "infinite without a change, and bounded",
+    "gate/blind_brake.py doubted_time: * dt * e / change) if e * change > 0.0 else DOUBT"
+    " -> * dt * e / change) if e / change > 0.0 else DOUBT": "of the same sign",
     "gate/blind_brake.py moment_before: k = (k + N_MOMENTS - 1) % N_MOME -> k = (k - N_MOMENTS - 1) % N_MOME": (
         "the same place"
     ),
