@@ -60,7 +60,7 @@ def cpu_time(pid: int) -> float:
 def first_command(plant: Plant) -> tuple[float, float]:
     """CPU time and time of a node from its start to its first command [s]."""
     plant.n_commands, begin = 0, time.monotonic()
-    with subprocess.Popen([sys.executable, "-m", "arm_control.nodes.osc"], stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen([sys.executable, "-m", "arm_control.nodes", "osc"], stderr=subprocess.DEVNULL) as process:
         try:
             while not plant.n_commands and time.monotonic() - begin < PATIENCE:
                 rclpy.spin_once(plant, timeout_sec=PERIOD)

@@ -31,7 +31,7 @@ from arm_control.model import (
     folders_near,
     read_description,
 )
-from arm_control.nodes import MonitorNode, StopRequest, check_environment, check_node_parameters, ros
+from arm_control.nodes import MonitorNode, ProcessEnd, check_environment, check_node_parameters, ros
 from arm_control.simulation import Scenario
 
 START_TIME = 30.0
@@ -160,12 +160,12 @@ def _watch(
     ArmControlError
         When another run has been discovered; it is left alone.
     """
-    stop = StopRequest()
+    stop = ProcessEnd()
     end = RunEnd(options.duration)
     started = refreshed = time.monotonic()
     display = _headless_display if options.headless else _live_display
     with display(scenario, monitor, viewer, options, console) as refresh:
-        while not stop.requested and not end.is_reached(monitor.stamp_ns, monitor.command_ns, time.monotonic()):
+        while not stop.signals and not end.is_reached(monitor.stamp_ns, monitor.command_ns, time.monotonic()):
             try:
                 executor.spin_once(timeout_sec=0.05)
             except ExternalShutdownException:

@@ -7,31 +7,28 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.nodes.osc import OscNode
     from arm_control.nodes.simulator import SimulatorParameters
-    from arm_control.nodes.support.arm_node import run
-    from arm_control.nodes.support.conversions import doubles, ros
-    from arm_control.nodes.support.environment import (
+    from arm_control.nodes.support.node_process import (
+        ProcessEnd,
         check_environment,
         describe_reach,
         security_explained,
     )
-    from arm_control.nodes.support.node_classes import NODES, check_node_parameters, parameter_class
     from arm_control.nodes.support.plant_node import PlantNode
     from arm_control.nodes.support.polling import PolledGroup, poll
-    from arm_control.nodes.support.qos import LATCHED, STATE
     from arm_control.nodes.support.real_time import take_real_time_priority
+    from arm_control.nodes.support.running import NODES, check_node_parameters, parameter_class, run
+    from arm_control.nodes.support.topics import LATCHED, STATE, doubles, ros
     from arm_control.nodes.targets import TargetsNode
     from arm_control.nodes.tools.arm_client import ArmClient
     from arm_control.nodes.tools.bag_player import PlaybackOptions, play
     from arm_control.nodes.tools.bag_recorder import TopicSelection, record
     from arm_control.nodes.tools.command_line_node import (
         CommandLineNode,
-        StopRequest,
         live_parameters,
         published_already,
     )
-    from arm_control.nodes.tools.gate_enabling import enable_gates
-    from arm_control.nodes.tools.gate_listener import current_gates, watch_gates
+    from arm_control.nodes.tools.gate_commands import current_gates, enable_gates, watch_gates
     from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode, wrench_series
-    from arm_control.nodes.viewer import main
+    from arm_control.nodes.viewer import ViewerNode
 else:
     __getattr__, __dir__, __all__ = face(__name__)

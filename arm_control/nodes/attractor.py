@@ -19,9 +19,7 @@ from arm_control.controllers import CONTROLLERS, AttractorNodeParameters
 from arm_control.motion import PoseFollower
 from arm_control.neural import AttractorFollower, SpikeRecord
 from arm_control.nodes.osc import OscNode
-from arm_control.nodes.support.arm_node import run
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.topics import STATE, ros
 from arm_control.nodes.support.torque_pipeline import Telemetry
 
 BINS = 50
@@ -65,12 +63,3 @@ class AttractorNode(OscNode):
             columns = [str(k) for k in range(counts.shape[1])]
             messages.append((spikes, ros.multi_array(counts, (rows, columns), stamp_ns)))
         return messages
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control attractor``."""
-    run(AttractorNode)
-
-
-if __name__ == "__main__":
-    main()

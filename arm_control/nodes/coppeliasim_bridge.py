@@ -24,11 +24,9 @@ from arm_control.core import group, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths import Array, Obstacle, Pose, rotation_vector
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import run
-from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
-from arm_control.nodes.support.qos import EVENTS, LATCHED
 from arm_control.nodes.support.sensor_topics import SensorTopics
+from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 from arm_control.simulation import CoppeliasimParameters, CoppeliasimSimulator, range_sensors_in
 
 RETRY = 1.0
@@ -236,12 +234,3 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
 def _has_moved(X: Pose, last: Pose) -> bool:
     turned = rotation_vector(X.R @ last.R.T)
     return bool(np.abs(X.p - last.p).max() > MOVED or np.abs(turned).max() > MOVED)
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control coppeliasim_bridge``."""
-    run(CoppeliasimBridgeNode)
-
-
-if __name__ == "__main__":
-    main()

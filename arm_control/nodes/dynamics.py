@@ -18,12 +18,11 @@ from arm_control.core import parameter
 from arm_control.exceptions import InputError
 from arm_control.kinematics import ROWS, InverseKinematics
 from arm_control.messages import JointStateReader, Refused, link_of, nanoseconds, pose_from_message
-from arm_control.nodes.support.arm_node import ArmNode, run
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.goal_subscription import GoalSubscription
+from arm_control.nodes.support.goals import GoalSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.qos import EVENTS, STATE
+from arm_control.nodes.support.topics import EVENTS, STATE, ros
 
 _OSC = OscParameters()
 
@@ -116,12 +115,3 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
         figures.update(self.rejections.figures())
         return (OK, "publishing", figures) if self.ready else (WARN, "no robot_description yet", figures)
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control dynamics``."""
-    run(DynamicsNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,15 +18,15 @@ from arm_control.control import ArmNodeParameters, DriverStopParameters, RealTim
 from arm_control.core import group, parameter
 from arm_control.gate import EffortGate, GateParameters, GateState
 from arm_control.messages import JointStateFields, JointStateWriter, braked_frame, effort_array_head
-from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.driver_stop import DriverStop
-from arm_control.nodes.support.gate_states import GateStatePublisher
+from arm_control.nodes.support.gates import DriverStop, GateStatePublisher
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
-from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.sole_publisher import LOOKING_PERIOD, SolePublisher
+from arm_control.nodes.support.topics import STATE, full_names
 from arm_control.processes import Answers, GateProcess
 
+LOOKING_PERIOD = 0.25
+"""Time between two looks for other publishers [s]."""
 ENDING = "the node ends"
 """Why it brakes when a signal has come."""
 
@@ -60,7 +60,6 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._process: GateProcess | None = None
         self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
         self._array = self._make_array_publisher()
-        self._sole = SolePublisher(self, [self._commands, *([] if self._array is None else [self._array])])
         self._rivals = ""
         self._state = GateStatePublisher(self, self._gate)
         self._driver_stop = DriverStop(self, self.parameters.driver, self._gate)
@@ -107,11 +106,22 @@ class GateNode(ArmNode[GateNodeParameters]):
         """Brake where another node commands the driver, too: what the gate lets through is not what the driver gets."""
         if self._process is None:
             return
-        before, self._rivals = self._rivals, self._sole.rivals()
+        before, self._rivals = self._rivals, self._find_rivals()
         if self._rivals:
             self._process.gate.brake(self._rivals)
         if self._rivals not in ("", before):
             self.get_logger().error(f"braking: {self._rivals}")
+
+    def _find_rivals(self) -> str:
+        """Return which topic other nodes publish, too, and who; empty where there is none."""
+        for topic in (one.topic_name for one in (self._commands, self._array) if one is not None):
+            if self.count_publishers(topic) > 1:
+                names = full_names(self, topic)
+                if (own := self.get_fully_qualified_name()) in names:
+                    names.remove(own)  # a second one of this name counts
+                who = ", ".join(names) or "one that is not known yet"
+                return f"{topic} has other publishers than this gate: {who}"
+        return ""
 
     def _on_enabled(self) -> None:
         assert self._process is not None
@@ -147,12 +157,3 @@ class GateNode(ArmNode[GateNodeParameters]):
         figures.update(self.rejections.figures())
         reason = "no robot_description yet" if self._process is None else self._process.gate.reason
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control gate``."""
-    run(GateNode)
-
-
-if __name__ == "__main__":
-    main()

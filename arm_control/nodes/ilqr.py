@@ -16,12 +16,10 @@ from arm_control.control import ControlLoop, TickResult
 from arm_control.controllers import CONTROLLERS, IlqrController, IlqrNodeParameters
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import WARN, Durations
-from arm_control.nodes.support.goal_subscription import PoseGoals
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.goals import PoseGoals
+from arm_control.nodes.support.topics import STATE, ros
 from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks, Telemetry
 from arm_control.optimal import Answer, PlannerProcess, ReachPlan, Request, reach_planner
 
@@ -124,12 +122,3 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         line = ros.line_marker(np.array([X.p for X in poses]), self.frame(self.model.base), plan.stamp_ns)
         path = ros.pose_array(poses, self.frame(self.model.base), plan.stamp_ns)
         return [(self._path, path), (self._markers, MarkerArray(markers=[line]))]
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control ilqr``."""
-    run(IlqrNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,12 +8,11 @@ from arm_control.control import ControlLoop, TickResult
 from arm_control.controllers import CONTROLLERS, JointController, JointNodeParameters
 from arm_control.core import NANOSECONDS
 from arm_control.motion import REACHED, GoalQueue, JointGoal, Outcome, Target
-from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.action_server import TrajectoryAction
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.diagnostics import WARN
-from arm_control.nodes.support.qos import LATCHED
+from arm_control.nodes.support.topics import LATCHED
 from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks
-from arm_control.nodes.support.trajectory_action import TrajectoryAction
 
 
 class JointNode(ControllerNode[JointNodeParameters]):
@@ -37,7 +36,7 @@ class JointNode(ControllerNode[JointNodeParameters]):
     def make(self) -> JointController:
         """Return joint space control of this robot, towards the goals that have come so far."""
         self._action.abort("another robot is taken")
-        self._controller = self._action.controller = JointController(self.model, self.parameters.control, self._goals)
+        self._controller = self._action.follower = JointController(self.model, self.parameters.control, self._goals)
         self._controller.prepare_poses()
         return self._controller
 
@@ -61,7 +60,7 @@ class JointNode(ControllerNode[JointNodeParameters]):
         if outcome.state != self._outcome or goal is not self._followed:
             self._outcome, self._followed = outcome.state, goal
             self._publish_outcome(outcome, goal)
-        self._action.tick(result)
+        self._action.on_tick(result)
 
     def _publish_outcome(self, outcome: Outcome, goal: JointGoal | None) -> None:
         """Publish and log how a trajectory ends; the log has no word of its begin."""
@@ -76,12 +75,3 @@ class JointNode(ControllerNode[JointNodeParameters]):
             self.get_logger().error(f"trajectory given up, {outcome}; the arm is held where it is")
         elif outcome.state == REACHED:
             self.get_logger().info(f"trajectory {outcome}")
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control joint``."""
-    run(JointNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -37,12 +37,11 @@ from arm_control.messages import (
     nanoseconds,
 )
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
-from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.obstacles import ObstacleSubscription, warn_about_capsules
+from arm_control.nodes.support.topics import STATE, ros
 from arm_control.processes import OUT_OF_ORDER
 
 SILENCE = 1.0
@@ -70,7 +69,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._early: tuple[JointStateFields, dict[str, Any]] | None = None
         self._output: AvoidanceOutput | None = None
         self._rate, self._count = Rate(), 0
-        self._obstacles: CountedObstacles | None = None
+        self._obstacles: ObstacleSubscription | None = None
         self._efforts = self.create_publisher(JointState, "effort_out", self.state_qos())
         self._torque = self.create_publisher(JointState, "torque_terms/avoidance", STATE)
         self._figures = {
@@ -93,7 +92,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._writer = JointStateWriter(self.model.joint_names)
         self._measurement = self._terms = None
         if self._obstacles is None:
-            self._obstacles = CountedObstacles(self)
+            self._obstacles = ObstacleSubscription(self, is_counted=True)
         self._obstacles.on_model()
         self._avoidance = Avoidance(self.model, self.parameters.avoidance)
         warn_about_capsules(self, self._avoidance)
@@ -180,12 +179,3 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         if self._output.takeover:
             return WARN, f"avoidance alone: {near}", figures
         return OK, f"near: {near}" if near else "nothing near", figures
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control obstacle_avoidance``."""
-    run(ObstacleAvoidanceNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -15,10 +15,9 @@ from arm_control.control import ControllerRow, ControlLoop, TickResult
 from arm_control.controllers import CONTROLLERS, NATIVE, OscController, OscNodeParameters, make_osc
 from arm_control.exceptions import InputError
 from arm_control.motion import PoseFollower, ReferenceSource, WrenchGoal
-from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.goal_subscription import PoseGoals
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.goals import PoseGoals
+from arm_control.nodes.support.topics import STATE
 from arm_control.nodes.support.torque_pipeline import PipelineHooks, Telemetry, TorquePipeline
 from arm_control.nodes.support.wrench_topics import WrenchTopics
 
@@ -92,12 +91,3 @@ class OscNode(ControllerNode[OscNodeParameters]):
             self.rejections.add("disturbance", error)
         else:
             self.pipeline.loop.disturbance.set(self.pipeline.now_ns, tau_dist)
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control osc``."""
-    run(OscNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -24,14 +24,13 @@ from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.core import NANOSECONDS, group, parameter
 from arm_control.messages import JointStateReader, Refused, goal_of, plan_markers, scene_markers
 from arm_control.motion import GoalQueue, JointGoal, Target
-from arm_control.nodes.support.arm_node import IN_USE, ArmNode, run
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.action_server import PlannerAction
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Durations
-from arm_control.nodes.support.goal_subscription import GoalSubscription
-from arm_control.nodes.support.obstacle_subscription import CountedObstacles
-from arm_control.nodes.support.planner_action import PlannerAction
+from arm_control.nodes.support.goals import GoalSubscription
+from arm_control.nodes.support.obstacles import ObstacleSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.qos import LATCHED, STATE, TARGETS
+from arm_control.nodes.support.topics import LATCHED, STATE, TARGETS, ros
 from arm_control.optimal import PlannerProcess
 from arm_control.planning import MotionPlan, MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
 from arm_control.processes import ExecutionParameters, MotionProcess, MotionStatus, Phase, PlannerGoal
@@ -54,7 +53,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
     """Plans motions and has them executed; the planner is in ``arm_control.planning.motion_planner``."""
 
     NICE = 5  # the control loop comes first
-    _obstacles: CountedObstacles
+    _obstacles: ObstacleSubscription
 
     def __init__(self) -> None:
         self._planner: PlannerProcess[PlannerRequest, PlannerAnswer] | None = None  # first: see destroy_node
@@ -82,16 +81,16 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         """Start a planner for this robot, wait until it has compiled, and take goals."""
         p = self.parameters
         self._action.abort("another robot is taken")
-        self._process = self._action.process = None
+        self._process = self._action.follower = None
         self.end_planner()
         self._planner = PlannerProcess(self.model, partial(prepared_planner, p.planning))
         self.get_logger().info(f"the planner is process {self._planner.pid}")
-        self._process = self._action.process = MotionProcess(self.model, p.execution, self._planner, self._goals)
+        self._process = self._action.follower = MotionProcess(self.model, p.execution, self._planner, self._goals)
         self._reader = JointStateReader(self.model, max_age=0.0)
         if not first:
             self._obstacles.on_model()
             return
-        self._obstacles = CountedObstacles(self)
+        self._obstacles = ObstacleSubscription(self, is_counted=True)
         GoalSubscription(self, TOPICS, self._add_goal, lambda: None)
         self._states = polled_subscription(self, JointState, "joint_states", STATE)
         self.control_path.every(1.0 / p.rate, self._on_timer)
@@ -199,12 +198,3 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
             self.get_logger().error(f"goal given up, {status}")
         elif status.phase.is_over:
             self.get_logger().info(f"goal {status}")
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control planner``."""
-    run(PlannerNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,6 @@ from arm_control.controllers import (
     PrimitiveNodeParameters,
     load_primitive,
 )
-from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.torque_pipeline import Health
 
@@ -59,12 +58,3 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
         if self._controller is not None:
             figures["phase"] = f"{self._controller.follower.phase:.3f}"
         return level, sentence, figures
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control primitive``."""
-    run(PrimitiveNode)
-
-
-if __name__ == "__main__":
-    main()

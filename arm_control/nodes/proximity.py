@@ -19,12 +19,11 @@ from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.core import group, parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages import JointStateReader, Refused, nanoseconds
-from arm_control.nodes.support.arm_node import ArmNode, run
-from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
+from arm_control.nodes.support.obstacles import ObstacleSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.qos import EVENTS, STATE
+from arm_control.nodes.support.topics import EVENTS, STATE, ros
 from arm_control.processes import ProximityParameters, ProximityProcess, Verdict
 
 
@@ -133,12 +132,3 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
         if self._verdict is None:
             return WARN, "waiting for joint states" if self.ready else "no robot_description yet", figures
         return (WARN if self._verdict.in_collision else OK), self._verdict.text, figures
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control proximity``."""
-    run(ProximityNode)
-
-
-if __name__ == "__main__":
-    main()

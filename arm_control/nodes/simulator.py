@@ -12,10 +12,9 @@ from rclpy.publisher import Publisher
 
 from arm_control.control import rotate_to
 from arm_control.core import group, parameter
-from arm_control.nodes.support.arm_node import run
-from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.nodes.support.sensor_topics import SensorTopics
+from arm_control.nodes.support.topics import ros
 from arm_control.simulation import (
     PREFIX,
     EngineParameters,
@@ -87,12 +86,3 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
             self._sensors.observe(self.stamp_ns, true_arm(self.simulator))
             self._topics.publish(self.stamp_ns, self._sensors)
         super().publish_state()
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control simulator``."""
-    run(SimulatorNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,7 @@
 Poses go to ``target_pose``, one after the other, until another node sends one: that one stays; wrenches beside them go
 to ``target_wrench``. A motion of the end effector goes to ``pose_trajectory``, and a joint trajectory to
 ``joint_trajectory``, once. Obstacles of a scenario go to ``obstacles``
-(:mod:`arm_control.nodes.support.obstacle_publisher`).
+(:mod:`arm_control.nodes.support.obstacles`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from arm_control.control import ArmNodeParameters
 from arm_control.core import NANOSECONDS, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.motion import Motion, TargetList, load_trajectory
-from arm_control.nodes.support.arm_node import ArmNode, run
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
-from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.obstacles import ObstaclePublisher
+from arm_control.nodes.support.topics import EVENTS, LATCHED_EVENTS, ros
 from arm_control.simulation import LEAD, load_world, planned_motion_in
 
 
@@ -127,12 +126,3 @@ class TargetsNode(ArmNode[TargetsParameters]):
         self.get_logger().info("another node sends targets: the list ends here")
         if time.monotonic() - self._sent_at < self.CROSSING_TIME:
             self._send(message)
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control targets``."""
-    run(TargetsNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -7,8 +7,6 @@ this node has no publisher, and requests nothing but names and values.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +24,12 @@ from arm_control.kinematics import IkResult, InverseKinematics
 from arm_control.maths import Array, Pose
 from arm_control.messages import link_of, nanoseconds
 from arm_control.model import find_description, read_description
-from arm_control.nodes.support.arm_node import ArmNode, run
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.goal_subscription import PoseGoals
-from arm_control.nodes.support.page_command_runner import PageCommandRunner
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.goals import PoseGoals
+from arm_control.nodes.support.page_requests import PageCommandRunner, ServiceClients, may_be_braked, status_line
 from arm_control.nodes.support.plan_display import PlanDisplay
 from arm_control.nodes.support.polling import LatestMessages
-from arm_control.nodes.support.qos import EVENTS, LATCHED
-from arm_control.nodes.support.service_clients import ServiceClients, may_be_braked, status_line
+from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 
 if TYPE_CHECKING:
     from arm_control.viewer import Line
@@ -383,16 +379,3 @@ def matrix_of(message: Any, largest: int) -> Array:
     if not np.isfinite(matrix).all():
         raise InputError("a number is not finite")
     return matrix
-
-
-def main(parameters: Mapping[str, Any] | None = None) -> None:
-    """Entry point of ``ros2 run arm_control viewer``; with parameters, of ``arm_control view``."""
-    if parameters is None:
-        run(ViewerNode)
-        return
-    arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
-    run(ViewerNode, arguments=["viewer", "--ros-args", *arguments])
-
-
-if __name__ == "__main__":
-    main()

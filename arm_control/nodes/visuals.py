@@ -37,12 +37,11 @@ from arm_control.core import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.messages import JointStateReader, Refused
-from arm_control.nodes.support.arm_node import ArmNode, run
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.goal_subscription import PoseGoals
-from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.goals import PoseGoals
+from arm_control.nodes.support.obstacles import ObstacleSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.qos import LATCHED, STATE
+from arm_control.nodes.support.topics import LATCHED, STATE, ros
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -282,12 +281,3 @@ def arrow(namespace: str, start: Array, along: Array, colour: Sequence[float], w
 def _colour(rgb: Sequence[float]) -> ColorRGBA:
     r, g, b = map(float, rgb)
     return ColorRGBA(r=r, g=g, b=b, a=0.95)
-
-
-def main() -> None:
-    """Entry point of ``ros2 run arm_control visuals``."""
-    run(VisualsNode)
-
-
-if __name__ == "__main__":
-    main()

@@ -199,12 +199,12 @@ def test_a_namespace_is_what_ros_takes_for_one(namespace: str):
 @pytest.mark.parametrize("domain", ["abc", "300", "233", "-1", "1.5", "²", "٣"])
 @pytest.mark.parametrize("entry", ["check_environment", "CommandLineNode"])
 def test_a_domain_that_is_none_is_refused(domain: str, entry: str, monkeypatch, capsys):
-    from arm_control.nodes.support import environment
+    from arm_control.nodes.support import node_process
     from arm_control.nodes.tools import command_line_node
 
     monkeypatch.setenv("ROS_DOMAIN_ID", domain)
     with pytest.raises(SystemExit, match="2"):
-        environment.check_environment() if entry == "check_environment" else command_line_node.CommandLineNode("test")
+        node_process.check_environment() if entry == "check_environment" else command_line_node.CommandLineNode("test")
     assert capsys.readouterr().err == f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to 232\n"
 
 
@@ -233,16 +233,16 @@ def test_a_domain_or_none_at_all_passes(domain: str | None, monkeypatch):
 def test_security_that_would_not_be_there_is_refused(
     strategy: str, keystore: str, middleware: str, message: str, monkeypatch, capsys, tmp_path
 ):
-    from arm_control.nodes.support import environment
+    from arm_control.nodes.support import node_process
 
     (tmp_path / "keys" / "enclaves").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROS_SECURITY_ENABLE", "true")
     monkeypatch.setenv("ROS_SECURITY_STRATEGY", strategy)
     monkeypatch.setenv("ROS_SECURITY_KEYSTORE", keystore)
-    monkeypatch.setattr(environment.rclpy, "get_rmw_implementation_identifier", lambda: middleware)
+    monkeypatch.setattr(node_process.rclpy, "get_rmw_implementation_identifier", lambda: middleware)
     with pytest.raises(SystemExit, match="2") if message else nullcontext():
-        environment.check_environment()
+        node_process.check_environment()
     assert capsys.readouterr().err.removesuffix("\n").endswith(message)
 
 
@@ -388,12 +388,12 @@ def test_it_is_said_who_may_talk_to_the_arm(settings: dict[str, str], message: s
 
 
 def test_a_node_and_a_run_say_it_in_one_line(monkeypatch, capsys):
-    from arm_control.nodes import osc
+    from arm_control.nodes import OscNode, run
 
     monkeypatch.setenv("ROS_DOMAIN_ID", "abc")
     said = "arm_control: ROS_DOMAIN_ID is 'abc'; allowed: 0 to 232\n"
     with pytest.raises(SystemExit) as end:
-        osc.main()
+        run(OscNode)
     assert (end.value.code, capsys.readouterr().err) == (2, said)
     assert (status(*RUN), capsys.readouterr().err) == (2, said)
 

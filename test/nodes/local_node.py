@@ -22,12 +22,12 @@ from arm_control.exceptions import ArmControlError
 from arm_control.messages import JointStateReader
 from arm_control.nodes import poll
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.node_classes import node_factory
+from arm_control.nodes.support.running import node_factory
 from arm_control.processes import ControllerProcess, GateProcess
 
 TURN = 1e-3
 """Simulated time of a turn in which a node has something to do [s]."""
-ON_REAL_TIME = ("process_end", "rcl_functions", "tools")
+ON_REAL_TIME = ("node_process", "native_loop", "tools")
 """Modules of nodes that wait for the middleware or for a process, and commands."""
 
 

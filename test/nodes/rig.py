@@ -41,7 +41,7 @@ from arm_control.app import processes
 from arm_control.core import PARENT
 from arm_control.messages import nanoseconds
 from arm_control.nodes import PolledGroup, poll, ros
-from arm_control.nodes.support.qos import LOSSLESS
+from arm_control.nodes.support.topics import LOSSLESS
 from arm_control.nodes.tools import command_line_node
 
 PATIENCE = 240.0

@@ -36,8 +36,7 @@ from arm_control.bags import (
 from arm_control.exceptions import BagError
 from arm_control.messages import JOINT_STATE, STRING
 from arm_control.nodes import PlaybackOptions, TopicSelection, ros
-from arm_control.nodes.support.conversions import message_class
-from arm_control.nodes.support.qos import LOSSLESS
+from arm_control.nodes.support.topics import LOSSLESS, message_class
 from arm_control.nodes.tools import bag_recorder as recorder
 from arm_control.nodes.tools.bag_player import PlayerNode, is_effort
 from arm_control.nodes.tools.bag_recorder import RecorderNode

@@ -19,7 +19,7 @@ from visualization_msgs.msg import MarkerArray
 from arm_control import RobotModel
 from arm_control.messages import nanoseconds
 from arm_control.nodes import ros
-from arm_control.nodes.support.qos import LOSSLESS
+from arm_control.nodes.support.topics import LOSSLESS
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")
 BRIDGE = {"robot": "ur5", "initial_position": HOME, "watchdog_time": 10.0}

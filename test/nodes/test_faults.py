@@ -18,7 +18,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.gate import AT_REST, EffortGate, GateParameters
 from arm_control.messages import brake_reason, nanoseconds
 from arm_control.nodes import ros
-from arm_control.nodes.tools.gate_enabling import OUTLOOK
+from arm_control.nodes.tools.gate_commands import OUTLOOK
 
 RATE = GateParameters().rate_limit
 DAMPING = GateParameters().brake_damping

@@ -25,8 +25,8 @@ from arm_control.motion import Waypoints
 from arm_control.nodes import ros
 from arm_control.nodes.support import gate_states
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
-from arm_control.nodes.support.service_clients import GATES
-from arm_control.nodes.tools.gate_enabling import OUTLOOK, in_order
+from arm_control.nodes.support.page_requests import GATES
+from arm_control.nodes.tools.gate_commands import OUTLOOK, in_order
 from arm_control.processes import read_gate_report
 
 MS = 1_000_000

@@ -24,7 +24,7 @@ from arm_control.gate import EffortGate, GateParameters
 from arm_control.messages import pose_from_message
 from arm_control.motion import FARTHEST
 from arm_control.nodes import ros
-from arm_control.nodes.support.qos import LOSSLESS
+from arm_control.nodes.support.topics import LOSSLESS
 from arm_control.optimal import InlinePlanner, PlanFollower, ReachPlanner, RecedingParameters
 from arm_control.simulation import Scenario, Simulation
 

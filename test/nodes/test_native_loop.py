@@ -30,10 +30,9 @@ from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters
 from arm_control.messages import ONLY_PUBLISHER, JointStateBytes, JointStateWriter, nanoseconds
 from arm_control.nodes import STATE, poll
-from arm_control.nodes.support import rcl_functions
-from arm_control.nodes.support.native_thread import NativeThread
-from arm_control.nodes.support.qos import LATEST
-from arm_control.nodes.support.rcl_functions import RclFunctions, check_layouts
+from arm_control.nodes.support import native_loop
+from arm_control.nodes.support.native_loop import NativeThread, RclFunctions, check_layouts
+from arm_control.nodes.support.topics import LATEST
 from arm_control.processes import ControllerProcess
 
 MS = 1_000_000
@@ -268,12 +267,12 @@ def test_layouts_are_checked_against_rclpy(domain: int, monkeypatch: pytest.Monk
     try:
         assert check_layouts(node, functions) == ""
         with monkeypatch.context() as another:
-            another.setattr(rcl_functions, "get_rmw_implementation_identifier", lambda: "rmw_other")
+            another.setattr(native_loop, "get_rmw_implementation_identifier", lambda: "rmw_other")
             assert check_layouts(node, functions).startswith("rmw_other calls back, but may a callback publish?")
-        monkeypatch.setattr(rcl_functions, "PUBLISHER", 3)
+        monkeypatch.setattr(native_loop, "PUBLISHER", 3)
         assert "rmw_message_info_t is laid out differently" in check_layouts(node, functions)
-        monkeypatch.setattr(rcl_functions, "CAPACITY", 1)
-        monkeypatch.setattr(rcl_functions, "MESSAGE_WORDS", 7)
+        monkeypatch.setattr(native_loop, "CAPACITY", 1)
+        monkeypatch.setattr(native_loop, "MESSAGE_WORDS", 7)
         assert "rcutils_uint8_array_t is laid out differently" in check_layouts(node, functions)
     finally:
         node.destroy_node()

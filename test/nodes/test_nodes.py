@@ -25,7 +25,7 @@ from arm_control import OscParameters, RobotModel, nodes, urdf_path
 from arm_control.control import task_inertia
 from arm_control.messages import PublisherLock, nanoseconds, pose_from_message
 from arm_control.nodes import ros
-from arm_control.nodes.support.qos import LATEST
+from arm_control.nodes.support.topics import LATEST
 
 
 def matrix(message: Float64MultiArray, *names: str) -> np.ndarray:
@@ -315,7 +315,7 @@ def test_clean_exit(rig):
 
 SIGNAL_WHILE_MADE = """
 import os, signal, rclpy
-from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.running import run
 from arm_control.nodes.dynamics import DynamicsNode
 
 def node():
@@ -333,7 +333,8 @@ SIGNAL_WHILE_COMPILED = """
 import os, signal, sys, rclpy
 from arm_control import urdf_path
 from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.nodes.support.arm_node import ArmNode, run
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.running import run
 
 class Node(ArmNode):
     def __init__(self):
@@ -353,7 +354,8 @@ REFUSED = """
 import sys, weakref, rclpy
 from arm_control.exceptions import ParameterError
 from arm_control.control.loop_parameters import ArmNodeParameters
-from arm_control.nodes.support.arm_node import ArmNode, run
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.running import run
 
 class Node(ArmNode):
     def __init__(self):
@@ -400,7 +402,7 @@ def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
 
 EARLY = """
 import os, signal, rclpy
-from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.running import run
 start = rclpy.init
 def interrupted(*args, **options):
     os.kill(os.getpid(), signal.SIGINT)

@@ -13,14 +13,14 @@ from rig import Rig
 from std_srvs.srv import SetBool
 
 from arm_control.nodes import CommandLineNode
-from arm_control.nodes.support import service_clients
-from arm_control.nodes.support.service_clients import FACTOR, ServiceClients
+from arm_control.nodes.support import page_requests
+from arm_control.nodes.support.page_requests import FACTOR, ServiceClients
 from arm_control.nodes.tools import command_line_node
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, rig: Rig) -> None:
-    for module in (command_line_node, service_clients):
+    for module in (command_line_node, page_requests):
         monkeypatch.setattr(module, "REPEAT_TIME", 0.2)
     monkeypatch.setenv("ROS_DOMAIN_ID", str(rig.domain))
 

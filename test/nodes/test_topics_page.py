@@ -17,7 +17,7 @@ from rig import Rig
 from arm_control import urdf_path
 from arm_control.controllers import CONTROLLERS
 from arm_control.nodes import NODES
-from arm_control.nodes.support.node_classes import node_factory
+from arm_control.nodes.support.running import node_factory
 from arm_control.processes import JOINTS, SINCE, STAMP, SUCCESS_RATE, TORQUE
 
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"

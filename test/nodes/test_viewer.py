@@ -26,7 +26,7 @@ from arm_control.maths import Pose
 from arm_control.messages import MarkerTracks, pose_from_message
 from arm_control.motion import Target
 from arm_control.nodes import ros
-from arm_control.nodes.support.service_clients import may_be_braked, status_line
+from arm_control.nodes.support.page_requests import may_be_braked, status_line
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.viewer import FIELD_OF_VIEW, MarkerStore, PageCommand, arm_parts, camera_of, mesh_roots
 
@@ -336,7 +336,7 @@ class Recorder:
     """In the place of the node ``viewer``: keeps what is published, by topic."""
 
     def __init__(self, model: RobotModel) -> None:
-        from arm_control.nodes.support.page_command_runner import PageCommandRunner
+        from arm_control.nodes.support.page_requests import PageCommandRunner
 
         self.model, self.q, self.now_ns, self.alone = model, np.array(HOME), 5_000_000_000, False
         self.sent: dict[str, list[Any]] = {}
@@ -373,7 +373,7 @@ class Recorder:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr("arm_control.nodes.support.page_command_runner.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("arm_control.nodes.support.page_requests.time.monotonic", lambda: now[0])
     return now
 
 

@@ -114,7 +114,7 @@ def test_the_exit_status_of_one_look(
     states: tuple[str, ...], exit_status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     reports = [GateReport(f"/gate\x1b{k}", state) for k, state in enumerate(states)]
-    monkeypatch.setattr("arm_control.nodes.tools.gate_listener.current_gates", lambda namespace: reports)
+    monkeypatch.setattr("arm_control.nodes.tools.gate_commands.current_gates", lambda namespace: reports)
     assert main(["watch", "--once"]) == exit_status
     lines = capsys.readouterr().out.splitlines()
     assert "\x1b" not in "".join(lines)

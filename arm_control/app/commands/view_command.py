@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,11 +49,13 @@ def _view(options: argparse.Namespace) -> int:
         _view_without_ros(robot, description, options)
         return 0
     from arm_control.app.processes import set_ros_defaults
-    from arm_control.nodes import main as run_viewer
+    from arm_control.nodes import ViewerNode, run
 
     set_ros_defaults()
     ends = {"tip": options.tip, "base": options.base}
-    run_viewer({"robot": robot, "control": not options.read_only, "port": options.port, **ends})
+    values = {"robot": robot, "control": not options.read_only, "port": options.port, **ends}
+    parameters = [word for name, value in values.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
+    run(ViewerNode, arguments=["viewer", "--ros-args", *parameters])
     return 0
 
 

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-import os
-import signal
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-import rclpy
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from arm_control.control import ArmNodeParameters
-from arm_control.core import PARENT, Spec, die_with_parent, refuse_unknown
+from arm_control.core import Spec, refuse_unknown
 from arm_control.exceptions import ArmControlError
 from arm_control.gate import EffortGate
 from arm_control.messages import Rejections
 from arm_control.model import RobotModel
-from arm_control.nodes.support.environment import check_environment, describe_reach, security_explained
-from arm_control.nodes.support.polling import ControlPath, SpinLoop
-from arm_control.nodes.support.process_end import ProcessEnd
-from arm_control.nodes.support.qos import LATCHED, LOSSLESS, STATE
-from arm_control.nodes.support.real_time import highest_priority, stay_below, take_real_time_priority
+from arm_control.nodes.support.node_process import ProcessEnd
+from arm_control.nodes.support.polling import ControlPath
+from arm_control.nodes.support.topics import LATCHED, LOSSLESS, STATE
 
 IN_USE = "another robot is taken only while the arm is braked and at rest"
 """Why a node that moves an arm keeps its model."""
@@ -276,66 +267,3 @@ def _descriptor(spec: Spec, type_: Any) -> ParameterDescriptor:
         elif type_ is int:
             descriptor.integer_range = [IntegerRange(from_value=int(spec.lower), to_value=int(spec.upper))]
     return descriptor
-
-
-def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequence[str] | None = None) -> None:
-    """Run nodes in one process with one single-threaded executor, until a signal ends it.
-
-    Parameters
-    ----------
-    *factories : callable
-        Each makes one node.
-    arguments : sequence of str, optional
-        Command line, ``sys.argv`` by default.
-    """
-    check_environment()
-    die_with_parent()
-    end = ProcessEnd()
-    is_slow = any(getattr(factory, "ENDS_AT_REST", False) for factory in factories)
-    for number in (signal.SIGINT, signal.SIGTERM):  # rclpy's own handlers, which call these, end the loop
-        end.listen(number)
-    with security_explained():
-        rclpy.init(
-            args=sys.argv if arguments is None else list(arguments),
-            signal_handler_options=SignalHandlerOptions.NO if is_slow else None,
-        )
-    nodes: list[ArmNode[ArmNodeParameters]] = []
-    status = 0
-    try:
-        if end.signals:  # before rclpy listened
-            return
-        executor = SingleThreadedExecutor()  # before a signal can end its context: half of one leaves a traceback
-        _start(factories, nodes)
-        for node in nodes:
-            executor.add_node(node)
-        gc.collect()
-        gc.freeze()
-        loop = SpinLoop(executor, [node.control_path for node in nodes])
-        loop.spin(lambda: end.is_reached(lambda: all(node.may_end() for node in nodes)))
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except ArmControlError as error:
-        print(f"arm_control: {error}", file=sys.stderr)
-        status = 2
-    except Exception:
-        if rclpy.ok():  # else a signal has shut the context down in the middle of a callback
-            raise
-    finally:
-        for node in nodes:
-            node.destroy_node()
-        gc.collect()  # a node that was refused in the middle goes before its context, too
-        rclpy.try_shutdown()
-    if status:
-        raise SystemExit(status)
-
-
-def _start(factories: Sequence[Callable[[], ArmNode[ArmNodeParameters]]], nodes: list[ArmNode[Any]]) -> None:
-    """Make nodes, and give the process the nice level and the priority that they ask for; ``nodes`` has those made."""
-    with security_explained():
-        nodes.extend(factory() for factory in factories)
-    if PARENT not in os.environ:  # else the parent says it, once for all nodes
-        nodes[0].get_logger().info(describe_reach())
-    os.nice(min(node.NICE for node in nodes))
-    if priority := highest_priority(node.parameters for node in nodes):
-        nodes[0].get_logger().info(take_real_time_priority(priority))
-        stay_below(priority)

@@ -7,9 +7,7 @@ import time
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.sole_publisher import full_names
+from arm_control.nodes.support.topics import STATE, full_names, ros
 
 TOPIC = "/clock"
 LOOKING_PERIOD = 1.0

@@ -23,8 +23,8 @@ from arm_control.messages import goal_of
 from arm_control.model import RobotModel
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import Diagnostics
-from arm_control.nodes.support.goal_subscription import GoalSubscription, subscribe_to_jogs, subscribe_to_modulations
-from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
+from arm_control.nodes.support.goals import GoalSubscription, subscribe_to_jogs, subscribe_to_modulations
+from arm_control.nodes.support.obstacles import ObstacleSubscription, warn_about_capsules
 from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks, TorquePipeline
 
 GOALS = {
@@ -58,7 +58,7 @@ class ControllerNode(ArmNode[C_co]):
     def __init__(self, row: ControllerRow[Any]) -> None:
         self.row = row
         self._n_goals = 0
-        self._obstacles: CountedObstacles | None = None
+        self._obstacles: ObstacleSubscription | None = None
         super().__init__(row.name, row.node_parameters)  # type: ignore[arg-type]
         self.pipeline = TorquePipeline(self, row.torque_terms, row.figures, self.n_goals)
         self.prepare()
@@ -85,7 +85,7 @@ class ControllerNode(ArmNode[C_co]):
         if first:
             self.subscribe()
         if self.row.sees_obstacles(p):
-            self._obstacles = self._obstacles or CountedObstacles(self)
+            self._obstacles = self._obstacles or ObstacleSubscription(self, is_counted=True)
             self._obstacles.on_model()
         controller = self.make()
         if controller.avoidance is not None:

@@ -12,7 +12,7 @@ from arm_control.control import ArmNodeParameters
 from arm_control.exceptions import InputError
 from arm_control.messages import JointStateBytes, JointStateFields
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.topics import STATE
 
 
 def subscribe_to_joint_states(

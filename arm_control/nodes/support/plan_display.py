@@ -13,7 +13,7 @@ from arm_control.exceptions import ArmControlError
 from arm_control.messages import nanoseconds, record_of
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import LatestMessages
-from arm_control.nodes.support.qos import LATCHED
+from arm_control.nodes.support.topics import LATCHED
 
 if TYPE_CHECKING:
     from arm_control.viewer import PlanView

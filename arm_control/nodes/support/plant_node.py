@@ -27,11 +27,11 @@ from arm_control.model import Terms, read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.clock_publisher import ClockPublisher
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
-from arm_control.nodes.support.gate_states import GateStatePublisher
+from arm_control.nodes.support.gates import GateStatePublisher
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.polling import StepPacer
-from arm_control.nodes.support.qos import COMMANDS, LATCHED
 from arm_control.nodes.support.start_condition import AwaitedCounts
+from arm_control.nodes.support.topics import COMMANDS, LATCHED
 from arm_control.processes import OUT_OF_ORDER
 from arm_control.simulation import load_world
 

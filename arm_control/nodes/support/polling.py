@@ -25,7 +25,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_policy_name_from_kind
 
 from arm_control.messages import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
-from arm_control.nodes.support.qos import LATEST
+from arm_control.nodes.support.topics import LATEST
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks

@@ -15,8 +15,7 @@ from sensor_msgs.msg import Range
 from arm_control.control import ArmNodeParameters
 from arm_control.maths import Array
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.qos import LATCHED
+from arm_control.nodes.support.topics import LATCHED, ros
 from arm_control.simulation import RangeSensor, Sampling
 
 try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from rclpy.node import Node
 from std_msgs.msg import Float64
 
-from arm_control.nodes.support.qos import LATCHED
+from arm_control.nodes.support.topics import LATCHED
 
 NOTICE_PERIOD = 10.0
 """Time between two notices of what is awaited [s]."""

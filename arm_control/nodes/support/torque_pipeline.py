@@ -27,12 +27,10 @@ from arm_control.gate import EffortGate, GatesBehind, describe_outside
 from arm_control.maths import Array, Obstacle
 from arm_control.messages import JointStateBytes, JointStateWriter, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
-from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
-from arm_control.nodes.support.driver_stop import DriverStop
-from arm_control.nodes.support.gate_states import listen_to_gates
-from arm_control.nodes.support.native_thread import NativeThread
-from arm_control.nodes.support.qos import LATCHED, STATE
+from arm_control.nodes.support.gates import DriverStop, listen_to_gates
+from arm_control.nodes.support.native_loop import NativeThread
+from arm_control.nodes.support.topics import LATCHED, STATE, ros
 from arm_control.processes import ControllerProcess, NativeController, step_kernels_of
 
 REPORT_PERIOD = 0.02

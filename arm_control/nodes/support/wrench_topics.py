@@ -16,8 +16,7 @@ from arm_control.exceptions import ArmControlError
 from arm_control.maths import Array
 from arm_control.messages import sensor_reading_of
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.topics import STATE, ros
 from arm_control.nodes.support.torque_pipeline import TorquePipeline
 
 

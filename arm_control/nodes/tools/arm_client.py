@@ -20,8 +20,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.messages import link_of, nanoseconds
 from arm_control.model import ArmParameters, RobotModel
-from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.qos import LATCHED, LATEST, TARGETS
+from arm_control.nodes.support.topics import LATCHED, LATEST, TARGETS, ros
 from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode
 
 HEARING_TIME = 6.0

@@ -23,9 +23,8 @@ from rosgraph_msgs.msg import Clock
 from arm_control.bags import Bag, Message, Topic
 from arm_control.core import NANOSECONDS, die_with_parent, printable, progress_bar
 from arm_control.exceptions import BagError
-from arm_control.nodes.support.conversions import message_class, ros
-from arm_control.nodes.support.environment import check_environment
-from arm_control.nodes.support.qos import LOSSLESS, STATE
+from arm_control.nodes.support.node_process import check_environment
+from arm_control.nodes.support.topics import LOSSLESS, STATE, message_class, ros
 
 DISCOVERY = 1.0
 """Wall time in which nodes discover each other [s]."""

@@ -25,12 +25,10 @@ from std_msgs.msg import Bool
 from arm_control.bags import STORAGES, BagWriter, Publication, local_types
 from arm_control.core import die_with_parent
 from arm_control.exceptions import ArmControlError, BagError
-from arm_control.nodes.support.conversions import message_class
-from arm_control.nodes.support.environment import check_environment
-from arm_control.nodes.support.goal_subscription import DuplicateFilter
+from arm_control.nodes.support.goals import DuplicateFilter
+from arm_control.nodes.support.node_process import ProcessEnd, check_environment
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.qos import LATCHED, LOSSLESS
-from arm_control.nodes.tools.command_line_node import StopRequest
+from arm_control.nodes.support.topics import LATCHED, LOSSLESS, message_class
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
 
 DISCOVERY_PERIOD = 0.1
@@ -232,7 +230,7 @@ def record(
         When the bag cannot be written.
     """
     check_environment()
-    stop = StopRequest()
+    stop = ProcessEnd()
     with BagWriter(path, storage, {"recorded": "topics", **custom}, types=local_types()) as bag:
         rclpy.init(args=list(arguments or ()), signal_handler_options=SignalHandlerOptions.NO)
         node = RecorderNode(bag, selection)
@@ -249,10 +247,10 @@ def record(
     return bag.count
 
 
-def _spin(node: RecorderNode, bag: BagWriter, stop: StopRequest) -> None:
+def _spin(node: RecorderNode, bag: BagWriter, stop: ProcessEnd) -> None:
     started = discovered = flushed = time.monotonic()
     node.discover()
-    while not stop.requested:
+    while not stop.signals:
         node.fetch()
         now = time.monotonic()
         if now - discovered >= DISCOVERY_PERIOD:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,9 +21,8 @@ from rclpy.qos import QoSProfile
 from arm_control.core import SavedParameter
 from arm_control.exceptions import InputError
 from arm_control.nodes.support.arm_node import ROS_OWN
-from arm_control.nodes.support.environment import check_environment
-from arm_control.nodes.support.qos import REPEAT_TIME
-from arm_control.nodes.support.sole_publisher import full_names
+from arm_control.nodes.support.node_process import check_environment
+from arm_control.nodes.support.topics import REPEAT_TIME, full_names
 
 SETTLED = 3.5
 """Discovery ends when every node has services, one of them is wanted, and nothing new appears for so long [s].
@@ -37,24 +35,6 @@ ANSWER_TIME = 10.0
 """Longest time for an answer [s]; a busy machine is slow."""
 PARAMETER_SERVICE = ("get_parameters", "rcl_interfaces/srv/GetParameters")
 """Name and type of a service of every node with parameters."""
-
-
-class StopRequest:
-    """Notes SIGINT and SIGTERM, for loops that end themselves.
-
-    Attributes
-    ----------
-    requested : bool
-        Whether one of the signals has come since this object was created.
-    """
-
-    def __init__(self) -> None:
-        self.requested = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, *_: object) -> None:
-        self.requested = True
 
 
 class CommandLineNode:

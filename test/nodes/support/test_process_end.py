@@ -11,14 +11,13 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from arm_control.nodes.support.process_end import ProcessEnd
+from arm_control.nodes.support.node_process import ProcessEnd
 
 
 @pytest.fixture
 def end() -> Iterator[ProcessEnd]:
     before = signal.getsignal(signal.SIGUSR1)
-    end = ProcessEnd()
-    end.listen(signal.SIGUSR1)
+    end = ProcessEnd(signal.SIGUSR1)
     yield end
     signal.signal(signal.SIGUSR1, before)
 

@@ -15,7 +15,7 @@ from arm_control.exceptions import ArmControlError
 from arm_control.messages import WRENCH_GOAL, pose_goal_of, publisher_of, twist_jog_of, wrench_goal_of
 from arm_control.motion import PoseFollower, WrenchGoal
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS, LATEST
+from arm_control.nodes.support.topics import EVENTS, LATCHED_EVENTS, LATEST
 
 
 class DuplicateFilter:

@@ -1,4 +1,4 @@
-"""What gates do, from node to node: ``~/state`` of a gate, and the gates behind a controller that it listens to."""
+"""X"""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from std_msgs.msg import Bool
 
-from arm_control.control import ArmNodeParameters
+from arm_control.control import ArmNodeParameters, DriverStopParameters
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GatesBehind, GateState
 from arm_control.maths import Array
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.qos import LATCHED
+from arm_control.nodes.support.topics import LATCHED, STATE
 from arm_control.processes import gate_values, read_gate_report
 
 HEARTBEAT = 0.1
@@ -106,3 +107,44 @@ def listen_to_gates(node: ArmNode[ArmNodeParameters], names: Sequence[str]) -> G
     for name in gates.names:
         node.control_path.subscribe(DiagnosticStatus, f"{name}/state", partial(on_state, name), LATCHED)
     return gates
+
+
+REASON = "the driver has stopped"
+"""Why a gate brakes."""
+
+
+class DriverStop:
+    """Brakes a gate while a driver says that it has stopped; going on takes ``~/enable``, after the stop has ended.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node with the gate.
+    parameters : DriverStopParameters
+        The topic.
+    gate : callable
+        Returns the gate; None while there is none.
+    """
+
+    def __init__(
+        self,
+        node: ArmNode[ArmNodeParameters],
+        parameters: DriverStopParameters,
+        gate: Callable[[], EffortGate | None],
+    ) -> None:
+        self._logger, self._gate = node.get_logger(), gate
+        self._is_stopped = False
+        if parameters.driver_stop_topic:
+            for qos in (STATE, LATCHED):
+                node.control_path.subscribe(Bool, parameters.driver_stop_topic, self._on_stop, qos)
+
+    def apply(self) -> None:
+        """Brake the gate, which is new or has been enabled, where the driver is still stopped."""
+        if self._is_stopped and (gate := self._gate()) is not None:
+            gate.brake(REASON)
+
+    def _on_stop(self, message: Bool, _: dict[str, Any]) -> None:
+        if message.data and not self._is_stopped:
+            self._logger.error(f"braking: {REASON}")
+        self._is_stopped = bool(message.data)
+        self.apply()
