@@ -42,7 +42,7 @@ class ObjectNode(OscNode):
     def on_model(self, first: bool) -> None:
         """Listen to message objects instead."""
         super().on_model(first)
-        path, pipeline = self.control_path, self._pipeline
+        path, pipeline = self.control_path, self.pipeline
         entry = next(x for x in path.subscriptions if x[0].topic_name.endswith("joint_states"))
         path.subscriptions.remove(entry)
         self.destroy_subscription(entry[0])

@@ -7,20 +7,19 @@ subscribes to it, the spikes of a few of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.control import TickResult
+from arm_control.control import ControlLoop, TickResult
 from arm_control.controllers import CONTROLLERS, AttractorNodeParameters
 from arm_control.motion import PoseFollower
 from arm_control.neural import AttractorFollower, SpikeRecord
 from arm_control.nodes.osc import OscNode
+from arm_control.nodes.support.controller_node import Telemetry
 from arm_control.nodes.support.topics import STATE, ros
-from arm_control.nodes.support.torque_pipeline import Telemetry
 
 BINS = 50
 """Bins of time in a message about spikes."""
@@ -41,14 +40,16 @@ class AttractorNode(OscNode):
         self._follower = AttractorFollower(self.model, p.attractor, p.control.rate, goals)
         return self._follower
 
-    def telemetry(self) -> Callable[[TickResult], Telemetry] | None:
-        """Return what makes the messages about neurons, where there are such."""
+    def on_loop(self, loop: ControlLoop) -> None:
+        """Add the messages about neurons, where there are such, to a new loop."""
+        super().on_loop(loop)
         if self._follower.spikes is None:
-            return None
+            self.pipeline.telemetry = None
+            return
         state, spikes = self._shown = self._shown or tuple(
             self.create_publisher(Float64MultiArray, topic, STATE) for topic in ("~/neural_state", "~/spikes")
         )
-        return partial(self._show, self._follower, self._follower.spikes, state, spikes)
+        self.pipeline.telemetry = partial(self._show, self._follower, self._follower.spikes, state, spikes)
 
     def _show(
         self, follower: AttractorFollower, record: SpikeRecord, state: Publisher, spikes: Publisher, result: TickResult

@@ -24,8 +24,8 @@ from arm_control.core import group, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths import Array, Obstacle, Pose, rotation_vector
 from arm_control.model import Terms
-from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
-from arm_control.nodes.support.sensor_topics import SensorTopics
+from arm_control.nodes.support.diagnostics import Health
+from arm_control.nodes.support.plant_node import PlantNode, PlantParameters, SensorTopics
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 from arm_control.simulation import CoppeliasimParameters, CoppeliasimSimulator, range_sensors_in
 
@@ -223,7 +223,7 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
             message.markers.append(marker)
         return message
 
-    def health(self) -> tuple[bytes, str, dict[str, object]]:
+    def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
         level, message, figures = super().health()
         if self.ready:

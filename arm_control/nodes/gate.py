@@ -19,9 +19,9 @@ from arm_control.core import group, parameter
 from arm_control.gate import EffortGate, GateParameters, GateState
 from arm_control.messages import JointStateFields, JointStateWriter, braked_frame, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
-from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.gates import DriverStop, GateStatePublisher
-from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
+from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
+from arm_control.nodes.support.gates import GateControl, GateStatePublisher
+from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, full_names
 from arm_control.processes import Answers, GateProcess
 
@@ -62,10 +62,9 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._array = self._make_array_publisher()
         self._rivals = ""
         self._state = GateStatePublisher(self, self._gate)
-        self._driver_stop = DriverStop(self, self.parameters.driver, self._gate)
+        stop_topic = self.parameters.driver.driver_stop_topic
+        self._control = GateControl(self, self._gate, self._release, stop_topic)
         self.why_model_stays = lambda: "" if self._process is None or self._process.may_take_model else IN_USE
-        self.serve_enable(self._gate, self._on_enabled)
-        self._diagnostics = Diagnostics(self)
         self.create_timer(LOOKING_PERIOD, self._look_for_rivals, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.find_model()
 
@@ -84,23 +83,28 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._writer, self._array_head = JointStateWriter(self.model.joint_names), effort_array_head(self.model.nv)
         if before is not None:
             self._process.gate.succeed(before.gate)
-        self._driver_stop.apply()
+        self._control.apply_stop()
         if first:
             subscribe_to_joint_states(self, "joint_states", self._on_state)
             subscribe_to_joint_states(self, "effort_in", self._on_effort)
             self.control_path.every(self._process.looking_period, self._look)
 
-    def _on_state(self, message: JointStateFields, info: dict[str, Any]) -> None:
+    @property
+    def _work(self) -> GateProcess:
         assert self._process is not None
-        self._publish(self._process.on_state(message, info))
+        return self._process
+
+    def _release(self) -> None:
+        self._work.release()
+
+    def _on_state(self, message: JointStateFields, info: dict[str, Any]) -> None:
+        self._publish(self._work.on_state(message, info))
 
     def _on_effort(self, message: JointStateFields, info: dict[str, Any]) -> None:
-        assert self._process is not None
-        self._publish(self._process.on_effort(message, info))
+        self._publish(self._work.on_effort(message, info))
 
     def _look(self) -> None:
-        assert self._process is not None
-        self._publish(self._process.look())
+        self._publish(self._work.look())
 
     def _look_for_rivals(self) -> None:
         """Brake where another node commands the driver, too: what the gate lets through is not what the driver gets."""
@@ -123,11 +127,6 @@ class GateNode(ArmNode[GateNodeParameters]):
                 return f"{topic} has other publishers than this gate: {who}"
         return ""
 
-    def _on_enabled(self) -> None:
-        assert self._process is not None
-        self._process.release()
-        self._driver_stop.apply()
-
     def _publish(self, answers: Answers) -> None:
         for output, stamp_ns, g in answers:
             effort = output.tau - g if self.parameters.driver_adds_gravity else output.tau
@@ -147,13 +146,12 @@ class GateNode(ArmNode[GateNodeParameters]):
             self.get_logger().info(f"the arm rests: {ENDING}")
         return self._process.may_take_model
 
-    def health(self) -> tuple[bytes, str, dict[str, object]]:
+    def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
         if self._process is not None:
             figures["success rate [%]"] = 100.0 * self._process.gate.success_rate
             figures["braked"] = self._process.gate.is_braked
             figures["blind"] = self._process.is_blind
-        figures.update(self.rejections.figures())
-        reason = "no robot_description yet" if self._process is None else self._process.gate.reason
+        reason = "" if self._process is None else self._process.gate.reason
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)

@@ -12,15 +12,14 @@ import numpy as np
 from geometry_msgs.msg import PoseArray
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control import ControlLoop, TickResult
+from arm_control.control import TickResult
 from arm_control.controllers import CONTROLLERS, IlqrController, IlqrNodeParameters
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.diagnostics import WARN, Durations
-from arm_control.nodes.support.goals import PoseGoals
+from arm_control.motion import PoseFollower
+from arm_control.nodes.support.controller_node import ControllerNode, Telemetry
+from arm_control.nodes.support.diagnostics import WARN, Durations, Health
 from arm_control.nodes.support.topics import STATE, ros
-from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks, Telemetry
 from arm_control.optimal import Answer, PlannerProcess, ReachPlan, Request, reach_planner
 
 POSES = 11
@@ -34,7 +33,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
 
     def __init__(self) -> None:
         self._planner: PlannerProcess[Request, Answer] | None = None
-        self._goals: PoseGoals | None = None
+        self._goals: PoseFollower | None = None
         self._last_answer = 0
         self._published: ReachPlan | None = None
         self._published_ns = 0
@@ -46,33 +45,23 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         """Publish plans."""
         self._path = self.create_publisher(PoseArray, "planned_path", STATE)
         self._markers = self.create_publisher(MarkerArray, "plan_markers", STATE)
+        self.pipeline.after, self.pipeline.telemetry = self._count_plan, self._plan_messages
 
     def n_goals(self) -> int:
         """Return the number of goals known so far."""
-        return len(self._goals or ())
-
-    def subscribe(self) -> None:
-        """Subscribe to target poses."""
-        now_ns = lambda: self.pipeline.now_ns  # noqa: E731
-        self._goals = PoseGoals(self, now_ns, self.pipeline.publish_goal_count, motions=False)
+        return 0 if self._goals is None else len(self._goals.queue)
 
     def make(self) -> IlqrController:
         """Start a planner for this robot, wait until it has compiled, and return planned reaches."""
         p = self.parameters
-        assert self._goals is not None
+        self._goals = self._goals or PoseFollower(self.model)
+        self._goals.model = self.model
         self.end_planner()
         self._planner = PlannerProcess(self.model, partial(reach_planner, p.control))
         self._last_answer = 0
         self.get_logger().info(f"the planner is process {self._planner.pid}")
-        self._goals.on_model()
-        self._controller = IlqrController(
-            self.model, p.control, self._planner, waits=p.lock_step, follower=self._goals.follower
-        )
+        self._controller = IlqrController(self.model, p.control, self._planner, waits=p.lock_step, follower=self._goals)
         return self._controller
-
-    def hooks(self, loop: ControlLoop) -> PipelineHooks:
-        """Return what the node adds to a new loop: figures of the planner, and plans."""
-        return PipelineHooks(after=self._count_plan, telemetry=self._plan_messages)
 
     def end_planner(self) -> None:
         """End the planner's process, if there is one."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from arm_control.control import ControlLoop, TickResult
+from arm_control.control import TickResult
 from arm_control.controllers import CONTROLLERS, JointController, JointNodeParameters
 from arm_control.core import NANOSECONDS
 from arm_control.motion import REACHED, GoalQueue, JointGoal, Outcome, Target
 from arm_control.nodes.support.action_server import TrajectoryAction
 from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.diagnostics import WARN
+from arm_control.nodes.support.diagnostics import WARN, Health
 from arm_control.nodes.support.topics import LATCHED
-from arm_control.nodes.support.torque_pipeline import Health, PipelineHooks
 
 
 class JointNode(ControllerNode[JointNodeParameters]):
@@ -28,6 +27,7 @@ class JointNode(ControllerNode[JointNodeParameters]):
         """Serve the action and publish outcomes."""
         self._action = TrajectoryAction(self)
         self._outcomes = self.create_publisher(DiagnosticStatus, "~/outcome", LATCHED)
+        self.pipeline.after = self._after
 
     def n_goals(self) -> int:
         """Return the number of goals known so far."""
@@ -39,10 +39,6 @@ class JointNode(ControllerNode[JointNodeParameters]):
         self._controller = self._action.follower = JointController(self.model, self.parameters.control, self._goals)
         self._controller.prepare_poses()
         return self._controller
-
-    def hooks(self, loop: ControlLoop) -> PipelineHooks:
-        """Return what the node adds to a new loop: outcomes of trajectories."""
-        return PipelineHooks(after=self._after)
 
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""

@@ -38,9 +38,8 @@ from arm_control.messages import (
 )
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
-from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
-from arm_control.nodes.support.obstacles import ObstacleSubscription, warn_about_capsules
+from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states, warn_about_capsules
 from arm_control.nodes.support.topics import STATE, ros
 from arm_control.processes import OUT_OF_ORDER
 
@@ -78,7 +77,6 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._figure_set = self.create_publisher(Float64MultiArray, "avoidance/figures", STATE)
         self._passed_at = -math.inf
         self.why_model_stays = lambda: IN_USE if time.monotonic() - self._passed_at < SILENCE else ""
-        self._diagnostics = Diagnostics(self)
         self.find_model()
 
     # -- what comes in ---------------------------------------------------------------------------
@@ -167,12 +165,11 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
             self._accepted_ns = stamp_ns
         return tau
 
-    def health(self) -> tuple[bytes, str, dict[str, object]]:
+    def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
-        figures.update(self.rejections.figures())
-        if not self.ready or self._output is None:
-            return WARN, "waiting for commands" if self.ready else "no robot_description yet", figures
+        if self._output is None:
+            return WARN, "waiting for commands", figures
         figures["nearest [m]"] = self._output.distance
         pairs = self._output.pairs
         near = " and ".join(pairs.names[int(pairs.rho.argmin())]) if pairs.names else ""

@@ -22,14 +22,12 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.core import NANOSECONDS, group, parameter
-from arm_control.messages import JointStateReader, Refused, goal_of, plan_markers, scene_markers
+from arm_control.messages import goal_of, plan_markers, scene_markers
 from arm_control.motion import GoalQueue, JointGoal, Target
 from arm_control.nodes.support.action_server import PlannerAction
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
-from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Durations
-from arm_control.nodes.support.goals import GoalSubscription
-from arm_control.nodes.support.obstacles import ObstacleSubscription
-from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.diagnostics import OK, WARN, Durations, Health
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates, subscribe_to_goals
 from arm_control.nodes.support.topics import LATCHED, STATE, TARGETS, ros
 from arm_control.optimal import PlannerProcess
 from arm_control.planning import MotionPlan, MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
@@ -60,7 +58,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._process: MotionProcess | None = None
         super().__init__("planner", PlannerNodeParameters)
         self._goals: GoalQueue[PlannerGoal] = GoalQueue()
-        self._state: Measurement | None = None
+        self._states: WatchedStates | None = None
         self._shown = MotionStatus(Phase.IDLE)
         self._times = Durations()
         self._commands = self.create_publisher(JointTrajectory, "joint_trajectory", TARGETS)
@@ -71,7 +69,6 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._path = self.create_publisher(PoseArray, "planned_path", STATE)
         self._markers = self.create_publisher(MarkerArray, "plan_markers", STATE)
         self._action = PlannerAction(self)
-        self._diagnostics = Diagnostics(self)
         self.create_service(Trigger, "~/cancel", partial(self._answer, MotionProcess.cancel))
         self.create_service(Trigger, "~/execute", partial(self._answer, MotionProcess.execute))
         self.why_model_stays = self._why_model_stays
@@ -86,14 +83,13 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._planner = PlannerProcess(self.model, partial(prepared_planner, p.planning))
         self.get_logger().info(f"the planner is process {self._planner.pid}")
         self._process = self._action.follower = MotionProcess(self.model, p.execution, self._planner, self._goals)
-        self._reader = JointStateReader(self.model, max_age=0.0)
-        if not first:
+        if self._states is not None:
+            self._states.on_model()
             self._obstacles.on_model()
             return
         self._obstacles = ObstacleSubscription(self, is_counted=True)
-        GoalSubscription(self, TOPICS, self._add_goal, lambda: None)
-        self._states = polled_subscription(self, JointState, "joint_states", STATE)
-        self.control_path.every(1.0 / p.rate, self._on_timer)
+        subscribe_to_goals(self, TOPICS, self._add_goal)
+        self._states = WatchedStates(self, self._on_state, p.rate)
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on."""
@@ -113,15 +109,15 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
     @property
     def now_ns(self) -> int:
         """Stamp of the newest state [ns]; 0 before the first."""
-        return 0 if self._state is None else self._state.stamp_ns
+        state = None if self._states is None else self._states.newest
+        return 0 if state is None else state.stamp_ns
 
-    def health(self) -> tuple[bytes, str, dict[str, object]]:
+    def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
-        figures: dict[str, object] = {**self.rejections.figures()}
         if self._process is None:
-            return WARN, "no planner" if self.ready else "no robot_description yet", figures
+            return WARN, "no planner", {}
         status = self._process.status
-        figures |= {
+        figures: dict[str, object] = {
             "progress": status.progress,
             "plans": self._times.count,
             "plan p50 [ms]": 1e3 * self._times.quantile(0.5),
@@ -136,16 +132,9 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         moves = self._process is not None and self._process.status.phase in (Phase.MOVING, Phase.STOPPING)
         return IN_USE if moves else ""
 
-    def _on_timer(self) -> None:
-        for message, info in poll(self._states):
-            reading = self._reader.read(message, info)
-            if isinstance(reading, Refused):
-                self.rejections.add("joint_states", reading.error)
-            elif isinstance(reading, Measurement) and self._process is not None:
-                self._on_state(self._process, reading)
-
-    def _on_state(self, process: MotionProcess, state: Measurement) -> None:
-        self._state = state
+    def _on_state(self, state: Measurement) -> None:
+        if (process := self._process) is None:
+            return
         step = process.on_state(state, self._obstacles.at(state))
         if step.command is not None:
             points, begin_ns = step.command

@@ -15,7 +15,7 @@ from arm_control.controllers import (
     load_primitive,
 )
 from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.torque_pipeline import Health
+from arm_control.nodes.support.diagnostics import Health
 
 
 class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):

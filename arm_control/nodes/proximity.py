@@ -18,11 +18,10 @@ from arm_control.collision import AllowedPairs, ContactMonitor
 from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.core import group, parameter
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.messages import JointStateReader, Refused, nanoseconds
+from arm_control.messages import nanoseconds
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.obstacles import ObstacleSubscription
-from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Health, Rate
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates
 from arm_control.nodes.support.topics import EVENTS, STATE, ros
 from arm_control.processes import ProximityParameters, ProximityProcess, Verdict
 
@@ -49,53 +48,34 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
         super().__init__("proximity", ProximityNodeParameters)
         self._rate = Rate()
         self._process: ProximityProcess | None = None
-        self._newest: Measurement | None = None
         self._verdict: Verdict | None = None
         self._in_collision = self.create_publisher(Bool, "in_collision", STATE)
         self._distances = self.create_publisher(Float64MultiArray, "proximity/distances", STATE)
         self._lines = self.create_publisher(MarkerArray, "proximity/lines", STATE)
         self._answers = self.create_publisher(DiagnosticStatus, "proximity/answer", EVENTS)
-        self._diagnostics = Diagnostics(self)
         self.find_model()
 
     def on_model(self, first: bool) -> None:
         """Measure this robot from now on; ``first``: it is the first one."""
-        self._process = self._newest = self._verdict = None
-        self._reader = JointStateReader(self.model, max_age=0.0)
+        self._process = self._verdict = None
         if first:
-            self._subscribe()
+            self._obstacles = ObstacleSubscription(self)
+            self.control_path.subscribe(JointState, "proximity/query", self._on_query, EVENTS)
+            self._states = WatchedStates(self, self._publish, self.parameters.rate)
         self._obstacles.on_model()
+        self._states.on_model()
         file = self.parameters.allowed_pairs
         monitor = ContactMonitor(self.model, AllowedPairs.load(Path(file)) if file else None)
         self._process = ProximityProcess(monitor, self.parameters.proximity, ros)
-
-    def _subscribe(self) -> None:
-        self._obstacles = ObstacleSubscription(self)
-        self.control_path.subscribe(JointState, "proximity/query", self._on_query, EVENTS)
-        if self.parameters.rate:
-            self._states = polled_subscription(self, JointState, "joint_states", STATE)
-            self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
-        else:
-            self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
 
     def on_parameters(self) -> None:
         """Take a live change."""
         if self._process is not None:
             self._process.parameters = self.parameters.proximity
 
-    def _on_timer(self) -> None:
-        for message, info in poll(self._states):
-            self._on_state(message, info)
-
-    def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
-        reading = self._reader.read(message, info)
-        if isinstance(reading, Refused):
-            self.rejections.add("joint_states", reading.error)
-        elif isinstance(reading, Measurement) and self._process is not None:
-            self._newest = reading
-            self._publish(self._process, reading)
-
-    def _publish(self, process: ProximityProcess, state: Measurement) -> None:
+    def _publish(self, state: Measurement) -> None:
+        if (process := self._process) is None:
+            return
         obstacles = self._obstacles.at(state)
         self._verdict = process.verdict(state.q, obstacles, self._obstacles.names)
         self._in_collision.publish(Bool(data=self._verdict.in_collision))
@@ -121,14 +101,14 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
         if self._process is None:
             raise InputError("no robot that can be measured")
         q = self.model.in_joint_order(message.name, message.position, "position")
-        obstacles = [] if self._newest is None else self._obstacles.newest(self._newest)
+        state = self._states.newest
+        obstacles = [] if state is None else self._obstacles.newest(state)
         verdict = self._process.verdict(q, obstacles, self._obstacles.names if obstacles else [])
         return ERROR if verdict.in_collision else OK, verdict
 
-    def health(self) -> tuple[bytes, str, dict[str, object]]:
+    def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
-        figures.update(self.rejections.figures())
         if self._verdict is None:
-            return WARN, "waiting for joint states" if self.ready else "no robot_description yet", figures
+            return WARN, "waiting for joint states", figures
         return (WARN if self._verdict.in_collision else OK), self._verdict.text, figures

@@ -12,8 +12,7 @@ from rclpy.publisher import Publisher
 
 from arm_control.control import rotate_to
 from arm_control.core import group, parameter
-from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
-from arm_control.nodes.support.sensor_topics import SensorTopics
+from arm_control.nodes.support.plant_node import PlantNode, PlantParameters, SensorTopics
 from arm_control.nodes.support.topics import ros
 from arm_control.simulation import (
     PREFIX,

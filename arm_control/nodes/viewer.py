@@ -15,20 +15,20 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.control import REACHED, STOPPED, Approach, ArmNodeParameters
 from arm_control.core import NANOSECONDS, parameter
-from arm_control.exceptions import InputError
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.kinematics import IkResult, InverseKinematics
 from arm_control.maths import Array, Pose
-from arm_control.messages import link_of, nanoseconds
+from arm_control.messages import link_of, nanoseconds, record_of
 from arm_control.model import find_description, read_description
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.goals import PoseGoals
 from arm_control.nodes.support.page_requests import PageCommandRunner, ServiceClients, may_be_braked, status_line
-from arm_control.nodes.support.plan_display import PlanDisplay
 from arm_control.nodes.support.polling import LatestMessages
+from arm_control.nodes.support.subscriptions import PoseGoals
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ PLOT_ROUNDS = 6
 ALONE_AFTER = 3
 """Discoveries without another node that drives the arm until the sliders do: discovery takes its time."""
 FIGURES, TERMS = "controller_state/", "torque_terms/"
+PLAN, SCENE = "planner/plan", "planner/scene"
 NEURAL_TOPICS = ("attractor/neural_state", "attractor/spikes")
 MARKER_TOPICS = ("markers", "plan_markers")
 LARGEST_MATRIX = 10_000
@@ -86,7 +87,11 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self.obstacles = MarkerStore(self._pose_of, by_stamp=True)
         self.service_clients = ServiceClients(self, self.page.panel.notify)
         self._markers = {topic: MarkerStore(self._drawing_pose_of, OWN_NAMESPACES) for topic in MARKER_TOPICS}
-        self._plans = PlanDisplay(self, self.page.plan)
+        self._plan: dict[str, Any] = {}
+        self._plan_topics = LatestMessages(self)
+        self._plan_topics.subscribe(JointTrajectory, PLAN, LATCHED)
+        self._plan_topics.subscribe(MarkerArray, SCENE, LATCHED)
+        self._plan_begin_ns = 0
         self._fast_topics = LatestMessages(self)
         self._slow_topics = LatestMessages(self)
         self._diagnostics: dict[str, DiagnosticStatus] = {}
@@ -278,7 +283,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         page.scene.set_obstacles(self.obstacles.obstacles(self.now_ns))
         drawings = {topic: store.drawings(self.now_ns) for topic, store in self._markers.items()}
         page.scene.set_drawings({(topic, key): d for topic, group in drawings.items() for key, d in group.items()})
-        self._plans.update(self.now_ns)
+        self._draw_plan()
         self._show_gains()
         if self._figures or self._terms:
             page.plot(self.now_ns / NANOSECONDS, self._figures, self._terms)
@@ -287,6 +292,24 @@ class ViewerNode(ArmNode[ViewerParameters]):
         if self._round % SLOW_ROUNDS == 0:
             page.panel.set_status(self.status())
             page.panel.set_braked(self._is_braked())
+
+    def _draw_plan(self) -> None:
+        """Show a new plan, once it and the obstacles that it was made for are there, and the present time of it."""
+        if news := dict(self._plan_topics.poll()):
+            self._plan |= news
+        if news and len(self._plan) == 2:
+            self._take_plan(self._plan[PLAN], self._plan[SCENE])
+        self.page.plan.update((self.now_ns - self._plan_begin_ns) / NANOSECONDS)
+
+    def _take_plan(self, plan: JointTrajectory, scene: MarkerArray) -> None:
+        begin_ns = nanoseconds(plan.header.stamp)
+        if not scene.markers or nanoseconds(scene.markers[0].header.stamp) != begin_ns:
+            return  # the other message is on its way
+        try:
+            self.page.plan.show(record_of(self.model, plan, scene))
+        except ArmControlError as error:
+            self.rejections.add(PLAN, error)
+        self._plan_begin_ns = begin_ns
 
     def _watch_approach(self, X_WT: Pose) -> None:
         """Follow the way to the target, now and then; a target that moves is a new one."""

@@ -36,11 +36,9 @@ from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.core import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
-from arm_control.messages import JointStateReader, Refused
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.goals import PoseGoals
-from arm_control.nodes.support.obstacles import ObstacleSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, PoseGoals, WatchedStates
 from arm_control.nodes.support.topics import LATCHED, STATE, ros
 
 try:
@@ -82,7 +80,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
     _obstacles: ObstacleSubscription
 
     def __init__(self) -> None:
-        self._state: Measurement | None = None
+        self._states: WatchedStates | None = None
         self._trace: deque[tuple[int, Array]] = deque()
         super().__init__("visuals", VisualsParameters)
         self._markers = self.create_publisher(MarkerArray, "markers", STATE)
@@ -96,9 +94,9 @@ class VisualsNode(ArmNode[VisualsParameters]):
 
     def on_model(self, first: bool) -> None:
         """Read the states of this robot from now on; ``first``: it is the first one."""
-        self._reader, self._state = JointStateReader(self.model, max_age=0.0), None
         self._proximity = Proximity(self.model)
-        if not first:
+        if self._states is not None:
+            self._states.on_model()
             self._goals.on_model()
             self._obstacles.on_model()
         else:
@@ -108,25 +106,20 @@ class VisualsNode(ArmNode[VisualsParameters]):
             self._tf_static.publish(TFMessage(transforms=self.world()))
 
     def _subscribe(self) -> None:
-        self._goals = PoseGoals(self, lambda: self._state.stamp_ns if self._state is not None else 0)
+        states = self._states = WatchedStates(self, self._on_state)
+        self._goals = PoseGoals(self, lambda: 0 if states.newest is None else states.newest.stamp_ns)
         self._obstacles = ObstacleSubscription(self)
-        self._joint_states, self._task = (
-            polled_subscription(self, JointState, topic, STATE) for topic in ("joint_states", "torque_terms/task")
-        )
+        self._task = polled_subscription(self, JointState, "torque_terms/task", STATE)
         self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
 
     def _on_timer(self) -> None:
-        for message, info in poll(self._joint_states):
-            reading = self._reader.read(message, info)
-            if isinstance(reading, Refused):
-                self.rejections.add("joint_states", reading.error)
-            elif isinstance(reading, Measurement):
-                self._on_state(reading)
-        if self._state is not None:
-            force = self._force([message for message, _ in poll(self._task)])
-            self._markers.publish(MarkerArray(markers=self.markers(self._state, force)))
+        assert self._states is not None
+        self._states.look()
+        if (state := self._states.newest) is not None:
+            force = self._force(state, [message for message, _ in poll(self._task)])
+            self._markers.publish(MarkerArray(markers=self.markers(state, force)))
             if self._tf is not None:
-                self._send_transforms(self._state)
+                self._send_transforms(state)
 
     def _send_transforms(self, state: Measurement) -> None:
         """Send each state once, and an unchanged one once a second for late subscribers; yield to another publisher."""
@@ -153,22 +146,21 @@ class VisualsNode(ArmNode[VisualsParameters]):
         if state.is_restart:
             self._trace.clear()
             self._goals.follower.restart(state.q)
-        self._state = state
         oldest_ns = state.stamp_ns - round(self.parameters.trace_time * 1e9)
         self._trace.append((state.stamp_ns, self.model.pose(state.q).p))
         while self._trace[0][0] < oldest_ns:
             self._trace.popleft()
 
-    def _force(self, terms: Sequence[JointState]) -> Array:
+    def _force(self, state: Measurement, terms: Sequence[JointState]) -> Array:
         """Return the force of the newest torque of the task, shape (3,) [N]; zero without a message."""
-        if not terms or self._state is None:
+        if not terms:
             return np.zeros(3)
         try:
             tau = self.model.in_joint_order(terms[-1].name, terms[-1].effort, "effort")
         except InputError as error:
             self.rejections.add("torque_terms/task", error)
             return np.zeros(3)
-        return force_of(self.model.jacobian(self._state.q), tau)
+        return force_of(self.model.jacobian(state.q), tau)
 
     # -- markers and transforms -----------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from arm_control.gate import EffortGate, GateReport, GateState
 from arm_control.messages import braked_frame, nanoseconds
 from arm_control.motion import Waypoints
 from arm_control.nodes import ros
-from arm_control.nodes.support import gate_states
+from arm_control.nodes.support import gates as gate_states
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
 from arm_control.nodes.support.page_requests import GATES
 from arm_control.nodes.tools.gate_commands import OUTLOOK, in_order

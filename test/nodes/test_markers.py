@@ -27,7 +27,7 @@ from arm_control.messages import (
     check_serialized_size,
 )
 from arm_control.nodes import ros
-from arm_control.nodes.support.obstacles import subscribe_to_markers
+from arm_control.nodes.support.subscriptions import subscribe_to_markers
 
 SECOND = 1_000_000_000
 HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))

@@ -20,7 +20,7 @@ from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere, rotation_from_rpy
 from arm_control.messages import MarkerTracks, nanoseconds, shapes_of
 from arm_control.nodes import ros
-from arm_control.nodes.support.obstacles import ObstaclePublisher
+from arm_control.nodes.targets import ObstaclePublisher
 from arm_control.simulation import MujocoSimulator, Scenario, Simulation, World
 
 MS = 1_000_000

@@ -6,19 +6,20 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from std_msgs.msg import String
-from std_srvs.srv import SetBool
 
 from arm_control.control import ArmNodeParameters
 from arm_control.core import Spec, refuse_unknown
 from arm_control.exceptions import ArmControlError
-from arm_control.gate import EffortGate
 from arm_control.messages import Rejections
 from arm_control.model import RobotModel
+from arm_control.nodes.support.diagnostics import WARN, Health, status_of
 from arm_control.nodes.support.node_process import ProcessEnd
 from arm_control.nodes.support.polling import ControlPath
 from arm_control.nodes.support.topics import LATCHED, LOSSLESS, STATE
@@ -87,6 +88,9 @@ class ArmNode(Node, Generic[P_co]):
         self.parameters = self.resolve_parameters(self.overrides, None)
         self._declare()
         self.add_on_set_parameters_callback(self._on_set_parameters)
+        if type(self).health is not ArmNode.health:
+            self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+            self.create_timer(1.0, self._publish_health, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def declare_parameters(self, namespace: str, parameters: list[Any], ignore_override: bool = False) -> list[Any]:
         """Declare parameters; empty lists of a parameter file, which have no type there, are left to their defaults.
@@ -142,37 +146,22 @@ class ArmNode(Node, Generic[P_co]):
     def on_parameters(self) -> None:
         """Called after a live change of ``self.parameters``."""
 
+    def health(self) -> Health:
+        """Level, sentence and figures for ``/diagnostics``, beside the refused messages; nodes without it have none."""
+        raise NotImplementedError
+
     def may_end(self) -> bool:
         """Return whether a node that ends at rest may end; called every 50 ms after a signal."""
         return True
 
-    def serve_enable(
-        self, gate: Callable[[], EffortGate | None], on_enabled: Callable[[], None] = lambda: None
-    ) -> None:
-        """Offer ``~/enable``, which enables a gate (true) or makes it brake (false).
-
-        Parameters
-        ----------
-        gate : callable
-            Returns the gate; None while there is none.
-        on_enabled : callable
-            Called when the gate has been enabled; it may make it brake again.
-        """
-
-        def on_enable(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-            served = gate()
-            if served is None:
-                response.message = "no robot yet"
-                return response
-            if request.data:
-                served.enable()
-                on_enabled()
-            else:
-                served.brake("disabled")
-            response.success, response.message = served.is_braked is not request.data, served.reason or "enabled"
-            return response
-
-        self.create_service(SetBool, "~/enable", on_enable)
+    def _publish_health(self) -> None:
+        level, sentence, figures = self.health()
+        if not self.ready:
+            level, sentence = WARN, "no robot_description yet"
+        health = level, sentence, {**figures, **self.rejections.figures()}
+        array = DiagnosticArray(status=[status_of(self.get_fully_qualified_name(), health)])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
 
     def _initial_overrides(self) -> dict[str, Any]:
         """The values set at the start."""

@@ -1,4 +1,9 @@
-"""X"""
+"""The gate of a node: what it does, who may brake and enable it, and the gates behind a controller.
+
+``~/state`` says what it does. ``~/enable`` enables it (true) or makes it brake (false). A driver's stop (a protective
+stop, an open brake circuit, a program that was ended at the robot's panel) brakes it: torque that the driver does not
+apply must not be commanded on as if it did.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,9 @@ from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
 
-from arm_control.control import ArmNodeParameters, DriverStopParameters
+from arm_control.control import ArmNodeParameters
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GatesBehind, GateState
 from arm_control.maths import Array
@@ -18,6 +24,8 @@ from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.topics import LATCHED, STATE
 from arm_control.processes import gate_values, read_gate_report
 
+REASON = "the driver has stopped"
+"""Why a gate brakes."""
 HEARTBEAT = 0.1
 """Time between two messages of a gate where nothing changes [s]: on the steady clock, beside the executor, which has
 time for one timer or service every 50 ms."""
@@ -109,42 +117,57 @@ def listen_to_gates(node: ArmNode[ArmNodeParameters], names: Sequence[str]) -> G
     return gates
 
 
-REASON = "the driver has stopped"
-"""Why a gate brakes."""
+class GateControl:
+    """Brakes and enables a node's gate: ``~/enable``, and while a driver says that it has stopped.
 
-
-class DriverStop:
-    """Brakes a gate while a driver says that it has stopped; going on takes ``~/enable``, after the stop has ended.
+    Going on takes ``~/enable``, after the stop has ended.
 
     Parameters
     ----------
     node : ArmNode
         The node with the gate.
-    parameters : DriverStopParameters
-        The topic.
     gate : callable
         Returns the gate; None while there is none.
+    on_enabled : callable
+        Called when the gate has been enabled; it may make it brake again.
+    stop_topic : str
+        Topic of the driver's stop; empty: none.
     """
 
     def __init__(
         self,
         node: ArmNode[ArmNodeParameters],
-        parameters: DriverStopParameters,
         gate: Callable[[], EffortGate | None],
+        on_enabled: Callable[[], None],
+        stop_topic: str = "",
     ) -> None:
-        self._logger, self._gate = node.get_logger(), gate
+        self._logger, self._gate, self._on_enabled = node.get_logger(), gate, on_enabled
         self._is_stopped = False
-        if parameters.driver_stop_topic:
-            for qos in (STATE, LATCHED):
-                node.control_path.subscribe(Bool, parameters.driver_stop_topic, self._on_stop, qos)
+        node.create_service(SetBool, "~/enable", self._on_enable)
+        for qos in (STATE, LATCHED) if stop_topic else ():
+            node.control_path.subscribe(Bool, stop_topic, self._on_stop, qos)
 
-    def apply(self) -> None:
+    def apply_stop(self) -> None:
         """Brake the gate, which is new or has been enabled, where the driver is still stopped."""
         if self._is_stopped and (gate := self._gate()) is not None:
             gate.brake(REASON)
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        gate = self._gate()
+        if gate is None:
+            response.message = "no robot yet"
+            return response
+        if request.data:
+            gate.enable()
+            self._on_enabled()
+            self.apply_stop()
+        else:
+            gate.brake("disabled")
+        response.success, response.message = gate.is_braked is not request.data, gate.reason or "enabled"
+        return response
 
     def _on_stop(self, message: Bool, _: dict[str, Any]) -> None:
         if message.data and not self._is_stopped:
             self._logger.error(f"braking: {REASON}")
         self._is_stopped = bool(message.data)
-        self.apply()
+        self.apply_stop()

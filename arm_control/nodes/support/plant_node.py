@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState, Range
+from std_msgs.msg import Float64, Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control import ArmNodeParameters
@@ -25,18 +29,195 @@ from arm_control.maths import Array
 from arm_control.messages import FIELDS, JointStateFields, JointStateWriter, PublisherLock, brake_reason, nanoseconds
 from arm_control.model import Terms, read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
-from arm_control.nodes.support.clock_publisher import ClockPublisher
-from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
-from arm_control.nodes.support.gates import GateStatePublisher
-from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
-from arm_control.nodes.support.polling import StepPacer
-from arm_control.nodes.support.start_condition import AwaitedCounts
-from arm_control.nodes.support.topics import COMMANDS, LATCHED
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Health, Rate
+from arm_control.nodes.support.gates import GateControl, GateStatePublisher
+from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
+from arm_control.nodes.support.topics import COMMANDS, LATCHED, STATE, full_names, ros
 from arm_control.processes import OUT_OF_ORDER
-from arm_control.simulation import load_world
+from arm_control.simulation import CoppeliasimSimulator, RangeSensor, Sampling, SimulatedSensors, load_world
+
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:  # it is not among the wheels on PyPI
+    TFMessage = None
 
 COMMAND_TOPICS = ("joint_commands", "effort_controller/commands")
 """Topics with commands, with stamps and without."""
+CLOCK = "/clock"
+LOOKING_PERIOD = 1.0
+"""Wall time between two looks for other publishers [s]."""
+NOTICE_PERIOD = 10.0
+"""Time between two notices of what is awaited [s]."""
+
+
+class StepPacer:
+    """Paces the steps of a simulation by the steady clock.
+
+    Attributes
+    ----------
+    dropped : int
+        Steps that are not made up for: simulated time went slower instead.
+    """
+
+    BACKLOG = 5
+    """Steps that may be late and are made up for; more are dropped."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin now: no step is due."""
+        self._since = time.perf_counter()
+
+    def take_step(self, timestep: float) -> bool:
+        """Return whether a step is due, and count it as done.
+
+        Parameters
+        ----------
+        timestep : float
+            Wall time of a step [s].
+        """
+        due = int((time.perf_counter() - self._since) / timestep)
+        if due > self.BACKLOG:
+            self.dropped += due - self.BACKLOG
+            self._since += (due - self.BACKLOG) * timestep
+        if due > 0:
+            self._since += timestep
+        return due > 0
+
+
+class ClockPublisher:
+    """Publishes ``/clock``, unless a node whose full name comes first in the alphabet does.
+
+    So two simulators in a domain have one clock, and the other one goes on with it when its owner ends.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(Clock, CLOCK, STATE)
+        self._name = node.get_fully_qualified_name()
+        self._looked_at = -LOOKING_PERIOD
+        self._is_owner = True
+
+    def publish(self, stamp_ns: int) -> None:
+        """Publish a time [ns], if this node owns the clock."""
+        now = time.monotonic()
+        if now - self._looked_at >= LOOKING_PERIOD:
+            self._looked_at = now
+            self._look()
+        if self._is_owner:
+            self._publisher.publish(Clock(clock=ros.time(stamp_ns)))
+
+    def _look(self) -> None:
+        """Find the owner of the clock."""
+        owner = self._name
+        if self._node.count_publishers(CLOCK) > 1:
+            owner = min([self._name, *full_names(self._node, CLOCK)])
+        if self._is_owner and owner != self._name:
+            self._node.get_logger().info(f"{CLOCK} is left to {owner}")
+        self._is_owner = owner == self._name
+
+
+class AwaitedCounts:
+    """Counts that the controller publishes as ``controller_state/*``, and the least that each must reach.
+
+    A count of 0 is awaited, too: with its first one a controller says that it has its model and its law.
+
+    Parameters
+    ----------
+    node : Node
+        The subscriber.
+    least : mapping of str to int
+        Awaited number by name, such as ``targets`` and ``obstacles``.
+
+    Attributes
+    ----------
+    missing : dict of str to int
+        Those that are not reached yet.
+    """
+
+    def __init__(self, node: Node, least: Mapping[str, int]) -> None:
+        self._node = node
+        self._noticed_at = time.monotonic()
+        self.missing = dict(least)
+        for name in least:
+            self._await(name)
+
+    def _await(self, name: str) -> None:
+        def on_count(message: Float64) -> None:
+            if name in self.missing and message.data >= self.missing[name]:
+                del self.missing[name]
+
+        self._node.create_subscription(Float64, f"controller_state/{name}", on_count, LATCHED)
+
+    def say_what_is_missing(self) -> None:
+        """Log what is awaited, if it is time to."""
+        now = time.monotonic()
+        if self.missing and now - self._noticed_at >= NOTICE_PERIOD:
+            self._noticed_at = now
+            awaited = ", ".join(f"{name} (at least {least})" for name, least in self.missing.items())
+            self._node.get_logger().warning(f"waiting for a controller that knows its {awaited}")
+
+
+class SensorTopics:
+    """Publishers of the sensors.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node that owns them; its model is known.
+    ranges : sequence of RangeSensor
+        The range sensors.
+    wrench_rate : float
+        Messages per second of ``wrench`` [Hz]; 0: no such topic.
+    """
+
+    def __init__(self, node: ArmNode[ArmNodeParameters], ranges: Sequence[RangeSensor], wrench_rate: float) -> None:
+        self._node, qos = node, node.state_qos()
+        self._wrench = node.create_publisher(WrenchStamped, "wrench", qos) if wrench_rate else None
+        self._wrench_sampling = Sampling(wrench_rate)
+        self._ranges = [
+            (sensor, Sampling(sensor.rate), node.create_publisher(Range, f"range/{sensor.name}", qos))
+            for sensor in ranges
+        ]
+        turned = [sensor for sensor in ranges if not sensor.is_at_link]
+        if TFMessage is not None and turned:
+            self._tf_static = node.create_publisher(TFMessage, "/tf_static", LATCHED)
+            self._tf_static.publish(TFMessage(transforms=[self._transform(sensor) for sensor in turned]))
+
+    def publish(self, stamp_ns: int, sensors: SimulatedSensors | CoppeliasimSimulator) -> None:
+        """Publish what is due; called once for each state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        sensors : Sensors
+            What they measure.
+        """
+        if self._wrench is not None and self._wrench_sampling.is_due(stamp_ns):
+            F_E = sensors.wrench()
+            if F_E is not None:
+                tip = self._node.frame(self._node.model.tip)
+                self._wrench.publish(ros.wrench_stamped(F_E.tolist(), tip, stamp_ns))
+        for sensor, sampling, publisher in self._ranges:
+            if sampling.is_due(stamp_ns):
+                distance = sensors.distance(sensor)
+                if distance is not None:
+                    publisher.publish(ros.range_reading(sensor, distance, self._frame(sensor), stamp_ns))
+
+    def _frame(self, sensor: RangeSensor) -> str:
+        return self._node.frame(sensor.frame(self._node.model.tip))
+
+    def _transform(self, sensor: RangeSensor) -> object:
+        link = self._node.frame(sensor.link or self._node.model.tip)
+        return ros.transform_stamped(sensor.X_LS, link, self._frame(sensor), 0)
 
 
 @dataclass(frozen=True)
@@ -109,12 +290,11 @@ class PlantNode(ArmNode[P_co]):
         self._awaits_command = bool(self._awaited.missing) and not self.parameters.lock_step
         self._description = self.create_publisher(String, "robot_description", LATCHED)
         self._gate_state = GateStatePublisher(self, lambda: self.gate if self.ready else None)
-        self.serve_enable(lambda: self.gate if self.ready else None, self.on_enabled)
+        self._gate_control = GateControl(self, lambda: self.gate if self.ready else None, self.on_enabled)
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.why_model_stays = self._why_model_stays
-        self._diagnostics = Diagnostics(self)
         if self.parameters.robot:
             description = read_description(self.parameters.robot)
             self.take_model(description)
@@ -381,10 +561,10 @@ class PlantNode(ArmNode[P_co]):
         self._listen_to_anyone()
         self.failure, self.output, self._published_ns = "", None, -1
 
-    def health(self) -> tuple[bytes, str, dict[str, object]]:
+    def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
         if not self.ready:
-            return WARN, "no robot_description yet", {}
+            return WARN, "", {}
         figures: dict[str, object] = {
             "rate [Hz]": self._rate.read(),
             "time [s]": self.stamp_ns / NANOSECONDS,
@@ -392,7 +572,6 @@ class PlantNode(ArmNode[P_co]):
             "overruns": self._pacer.dropped,
             "success rate [%]": 100.0 * self.gate.success_rate,
             "braked": self.gate.is_braked,
-            **self.rejections.figures(),
         }
         level = ERROR if self.failure else WARN if self.gate.reason else OK
         waits = bool(self._awaited.missing) or self._awaits_command

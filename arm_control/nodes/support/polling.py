@@ -2,7 +2,7 @@
 
 rclpy's executor builds its wait set again, from every entity of every node, two times per message: at a
 thousand states a second that alone takes a third of a core and most of the latency. Here the few
-subscriptions of the control path have a small wait set of their own (:class:`SpinLoop`). Their callback group
+subscriptions of the control path have a small wait set of their own (:func:`spin`). Their callback group
 :class:`PolledGroup` keeps the executor away from them; it serves services, parameters, timers and
 everything else every 50 ms.
 """
@@ -280,113 +280,57 @@ class ControlPath:
         self.periodic_calls.append(PeriodicCall(period, self.in_turn(callback), time.perf_counter() + period))
 
 
-class SpinLoop:
-    """Serves the control paths of some nodes, and the executor in between.
+def spin(
+    executor: SingleThreadedExecutor, paths: Sequence[ControlPath], is_over: Callable[[], bool] = lambda: False
+) -> None:
+    """Serve the control paths of some nodes, and their executor in between.
 
-    Parameters
-    ----------
-    executor : SingleThreadedExecutor
-        The executor of the nodes.
-    paths : sequence of ControlPath
-        The nodes' control paths.
+    It ends when the context is shut down, or ``is_over`` returns True; that is asked every 50 ms.
     """
-
-    def __init__(self, executor: SingleThreadedExecutor, paths: Sequence[ControlPath]) -> None:
-        self._executor = executor
-        self._paths = paths
-
-    def spin(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Run until the context is shut down, or ``is_over`` returns True; it is asked every 50 ms."""
-        while rclpy.ok() and not is_over():
-            if any(path.subscriptions or path.periodic_calls for path in self._paths):
-                with contextlib.ExitStack() as turns:
-                    for path in self._paths:
-                        turns.enter_context(path.turn or contextlib.nullcontext())
-                    self._executor.spin_once(timeout_sec=0)
-                self._serve_paths(time.perf_counter() + EXECUTOR_PERIOD)
-            else:
-                self._executor.spin_once(timeout_sec=EXECUTOR_PERIOD)
-
-    def _serve_paths(self, end: float) -> None:
-        """Serve the control paths until ``end``, on ``time.perf_counter`` [s]."""
-        subscriptions = [entry for path in self._paths for entry in path.entries_in_turn()]
-        periodic_calls = [call for path in self._paths for call in path.periodic_calls]
-        with _WaitSet(subscriptions) as wait_set:
-            while (now := time.perf_counter()) < end:
-                until = min([end, *(call.due for call in periodic_calls)])
-                for subscription, callback in wait_set.wait(until - now):
-                    for message, info in itertools.islice(poll(subscription), 1):
-                        callback(message, info)
-                for call in periodic_calls:
-                    call.call_if_due()
+    while rclpy.ok() and not is_over():
+        if any(path.subscriptions or path.periodic_calls for path in paths):
+            with contextlib.ExitStack() as turns:
+                for path in paths:
+                    turns.enter_context(path.turn or contextlib.nullcontext())
+                executor.spin_once(timeout_sec=0)
+            _serve(paths, time.perf_counter() + EXECUTOR_PERIOD)
+        else:
+            executor.spin_once(timeout_sec=EXECUTOR_PERIOD)
 
 
-class _WaitSet:
-    """Waits for messages of some subscriptions, with one wait set of the middleware for many waits."""
-
-    def __init__(self, subscriptions: list[tuple[Any, Callback]]) -> None:
-        self._subscriptions = subscriptions
-
-    def __enter__(self) -> _WaitSet:
-        self._handles = contextlib.ExitStack()
-        context = rclpy.get_default_context()
-        for handle in (context.handle, *(subscription.handle for subscription, _ in self._subscriptions)):
-            self._handles.enter_context(handle)
-        if self._subscriptions:
-            self._wait_set = rclpy_implementation.WaitSet(len(self._subscriptions), 0, 0, 0, 0, 0, context.handle)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._handles.close()
-
-    def wait(self, timeout: float) -> list[tuple[Any, Callback]]:
-        """Return the subscriptions with a message, after at most ``timeout`` [s]."""
-        if not self._subscriptions:
-            time.sleep(max(0.0, timeout))
-            return []
-        self._wait_set.clear_entities()
-        for subscription, _ in self._subscriptions:
-            self._wait_set.add_subscription(subscription.handle)
-        self._wait_set.wait(max(0, round(timeout * 1e9)))
-        ready = self._wait_set.get_ready_entities("subscription")
-        return [entry for entry in self._subscriptions if entry[0].handle.pointer in ready]
+def _serve(paths: Sequence[ControlPath], end: float) -> None:
+    """Serve control paths until ``end``, on ``time.perf_counter`` [s]."""
+    subscriptions = [entry for path in paths for entry in path.entries_in_turn()]
+    periodic_calls = [call for path in paths for call in path.periodic_calls]
+    with _waiting(subscriptions) as wait:
+        while (now := time.perf_counter()) < end:
+            until = min([end, *(call.due for call in periodic_calls)])
+            for subscription, callback in wait(until - now):
+                for message, info in itertools.islice(poll(subscription), 1):
+                    callback(message, info)
+            for call in periodic_calls:
+                call.call_if_due()
 
 
-# -- steps of a simulation -----------------------------------------------------------------------------
+@contextlib.contextmanager
+def _waiting(subscriptions: list[tuple[Any, Callback]]) -> Iterator[Callable[[float], list[tuple[Any, Callback]]]]:
+    """Yield what returns the subscriptions with a message, after at most so long [s]; one wait set serves all calls."""
+    context = rclpy.get_default_context()
+    with contextlib.ExitStack() as handles:
+        for handle in (context.handle, *(subscription.handle for subscription, _ in subscriptions)):
+            handles.enter_context(handle)
+        n = len(subscriptions)
+        wait_set = rclpy_implementation.WaitSet(n, 0, 0, 0, 0, 0, context.handle) if n else None
 
+        def wait(timeout: float) -> list[tuple[Any, Callback]]:
+            if wait_set is None:
+                time.sleep(max(0.0, timeout))
+                return []
+            wait_set.clear_entities()
+            for subscription, _ in subscriptions:
+                wait_set.add_subscription(subscription.handle)
+            wait_set.wait(max(0, round(timeout * 1e9)))
+            ready = wait_set.get_ready_entities("subscription")
+            return [entry for entry in subscriptions if entry[0].handle.pointer in ready]
 
-class StepPacer:
-    """Paces the steps of a simulation by the steady clock.
-
-    Attributes
-    ----------
-    dropped : int
-        Steps that are not made up for: simulated time went slower instead.
-    """
-
-    BACKLOG = 5
-    """Steps that may be late and are made up for; more are dropped."""
-
-    def __init__(self) -> None:
-        self.dropped = 0
-        self.restart()
-
-    def restart(self) -> None:
-        """Begin now: no step is due."""
-        self._since = time.perf_counter()
-
-    def take_step(self, timestep: float) -> bool:
-        """Return whether a step is due, and count it as done.
-
-        Parameters
-        ----------
-        timestep : float
-            Wall time of a step [s].
-        """
-        due = int((time.perf_counter() - self._since) / timestep)
-        if due > self.BACKLOG:
-            self.dropped += due - self.BACKLOG
-            self._since += (due - self.BACKLOG) * timestep
-        if due > 0:
-            self._since += timestep
-        return due > 0
+        yield wait

@@ -34,7 +34,7 @@ from arm_control.nodes.support.node_process import (
     describe_reach,
     security_explained,
 )
-from arm_control.nodes.support.polling import SpinLoop
+from arm_control.nodes.support.polling import spin
 from arm_control.nodes.support.real_time import highest_priority, stay_below, take_real_time_priority
 
 NodeFactory = Callable[[], ArmNode[ArmNodeParameters]]
@@ -124,8 +124,8 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
             executor.add_node(node)
         gc.collect()
         gc.freeze()
-        loop = SpinLoop(executor, [node.control_path for node in nodes])
-        loop.spin(lambda: end.is_reached(lambda: all(node.may_end() for node in nodes)))
+        paths = [node.control_path for node in nodes]
+        spin(executor, paths, lambda: end.is_reached(lambda: all(node.may_end() for node in nodes)))
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except ArmControlError as error:

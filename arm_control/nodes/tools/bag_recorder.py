@@ -25,9 +25,9 @@ from std_msgs.msg import Bool
 from arm_control.bags import STORAGES, BagWriter, Publication, local_types
 from arm_control.core import die_with_parent
 from arm_control.exceptions import ArmControlError, BagError
-from arm_control.nodes.support.goals import DuplicateFilter
 from arm_control.nodes.support.node_process import ProcessEnd, check_environment
 from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.subscriptions import DuplicateFilter
 from arm_control.nodes.support.topics import LATCHED, LOSSLESS, message_class
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
 

@@ -27,8 +27,8 @@ from arm_control.exceptions import InputError
 from arm_control.messages import nanoseconds, pose_from_message, wrench_numbers
 from arm_control.model import RobotModel
 from arm_control.motion import Target
+from arm_control.nodes.support.plant_node import AwaitedCounts
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.start_condition import AwaitedCounts
 from arm_control.nodes.support.topics import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.report import HAND_PERIOD
 from arm_control.simulation import Recording, WrenchSeries

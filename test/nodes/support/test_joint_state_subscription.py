@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from arm_control.messages import JointStateBytes, JointStateWriter, Rejections
 from arm_control.nodes import ros
-from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
+from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
 
 Q = np.array([0.0, -1.4, 1.9])
 

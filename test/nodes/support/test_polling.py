@@ -11,7 +11,8 @@ import pytest
 import arm_control.nodes.support.polling
 from arm_control.messages import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
 from arm_control.nodes import poll
-from arm_control.nodes.support.polling import StepPacer, polled_subscription
+from arm_control.nodes.support.plant_node import StepPacer
+from arm_control.nodes.support.polling import polled_subscription
 
 
 class Handle(contextlib.nullcontext):

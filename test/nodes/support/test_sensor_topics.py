@@ -14,8 +14,8 @@ from sensor_msgs.msg import Range
 from arm_control.bags import SimulatedBag, read_bag
 from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
-from arm_control.nodes.support import sensor_topics
-from arm_control.nodes.support.sensor_topics import SensorTopics
+from arm_control.nodes.support import plant_node
+from arm_control.nodes.support.plant_node import SensorTopics
 from arm_control.simulation import RangeSensor, Scenario, Simulation
 
 MS = 1_000_000
@@ -38,7 +38,7 @@ class Node:
 
 
 def test_each_topic_has_its_rate_its_frame_and_its_type(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sensor_topics, "TFMessage", SimpleNamespace)
+    monkeypatch.setattr(plant_node, "TFMessage", SimpleNamespace)
     node, cone = Node(ur5), {"field_of_view": 0.5, "rays": 9, "max_range": 3.0}
     ranges = RangeSensor(name="a", rate=500.0), RangeSensor(name="b", position=(0.0, 0.0, 0.1), rate=200.0, **cone)
     topics = SensorTopics(node, ranges, 250.0)  # type: ignore[arg-type]
