@@ -20,7 +20,7 @@ from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_r
 from arm_control.core import file_parameters
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model import find_description
-from arm_control.nodes import check_environment, check_node_parameters, describe_reach, published_already
+from arm_control.nodes import check_environment, check_node_parameters, describe_reach, prefix_of, published_already
 from arm_control.simulation import SIMULATORS, Scenario, check_parameter_file, planned
 
 _BOOLEAN = ("true", "false", "True", "False")
@@ -255,8 +255,7 @@ def _refuse_second_launch(scenario: Scenario, namespace: str, driver: DriverTopi
     """
     topics = ["joint_states"] if scenario.simulator else []
     topics += [*driver, "effort_in"] if scenario.controller or "gate" in scenario.nodes else []
-    place = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
-    absolute = [topic if topic.startswith("/") else place + topic for topic in topics]
+    absolute = [topic if topic.startswith("/") else prefix_of(namespace) + topic for topic in topics]
     if found := published_already(absolute):
         raise ArmControlError(f"{found}: end it, or choose another ROS_DOMAIN_ID or namespace")
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from arm_control.nodes.support.running import NODES, check_node_parameters, parameter_class, run
     from arm_control.nodes.support.topics import LATCHED, STATE, doubles, ros
     from arm_control.nodes.targets import TargetsNode
-    from arm_control.nodes.tools.arm_client import ArmClient
     from arm_control.nodes.tools.bag_player import PlaybackOptions, play
     from arm_control.nodes.tools.bag_recorder import TopicSelection, record
     from arm_control.nodes.tools.command_line_node import (
+        ArmClient,
         CommandLineNode,
         live_parameters,
+        prefix_of,
         published_already,
     )
     from arm_control.nodes.tools.gate_commands import current_gates, enable_gates, watch_gates

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -16,15 +15,22 @@ from arm_control.exceptions import InputError
 from arm_control.gate import GATES_BEHIND, GateReport
 from arm_control.nodes.support.node_process import ProcessEnd
 from arm_control.nodes.support.topics import LATCHED
-from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode
+from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode, prefix_of
 from arm_control.processes import GateWatch
 
 STATE_TYPE = "diagnostic_msgs/msg/DiagnosticStatus"
 """Type of the topics ``~/state`` of nodes with a gate."""
 LOOKING_PERIOD = 0.2
 """Time between two looks for new gates and silent ones [s]."""
+GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
+"""Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
+SILENT = "no answer"
+OUTLOOK = "each of them will hold the measured posture; goals from before are void: send a new one"
+"""What enabling means."""
 OTHERS = 1.5
 """Time after the first report in which all gates report: they do so once a second [s]."""
+Look = Callable[[Callable[[], bool], float], object]
+"""Looks for new gates, then takes messages until a condition holds or for so long [s]."""
 
 
 def watch_gates(show: Callable[[GateReport], object], namespace: str = "") -> None:
@@ -38,7 +44,8 @@ def watch_gates(show: Callable[[GateReport], object], namespace: str = "") -> No
         Only gates in it; empty for all.
     """
     stop = ProcessEnd()
-    with _listening(show, namespace) as (watch, look):
+    with CommandLineNode("arm_control_watch") as client:
+        watch, look = listen(client, show, namespace)
         while not stop.signals:
             look(lambda: bool(stop.signals), LOOKING_PERIOD)
             for report in watch.look():
@@ -55,24 +62,18 @@ def current_gates(namespace: str = "", seconds: float = 10.0) -> list[GateReport
     seconds : float
         Longest wait for the first report [s].
     """
-    with _listening(lambda _: None, namespace) as (watch, look):
-        end = time.monotonic() + seconds
-        while not watch.reports and time.monotonic() < end:
-            look(lambda: bool(watch.reports), LOOKING_PERIOD)
-        end = time.monotonic() + (OTHERS if watch.reports else 0.0)
-        while time.monotonic() < end:
-            look(lambda: False, LOOKING_PERIOD)
+    with CommandLineNode("arm_control_watch") as client:
+        watch, look = listen(client, lambda _: None, namespace)
+        _look_until(lambda: bool(watch.reports), look, seconds)
+        _look_until(lambda: False, look, OTHERS if watch.reports else 0.0)
         return [watch.reports[name] for name in sorted(watch.reports)]
 
 
-Look = Callable[[Callable[[], bool], float], object]
-"""Looks for new gates, then takes messages until a condition holds or for so long [s]."""
-
-
-@contextmanager
-def _listening(show: Callable[[GateReport], object], namespace: str) -> Iterator[tuple[GateWatch, Look]]:
-    with CommandLineNode("arm_control_watch") as client:
-        yield listen(client, show, namespace)
+def _look_until(condition: Callable[[], bool], look: Look, seconds: float) -> None:
+    """Look until a condition holds, or for so long [s]."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        look(condition, LOOKING_PERIOD)
 
 
 def listen(
@@ -90,7 +91,7 @@ def listen(
         Only gates in it; empty for all.
     """
     watch, subscribed = GateWatch(), set[str]()
-    prefix = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
+    prefix = prefix_of(namespace)
 
     def take(status: Any, read: Callable[[Any], GateReport | None]) -> None:
         report = read(status) if status.name.startswith(prefix) else None
@@ -111,13 +112,6 @@ def listen(
         client.spin_until(condition, seconds)
 
     return watch, look
-
-
-GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
-"""Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
-SILENT = "no answer"
-OUTLOOK = "each of them will hold the measured posture; goals from before are void: send a new one"
-"""What enabling means."""
 
 
 def enable_gates(
@@ -175,9 +169,7 @@ def in_order(gates: Sequence[str]) -> list[str]:
 def _show_reports(gates: Sequence[str], watch: GateWatch, look: Look, show: Callable[[str], object]) -> None:
     """Show what gates do from now on."""
     watch.reports.clear()
-    end = time.monotonic() + OTHERS
-    while not watch.reports.keys() >= set(gates) and time.monotonic() < end:
-        look(lambda: watch.reports.keys() >= set(gates), LOOKING_PERIOD)
+    _look_until(lambda: watch.reports.keys() >= set(gates), look, OTHERS)
     for gate in gates:
         show(str(watch.reports[gate]) if gate in watch.reports else f"{gate:<16}  no report")
 
