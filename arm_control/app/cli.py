@@ -6,12 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from arm_control import __version__
-from arm_control.app.commands.argument_types import check_namespace, is_xacro_argument
-from arm_control.app.commands.robot_options import take_robot_options
+from arm_control.app.commands.shared import check_namespace, is_xacro_argument, take_robot_options
 from arm_control.core import printable
 from arm_control.exceptions import ArmControlError
 
@@ -110,10 +108,10 @@ def add_command(name: str, commands: Any) -> None:
     commands : argparse action
         The subparsers.
     """
-    module = command_module(name)
-    module.add_command(commands)
-    command = commands.choices[name]
-    command.formatter_class = _HelpFormatter
+    module = import_module(f"arm_control.app.commands.{name}_command")
+    command = commands.add_parser(name, description=module.run.__doc__, formatter_class=_HelpFormatter)
+    module.add_options(command)
+    command.set_defaults(command=module.run)
     examples = "\n".join([EXAMPLES, *(f"  arm_control {example}" for example in module.EXAMPLES)])
     command.epilog = "\n\n".join(filter(None, [command.epilog, examples]))
 
@@ -124,11 +122,6 @@ def all_parsers() -> dict[str, argparse.ArgumentParser]:
     for name in COMMANDS:
         add_command(name, commands)
     return dict(commands.choices)
-
-
-def command_module(name: str) -> ModuleType:
-    """Return the module of a command."""
-    return import_module(f"arm_control.app.commands.{name}_command")
 
 
 class _HelpFormatter(argparse.HelpFormatter):

@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +17,7 @@ import pytest
 import yaml
 
 from arm_control.app import RunOptions, cli
-from arm_control.app.commands.argument_types import check_namespace
+from arm_control.app.commands.shared import check_namespace
 from arm_control.app.run_options import require_writable_record
 from arm_control.core import Cache, SavedParameter, file_parameters, require_writable_folder, urdf_path
 from arm_control.exceptions import InputError, ParameterError
@@ -448,7 +449,7 @@ def test_tune_refuses_to_overwrite_and_says_what_went_wrong(
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_the_help_of_every_command_has_examples_that_can_be_typed(name: str, capsys):
-    module = cli.command_module(name)
+    module = import_module(f"arm_control.app.commands.{name}_command")
     assert status(name, "--help") == 0
     text = capsys.readouterr().out
     for example in module.EXAMPLES:

@@ -1,1 +1,1 @@
-"""The commands of ``arm_control``, one module each: ``add_command`` adds its parser, which knows its function."""
+"""The commands of ``arm_control``, one module each: ``add_options`` adds its options, ``run`` runs it."""

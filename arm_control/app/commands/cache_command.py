@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from typing import Any
 
 from arm_control.core import Cache, default_directory
 
@@ -13,14 +12,12 @@ EXAMPLES = ("cache list", "cache clear")
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    cache = commands.add_parser("cache", description=_cache.__doc__)
-    cache.add_argument("action", choices=("list", "clear"))
-    cache.set_defaults(command=_cache)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("action", choices=("list", "clear"))
 
 
-def _cache(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """List or clear the cache between runs: compiled code and long computations of each robot."""
     directory = default_directory()
     if directory is None:

@@ -17,15 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arm_control.app.commands.robot_options import (
-    add_arm_options,
-    add_robot_option,
-    add_trust_option,
-    add_xacro_options,
-    arm_of,
-    as_options,
-    chosen_robot,
-)
+from arm_control.app.commands import shared
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import printable, urdf_path
 from arm_control.exceptions import ArmControlError, FrameNotFound, ModelError, UrdfError
@@ -63,23 +55,21 @@ EXAMPLES = (
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    check = commands.add_parser("check", description=_check.__doc__)
-    add_robot_option(check)
-    add_xacro_options(check)
-    add_arm_options(check)
-    check.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
-    check.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
-    add_trust_option(check, "a xacro file")
-    check.add_argument("--strict", action="store_true", help="count warnings as errors")
-    check.add_argument("--json", action="store_true", help="print JSON")
-    check.set_defaults(command=_check)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    shared.add_xacro_options(parser)
+    shared.add_arm_options(parser)
+    parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
+    parser.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
+    shared.add_trust_option(parser, "a xacro file")
+    parser.add_argument("--strict", action="store_true", help="count warnings as errors")
+    shared.add_json_option(parser)
 
 
-def _check(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
-    robot = chosen_robot(options)
+    robot = shared.chosen_robot(options)
     if not options.trust:
         refuse_xacro(robot)
     check = check_file(
@@ -103,13 +93,13 @@ def _print_proposal(robot: str, options: argparse.Namespace) -> None:
     from arm_control.simulation import proposed_limits
 
     try:
-        limits = proposed_limits(robot, arm_of(options))
+        limits = proposed_limits(robot, shared.arm_of(options))
     except ArmControlError as error:
         print(f"\nwith limits there is another problem: {printable(str(error))}")
         return
     print(
         "\nonly limits are missing: `run` and `simulate` with --robot propose them, in simulation:\n"
-        + as_options(limits)
+        + shared.as_options(limits)
     )
 
 

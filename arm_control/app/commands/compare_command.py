@@ -5,16 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arm_control.app.commands.argument_types import count
-from arm_control.app.commands.robot_options import (
-    add_arm_options,
-    add_robot_option,
-    add_xacro_options,
-    arm_of,
-    chosen_robot,
-)
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import count
 from arm_control.core import printable
 from arm_control.exceptions import ArmControlError
 from arm_control.model import ArmParameters
@@ -27,19 +21,17 @@ EXAMPLES = ("compare --robot ur5", "compare --robot my_arm.urdf --tip flange --j
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    compare = commands.add_parser("compare", description=_compare.__doc__)
-    add_robot_option(compare)
-    add_arm_options(compare)
-    add_xacro_options(compare)
-    compare.add_argument("--states", type=count, default=100, metavar="N", help="number of random states; default: 100")
-    compare.add_argument("--seed", type=int, default=0, metavar="SEED", help="seed of the random states; default: 0")
-    compare.add_argument("--json", action="store_true", help="print JSON")
-    compare.set_defaults(command=_compare)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    shared.add_arm_options(parser)
+    shared.add_xacro_options(parser)
+    parser.add_argument("--states", type=count, default=100, metavar="N", help="number of random states; default: 100")
+    parser.add_argument("--seed", type=int, default=0, metavar="SEED", help="seed of the random states; default: 0")
+    shared.add_json_option(parser)
 
 
-def _compare(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Compare mass matrix, bias, gravity, Jacobian and forward dynamics with Pinocchio and MuJoCo: values and time.
 
     Exit status: 0 when all agree, 1 when not.
@@ -47,8 +39,8 @@ def _compare(options: argparse.Namespace) -> int:
     from arm_control.model import read_description
     from arm_control.simulation import compare_dynamics
 
-    description = read_description(chosen_robot(options))
-    model = ArmParameters.from_mapping(arm_of(options)).model(description)
+    description = read_description(shared.chosen_robot(options))
+    model = ArmParameters.from_mapping(shared.arm_of(options)).model(description)
     libraries, reasons = _libraries(model)
     rows = compare_dynamics(model, libraries, options.states, options.seed)
     print(_as_json(model, rows, reasons, options) if options.json else _as_text(model, rows, reasons, options))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
 
 from arm_control.core import robot_names
 
@@ -31,14 +30,12 @@ complete -o default -F _arm_control arm_control
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    completion = commands.add_parser("completion", description=_completion.__doc__)
-    completion.add_argument("shell", choices=("bash", "zsh"))
-    completion.set_defaults(command=_completion)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("shell", choices=("bash", "zsh"))
 
 
-def _completion(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print a script for the shell; add `source <(arm_control completion bash)` to your ~/.bashrc."""
     from arm_control.app.cli import all_parsers
 

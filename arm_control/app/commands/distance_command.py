@@ -6,18 +6,12 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arm_control.app.commands.argument_types import count, not_negative, positive
-from arm_control.app.commands.robot_options import (
-    add_chain_options,
-    add_robot_option,
-    add_xacro_options,
-    arm_for_kinematics,
-    chosen_robot,
-)
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import count, not_negative, positive
 from arm_control.core import printable, require_writable_folder
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
@@ -40,11 +34,10 @@ REACH = 10.0
 """Pairs that are farther away are left out, if nothing else is asked [m]."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    distance = commands.add_parser("distance", description=_distance.__doc__)
-    add_robot_option(distance)
-    states = distance.add_mutually_exclusive_group()
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    states = parser.add_mutually_exclusive_group()
     states.add_argument(
         "--at",
         nargs="+",
@@ -53,39 +46,50 @@ def add_command(commands: Any) -> None:
     )
     states.add_argument("--random", type=count, metavar="N", help="so many random states within the limits")
     states.add_argument("--bag", default="", help="the states of a recording, and its obstacles")
-    distance.add_argument("--seed", type=count, default=0, metavar="N", help="of the random states")
-    distance.add_argument(
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="of the random states")
+    parser.add_argument(
         "--obstacles", default="", metavar="FILE", help="YAML file with obstacles as in a scenario, or a scenario"
     )
-    distance.add_argument(
-        "--time", type=not_negative, default=0.0, metavar="S", help="time at which the obstacles are shown; default: 0"
+    parser.add_argument(
+        "--time",
+        type=not_negative,
+        default=0.0,
+        metavar="S",
+        help="time at which the obstacles are shown; default: 0",
     )
-    distance.add_argument(
+    parser.add_argument(
         "--margin",
         type=not_negative,
         default=0.0,
         metavar="M",
         help="distance from obstacles that is contact [m]",
     )
-    distance.add_argument(
-        "--link-margin", type=not_negative, default=0.0, metavar="M", help="the same between links [m]; both default: 0"
+    parser.add_argument(
+        "--link-margin",
+        type=not_negative,
+        default=0.0,
+        metavar="M",
+        help="the same between links [m]; both default: 0",
     )
-    distance.add_argument(
-        "--reach", type=positive, default=REACH, metavar="M", help=f"largest distance of interest [m]; default: {REACH}"
+    parser.add_argument(
+        "--reach",
+        type=positive,
+        default=REACH,
+        metavar="M",
+        help=f"largest distance of interest [m]; default: {REACH}",
     )
-    distance.add_argument(
+    parser.add_argument(
         "--allowed", default="", metavar="FILE", help="pairs of links that may touch; default: found by sampling"
     )
-    distance.add_argument("--write-allowed", default="", metavar="FILE", help="write these pairs there")
-    distance.add_argument("--force", action="store_true", help="overwrite an existing file")
-    distance.add_argument("--report", default="", metavar="DIR", help="draw the nearest state there")
-    distance.add_argument("--json", action="store_true", help="print JSON")
-    add_chain_options(distance)
-    add_xacro_options(distance)
-    distance.set_defaults(command=_distance)
+    parser.add_argument("--write-allowed", default="", metavar="FILE", help="write these pairs there")
+    shared.add_force_option(parser)
+    parser.add_argument("--report", default="", metavar="DIR", help="draw the nearest state there")
+    shared.add_json_option(parser)
+    shared.add_chain_options(parser)
+    shared.add_xacro_options(parser)
 
 
-def _distance(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print how near an arm is to obstacles and to itself, pair by pair, in one state or in many.
 
     Exit status: 0 free of contact, 1 in contact.
@@ -94,7 +98,7 @@ def _distance(options: argparse.Namespace) -> int:
     from arm_control.report import find_contacts
 
     _check_files(options)
-    model = arm_for_kinematics(chosen_robot(options), options)
+    model = shared.arm_for_kinematics(shared.chosen_robot(options), options)
     states = _states(options, model)
     monitor = ContactMonitor(model, _allowed(options.allowed))
     margins = Margins(options.margin, options.link_margin)
@@ -112,9 +116,8 @@ def _distance(options: argparse.Namespace) -> int:
 def _check_files(options: argparse.Namespace) -> None:
     """Refuse files that could not be written, before anything is computed."""
     path = Path(options.write_allowed)
-    if options.write_allowed and path.exists() and not options.force:
-        raise InputError(f"{path} exists already: choose another name, or --force to overwrite it")
     if options.write_allowed:
+        shared.refuse_existing_file(path, options)
         require_writable_folder(path.parent)
     if options.report:
         require_writable_folder(options.report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from arm_control.core import printable
 
@@ -11,14 +10,12 @@ EXAMPLES = ("enable", "enable --namespace left")
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    enable = commands.add_parser("enable", description=_enable.__doc__)
-    enable.add_argument("--namespace", default="", help="only gates in it")
-    enable.set_defaults(command=_enable)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("--namespace", default="", help="only gates in it")
 
 
-def _enable(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Call the enable service of every running gate, and show what each does before and after.
 
     Enabled gates hold the measured posture; goals from before are void. Exit status: 0 all enabled, 1 some not, 2 no

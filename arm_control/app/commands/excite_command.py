@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arm_control.app.commands.robot_options import (
-    add_arm_options,
-    add_robot_option,
-    add_xacro_options,
-    arm_of,
-    chosen_robot,
-)
+from arm_control.app.commands import shared
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import require_writable_folder, write_text
-from arm_control.exceptions import ArmControlError
 from arm_control.identification import Excitation, ExcitationParameters
 from arm_control.model import read_description
 
@@ -31,26 +24,24 @@ MARGIN, FLOOR_MARGIN = 0.03, 0.001
 """Distances that links keep from each other, and from the floor [m]."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    parser = commands.add_parser("excite", description=_run.__doc__)
-    add_robot_option(parser)
-    add_xacro_options(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    shared.add_xacro_options(parser)
     parser.add_argument("-o", "--output", default="excitation.yaml", metavar="FILE", help="the trajectory to write")
-    add_arm_options(parser)
+    shared.add_arm_options(parser)
     parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
     parser.add_argument("--floor", type=float, metavar="Z", help="height that the moving links stay above [m]")
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+    shared.add_force_option(parser)
     for name, default in ExcitationParameters().values().items():
         spec, option = ExcitationParameters.spec(name), f"--{name.replace('_', '-')}"
         if isinstance(default, tuple):
             parser.add_argument(option, type=float, nargs="+", default=(), metavar="Q", help=f"{spec}")
         else:
             parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"{spec} ({default})")
-    parser.set_defaults(command=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Write a joint trajectory from which friction, rotors, payload and links can be told; node joint follows it.
 
     It keeps the limits of the joints and stays clear of the arm itself, not of anything else: see it in a simulation
@@ -60,11 +51,10 @@ def _run(options: argparse.Namespace) -> int:
     from arm_control.model import ArmParameters, arm_values_in
 
     path = Path(options.output)
-    if path.exists() and not options.force:
-        raise ArmControlError(f"{path} exists already: choose another name, or --force to overwrite it")
+    shared.refuse_existing_file(path, options)
     require_writable_folder(path.parent)
-    robot = chosen_robot(options)
-    values = {**arm_values_in(options.params_file, tuple(CONTROLLERS)), **arm_of(options)}
+    robot = shared.chosen_robot(options)
+    values = {**arm_values_in(options.params_file, tuple(CONTROLLERS)), **shared.arm_of(options)}
     model = ArmParameters.from_mapping(values, where=options.params_file or "excite").model(read_description(robot))
     chosen = {name: getattr(options, name) for name in ExcitationParameters.types()}
     motion = excite(

@@ -6,18 +6,9 @@ import argparse
 import platform
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arm_control.app.commands.robot_options import (
-    add_arm_options,
-    add_gravity_option,
-    add_robot_option,
-    add_trust_option,
-    add_xacro_options,
-    arm_of,
-    chosen_robot,
-    driver_adds_gravity,
-)
+from arm_control.app.commands import shared
 from arm_control.compiler import PROCESSORS
 from arm_control.controllers import DEFAULT_CONTROLLER
 from arm_control.core import file_parameters
@@ -35,46 +26,44 @@ EXAMPLES = (
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    export = commands.add_parser("export", description=_export.__doc__)
-    add_robot_option(export)
-    export.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    parser.add_argument(
         "--controller",
         default=DEFAULT_CONTROLLER,
         help=f"what to export; default, and all there is: {DEFAULT_CONTROLLER}",
     )
-    export.add_argument(
+    parser.add_argument(
         "--out", required=True, metavar="DIR", help="folder to write; files of an earlier export are replaced"
     )
-    export.add_argument(
+    parser.add_argument(
         "--cpu",
         nargs="+",
         choices=PROCESSORS,
         default=[_own_processor()],
         help=f"processors; default: those of this machine's kind ({_own_processor()})",
     )
-    export.add_argument("--name", default="", help="beginning of all names in C; default: robot and controller")
-    add_gravity_option(export)
-    export.add_argument("--scenario", default="", help="robot, gains and limits of a scenario")
-    export.add_argument("--variant", default="", help="one of the scenario's variants; default: the first")
-    export.add_argument(
+    parser.add_argument("--name", default="", help="beginning of all names in C; default: robot and controller")
+    shared.add_gravity_option(parser)
+    parser.add_argument("--scenario", default="", help="robot, gains and limits of a scenario")
+    parser.add_argument("--variant", default="", help="one of the scenario's variants; default: the first")
+    parser.add_argument(
         "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the scenario's values"
     )
-    add_arm_options(export)
-    add_xacro_options(export)
-    add_trust_option(export)
-    export.set_defaults(command=_export)
+    shared.add_arm_options(parser)
+    shared.add_xacro_options(parser)
+    shared.add_trust_option(parser)
 
 
-def _export(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Write a controller and its gate as C: object files, header, source, CMake file and examples."""
     from arm_control.export import exported_controller, write_folder
 
     if options.controller != DEFAULT_CONTROLLER:
         raise InputError(f"controller '{options.controller}' cannot be exported, only {DEFAULT_CONTROLLER}")
     scenario = _scenario(options)
-    is_weightless = driver_adds_gravity(options, scenario.nodes)
+    is_weightless = shared.driver_adds_gravity(options, scenario.nodes)
     controller = exported_controller(scenario, options.name, driver_adds_gravity=is_weightless)
     names = write_folder(options.out, controller, options.cpu)
     print(f"wrote {', '.join(names)} to {options.out}")
@@ -94,12 +83,12 @@ def _scenario(options: argparse.Namespace) -> Scenario:
     else:
         if options.variant:
             raise InputError(f"'{options.variant}' is a variant of no scenario: name it with --scenario")
-        scenario = bare_scenario(chosen_robot(options))
+        scenario = bare_scenario(shared.chosen_robot(options))
     if options.params_file:
         check_parameter_file(options.params_file, scenario.nodes, trust=options.trust)
     nodes = {node: {**values, **file_parameters(options.params_file, node)} for node, values in scenario.nodes.items()}
     if scenario.controller:
-        nodes[scenario.controller] |= arm_of(options)
+        nodes[scenario.controller] |= shared.arm_of(options)
     return replace(scenario, nodes=nodes)
 
 

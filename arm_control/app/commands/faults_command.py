@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from arm_control.core import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
@@ -16,23 +15,21 @@ EXAMPLES = ("faults", "faults states --controller osc --arrangement gate exporte
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    faults = commands.add_parser("faults", description=_faults.__doc__)
-    faults.add_argument("name", nargs="?", default="", help="only faults whose name contains this; default: all")
-    faults.add_argument("--arrangement", nargs="+", choices=ARRANGEMENTS, help="default: all")
-    faults.add_argument("--controller", nargs="+", choices=("osc", "joint", "ilqr"), help="default: all")
-    faults.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("name", nargs="?", default="", help="only faults whose name contains this; default: all")
+    parser.add_argument("--arrangement", nargs="+", choices=ARRANGEMENTS, help="default: all")
+    parser.add_argument("--controller", nargs="+", choices=("osc", "joint", "ilqr"), help="default: all")
+    parser.add_argument(
         "--full", action="store_true", help="each with every robot and controller; default: these take turns"
     )
-    faults.add_argument("--schedules", type=int, default=0, metavar="N", help="also run N random schedules of faults")
-    faults.add_argument("--seed", type=int, default=0, help="number of the first schedule; default: 0")
-    faults.add_argument("--json", metavar="FILE", help="write the rows to a file")
-    faults.add_argument("--page", metavar="FILE", help="write the table as a page in Markdown")
-    faults.set_defaults(command=_faults)
+    parser.add_argument("--schedules", type=int, default=0, metavar="N", help="also run N random schedules of faults")
+    parser.add_argument("--seed", type=int, default=0, help="number of the first schedule; default: 0")
+    parser.add_argument("--json", metavar="FILE", help="write the rows to a file")
+    parser.add_argument("--page", metavar="FILE", help="write the table as a page in Markdown")
 
 
-def _faults(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the campaign in simulated time and print a table. Exit status: 0 all passed, 1 something did not."""
     from arm_control.core import progress_bar
     from arm_control.faults import (

@@ -5,16 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arm_control.app.commands.argument_types import positive
-from arm_control.app.commands.bag_options import (
-    add_arm_options,
-    add_bag_argument,
-    open_bag,
-    print_unread,
-    replay_options,
-)
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import positive
 from arm_control.core import require_writable_folder, write_text
 
 if TYPE_CHECKING:
@@ -25,10 +19,9 @@ if TYPE_CHECKING:
 EXAMPLES = ("identify my_bag", "identify my_bag --inertias", "identify my_bag --robot my_arm.urdf --effort-scale")
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    parser = commands.add_parser("identify", description=_run.__doc__)
-    add_bag_argument(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_bag_argument(parser)
     parser.add_argument("-o", "--output", default="", metavar="DIR", help="folder to write; default: BAG_identified")
     parser.add_argument("--topic", default="joint_states", help="topic of the joint states")
     parser.add_argument("--window", type=positive, default=0.2, metavar="S", help="torque is averaged over so much")
@@ -36,11 +29,10 @@ def add_command(commands: Any) -> None:
     kinds.add_argument("--no-payload", action="store_true", help="the arm is known to carry nothing")
     kinds.add_argument("--inertias", action="store_true", help="all links, too, in place of a payload")
     kinds.add_argument("--effort-scale", action="store_true", help="the effort is no torque (motor current)")
-    add_arm_options(parser)
-    parser.set_defaults(command=_run)
+    shared.add_recorded_arm_options(parser)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Find friction, rotor inertia, offset and payload of an arm that moves in a bag; write parameters and a picture.
 
     Numbers have standard errors. R^2 is that of a part of the recording that was held out, while the joint moves.
@@ -49,25 +41,20 @@ def _run(options: argparse.Namespace) -> int:
     from arm_control.identification import LINKS, NOTHING, PAYLOAD, identify
     from arm_control.report import recorded_motion
 
-    folder = Path(options.output or _beside(Path(options.bag)))
+    folder = Path(options.output or shared.folder_beside(options.bag, "identified"))
     require_writable_folder(folder)
-    bag = open_bag(options)
+    bag = shared.open_bag(options)
     series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
     bodies = LINKS if options.inertias else NOTHING if options.no_payload or options.effort_scale else PAYLOAD
-    arm = replay_options(options)
+    arm = shared.replay_options(options)
     unloaded = replace(arm, changes={**arm.changes, "payload_mass": 0.0}) if bodies == PAYLOAD else arm
     model = arm_of(bag, unloaded, series.names)
     motion = recorded_motion(series, model)
     identified = identify(model, motion, bodies, fits_scale=options.effort_scale, half=0.5 * options.window)
     _print(identified, model)
     _write(identified, model, folder)
-    print_unread(bag)
+    shared.print_unread(bag)
     return 0
-
-
-def _beside(bag: Path) -> Path:
-    bag = bag if bag.name not in ("", "..") else bag.resolve()
-    return bag.with_name(f"{bag.stem if bag.is_file() else bag.name}_identified")
 
 
 def _print(identified: Identified, model: RobotModel) -> None:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arm_control.app.commands.robot_options import (
-    add_chain_options,
-    add_orientation_options,
-    add_robot_option,
-    add_xacro_options,
-    arm_for_kinematics,
-    chosen_robot,
-    orientation_of,
-)
+from arm_control.app.commands import shared
 from arm_control.core import printable
 from arm_control.exceptions import InputError
 from arm_control.maths import Pose, quaternion_from_rotation
@@ -35,35 +27,35 @@ OFF = 1e-4
 """Distance from the position that is named, where not all of it counts [m]."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    ik = commands.add_parser("ik", description=_ik.__doc__)
-    add_robot_option(ik)
-    ik.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    parser.add_argument(
         "--position", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="of the hand, in the base [m]"
     )
-    add_orientation_options(ik, "any")
-    ik.add_argument(
+    shared.add_orientation_options(parser, "any")
+    parser.add_argument(
         "--start", nargs="+", type=float, metavar="Q", help="joint positions to be near to; default: mid-range [rad|m]"
     )
-    ik.add_argument(
+    parser.add_argument(
         "--posture",
         nargs="+",
         type=float,
         metavar="Q",
         help="joint positions to be as near to as the pose allows, for more joints than rows [rad|m]",
     )
-    ik.add_argument("--rows", metavar="ROWS", help="rows that count, such as 'x y z rz'; default: all the arm can move")
-    ik.add_argument(
+    parser.add_argument(
+        "--rows", metavar="ROWS", help="rows that count, such as 'x y z rz'; default: all the arm can move"
+    )
+    parser.add_argument(
         "--all", action="store_true", help="every posture, of an arm with as many joints as rows that count"
     )
-    ik.add_argument("--json", action="store_true", help="print JSON")
-    add_chain_options(ik)
-    add_xacro_options(ik)
-    ik.set_defaults(command=_ik)
+    shared.add_json_option(parser)
+    shared.add_chain_options(parser)
+    shared.add_xacro_options(parser)
 
 
-def _ik(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print joint positions, within their limits, that put the hand of an arm at a pose, or why there are none.
 
     Exit status: 0 found, 1 not.
@@ -72,8 +64,8 @@ def _ik(options: argparse.Namespace) -> int:
 
     if not np.isfinite(options.position).all():
         raise InputError(f"--position {' '.join(map(str, options.position))}: the numbers must be finite")
-    model = arm_for_kinematics(chosen_robot(options), options)
-    R = orientation_of(options)
+    model = shared.arm_for_kinematics(shared.chosen_robot(options), options)
+    R = shared.orientation_of(options)
     rows = options.rows or (None if R is not None else _positions(model))
     ik = InverseKinematics(model, rows, posture=options.posture)
     X_WT = Pose(np.eye(3) if R is None else R, np.array(options.position))

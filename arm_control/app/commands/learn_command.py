@@ -6,14 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arm_control.app.commands.argument_types import count, not_negative, positive
-from arm_control.app.commands.bag_options import (
-    add_arm_options,
-    add_bag_argument,
-    open_bag,
-    print_unread,
-    replay_options,
-)
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import count, not_negative, positive
 from arm_control.exceptions import BagError, InputError
 
 if TYPE_CHECKING:
@@ -31,10 +25,9 @@ EXAMPLES = (
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    parser = commands.add_parser("learn", description=_run.__doc__)
-    add_bag_argument(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_bag_argument(parser)
     parser.epilog = "A YAML file, like those of config/demonstrations, may stand for the bag."
     parser.add_argument("-o", "--out", "--output", required=True, metavar="FILE", help="YAML file to write")
     parser.add_argument("--picture", default="", metavar="PNG", help="picture to draw, with the demonstration")
@@ -58,11 +51,10 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--basis", type=count, default=25, metavar="N", help="basis functions; default: 25")
     parser.add_argument("--method", choices=METHODS, default=METHODS[0], help=f"default: {METHODS[0]}")
-    add_arm_options(parser)
-    parser.set_defaults(command=_run)
+    shared.add_recorded_arm_options(parser)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Learn a movement primitive from the motion in a bag; write its file, and say how well it reproduces the motion.
 
     Times count from the first state. What makes the part a poor demonstration is named.
@@ -112,9 +104,9 @@ def _recorded(options: argparse.Namespace) -> tuple[RecordedPath, RobotModel | N
     """The part of a bag to learn from, its arm, and what is odd about its states."""
     from arm_control.bags import joint_series, oddities_of_states, require_states
 
-    bag = open_bag(options)
+    bag = shared.open_bag(options)
     series = joint_series(bag, options.topic)
-    print_unread(bag)
+    shared.print_unread(bag)
     require_states(series, options.topic, bag)
     model = _arm(bag, series, options)
     return _path(series, model, options), model, oddities_of_states(series)
@@ -125,7 +117,7 @@ def _arm(bag: Bag, series: JointSeries, options: argparse.Namespace) -> RobotMod
     from arm_control.bags import arm_of
 
     try:
-        return arm_of(bag, replay_options(options), series.names)
+        return arm_of(bag, shared.replay_options(options), series.names)
     except BagError:
         if options.end_effector or options.robot or options.scenario:
             raise

@@ -6,9 +6,10 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arm_control.app.commands.argument_types import count
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import count
 from arm_control.core import printable, progress_bar, require_writable_folder
 from arm_control.exceptions import InputError
 
@@ -19,19 +20,19 @@ EXAMPLES = ("plan planar4_disc --seeds 10 --report pictures", "plan my_scene.yam
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    plan = commands.add_parser("plan", description=_plan.__doc__)
-    plan.add_argument("scene", nargs="?", default="", help="name below config/plans, or a YAML file")
-    plan.add_argument("--list", action="store_true", help="list the scenes that come with the package")
-    plan.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
-    plan.add_argument("--seeds", type=count, default=1, metavar="N", help="plan with the seeds 0 to N - 1; default: 1")
-    plan.add_argument("--report", default="", metavar="DIR", help="draw the first plan of each variant there")
-    plan.add_argument("--json", action="store_true", help="print JSON")
-    plan.set_defaults(command=_plan)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("scene", nargs="?", default="", help="name below config/plans, or a YAML file")
+    parser.add_argument("--list", action="store_true", help="list the scenes that come with the package")
+    parser.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
+    parser.add_argument(
+        "--seeds", type=count, default=1, metavar="N", help="plan with the seeds 0 to N - 1; default: 1"
+    )
+    parser.add_argument("--report", default="", metavar="DIR", help="draw the first plan of each variant there")
+    shared.add_json_option(parser)
 
 
-def _plan(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Plan a scene with several seeds, check each plan every millisecond, and print figures.
 
     Exit status: 0 when every seed has a plan that the scene allows, 1 when not.

@@ -5,16 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.app.commands.robot_options import (
-    add_chain_options,
-    add_xacro_options,
-    arm_for_kinematics,
-    robot_of,
-)
+from arm_control.app.commands import shared
 from arm_control.core import printable
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rpy_from_rotation
@@ -46,22 +41,20 @@ class Hand(NamedTuple):
     stamp: float | None = None
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    pose = commands.add_parser("pose", description=_pose.__doc__)
-    pose.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument(
         "joints", nargs="*", metavar="Q", help="with --robot: positions of its joints, in their order [rad or m]"
     )
-    pose.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
-    pose.add_argument("--frame", default="", metavar="LINK", help="link in whose frame; default: the base")
-    pose.add_argument("--namespace", default="", help="namespace of the running arm")
-    pose.add_argument("--json", action="store_true", help="print JSON")
-    add_chain_options(pose)
-    add_xacro_options(pose)
-    pose.set_defaults(command=_pose)
+    shared.add_robot_option(parser)
+    parser.add_argument("--frame", default="", metavar="LINK", help="link in whose frame; default: the base")
+    parser.add_argument("--namespace", default="", help="namespace of the running arm")
+    shared.add_json_option(parser)
+    shared.add_chain_options(parser)
+    shared.add_xacro_options(parser)
 
 
-def _pose(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print position and orientation of the end effector: of a running arm, or with --robot at joint positions."""
     robot, *words = [options.robot, *options.joints] if options.robot else [*options.joints] or [""]
     hand = _hand_of(robot, words, options) if robot else _hand_of_running_arm(options)
@@ -70,7 +63,7 @@ def _pose(options: argparse.Namespace) -> int:
 
 
 def _hand_of(robot: str, words: Sequence[str], options: argparse.Namespace) -> Hand:
-    model = arm_for_kinematics(robot_of(options, robot), options)
+    model = shared.arm_for_kinematics(shared.robot_of(options, robot), options)
     q = _numbers(words)
     if len(q) != model.nq:
         names = ", ".join(model.joint_names)

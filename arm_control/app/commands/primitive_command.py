@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from arm_control.primitives import Primitive
@@ -13,16 +13,20 @@ EXAMPLES = ("primitive list", "primitive show digit_3", "primitive show reach.ya
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    primitive = commands.add_parser("primitive", description=__doc__)
-    actions = primitive.add_subparsers(required=True, metavar="ACTION")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
     listed = actions.add_parser("list", help="those that come with the package", description=_list.__doc__)
-    listed.set_defaults(command=_list)
+    listed.set_defaults(action=_list)
     shown = actions.add_parser("show", help="figures and a picture of one", description=_show.__doc__)
     shown.add_argument("file", help="name below config/primitives, or a YAML file")
     shown.add_argument("-o", "--out", "--output", default="", metavar="PNG", help="picture; default: NAME.png")
-    shown.set_defaults(command=_show)
+    shown.set_defaults(action=_show)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show a movement primitive, or list those that come with the package."""
+    return int(options.action(options))
 
 
 def _list(_: argparse.Namespace) -> int:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from typing import Any
 
 EXAMPLES = ("record", "record joint_states joint_commands -o my_bag")
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    record = commands.add_parser("record", description=_record.__doc__)
-    record.add_argument("topics", nargs="*", help="names of topics; default: all of known types")
-    record.add_argument("-o", "--output", default="", metavar="FOLDER", help="the bag; default: a name with the time")
-    record.add_argument("--storage", default="mcap", choices=("mcap", "sqlite3"))
-    record.add_argument("--namespace", default="", help="only topics in it")
-    record.set_defaults(command=_record)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("topics", nargs="*", help="names of topics; default: all of known types")
+    parser.add_argument("-o", "--output", default="", metavar="FOLDER", help="the bag; default: a name with the time")
+    parser.add_argument("--storage", default="mcap", choices=("mcap", "sqlite3"))
+    parser.add_argument("--namespace", default="", help="only topics in it")
 
 
-def _record(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Record topics until Ctrl-C: all of known types as they appear, or the named ones.
 
     Exit status: 0, or 1 when no message was received.

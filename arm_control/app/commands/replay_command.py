@@ -6,15 +6,8 @@ import argparse
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from arm_control.app.commands.argument_types import not_negative, positive
-from arm_control.app.commands.bag_options import (
-    ARM_OPTIONS,
-    add_arm_options,
-    add_bag_argument,
-    open_bag,
-    print_unread,
-    replay_options,
-)
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import not_negative, positive
 from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError
 
@@ -26,8 +19,8 @@ TOLERANCE = 1e-9
 """Largest difference between a replayed and a recorded torque, as a share of the joint's limit."""
 MODE_OPTIONS = {
     "onto live topics": ("rate", "start", "duration", "topics", "loop", "clock", "arm", "wait"),
-    "with --offline": ("offline", "tolerance", "output", "controller", *ARM_OPTIONS),
-    "with --model": ("model", "topic", *ARM_OPTIONS),
+    "with --offline": ("offline", "tolerance", "output", "controller", *shared.RECORDED_ARM_OPTIONS),
+    "with --model": ("model", "topic", *shared.RECORDED_ARM_OPTIONS),
 }
 """Options that each mode of a replay accepts."""
 
@@ -35,11 +28,10 @@ EXAMPLES = ("replay my_bag --offline", "replay my_bag --rate 0.5", "replay my_ba
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    replay = commands.add_parser("replay", description=_replay.__doc__)
-    add_bag_argument(replay)
-    live = replay.add_argument_group("onto live topics")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_bag_argument(parser)
+    live = parser.add_argument_group("onto live topics")
     live.add_argument("--rate", type=positive, default=1.0, metavar="R", help="speed, as a factor")
     live.add_argument("--start", type=not_negative, default=0.0, metavar="S", help="seconds to skip")
     live.add_argument("--duration", type=positive, default=0.0, metavar="S", help="seconds to play")
@@ -48,7 +40,7 @@ def add_command(commands: Any) -> None:
     live.add_argument("--clock", action="store_true", help="publish the recording's time on /clock")
     live.add_argument("--arm", action="store_true", help="also topics from which torque may reach an arm")
     live.add_argument("--wait", action="store_true", help="begin when every played topic has a subscriber")
-    offline = replay.add_argument_group("without ROS")
+    offline = parser.add_argument_group("without ROS")
     mode = offline.add_mutually_exclusive_group()
     mode.add_argument("--offline", action="store_true", help="recorded states through a controller, and compare")
     mode.add_argument("--model", action="store_true", help="inverse dynamics, compared with the recorded effort")
@@ -56,24 +48,24 @@ def add_command(commands: Any) -> None:
     offline.add_argument("-o", "--output", default="", metavar="FOLDER", help="write the new commands there, as a bag")
     offline.add_argument("--topic", default="joint_states", help="with --model: topic of the joint states")
     offline.add_argument("--controller", default="", choices=CONTROLLERS, help="a controller instead of a scenario's")
-    add_arm_options(replay)
-    replay.set_defaults(command=_replay, defaults=vars(replay.parse_args(["BAG"])))
+    shared.add_recorded_arm_options(parser)
+    parser.set_defaults(defaults=vars(parser.parse_args(["BAG"])))
 
 
-def _replay(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Play a bag onto live topics; or, without ROS, pass its states through a controller and compare the torque.
 
     Exit status of --offline: 0 when the commands agree with the recorded ones, 1 when not.
     """
     _refuse_options_of_another_mode(options)
-    bag = open_bag(options)
+    bag = shared.open_bag(options)
     if options.model:
         status = _replay_model(bag, options)
     elif options.offline:
         status = _replay_offline(bag, options)
     else:
         status = _replay_live(bag, options)
-    print_unread(bag)
+    shared.print_unread(bag)
     return status
 
 
@@ -102,7 +94,7 @@ def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
 
     if options.output:
         refuse_existing(options.output)
-    model, parameters = controller_of(bag, replay_options(options))
+    model, parameters = controller_of(bag, shared.replay_options(options))
     recorded = recorded_commands(bag, model)
     replayed = replayed_commands(bag, model, parameters)
     print(f"{len(replayed.stamps)} states answered by the controller {row_of(parameters).name}")
@@ -148,7 +140,7 @@ def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
     from arm_control.report import WINDOW, inverse_dynamics, summary, text_table
 
     series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
-    model = arm_of(bag, replay_options(options), series.names)
+    model = arm_of(bag, shared.replay_options(options), series.names)
     print(f"{len(series.stamps)} states; accelerations from lines fitted to the velocities within {WINDOW:g} s\n")
     rows = summary(inverse_dynamics(series, model), model)
     print(text_table(rows, (28, *[14] * len(rows[0][1:])), gap=""))

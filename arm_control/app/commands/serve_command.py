@@ -14,18 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from arm_control.app.commands.robot_options import (
-    add_arm_options,
-    add_gravity_option,
-    add_robot_option,
-    add_trust_option,
-    add_xacro_options,
-    arm_of,
-    chosen_robot,
-    driver_adds_gravity,
-)
+from arm_control.app.commands import shared
 from arm_control.core import NANOSECONDS, file_parameters, printable
 from arm_control.exceptions import InputError
 from arm_control.messages import Rejections
@@ -60,30 +51,28 @@ NATIVE, PYTHON = "native", "python"
 """What answers ordinary states."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    serve = commands.add_parser("serve", description=_serve.__doc__)
-    add_robot_option(serve)
-    serve.add_argument("--scenario", default="", help="robot, controller, gains, limits and targets of a scenario")
-    serve.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file with the controller's")
-    serve.add_argument("--port", type=int, default=PORT, help="UDP port to listen on; 0: any (default: %(default)s)")
-    serve.add_argument("--address", default="127.0.0.1", help="address to listen on; default: this machine only")
-    serve.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    parser.add_argument("--scenario", default="", help="robot, controller, gains, limits and targets of a scenario")
+    parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file with the controller's")
+    parser.add_argument("--port", type=int, default=PORT, help="UDP port to listen on; 0: any (default: %(default)s)")
+    parser.add_argument("--address", default="127.0.0.1", help="address to listen on; default: this machine only")
+    parser.add_argument(
         "--key-file", default="", metavar="FILE", help="key of all datagrams, 32 bytes that you alone can read"
     )
-    serve.add_argument("--real-time-priority", type=int, default=0, metavar="N", help="SCHED_FIFO; 0: usual scheduler")
-    serve.add_argument(
+    parser.add_argument("--real-time-priority", type=int, default=0, metavar="N", help="SCHED_FIFO; 0: usual scheduler")
+    parser.add_argument(
         "--loop", choices=(NATIVE, PYTHON), default=NATIVE, help="what answers ordinary states (default: %(default)s)"
     )
-    serve.add_argument("--states", type=int, default=0, metavar="N", help="end after N answers; 0: never")
-    add_gravity_option(serve)
-    add_arm_options(serve)
-    add_xacro_options(serve)
-    add_trust_option(serve)
-    serve.set_defaults(command=_serve)
+    parser.add_argument("--states", type=int, default=0, metavar="N", help="end after N answers; 0: never")
+    shared.add_gravity_option(parser)
+    shared.add_arm_options(parser)
+    shared.add_xacro_options(parser)
+    shared.add_trust_option(parser)
 
 
-def _serve(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Answer the states of a driver with torque, behind a gate, in datagrams.
 
     Their bytes: docs/serve.md, or the module arm_control.processes.datagrams.
@@ -277,7 +266,7 @@ def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
             Target(round(k * targets.period * NANOSECONDS), targets.frame, X, is_immediate=k == 0)
             for k, X in enumerate(targets.targets)
         ]
-    is_weightless = driver_adds_gravity(options, scenario.nodes)
+    is_weightless = shared.driver_adds_gravity(options, scenario.nodes)
     said = "torque without gravity, which the driver adds" if is_weightless else "torque carries the arm's weight, too"
     print(said, flush=True)
     refuse = Rejections(_Printer()).add
@@ -325,8 +314,8 @@ def _scenario(options: argparse.Namespace) -> Scenario:
     if options.scenario:
         scenario = Scenario.load(options.scenario, trust=options.trust).variant("")
     else:
-        scenario = bare_scenario(chosen_robot(options))
+        scenario = bare_scenario(shared.chosen_robot(options))
     if not (name := scenario.controller):
         raise InputError(f"{scenario.name} has no controller")
-    values = {**scenario.nodes[name], **file_parameters(options.params_file, name), **arm_of(options)}
+    values = {**scenario.nodes[name], **file_parameters(options.params_file, name), **shared.arm_of(options)}
     return replace(scenario, nodes={**scenario.nodes, name: values})

@@ -5,17 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arm_control.app.commands.argument_types import positive
-from arm_control.app.commands.robot_options import (
-    add_arm_options,
-    add_trust_option,
-    add_xacro_options,
-    robot_of,
-    scenario_of,
-    take_robot_for_scenario,
-)
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import positive
 from arm_control.core import printable, require_writable_folder
 from arm_control.exceptions import ArmControlError
 from arm_control.simulation import ENGINES, Scenario, merged
@@ -34,34 +27,32 @@ EXAMPLES = (
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    simulate = commands.add_parser("simulate", description=_simulate.__doc__)
-    simulate.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument(
         "scenario", nargs="?", default="", help="name, or path of a YAML file; left out: --robot by itself"
     )
-    simulate.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
-    add_arm_options(simulate)
-    add_xacro_options(simulate)
-    add_trust_option(simulate)
-    simulate.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
-    simulate.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
-    simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
-    simulate.add_argument("--bag", default="", metavar="DIR", help="write a bag of every variant there")
-    simulate.add_argument("--engine", choices=ENGINES, help="what computes the motion; default: the scenario's")
-    simulate.set_defaults(command=_simulate)
+    shared.add_robot_option(parser)
+    shared.add_arm_options(parser)
+    shared.add_xacro_options(parser)
+    shared.add_trust_option(parser)
+    parser.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
+    parser.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
+    parser.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
+    parser.add_argument("--bag", default="", metavar="DIR", help="write a bag of every variant there")
+    parser.add_argument("--engine", choices=ENGINES, help="what computes the motion; default: the scenario's")
 
 
-def _simulate(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
-    take_robot_for_scenario(options)
+    shared.take_robot_for_scenario(options)
     if options.scenario:
         if options.robot:
             raise ArmControlError("--robot simulates an arm by itself: leave the scenario out")
         scenario = _with_engine(Scenario.load(options.scenario, trust=options.trust), options.engine)
-        return _compare(replace(scenario, robot=robot_of(options, scenario.robot)), options)
-    options.robot = robot_of(options, options.robot)
-    with scenario_of(options) as path:
+        return _compare(replace(scenario, robot=shared.robot_of(options, scenario.robot)), options)
+    options.robot = shared.robot_of(options, options.robot)
+    with shared.scenario_of(options) as path:
         scenario = _with_engine(Scenario.load(path, trust=True), options.engine)
         return _compare(replace(scenario, name=Path(options.robot.split()[0]).stem), options)
 

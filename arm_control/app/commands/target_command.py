@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import numpy as np
 
-from arm_control.app.commands.argument_types import positive
-from arm_control.app.commands.robot_options import add_orientation_options, orientation_of
+from arm_control.app.commands import shared
+from arm_control.app.commands.shared import positive
 from arm_control.exceptions import InputError
 from arm_control.maths import Pose
 
@@ -18,22 +17,20 @@ EXAMPLES = ("target 0.4 0.2 0.4", "target 0 0 0.05 --frame tool0", "target 0.4 0
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    target = commands.add_parser("target", description=_target.__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     for axis in ("x", "y", "z"):
-        target.add_argument(axis, type=float, metavar=axis.upper(), help=f"{axis} of the hand [m]")
-    add_orientation_options(target, "as it is")
-    target.add_argument(
+        parser.add_argument(axis, type=float, metavar=axis.upper(), help=f"{axis} of the hand [m]")
+    shared.add_orientation_options(parser, "as it is")
+    parser.add_argument(
         "--frame", default="", metavar="LINK", help="link in whose frame all this is; default: the base"
     )
-    target.add_argument("--anyway", action="store_true", help="also when the target seems to be out of reach")
-    target.add_argument("--timeout", type=positive, default=20.0, metavar="S", help="longest time; default: 20 s")
-    target.add_argument("--namespace", default="", help="namespace of the arm")
-    target.set_defaults(command=_target)
+    parser.add_argument("--anyway", action="store_true", help="also when the target seems to be out of reach")
+    parser.add_argument("--timeout", type=positive, default=20.0, metavar="S", help="longest time; default: 20 s")
+    parser.add_argument("--namespace", default="", help="namespace of the arm")
 
 
-def _target(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Send a target, wait, and say what came of it. Exit status: 0 reached, 1 not reached or out of reach."""
     from arm_control.control import REACHED, reachability
     from arm_control.controllers import CONTROLLERS
@@ -44,7 +41,7 @@ def _target(options: argparse.Namespace) -> int:
         if not arm.controller:
             raise InputError(f"no controller is running; nodes that follow a target: {', '.join(CONTROLLERS)}")
         X = arm.pose_in(options.frame, Pose(np.eye(3), np.array([options.x, options.y, options.z])))
-        R = orientation_of(options)
+        R = shared.orientation_of(options)
         frame = arm.pose_in(options.frame, Pose.identity())
         X_WT = Pose(arm.model.pose(arm.q).R if R is None else frame.R @ R, X.p)
         found = reachability(arm.model, X_WT, arm.q)

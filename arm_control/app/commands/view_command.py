@@ -6,15 +6,9 @@ import argparse
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from arm_control.app.commands.robot_options import (
-    add_chain_options,
-    add_robot_option,
-    add_trust_option,
-    add_xacro_options,
-    chosen_robot,
-)
+from arm_control.app.commands import shared
 from arm_control.core import printable
 from arm_control.model import find_description, read_description, refuse_xacro
 
@@ -25,43 +19,37 @@ EXAMPLES = ("view --robot ur5", "view --robot my_arm.urdf --tip gripper_link", "
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    view = commands.add_parser("view", description=_view.__doc__)
-    add_robot_option(view)
-    add_xacro_options(view)
-    add_trust_option(view, "a xacro file that a plan names")
-    view.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")
-    add_chain_options(view)
-    view.add_argument("--plan", default="", metavar="FILE", help="a plan that was written to a file, and its robot")
-    view.add_argument("--port", type=int, default=8150, help="port of the page, or the next free one")
-    view.set_defaults(command=_view)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    shared.add_chosen_robot(parser)
+    shared.add_xacro_options(parser)
+    shared.add_trust_option(parser, "a xacro file that a plan names")
+    parser.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")
+    shared.add_chain_options(parser)
+    parser.add_argument("--plan", default="", metavar="FILE", help="a plan that was written to a file, and its robot")
+    parser.add_argument("--port", type=int, default=8150, help="port of the page, or the next free one")
 
 
-def _view(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Show a robot with sliders for its joints in the browser; with ROS, publish joint_states if no other node does."""
     if options.plan:
         _view_plan(options)
         return 0
-    robot = chosen_robot(options)
+    robot = shared.chosen_robot(options)
     description = read_description(robot)  # an error before ROS starts
     if find_spec("rclpy") is None:
-        _view_without_ros(robot, description, options)
+        _show(robot, description, options.tip, options)
         return 0
     from arm_control.app.processes import set_ros_defaults
-    from arm_control.nodes import ViewerNode, run
+    from arm_control.nodes import ViewerNode
+    from arm_control.nodes import run as run_node
 
     set_ros_defaults()
     ends = {"tip": options.tip, "base": options.base}
     values = {"robot": robot, "control": not options.read_only, "port": options.port, **ends}
     parameters = [word for name, value in values.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
-    run(ViewerNode, arguments=["viewer", "--ros-args", *parameters])
+    run_node(ViewerNode, arguments=["viewer", "--ros-args", *parameters])
     return 0
-
-
-def _view_without_ros(robot: str, description: str, options: argparse.Namespace) -> None:
-    """Show the robot until Ctrl-C."""
-    _show(robot, description, options.tip, options)
 
 
 def _view_plan(options: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from arm_control.core import printable
 
@@ -15,15 +15,13 @@ EXAMPLES = ("watch", "watch --once")
 """For the help."""
 
 
-def add_command(commands: Any) -> None:
-    """Add the command to the subparsers of ``arm_control``."""
-    watch = commands.add_parser("watch", description=_watch.__doc__)
-    watch.add_argument("--namespace", default="", help="only gates in it")
-    watch.add_argument("--once", action="store_true", help="show the present state of each gate, and end")
-    watch.set_defaults(command=_watch)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("--namespace", default="", help="only gates in it")
+    parser.add_argument("--once", action="store_true", help="show the present state of each gate, and end")
 
 
-def _watch(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Show each gate that runs, and each change of it until Ctrl-C: time, node, state, reason, success rate.
 
     Exit status: 0; with --once: 0 all gates pass commands, 1 some do not, 2 no gate was heard.

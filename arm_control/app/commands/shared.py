@@ -1,4 +1,4 @@
-"""Options of the commands that read the description of a robot."""
+"""What commands share: types of arguments, options of robots and bags, and what these name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,58 @@ from typing import TYPE_CHECKING, Any
 
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 
+MOST = 1_000_000
+"""Largest count that is taken."""
+
+
+def positive(text: str) -> float:
+    """Read a positive, finite number; an argument type of argparse."""
+    if not 0.0 < _number(text) < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return _number(text)
+
+
+def count(text: str) -> int:
+    """Read a whole number from 1 to a million; an argument type of argparse."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to {MOST}")
+    return int(text)
+
+
+def not_negative(text: str) -> float:
+    """Read a finite number that is zero or positive; an argument type of argparse."""
+    if not 0.0 <= _number(text) < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is negative, or not a number")
+    return _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def check_namespace(namespace: str) -> None:
+    """Refuse an invalid ROS namespace with one sentence; ROS itself raises a long exception.
+
+    A slash at the begin or at the end is optional.
+
+    Raises
+    ------
+    InputError
+        When ROS would refuse the namespace.
+    """
+    inner = namespace.removeprefix("/").removesuffix("/")
+    if inner and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", inner, re.ASCII):
+        raise InputError(f"'{namespace}' is not a namespace; allowed: words of letters, digits and _, joined by /")
+
+
+def is_xacro_argument(word: str) -> bool:
+    """Whether a word of the command line has the form ``name:=value``."""
+    return re.match(r"\w+:=", word) is not None
+
+
 if TYPE_CHECKING:
     from arm_control.maths import Array
     from arm_control.model import RobotModel
@@ -20,9 +72,15 @@ ARM_OPTIONS = ("tip", "base", "effort_limits", "velocity_limits")
 """Names of the options of :func:`add_arm_options`."""
 
 
-def add_robot_option(parser: argparse.ArgumentParser) -> None:
+def add_robot_option(parser: argparse._ActionsContainer, *names: str) -> None:
+    """Add ``--robot``, which may have other names, too."""
+    help_ = "a URDF or xacro file, or a name below urdf/"
+    parser.add_argument("--robot", *names, default="", metavar="FILE", help=help_)
+
+
+def add_chosen_robot(parser: argparse.ArgumentParser) -> None:
     """Add ``--robot``; the robot may stand without it, too, see :func:`chosen_robot`."""
-    parser.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
+    add_robot_option(parser)
     parser.add_argument("file", nargs="?", default="", help=argparse.SUPPRESS)
 
 
@@ -60,7 +118,7 @@ def driver_adds_gravity(options: argparse.Namespace, nodes: Mapping[str, Mapping
 
 
 def chosen_robot(options: argparse.Namespace) -> str:
-    """Return the robot of :func:`add_robot_option`, with the arguments of its xacro file.
+    """Return the robot of :func:`add_chosen_robot`, with the arguments of its xacro file.
 
     Raises
     ------
@@ -260,3 +318,94 @@ def robot_of(options: argparse.Namespace, robot: str) -> str:
     if options.xacro_args and not robot:
         raise InputError(f"'{options.xacro_args[0]}' is for a xacro file: name it with --robot")
     return " ".join([robot, *options.xacro_args])
+
+
+if TYPE_CHECKING:
+    from arm_control.bags import Bag, ReplayOptions
+
+RECORDED_ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "robot", "tip", "base", "trust")
+"""Names of the options of :func:`add_recorded_arm_options`."""
+
+
+def add_bag_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the bag as a positional argument."""
+    parser.add_argument("bag", help="folder with metadata.yaml, or a file .mcap, .db3 or .bag")
+
+
+def add_recorded_arm_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the arm and its scenario; the defaults are in the bag."""
+    arm = parser.add_argument_group("the arm; by default as recorded in the bag")
+    arm.add_argument("--namespace", default="", help="namespace of the arm, in a recording of several arms")
+    arm.add_argument("--scenario", default="", help="name, or path of a YAML file")
+    arm.add_argument("--variant", default="", help="one of the scenario's variants")
+    arm.add_argument(
+        "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the recorded values"
+    )
+    add_robot_option(arm, "--urdf")
+    add_xacro_options(parser)
+    add_trust_option(parser)
+    arm.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moved")
+    arm.add_argument("--base", default="", metavar="LINK", help="start of the chain")
+
+
+def replay_options(options: argparse.Namespace) -> ReplayOptions:
+    """Return the arm, scenario and controller that the options name.
+
+    Raises
+    ------
+    ArmControlError
+        When a scenario and a controller are both named.
+    """
+    from arm_control.bags import ReplayOptions
+
+    controller = getattr(options, "controller", "")
+    if options.scenario and controller:
+        raise ArmControlError("--scenario and --controller: only one of them is allowed")
+    changes = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
+    robot = robot_of(options, options.robot)
+    return ReplayOptions(
+        options.scenario, options.variant, controller, options.params_file, robot, changes, options.trust
+    )
+
+
+def open_bag(options: argparse.Namespace) -> Bag:
+    """Read the bag of the options, and print its damage."""
+    from arm_control.bags import read_bag
+
+    bag = read_bag(options.bag)
+    bag.namespace = options.namespace
+    for damage in bag.damage:
+        print(f"damaged: {damage}")
+    return bag
+
+
+def print_unread(bag: Bag) -> None:
+    """Print the topics that could not be read, and the count of malformed messages."""
+    for topic in bag.topics:
+        if topic.error:
+            print(f"not read: {topic.name}: {topic.error}")
+    for (topic_name, cause), count in bag.malformed.items():
+        print(f"malformed: {topic_name}: {count} messages: {cause}")
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_force_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--force``; see :func:`refuse_existing_file`."""
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+
+
+def refuse_existing_file(path: Path, options: argparse.Namespace) -> None:
+    """Refuse to overwrite a file without ``--force``."""
+    if path.exists() and not options.force:
+        raise InputError(f"{path} exists already: choose another name, or --force to overwrite it")
+
+
+def folder_beside(bag: str, ending: str) -> Path:
+    """Return the path of a folder beside a bag, named after it."""
+    path = Path(bag)
+    path = path if path.name not in ("", "..") else path.resolve()
+    return path.with_name(f"{path.stem if path.is_file() else path.name}_{ending}")
