@@ -61,15 +61,15 @@ FOREIGN = {
     "matplotlib": ("report.pictures*",),
     "mpl_toolkits": ("report.pictures.*",),
     "PIL": ("report.pictures.*",),
-    "rich": ("app.display",),
+    "rich": ("app.run",),
     "rosbags": ("bags*",),
     "rclpy": ("nodes.*", "app.run"),
     "*_msgs": ("nodes.*",),
     "*_interfaces": ("nodes.*",),
     "std_srvs": ("nodes.*",),
     "ament_index_python": ("app.launch_description",),
-    "launch": ("app.launch_description", "app.launch_nodes"),
-    "launch_ros": ("app.launch_description", "app.launch_nodes"),
+    "launch": ("app.launch_description",),
+    "launch_ros": ("app.launch_description",),
 }
 
 

@@ -1,28 +1,48 @@
 """Launch descriptions of the scenarios, for the files in ``launch/``.
 
-Only this module and :mod:`arm_control.app.launch_nodes` import ``launch`` and ``launch_ros``; both are part of a ROS 2
-installation. The nodes of a scenario are in ``config/scenarios``, so that ``ros2 launch`` and ``arm_control run`` start
-the same nodes with the same parameters.
+Only this module imports ``launch`` and ``launch_ros``, which are part of a ROS 2 installation. The nodes of a scenario
+are in ``config/scenarios``, so that ``ros2 launch`` and ``arm_control run`` start the same nodes with the same
+parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
+from launch.events.process import ProcessExited
+from launch.logging import get_logger
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
-from arm_control.app.launch_nodes import foreign_node, on_exit_of, own_node, robot_state_publisher, rviz
-from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings, with_gates_behind
-from arm_control.core import file_parameters
-from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.model import find_description
+from arm_control.app.torque_chain import DriverTopics, Remapping, goal_remappings, torque_remappings, with_gates_behind
+from arm_control.core import PARENT, file_parameters, share_path
+from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
+from arm_control.model import find_description, read_description
 from arm_control.nodes import check_environment, check_node_parameters, describe_reach, prefix_of, published_already
 from arm_control.simulation import SIMULATORS, Scenario, check_parameter_file, planned
 
+LaunchArguments = Mapping[str, str]
+"""Values of the launch arguments; ``namespace`` and ``frame_prefix`` are among them."""
+RVIZ_TOPICS = (
+    "robot_description",
+    "markers",
+    "obstacles",
+    "proximity/lines",
+    "plan_markers",
+    "planned_path",
+    "dynamics/pose",
+)
+"""Topics in the package's RViz file."""
+NO_TF_PREFIX = 'TF Prefix: ""'
+"""Line of the package's RViz file for the prefix of the robot's frames."""
 _BOOLEAN = ("true", "false", "True", "False")
 _DRIVER = DriverTopics()
 
@@ -61,75 +81,69 @@ def scenario_launch_description(name: str = "", planner: bool = False) -> Launch
     return LaunchDescription([*_arguments(scenario, planner), OpaqueFunction(function=_nodes, args=[scenario])])
 
 
+def _argument(
+    name: str, description: str, default: str | None = "", choices: Iterable[str] | None = None
+) -> DeclareLaunchArgument:
+    """Return a launch argument; None: it has no default."""
+    return DeclareLaunchArgument(name, default_value=default, description=description, choices=choices)
+
+
+def _switch(name: str, purpose: str, default: str = "false") -> DeclareLaunchArgument:
+    return _argument(name, f"Whether {purpose}", default, _BOOLEAN)
+
+
 def _arguments(scenario: Scenario | None, planner: bool) -> list[DeclareLaunchArgument]:
-    scenario_argument = DeclareLaunchArgument(
-        "scenario", description="Scenario: a name below config/scenarios, or a YAML file."
-    )
+    named = [_argument("scenario", "Scenario: a name below config/scenarios, or a YAML file.", None)]
+    auto = ("auto", *_BOOLEAN)
     return [
-        *([scenario_argument] if scenario is None else []),
-        DeclareLaunchArgument(
+        *(named if scenario is None else []),
+        _argument(
             "robot",
-            default_value=scenario.robot if scenario is not None else "",
-            description="Robot to simulate: a name below urdf/, or a URDF or xacro file. Unused with simulator:=none."
+            "Robot to simulate: a name below urdf/, or a URDF or xacro file. Unused with simulator:=none."
             " Empty: the scenario's own.",
+            scenario.robot if scenario is not None else "",
         ),
-        DeclareLaunchArgument(
-            "variant", default_value="", description="One of the scenario's variants; empty: the first."
-        ),
-        DeclareLaunchArgument(
+        _argument("variant", "One of the scenario's variants; empty: the first."),
+        _argument(
             "simulator",
-            default_value="mujoco",
-            choices=SIMULATORS,
-            description="coppeliasim: a running one, in lock step. none: joint_states and robot_description come from "
+            "coppeliasim: a running one, in lock step. none: joint_states and robot_description come from "
             "a robot's driver and robot_state_publisher, or from another simulator.",
+            "mujoco",
+            SIMULATORS,
         ),
-        DeclareLaunchArgument(
+        _argument(
             "params_file",
-            default_value="",
-            description="ROS parameter file, such as config/osc.yaml; it replaces the scenario's values. Empty: none.",
+            "ROS parameter file, such as config/osc.yaml; it replaces the scenario's values. Empty: none.",
         ),
-        DeclareLaunchArgument(
+        _argument(
             "gate",
-            default_value="auto",
-            choices=("auto", *_BOOLEAN),
-            description="Whether the node gate stands between controller and driver. auto: with simulator:=none.",
+            "Whether the node gate stands between controller and driver. auto: with simulator:=none.",
+            *("auto", auto),
         ),
-        DeclareLaunchArgument(
+        _argument(
             "friction",
-            default_value="auto",
-            choices=("auto", *_BOOLEAN),
-            description="Whether friction, payloads and rotors are compensated. auto: with simulator:=none, and where"
+            "Whether friction, payloads and rotors are compensated. auto: with simulator:=none, and where"
             " the simulated plant has them.",
+            *("auto", auto),
         ),
-        DeclareLaunchArgument(
+        _argument(
             "command_topic",
-            default_value=_DRIVER.commands,
-            description="Topic on which the driver gets joint effort, with stamps; with simulator:=none.",
+            "Topic on which the driver gets joint effort, with stamps; with simulator:=none.",
+            _DRIVER.commands,
         ),
-        DeclareLaunchArgument(
+        _argument(
             "effort_topic",
-            default_value=_DRIVER.efforts,
-            description="Topic on which an effort controller of ros2_control gets its array; with simulator:=none.",
+            "Topic on which an effort controller of ros2_control gets its array; with simulator:=none.",
+            _DRIVER.efforts,
         ),
         *_name_arguments(),
-        DeclareLaunchArgument(
-            "use_sim_time",
-            default_value="false",
-            choices=_BOOLEAN,
-            description="Whether the nodes take their time from /clock, which the simulator publishes.",
-        ),
-        DeclareLaunchArgument(
+        _switch("use_sim_time", "the nodes take their time from /clock, which the simulator publishes."),
+        _switch(
             "targets",
-            default_value="true",
-            choices=_BOOLEAN,
-            description="Whether the scenario's own targets are published. false: the arm holds until a target_pose is "
-            "published.",
+            "the scenario's own targets are published. false: the arm holds until a target_pose is published.",
+            "true",
         ),
-        DeclareLaunchArgument(
-            "real_time_factor",
-            default_value="",
-            description="Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own.",
-        ),
+        _argument("real_time_factor", "Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own."),
         _switch("paced", "a late controller slows simulated time, as on a busy machine, or the arm brakes.", "true"),
         _switch("planner", "the node planner plans motions to the targets, for the node joint.", str(planner).lower()),
         _switch("proximity", "the node proximity publishes distances from obstacles and of links, and in_collision."),
@@ -142,12 +156,12 @@ def _arguments(scenario: Scenario | None, planner: bool) -> list[DeclareLaunchAr
 
 def _name_arguments() -> list[DeclareLaunchArgument]:
     return [
-        DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
-        DeclareLaunchArgument(
+        _argument("namespace", "Namespace of all nodes; empty: none."),
+        _argument(
             "frame_prefix",
-            default_value="auto",
-            description="Prefix of the frames in transforms and markers, as that of robot_state_publisher. auto: the"
+            "Prefix of the frames in transforms and markers, as that of robot_state_publisher. auto: the"
             " namespace and a slash.",
+            "auto",
         ),
     ]
 
@@ -169,10 +183,6 @@ def _number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise ParameterError(f"{name}:={text}: a number is needed") from None
-
-
-def _switch(name: str, purpose: str, default: str = "false") -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(name, default_value=default, choices=_BOOLEAN, description=f"Whether {purpose}")
 
 
 def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | Node]:
@@ -286,19 +296,10 @@ def view_launch_description() -> LaunchDescription:
         With the arguments ``robot``, ``jsp_gui``, ``rviz``, ``rviz_config``, ``viewer`` and ``namespace``.
     """
     arguments = [
-        DeclareLaunchArgument(
-            "robot", default_value="ur4", description="Robot to show: a name below urdf/, or a URDF or xacro file."
-        ),
-        DeclareLaunchArgument(
-            "jsp_gui",
-            default_value="true",
-            choices=_BOOLEAN,
-            description="Whether joint_state_publisher_gui shows sliders; false: joint_state_publisher, no window.",
-        ),
-        DeclareLaunchArgument(
-            "rviz", default_value="true", choices=_BOOLEAN, description="Whether to start RViz and the nodes it needs."
-        ),
-        DeclareLaunchArgument("rviz_config", default_value="", description="RViz file; empty: that of the package."),
+        _argument("robot", "Robot to show: a name below urdf/, or a URDF or xacro file.", "ur4"),
+        _switch("jsp_gui", "joint_state_publisher_gui shows sliders; false: joint_state_publisher, no window.", "true"),
+        _switch("rviz", "to start RViz and the nodes it needs.", "true"),
+        _argument("rviz_config", "RViz file; empty: that of the package."),
         *_name_arguments(),
         _switch("viewer", "to start the page in the browser, which has sliders when RViz is off."),
     ]
@@ -318,3 +319,186 @@ def _view_nodes(context: LaunchContext) -> list[LogInfo | Node]:
     _require_packages(nodes)
     check_environment()
     return [LogInfo(msg=describe_reach()), *nodes]
+
+
+# -- one node ----------------------------------------------------------------------------------------------
+
+
+def own_node(
+    name: str,
+    launch: LaunchArguments,
+    values: dict[str, Any],
+    *files: str,
+    on_exit: Callable[..., Any] | None = None,
+    renamed: Sequence[Remapping] = (),
+) -> Node:
+    """Return a node of this package, with its parameters and parameter files; it ends with this process.
+
+    Parameters
+    ----------
+    name : str
+        Name of the node, and of its executable.
+    launch : mapping of str to str
+        The launch arguments.
+    values : dict
+        Parameters.
+    *files : str
+        Parameter files; their values replace those of ``values``.
+    on_exit : callable, optional
+        What happens when it ends.
+    renamed : sequence of (str, str)
+        Remappings of topics.
+    """
+    prefix = _frame_prefix(launch)
+    return Node(
+        package="arm_control",
+        executable=name,
+        name=name,
+        namespace=launch["namespace"],
+        parameters=[_launch_parameters({**values, **({"frame_prefix": prefix} if prefix else {})}), *files],
+        remappings=renamed,
+        additional_env={PARENT: str(os.getpid())},
+        output="screen",
+        on_exit=on_exit,
+    )
+
+
+def foreign_node(package: str, launch: LaunchArguments, **details: Any) -> Node:
+    """Return a node of another package, which ends with this process where util-linux can see to that.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package, of its executable and of the node.
+    launch : mapping of str to str
+        The launch arguments.
+    **details
+        More arguments of the class ``Node``.
+    """
+    prefix = "setpriv --pdeathsig INT" if shutil.which("setpriv") else None
+    namespace = launch["namespace"]
+    return Node(package=package, executable=package, name=package, namespace=namespace, prefix=prefix, **details)
+
+
+def robot_state_publisher(robot: str, launch: LaunchArguments, values: dict[str, Any]) -> Node:
+    """Return robot_state_publisher.
+
+    Parameters
+    ----------
+    robot : str
+        Name of a robot, or path of its file.
+    launch : mapping of str to str
+        The launch arguments.
+    values : dict
+        More parameters.
+    """
+    description = ParameterValue(read_description(robot), value_type=str)
+    prefix = ParameterValue(_frame_prefix(launch), value_type=str)
+    parameters = {"robot_description": description, "frame_prefix": prefix, **values}
+    return foreign_node("robot_state_publisher", launch, parameters=[parameters])
+
+
+def rviz(launch: LaunchArguments, values: dict[str, Any], config: str = "") -> Node:
+    """Return RViz; the topics of an ``.rviz`` file have no namespace, so they are remapped into this one.
+
+    Parameters
+    ----------
+    launch : mapping of str to str
+        The launch arguments.
+    values : dict
+        Parameters.
+    config : str
+        Its file; empty: that of the package.
+    """
+    return foreign_node(
+        "rviz2",
+        launch,
+        arguments=["-d", config or _rviz_file(_frame_prefix(launch))],
+        parameters=[values],
+        remappings=[(f"/{topic}", topic) for topic in RVIZ_TOPICS],
+    )
+
+
+def _rviz_file(frame_prefix: str) -> str:
+    """Return the path of the package's RViz file, or of a copy for frames with a prefix."""
+    path = share_path("rviz", "arm.rviz")
+    if not frame_prefix:
+        return str(path)
+    copy = Path(tempfile.mkdtemp(prefix="arm_control_")) / path.name
+    copy.write_text(path.read_text().replace(NO_TF_PREFIX, f"TF Prefix: {frame_prefix.rstrip('/')}"))
+    return str(copy)
+
+
+def _frame_prefix(launch: LaunchArguments) -> str:
+    namespace = launch["namespace"].strip("/")
+    if launch["frame_prefix"] != "auto":
+        return launch["frame_prefix"]
+    return f"{namespace}/" if namespace else ""
+
+
+def _launch_parameters(values: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for launch_ros, which cannot pass an empty list and reads plain text as YAML."""
+    return {
+        key: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+        for key, value in values.items()
+        if value not in ([], ())
+    }
+
+
+# -- the end of a node ---------------------------------------------------------------------------------
+
+
+def on_exit_of(name: str, scenario: Scenario) -> Callable[[ProcessExited, LaunchContext], None]:
+    """Return what happens when a node ends by itself.
+
+    In a simulation, the launch ends. With a robot, it ends with the last node before the driver only: a node that looks
+    on must not end the controller, and the controller not the gate, which brakes the arm and carries its weight.
+
+    Parameters
+    ----------
+    name : str
+        Name of the node.
+    scenario : Scenario
+        All nodes.
+    """
+    last = "gate" if "gate" in scenario.nodes else scenario.controller
+    return end_launch if scenario.simulator or name == last else stay_beside_robot
+
+
+def end_launch(event: ProcessExited, context: LaunchContext) -> None:
+    """End the launch when a node has ended by itself; only an exception gives an exit status.
+
+    Parameters
+    ----------
+    event : ProcessExited
+        The end of the node.
+    context : LaunchContext
+        The launch.
+
+    Raises
+    ------
+    NodeDied
+        Unless the launch is ending already.
+    """
+    if not context.is_shutdown:
+        raise NodeDied(_describe_exit(event))
+
+
+def stay_beside_robot(event: ProcessExited, context: LaunchContext) -> None:
+    """Go on, and say so: the gate brakes where the controller has ended.
+
+    Parameters
+    ----------
+    event : ProcessExited
+        The end of a node.
+    context : LaunchContext
+        The launch.
+    """
+    if not context.is_shutdown:
+        get_logger("launch").error(
+            f"{_describe_exit(event)}; the other nodes go on: end the launch with the arm at rest"
+        )
+
+
+def _describe_exit(event: ProcessExited) -> str:
+    return f"{event.action.node_name} ended with exit status {event.returncode}"

@@ -502,7 +502,7 @@ def test_a_node_that_ends_ends_the_launch_with_its_name(launched):
     started = launched()
     details = {"name": "osc-3", "cmd": [], "cwd": None, "env": None, "pid": 1}
     event = ProcessExited(action=started.nodes["/osc"], returncode=2, **details)
-    on_exit = sys.modules["arm_control.app.launch_nodes"].end_launch
+    on_exit = sys.modules["arm_control.app.launch_description"].end_launch
     with pytest.raises(NodeDied, match="/osc ended with exit status 2"):
         on_exit(event, started.context)
     started.context._set_is_shutdown(True)
@@ -557,7 +557,7 @@ def test_with_a_robot_only_the_end_of_the_last_node_ends_the_launch(launched):
 
 def test_the_others_go_on_and_it_is_said(launched, monkeypatch: pytest.MonkeyPatch):
     started, said = launched(simulator="none"), []
-    nodes = sys.modules["arm_control.app.launch_nodes"]
+    nodes = sys.modules["arm_control.app.launch_description"]
     monkeypatch.setattr(nodes, "get_logger", lambda _: SimpleNamespace(error=said.append))
     event = SimpleNamespace(action=started.nodes["/dynamics"], returncode=1)
     nodes.stay_beside_robot(event, started.context)

@@ -15,9 +15,8 @@ from geometry_msgs.msg import PoseStamped
 import arm_control.app.run
 from arm_control import RobotModel
 from arm_control.app import RunOptions
-from arm_control.app.display import Console, live_table, print_summary
 from arm_control.app.processes import recorder_arguments
-from arm_control.app.run import ARRIVAL_TIME, RunEnd
+from arm_control.app.run import ARRIVAL_TIME, Console, RunEnd, live_table, print_summary
 from arm_control.bags import ReplayOptions, scenario_of
 from arm_control.exceptions import ArmControlError
 from arm_control.motion import Target

@@ -30,7 +30,7 @@ PRELOADED = (
     *("numpy.ma", "numpy.random", "llvmlite.binding", "yaml", "mujoco", "rich.live", "rich.progress"),
     *("rosbags.highlevel", "rclpy.node", "rosidl_generator_py", "type_description_interfaces.msg", "fractions"),
     *("arm_control.compiler.llvm_compiler", "arm_control.model.engine"),
-    *("arm_control.app.display", "arm_control.app.run", "arm_control.report.run_figures"),
+    *("arm_control.app.run", "arm_control.report.run_figures"),
 )
 """What nodes and commands import only when they run."""
 EXECUTABLES = "arm_control."

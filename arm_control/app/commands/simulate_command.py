@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands import shared
 from arm_control.app.commands.shared import positive
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from arm_control.motion import TargetList
-    from arm_control.simulation import FreeTrace, Simulation, Trace
+    from arm_control.simulation import FreeMotion, Simulation, Trace
 
 EXAMPLES = (
     "simulate --robot my_arm.urdf",
@@ -65,36 +65,64 @@ def _with_engine(scenario: Scenario, engine: str | None) -> Scenario:
 
 def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     """Simulate and compare the variants; return the exit status."""
-    if not scenario.controller:
-        return _compare_free_motion(scenario, options)
-    from arm_control.report import failed_checks, figures_of_simulation, variants_table
-    from arm_control.simulation import Simulation
+    from arm_control.report import failed_checks, variants_table
 
+    if options.bag and not scenario.controller:
+        raise ArmControlError(f"{scenario.name} has no controller: nothing is commanded, so there is no bag")
     variants = options.variant or tuple(scenario.variants) or ("",)
     _check_outputs(options, scenario, variants)
-    traces, figures, failed, stalls = {}, {}, [], []
-    is_checked = any(scenario.required(name) for name in variants)
-    plants: dict[str, None] = {}
+    runs: dict[str, Simulation | FreeMotion] = {}
+    traces, figures, failed = {}, {}, list[str]()
     for name in variants:
-        simulation = Simulation(scenario, name)
-        trace = traces[name] = _run(simulation, scenario, name, options)
-        figures[name] = figures_of_simulation(
-            trace, simulation.model, simulation.targets, simulation.motion, simulation.task
-        )
-        plants |= dict.fromkeys(simulation.plant)
-        failed += [f"{name}: {text}".lstrip(": ") for text in failed_checks(figures[name], scenario.required(name))]
-        stalls += [f"{name}: {simulation.stall}".lstrip(": ")] if simulation.stall else []
-        failed += [trace.end_reason] if trace.end_reason and "diverged" not in scenario.required(name) else []
+        runs[name], traces[name], figures[name] = _simulated(scenario, name, options)
+        required, trace = scenario.required(name), traces[name]
+        failed += [f"{name}: {text}".lstrip(": ") for text in failed_checks(figures[name], required)]
+        failed += [trace.end_reason] if trace.end_reason and "diverged" not in required else []
     print(f"{scenario.description}\n\n{variants_table(figures)}\n")
-    if simulation.planned is not None:
-        print(f"motion: {simulation.planned.history}\n")
-    for line in plants:
-        print(printable(f"plant file: {line}"))
-    for warning in [*simulation.model.warnings, *stalls, *_too_short(simulation.targets, trace)]:
-        print(printable(f"warning: {warning}"))
+    _print_notes(runs, traces)
     if options.report:
-        _draw_comparison(scenario, traces, simulation, options.report)
-    return _verdict(failed, is_checked=is_checked)
+        _draw(scenario, traces, runs[variants[-1]], options.report)
+    return _verdict(failed, is_checked=any(scenario.required(name) for name in variants))
+
+
+def _simulated(
+    scenario: Scenario, name: str, options: argparse.Namespace
+) -> tuple[Simulation | FreeMotion, Any, dict[str, Any]]:
+    """Simulate a variant, with or without a controller, and write its bag; return it, its trace and its figures."""
+    from arm_control.report import figures_of_free_motion, figures_of_simulation
+    from arm_control.simulation import FreeMotion, Simulation
+
+    title = f"{scenario.name} {name}".strip()
+    if not scenario.controller:
+        motion = FreeMotion(scenario, name)
+        free = motion.run(options.duration, title)
+        return motion, free, figures_of_free_motion(free)
+    run = Simulation(scenario, name)
+    if options.bag:
+        from arm_control.bags import SimulatedBag
+
+        with SimulatedBag(_bag_path(options.bag, scenario, name), run, scenario, name) as bag:
+            trace = run.run(options.duration, title, bag)
+    else:
+        trace = run.run(options.duration, title)
+    return run, trace, figures_of_simulation(trace, run.model, run.targets, run.motion, run.task)
+
+
+def _print_notes(runs: Mapping[str, Simulation | FreeMotion], traces: Mapping[str, Any]) -> None:
+    """Print what is known of the motion, the plant and the arm of the variants with a controller."""
+    from arm_control.simulation import Simulation
+
+    simulations = {name: run for name, run in runs.items() if isinstance(run, Simulation)}
+    if not simulations:
+        return
+    last, run = list(simulations.items())[-1]
+    if run.planned is not None:
+        print(f"motion: {run.planned.history}\n")
+    for line in dict.fromkeys(line for simulation in simulations.values() for line in simulation.plant):
+        print(printable(f"plant file: {line}"))
+    stalls = [f"{name}: {run.stall}".lstrip(": ") for name, run in simulations.items() if run.stall]
+    for warning in [*run.model.warnings, *stalls, *_too_short(run.targets, traces[last])]:
+        print(printable(f"warning: {warning}"))
 
 
 def _too_short(targets: TargetList | None, trace: Trace) -> list[str]:
@@ -102,32 +130,6 @@ def _too_short(targets: TargetList | None, trace: Trace) -> list[str]:
     if targets is None or trace.end_reason or trace.t[-1] + 2e-3 >= targets.period:
         return []
     return [f"too short to judge: no target had its {targets.period:g} s; give more with --duration"]
-
-
-def _compare_free_motion(scenario: Scenario, options: argparse.Namespace) -> int:
-    """The same for a scenario without a controller."""
-    from arm_control.report import failed_checks, figures_of_free_motion, variants_table
-    from arm_control.simulation import FreeMotion
-
-    if options.bag:
-        raise ArmControlError(f"{scenario.name} has no controller: nothing is commanded, so there is no bag")
-    variants = options.variant or tuple(scenario.variants) or ("",)
-    _check_outputs(options, scenario, variants)
-    traces, figures, failed = {}, {}, []
-    for name in variants:
-        motion = FreeMotion(scenario, name)
-        trace = traces[name] = motion.run(options.duration, f"{scenario.name} {name}".strip())
-        figures[name] = figures_of_free_motion(trace)
-        failed += [f"{name}: {text}".lstrip(": ") for text in failed_checks(figures[name], scenario.required(name))]
-        failed += [trace.end_reason] if trace.end_reason else []
-    print(f"{scenario.description}\n\n{variants_table(figures)}\n")
-    if options.report:
-        from arm_control.report import draw_energy
-
-        path = _save_records(scenario, traces, options.report)
-        draw_energy(path, scenario, traces, motion.model.joint_names)
-        print(f"wrote {path}")
-    return _verdict(failed, is_checked=any(scenario.required(name) for name in variants))
 
 
 def _verdict(failed: list[str], *, is_checked: bool) -> int:
@@ -152,29 +154,16 @@ def _bag_path(folder: str, scenario: Scenario, variant: str) -> Path:
     return Path(folder) / f"{scenario.name} {variant}".strip().replace(" ", "_")
 
 
-def _run(simulation: Simulation, scenario: Scenario, variant: str, options: argparse.Namespace) -> Trace:
-    """Simulate a variant; write its bag if there is an option for it."""
-    title = f"{scenario.name} {variant}".strip()
-    if not options.bag:
-        return simulation.run(options.duration, title)
-    from arm_control.bags import SimulatedBag
+def _draw(scenario: Scenario, traces: Mapping[str, Any], run: Simulation | FreeMotion, folder: str) -> None:
+    """Write the record of each variant, and the picture of all."""
+    from arm_control.report import draw_comparison, draw_energy
 
-    with SimulatedBag(_bag_path(options.bag, scenario, variant), simulation, scenario, variant) as bag:
-        return simulation.run(options.duration, title, bag)
-
-
-def _draw_comparison(scenario: Scenario, traces: dict[str, Trace], simulation: Simulation, folder: str) -> None:
-    """Write the record of each variant and the picture of all."""
-    from arm_control.report import draw_comparison
-
-    path = _save_records(scenario, traces, folder)
-    draw_comparison(path, scenario, traces, simulation.model)
-    print(f"wrote {path}")
-
-
-def _save_records(scenario: Scenario, traces: Mapping[str, Trace | FreeTrace], folder: str) -> Path:
-    """Write the record of each variant; return the path of the picture."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, trace in traces.items():
         trace.save(str(Path(folder) / f"{'_'.join(filter(None, [scenario.name, name]))}.npz"))
-    return Path(folder) / f"{scenario.name}.png"
+    path = Path(folder) / f"{scenario.name}.png"
+    if scenario.controller:
+        draw_comparison(path, scenario, traces, run.model)
+    else:
+        draw_energy(path, scenario, traces, run.model.joint_names)
+    print(f"wrote {path}")
