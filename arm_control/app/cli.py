@@ -99,15 +99,7 @@ def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def add_command(name: str, commands: Any) -> None:
-    """Add a command with its options to subparsers.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`COMMANDS`.
-    commands : argparse action
-        The subparsers.
-    """
+    """Add a command with its options to subparsers."""
     module = import_module(f"arm_control.app.commands.{name}_command")
     command = commands.add_parser(name, description=module.run.__doc__, formatter_class=_HelpFormatter)
     module.add_options(command)

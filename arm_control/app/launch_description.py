@@ -288,13 +288,7 @@ def _display_nodes(scenario: Scenario, values: Mapping[str, str], clock: dict[st
 
 
 def view_launch_description() -> LaunchDescription:
-    """Return the launch description that shows a robot with sliders for its joints, in RViz as in urdf_launch.
-
-    Returns
-    -------
-    LaunchDescription
-        With the arguments ``robot``, ``jsp_gui``, ``rviz``, ``rviz_config``, ``viewer`` and ``namespace``.
-    """
+    """Return the launch description that shows a robot with sliders for its joints, in RViz as in urdf_launch."""
     arguments = [
         _argument("robot", "Robot to show: a name below urdf/, or a URDF or xacro file.", "ur4"),
         _switch("jsp_gui", "joint_state_publisher_gui shows sliders; false: joint_state_publisher, no window.", "true"),
@@ -336,18 +330,8 @@ def own_node(
 
     Parameters
     ----------
-    name : str
-        Name of the node, and of its executable.
-    launch : mapping of str to str
-        The launch arguments.
-    values : dict
-        Parameters.
     *files : str
         Parameter files; their values replace those of ``values``.
-    on_exit : callable, optional
-        What happens when it ends.
-    renamed : sequence of (str, str)
-        Remappings of topics.
     """
     prefix = _frame_prefix(launch)
     return Node(
@@ -370,10 +354,6 @@ def foreign_node(package: str, launch: LaunchArguments, **details: Any) -> Node:
     ----------
     package : str
         Name of the package, of its executable and of the node.
-    launch : mapping of str to str
-        The launch arguments.
-    **details
-        More arguments of the class ``Node``.
     """
     prefix = "setpriv --pdeathsig INT" if shutil.which("setpriv") else None
     namespace = launch["namespace"]
@@ -381,17 +361,7 @@ def foreign_node(package: str, launch: LaunchArguments, **details: Any) -> Node:
 
 
 def robot_state_publisher(robot: str, launch: LaunchArguments, values: dict[str, Any]) -> Node:
-    """Return robot_state_publisher.
-
-    Parameters
-    ----------
-    robot : str
-        Name of a robot, or path of its file.
-    launch : mapping of str to str
-        The launch arguments.
-    values : dict
-        More parameters.
-    """
+    """Return robot_state_publisher."""
     description = ParameterValue(read_description(robot), value_type=str)
     prefix = ParameterValue(_frame_prefix(launch), value_type=str)
     parameters = {"robot_description": description, "frame_prefix": prefix, **values}
@@ -403,10 +373,6 @@ def rviz(launch: LaunchArguments, values: dict[str, Any], config: str = "") -> N
 
     Parameters
     ----------
-    launch : mapping of str to str
-        The launch arguments.
-    values : dict
-        Parameters.
     config : str
         Its file; empty: that of the package.
     """
@@ -453,13 +419,6 @@ def on_exit_of(name: str, scenario: Scenario) -> Callable[[ProcessExited, Launch
 
     In a simulation, the launch ends. With a robot, it ends with the last node before the driver only: a node that looks
     on must not end the controller, and the controller not the gate, which brakes the arm and carries its weight.
-
-    Parameters
-    ----------
-    name : str
-        Name of the node.
-    scenario : Scenario
-        All nodes.
     """
     last = "gate" if "gate" in scenario.nodes else scenario.controller
     return end_launch if scenario.simulator or name == last else stay_beside_robot
@@ -467,13 +426,6 @@ def on_exit_of(name: str, scenario: Scenario) -> Callable[[ProcessExited, Launch
 
 def end_launch(event: ProcessExited, context: LaunchContext) -> None:
     """End the launch when a node has ended by itself; only an exception gives an exit status.
-
-    Parameters
-    ----------
-    event : ProcessExited
-        The end of the node.
-    context : LaunchContext
-        The launch.
 
     Raises
     ------
@@ -485,15 +437,7 @@ def end_launch(event: ProcessExited, context: LaunchContext) -> None:
 
 
 def stay_beside_robot(event: ProcessExited, context: LaunchContext) -> None:
-    """Go on, and say so: the gate brakes where the controller has ended.
-
-    Parameters
-    ----------
-    event : ProcessExited
-        The end of a node.
-    context : LaunchContext
-        The launch.
-    """
+    """Go on, and say so: the gate brakes where the controller has ended."""
     if not context.is_shutdown:
         get_logger("launch").error(
             f"{_describe_exit(event)}; the other nodes go on: end the launch with the arm at rest"

@@ -43,10 +43,6 @@ def start_module(module: str, arguments: Sequence[str], output: Path) -> subproc
 
     Parameters
     ----------
-    module : str
-        Name of the module, for ``python -m``.
-    arguments : sequence of str
-        Its command line.
     output : Path
         File to which its output is appended.
     """
@@ -62,30 +58,14 @@ def start_module(module: str, arguments: Sequence[str], output: Path) -> subproc
 
 
 def interrupt(process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGINT) -> None:
-    """Send a signal to a running process, and let a stopped one continue.
-
-    Parameters
-    ----------
-    process : Popen
-        The process; nothing happens when it has ended.
-    number : Signals
-        The signal.
-    """
+    """Send a signal to a running process, and let a stopped one continue."""
     if process.poll() is None:
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
 
 
 def wait_or_kill(process: subprocess.Popen[bytes], seconds: float = 5.0) -> None:
-    """Wait for the end of an interrupted process; kill it after a time.
-
-    Parameters
-    ----------
-    process : Popen
-        The process.
-    seconds : float
-        Time to end by itself [s].
-    """
+    """Wait for the end of an interrupted process; kill it after a time."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -132,14 +112,8 @@ class ScenarioProcesses:
 
     Parameters
     ----------
-    scenario : Scenario
-        The nodes and their parameters.
     params_file : str
         A ROS parameter file that replaces values; empty for none.
-    namespace : str
-        Namespace of all nodes; empty for none.
-    single : bool
-        All nodes in one process with one executor.
     arm : mapping
         Parameters about the arm for all nodes, which replace those of the files.
     extra : dict of str to list of str
@@ -202,20 +176,7 @@ class ScenarioProcesses:
 
 
 def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, list[str]]:
-    """Return module and command line of the recorder, with everything a replay needs; empty without ``--bag``.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        The scenario that runs.
-    options : RunOptions
-        The options of the run.
-
-    Returns
-    -------
-    dict of str to list of str
-        For :class:`ScenarioProcesses`.
-    """
+    """Return module and command line of the recorder, with everything a replay needs; empty without ``--bag``."""
     if not options.bag:
         return {}
     node = scenario.controller
@@ -270,13 +231,6 @@ def _ros_home() -> Path:
 class ViewerProcess:
     """The viewer beside a run; the run goes on when it ends.
 
-    Parameters
-    ----------
-    process : Popen or None
-        Its process; None without a viewer.
-    new_lines : callable
-        Returns the lines it has printed since the last call.
-
     Attributes
     ----------
     address : str
@@ -309,12 +263,8 @@ def viewer_process(
     ----------
     enabled : bool
         Whether to run them; without the package viser there is a note instead.
-    arm : mapping
-        Parameters that describe the arm.
     control : bool
         Whether the page may send targets, obstacles and gains.
-    namespace : str
-        Namespace of the nodes; empty for the root.
     """
     if not enabled or find_spec("viser") is None:
         notes = [f"no viewer: {MissingExtra('viser', 'viewer')}"] if enabled else []

@@ -63,13 +63,6 @@ SECOND_RUN = "joint_states is published already: end the other run, or choose an
 def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     """Run a scenario and report.
 
-    Parameters
-    ----------
-    options : RunOptions
-        The options of the command line.
-    console : rich.console.Console, optional
-        Output; standard output by default.
-
     Returns
     -------
     int
@@ -287,18 +280,6 @@ def live_table(
 
     Parameters
     ----------
-    title : str
-        Title of the table.
-    stamp_ns : int
-        Simulated time [ns].
-    target : int
-        Number of the active target.
-    figures : mapping
-        Newest ``controller_state`` figures.
-    diagnostics : mapping
-        Newest diagnostics by node.
-    nodes : tuple of str
-        Names of the controller and of the simulator.
     address : str
         Address of the page, in one line however long, so that a terminal can open it.
     """
@@ -348,18 +329,6 @@ def print_summary(
 
     Parameters
     ----------
-    scenario : Scenario
-        The scenario that ran.
-    model : RobotModel
-        The controller's model of the robot.
-    recording : Recording
-        States, commands and targets of the run.
-    diagnostics : mapping
-        Newest diagnostics by node.
-    options : RunOptions
-        The options of the run.
-    console : rich.console.Console
-        Output.
     hand_ns : int, optional
         Stamp from which a person set targets [ns]; a scenario's own targets are judged until then.
 

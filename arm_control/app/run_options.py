@@ -23,8 +23,6 @@ class RunOptions:
         Name or path.
     duration : float
         Simulated time to run [s]; 0: until Ctrl-C.
-    headless : bool
-        Lock step, without a live table.
     report : str
         Folder for pictures and the record; empty for none.
     bag : str
@@ -33,22 +31,10 @@ class RunOptions:
         NumPy file for the record; empty for none.
     robot, simulator, params_file, namespace : str
         As the launch file's arguments of these names.
-    single_process : bool
-        All nodes in one process.
-    targets : bool
-        Whether the scenario's own targets are published.
-    cache : bool
-        Whether compiled kernels are stored, and loaded from earlier runs.
-    variant : str
-        One of the scenario's variants; empty: the first.
     viewer, control : bool
         Whether to open the page in the browser, and whether it may send targets, obstacles and gains.
     paced : bool
         Lock step at the pace of the clock: simulated time waits for a late controller.
-    planner : bool
-        Whether motions to the targets are planned.
-    friction : str
-        Whether friction is compensated: auto, true or false.
     trust : bool
         Whether a xacro file that the scenario names is expanded.
     arm : mapping
@@ -131,8 +117,6 @@ class RunOptions:
 
         Parameters
         ----------
-        parameter_class : type
-            The class of parameters.
         scenario : Scenario
             The scenario; values of ``params_file`` replace its values.
         """

@@ -20,30 +20,14 @@ PLANNED_GOALS = ("target_pose", "target_joint")
 
 
 class DriverTopics(NamedTuple):
-    """What whoever moves the arm listens to.
-
-    Attributes
-    ----------
-    commands : str
-        Topic with ``JointState``.
-    efforts : str
-        Topic with ``Float64MultiArray``.
-    """
+    """What whoever moves the arm listens to."""
 
     commands: str = "joint_commands"
     efforts: str = "effort_controller/commands"
 
 
 def torque_remappings(nodes: Collection[str], driver: DriverTopics) -> dict[str, list[Remapping]]:
-    """Return the remappings with which each node hears the one before it, and the last one alone the driver.
-
-    Parameters
-    ----------
-    nodes : collection of str
-        Names of the nodes.
-    driver : DriverTopics
-        The topics of the driver.
-    """
+    """Return the remappings with which each node hears the one before it, and the last one alone the driver."""
     outputs = dict.fromkeys(CONTROLLERS, "joint_commands") | {"obstacle_avoidance": "effort_out"}
     outputs["gate"] = "joint_commands"
     chain = [node for node in outputs if node in nodes]
@@ -60,26 +44,14 @@ def torque_remappings(nodes: Collection[str], driver: DriverTopics) -> dict[str,
 
 
 def goal_remappings(nodes: Collection[str]) -> dict[str, list[Remapping]]:
-    """Return the remappings with which a planner alone hears the goals that it plans for.
-
-    Parameters
-    ----------
-    nodes : collection of str
-        Names of the nodes.
-    """
+    """Return the remappings with which a planner alone hears the goals that it plans for."""
     if "planner" not in nodes or "joint" not in nodes:
         return {}
     return {"joint": [(topic, f"joint/{topic}") for topic in PLANNED_GOALS]}
 
 
 def with_gates_behind(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return nodes and their parameters, with the gates behind each controller that does not name them itself.
-
-    Parameters
-    ----------
-    nodes : mapping of str to mapping
-        Parameters by node.
-    """
+    """Return nodes and their parameters, with the gates behind each controller that does not name them itself."""
     gates = [name for name in GATES_BEHIND if name in nodes]
     heard = {"gates_behind": gates} if gates else {}
     return {name: {**(heard if name in CONTROLLERS else {}), **values} for name, values in nodes.items()}

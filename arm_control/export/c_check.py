@@ -149,8 +149,6 @@ class CheckedTick(NamedTuple):
 
     Attributes
     ----------
-    call : int
-        What is called before the tick.
     reference : ndarray, shape (24,)
         Desired motion for :data:`SET_REFERENCE`.
     mode : int

@@ -35,13 +35,6 @@ SHIFT = 0.05
 def write_folder(folder: str | Path, controller: ExportedController, processors: Sequence[str]) -> list[str]:
     """Write an exported controller; return the names of the files.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Where to; files of an earlier export are replaced.
-    processors : sequence of str
-        Names of :data:`~arm_control.compiler.object_files.PROCESSORS`.
-
     Raises
     ------
     InputError

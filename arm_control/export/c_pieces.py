@@ -108,8 +108,6 @@ def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) ->
 
     Parameters
     ----------
-    law : OscParameters
-        Structure of the law; its gains are inputs.
     limits : JointLimits
         Limits of the gate; its numbers are inputs, but for joints without limits of position.
     """
@@ -134,13 +132,7 @@ def _with_outputs(program: Program, names: Iterable[str]) -> Program:
 
 
 def pieces_of(controller: ExportedController, limits: JointLimits, programs: Mapping[str, Program]) -> dict[str, str]:
-    """Return the text for each name.
-
-    Parameters
-    ----------
-    programs : mapping of str to Program
-        Those of :func:`step_programs`.
-    """
+    """Return the text for each name."""
     name, model, gate = controller.name, controller.model, controller.gate
     step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
     bounds = {key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in _bounds().items()}
@@ -344,8 +336,6 @@ def filled(template: str, pieces: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    template : str
-        Name of the file, without ``.in``.
     pieces : mapping of str to str
         Text for each ``@NAME@``; all names of the file must be among them.
     """

@@ -27,8 +27,6 @@ class ExportedController(NamedTuple):
     ----------
     name : str
         Beginning of all names in C.
-    law : OscParameters
-        Gains, limits and structure of the law, with a posture.
     start : ndarray, shape (nq,)
         Posture in which an example begins [rad or m].
     period : float
@@ -48,15 +46,6 @@ class ExportedController(NamedTuple):
 
 def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravity: bool = False) -> ExportedController:
     """Return the controller of a scenario as it is exported.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Its robot, its controller and their parameters count.
-    name : str
-        Beginning of all names in C; by default made of robot and controller.
-    driver_adds_gravity : bool
-        Whether the driver adds the weight of the arm.
 
     Raises
     ------

@@ -131,8 +131,6 @@ class TickMemory(NamedTuple):
     times : ndarray, shape (4,)
         Time of this tick as it is given, that of the last one as it is believed, usual time between two states [s];
         states that were missing since the last one.
-    gate : GateMemory
-        The gate; its ``tau`` is the torque for the motors.
     blind : BlindMemory
         The prediction for a braked arm that is not measured.
     fading : ndarray, shape (n,)
@@ -428,8 +426,6 @@ def new_tick_memory(
 
     Parameters
     ----------
-    usual_dt : float
-        Time between two ticks, where they do not say it [s].
     run, limit, terms : callable
         See :class:`LawMemory` and :class:`~arm_control.gate.blind_brake.BlindMemory`.
     """

@@ -25,15 +25,7 @@ from arm_control.nodes.support.topics import STATE, ros
 
 
 class WrenchTopics:
-    """``measured_wrench``, ``commanded_wrench`` and ``estimated_wrench`` of a controller's node.
-
-    Parameters
-    ----------
-    node : ArmNode
-        The node that owns it; its parameters are those of a controller.
-    pipeline : TorquePipeline
-        Its loop has the hand's wrench.
-    """
+    """``measured_wrench``, ``commanded_wrench`` and ``estimated_wrench`` of a controller's node."""
 
     def __init__(self, node: ArmNode[ControllerNodeParameters], pipeline: TorquePipeline) -> None:
         self._node, self._pipeline = node, pipeline

@@ -60,8 +60,6 @@ class ObstaclePublisher:
     ----------
     node : ArmNode
         The node; the base of its robot is the frame of the markers.
-    world : World
-        The obstacles.
     lead : float
         Time by which updates are ahead of the newest state [s].
     """

@@ -383,13 +383,6 @@ class ViewerNode(ArmNode[ViewerParameters]):
 def matrix_of(message: Any, largest: int) -> Array:
     """Return the numbers of a ``Float64MultiArray`` with rows and columns.
 
-    Parameters
-    ----------
-    message : Float64MultiArray
-        The message.
-    largest : int
-        Most numbers that are taken.
-
     Raises
     ------
     InputError

@@ -169,8 +169,6 @@ class VisualsNode(ArmNode[VisualsParameters]):
 
         Parameters
         ----------
-        state : Measurement
-            The newest state.
         force : ndarray, shape (3,)
             Force at the end effector [N].
         """
@@ -213,8 +211,6 @@ class VisualsNode(ArmNode[VisualsParameters]):
 
         Parameters
         ----------
-        state : Measurement
-            The state.
         fixed : bool
             Whether to return the links behind fixed joints, or those behind movable joints.
         """
@@ -254,14 +250,8 @@ def arrow(namespace: str, start: Array, along: Array, colour: Sequence[float], w
 
     Parameters
     ----------
-    namespace : str
-        Namespace of the marker.
     start, along : ndarray, shape (3,)
         Start of the arrow, and vector to its end [m].
-    colour : sequence of float
-        Red, green and blue, 0 to 1.
-    width : float
-        Width of the shaft [m].
     """
     marker = Marker(ns=namespace, type=Marker.ARROW, action=Marker.ADD, color=_colour(colour))
     marker.pose.orientation.w = 1.0

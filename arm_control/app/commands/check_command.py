@@ -118,10 +118,6 @@ class Check:
 
     Attributes
     ----------
-    file : str
-        Name of the file.
-    facts : Facts
-        Content of the file.
     base, tip : str or None
         Ends of the chain that moves; None when the tip is ambiguous.
     problems, warnings, notes : tuple of str
@@ -166,8 +162,6 @@ def check_file(
         Folders that may contain packages with meshes.
     choices : mapping, optional
         Other options of :meth:`arm_control.RobotModel.from_urdf`.
-    strict : bool
-        Whether warnings are problems.
 
     Returns
     -------

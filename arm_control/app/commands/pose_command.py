@@ -24,12 +24,6 @@ class Hand(NamedTuple):
 
     Attributes
     ----------
-    tip, frame : str
-        The link, and the one in whose frame it is.
-    X : Pose
-        Its pose in that frame.
-    joints : dict of str to float
-        Joint positions [rad or m].
     stamp : float or None
         Of the state; None without a running arm [s].
     """

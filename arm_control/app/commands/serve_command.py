@@ -111,21 +111,7 @@ def answer_states(
     changes: Changes,
     n_most: int,
 ) -> None:
-    """Answer states until so many have been answered.
-
-    Parameters
-    ----------
-    datagrams : socket
-        The socket that listens.
-    process : DatagramProcess
-        The controller.
-    native : NativeDatagrams or None
-        What answers ordinary states without Python, on the same socket; None: nothing does.
-    changes : Changes
-        What has changed.
-    n_most : int
-        How many.
-    """
+    """Answer states until so many have been answered."""
     connection = OwnerConnection(datagrams)
     look_at = changes.look(process)
     while process.answered < n_most:
@@ -138,29 +124,13 @@ def answer_states(
 
 
 def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
-    """Wait for datagrams, ``SILENCE`` at most, and answer the newest state of the owner: an older one is past.
-
-    Parameters
-    ----------
-    datagrams : socket
-        The socket that listens.
-    process : DatagramProcess
-        The controller.
-    """
+    """Wait for datagrams, ``SILENCE`` at most, and answer the newest state of the owner: an older one is past."""
     if select.select([datagrams], [], [], SILENCE)[0]:
         answer_waiting(datagrams, process)
 
 
 def answer_waiting(datagrams: socket.socket, process: DatagramProcess) -> None:
-    """Take the datagrams that wait, and answer the newest state of the owner.
-
-    Parameters
-    ----------
-    datagrams : socket
-        The socket that listens.
-    process : DatagramProcess
-        The controller.
-    """
+    """Take the datagrams that wait, and answer the newest state of the owner."""
     for _ in range(MOST_WAITING):
         try:
             process.take(*datagrams.recvfrom(LARGEST, socket.MSG_DONTWAIT))
@@ -192,28 +162,14 @@ def signals() -> Iterator[int]:
 
 
 class Changes:
-    """Says who sends states, and whether the gate brakes: one line for a change, at most one in ``PERIOD`` about each.
-
-    Parameters
-    ----------
-    say : callable
-        Prints a line.
-    clock : callable
-        Returns the time of a steady clock [s].
-    """
+    """Says who sends states, and whether the gate brakes: one line a change, at most one in ``PERIOD`` about each."""
 
     def __init__(self, say: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._say, self._clock = say, clock
         self._said: dict[str, tuple[object, float]] = {"owner": (None, -PERIOD), "gate": ("", -PERIOD)}
 
     def look(self, process: DatagramProcess) -> float:
-        """Say what has changed; return the time for another look [s], infinite where there is nothing left to say.
-
-        Parameters
-        ----------
-        process : DatagramProcess
-            The controller.
-        """
+        """Say what has changed; return the time for another look [s], infinite where there is nothing left to say."""
         gate, owner = process.loop.gate, process.owner
         reason = gate.reason if gate.is_braked or gate.is_resuming else ""
         text = f"{gate.state.value}: {printable(reason)}" if reason else "enabled: torque passes"

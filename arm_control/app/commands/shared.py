@@ -96,13 +96,6 @@ def add_gravity_option(parser: argparse.ArgumentParser) -> None:
 def driver_adds_gravity(options: argparse.Namespace, nodes: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether the driver adds gravity: by the option, or by the parameter of the node ``gate``.
 
-    Parameters
-    ----------
-    options : Namespace
-        With those of :func:`add_gravity_option`, and ``params_file``.
-    nodes : mapping
-        Parameters of the scenario's nodes.
-
     Raises
     ------
     ParameterError
@@ -197,15 +190,7 @@ def orientation_of(options: argparse.Namespace) -> Array | None:
 
 
 def arm_for_kinematics(robot: str, options: argparse.Namespace) -> RobotModel:
-    """Return the model of a robot whose masses and limits of effort and speed may be missing.
-
-    Parameters
-    ----------
-    robot : str
-        As :func:`chosen_robot` returns it.
-    options : Namespace
-        The options of :func:`add_chain_options`.
-    """
+    """Return the model of a robot whose masses and limits of effort and speed may be missing."""
     from arm_control.model import RobotModel, read_description
 
     description, tip, base = read_description(robot), options.tip or None, options.base or None
@@ -283,8 +268,6 @@ def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> No
 
     Parameters
     ----------
-    options : Namespace
-        The options of the command line; ``xacro_args`` is set.
     xacro_args : list of str
         Such as ``prefix:=left_``.
 
@@ -306,15 +289,7 @@ def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> No
 
 
 def robot_of(options: argparse.Namespace, robot: str) -> str:
-    """Return a robot's name with the arguments of its xacro file.
-
-    Parameters
-    ----------
-    options : Namespace
-        The options of the command line.
-    robot : str
-        A robot's name, or a URDF or xacro file.
-    """
+    """Return a robot's name with the arguments of its xacro file."""
     if options.xacro_args and not robot:
         raise InputError(f"'{options.xacro_args[0]}' is for a xacro file: name it with --robot")
     return " ".join([robot, *options.xacro_args])

@@ -50,13 +50,7 @@ class Running(Generic[G]):
 
 
 class ActionGoals(Generic[F, G]):
-    """The server of the action of one node, and its goals on their way; without ``control_msgs`` there are none.
-
-    Attributes
-    ----------
-    follower : object or None
-        What follows the goals; None while the robot is unknown.
-    """
+    """The server of the action of one node, and its goals on their way; without ``control_msgs`` there are none."""
 
     NAME: ClassVar[str]
     FEEDBACK_EVERY: ClassVar[int]

@@ -38,25 +38,15 @@ class ArmNode(Node, Generic[P_co]):
 
     Attributes
     ----------
-    parameters : ArmNodeParameters
-        The present parameters of the node.
     overrides : dict
         The values that somebody has set, at the start or later, by name.
     control_path : ControlPath
         Subscriptions that are served at once; everything else may wait 50 ms.
-    ready : bool
-        Whether the robot is known.
-    model : RobotModel
-        The robot; set when ``ready``.
-    rejections : Rejections
-        Counts of refused messages.
     why_model_stays : callable
         Returns why another robot must not be taken now; empty when it may.
 
     Parameters
     ----------
-    name : str
-        Name of the node.
     parameter_class : type
         The dataclass; its fields are declared, its checks decide about every change.
 
@@ -125,13 +115,6 @@ class ArmNode(Node, Generic[P_co]):
 
     def resolve_parameters(self, overrides: dict[str, Any], model: RobotModel | None) -> P_co:
         """Return all parameters.
-
-        Parameters
-        ----------
-        overrides : dict
-            The values that somebody has set, by name.
-        model : RobotModel or None
-            The robot; None while it is unknown.
 
         Raises
         ------

@@ -59,25 +59,17 @@ class TorquePipeline:
 
     Parameters
     ----------
-    node : ArmNode
-        The node that owns it; its parameters are :class:`ControllerNodeParameters`.
     torque_terms : sequence of str
         Names of the torque's terms, published as ``torque_terms/*``.
     figures : sequence of str
         Names of the law's figures, published as ``controller_state/*``.
-    n_goals : callable
-        Returns the number of goals known so far.
 
     Attributes
     ----------
     loop : ControlLoop or None
         The control loop; None while the robot is unknown.
-    obstacles : callable or None
-        Returns the obstacles at a measurement.
     after : callable or None
         Called with the result of each tick, once its torque is published.
-    telemetry : callable or None
-        Returns more messages beside the torque.
     native : OscController or None
         The loop's controller, where the native loop is to answer ordinary states; only without the others.
     """
@@ -345,15 +337,8 @@ C_co = TypeVar("C_co", bound=ControllerNodeParameters, covariant=True)
 class ControllerNode(ArmNode[C_co]):
     """A controller as a node; a controller with more topics than those of its row has a class of its own.
 
-    Parameters
-    ----------
-    row : ControllerRow
-        The controller.
-
     Attributes
     ----------
-    pipeline : TorquePipeline
-        From states to torque.
     taken : Counter
         Number of goals that the controller has taken, by topic.
     """

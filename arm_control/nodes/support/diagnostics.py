@@ -22,13 +22,7 @@ def status_of(name: str, health: Health) -> DiagnosticStatus:
 
 
 class Rate:
-    """Counts an event, and its rate between two readings on a steady clock.
-
-    Attributes
-    ----------
-    count : int
-        Number of events.
-    """
+    """Counts an event, and its rate between two readings on a steady clock."""
 
     def __init__(self) -> None:
         self.count, self._read_count, self._read_at = 0, 0, time.monotonic()

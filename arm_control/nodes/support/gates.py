@@ -36,13 +36,6 @@ class GateStatePublisher:
 
     The level is OK while commands pass, WARN while it holds the arm, ERROR while it brakes; the rest is in
     :mod:`arm_control.processes.gate_watch`.
-
-    Parameters
-    ----------
-    node : ArmNode
-        The node with the gate.
-    gate : callable
-        Returns the gate; None while there is none.
     """
 
     LEVELS: ClassVar = {
@@ -60,15 +53,7 @@ class GateStatePublisher:
         node.control_path.every(HEARTBEAT, self._beat)
 
     def on_tick(self, tau: Array, stamp_ns: int) -> None:
-        """Take note of a tick of the gate; publish what has changed.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Torque that it has let through [N m or N].
-        stamp_ns : int
-            Stamp of the state [ns].
-        """
+        """Take note of a tick of the gate; publish what has changed."""
         gate = self._gate()
         assert gate is not None
         self._tau, self._stamp_ns = tau, stamp_ns
@@ -95,15 +80,7 @@ class GateStatePublisher:
 
 
 def listen_to_gates(node: ArmNode[ArmNodeParameters], names: Sequence[str]) -> GatesBehind:
-    """Return the gates behind a controller, which hear ``<name>/state`` of these nodes at once, on its control path.
-
-    Parameters
-    ----------
-    node : ArmNode
-        The node of the controller.
-    names : sequence of str
-        Names of the nodes with a gate.
-    """
+    """Return the gates behind a controller, which hear ``<name>/state`` of these nodes at once, on its control path."""
     gates = GatesBehind(names, time.monotonic, watches_silence=not node.parameters.lock_step)
 
     def on_state(name: str, status: DiagnosticStatus, _: dict[str, Any]) -> None:
@@ -124,14 +101,8 @@ class GateControl:
 
     Parameters
     ----------
-    node : ArmNode
-        The node with the gate.
-    gate : callable
-        Returns the gate; None while there is none.
     on_enabled : callable
         Called when the gate has been enabled; it may make it brake again.
-    stop_topic : str
-        Topic of the driver's stop; empty: none.
     """
 
     def __init__(

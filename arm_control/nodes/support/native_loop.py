@@ -79,8 +79,6 @@ class RclFunctions(NamedTuple):
     ----------
     listen : CFunction
         ``rcl_subscription_set_on_new_message_callback``.
-    take, publish, write, read_clock : CFunction
-        What the loop calls.
     """
 
     listen: CFunction
@@ -146,17 +144,7 @@ class TakenMessage:
 
 
 class Endpoints(NamedTuple):
-    """Entities of rclpy between which the loop works.
-
-    Attributes
-    ----------
-    subscription : Subscription
-        States.
-    publisher : Publisher
-        Commands.
-    array_publisher : Publisher or None
-        Commands as an array.
-    """
+    """Entities of rclpy between which the loop works."""
 
     subscription: Any
     publisher: Any
@@ -166,15 +154,6 @@ class Endpoints(NamedTuple):
 @contextlib.contextmanager
 def held_middleware(node: Node, endpoints: Endpoints, functions: RclFunctions) -> Iterator[Middleware]:
     """Keep entities, and give the loop what it needs of them; without messages to publish.
-
-    Parameters
-    ----------
-    node : Node
-        Their node.
-    endpoints : Endpoints
-        The entities.
-    functions : RclFunctions
-        What is called with them.
 
     Yields
     ------
@@ -206,10 +185,6 @@ def listening(functions: RclFunctions, subscription: int, callback: Callback) ->
 
     Parameters
     ----------
-    functions : RclFunctions
-        The functions of librcl.
-    subscription : int
-        Address of the subscription.
     callback : Callback
         What is called, with a number of messages as its second argument.
 
@@ -233,8 +208,6 @@ def check_layouts(node: Node, functions: RclFunctions) -> str:
     ----------
     node : Node
         The node, which has a topic of its own for that, for a moment.
-    functions : RclFunctions
-        The functions.
     """
     middleware = get_rmw_implementation_identifier()
     if not middleware.startswith(MIDDLEWARE):
@@ -317,12 +290,6 @@ class NativeThread:
 
     Parameters
     ----------
-    node : ArmNode
-        The node.
-    functions : RclFunctions
-        Functions of librcl, which have been checked.
-    publishers : sequence of Publisher or None
-        Those of commands, and of commands as an array.
     answer : callable
         Answers a message, bytes and info, in the ordinary way.
 
@@ -355,15 +322,7 @@ class NativeThread:
     def needed_functions(
         cls, node: ArmNode[ArmNodeParameters], kernels: Sequence[Kernel]
     ) -> tuple[RclFunctions | None, str]:
-        """Return the functions that the loop needs, or None and the reason why it cannot run.
-
-        Parameters
-        ----------
-        node : ArmNode
-            The node.
-        kernels : sequence of Kernel
-            Those of law and gate.
-        """
+        """Return the functions that the loop needs, or None and the reason why it cannot run."""
         compile_loop(), compile_end_of_turn()  # before states come
         if not all(kernel.address for kernel in kernels):
             return None, "no machine code can be made"
@@ -387,13 +346,7 @@ class NativeThread:
             self._lock.release()
 
     def start(self, make: MakeController) -> None:
-        """Run a loop on the states from now on.
-
-        Parameters
-        ----------
-        make : callable
-            Makes it, of the middleware.
-        """
+        """Run a loop on the states from now on."""
         self.end()
         self._make, self._subscription = make, self._path.subscriptions[0][0]
         endpoints = Endpoints(self._subscription, *self._publishers)

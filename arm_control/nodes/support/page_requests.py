@@ -60,10 +60,6 @@ class ServiceClients:
 
     Attributes
     ----------
-    controller, simulator : str
-        Names of the running nodes; empty when there is none.
-    gains : dict of str to float
-        The controller's gains at present.
     factor : float or None
         Simulated time per wall time; None while unknown.
     """
@@ -145,15 +141,7 @@ class ServiceClients:
     # -- gains and speed ---------------------------------------------------------------------------
 
     def set_gain(self, name: str, value: float) -> None:
-        """Set a gain of the controller at the next :meth:`update`; the user is notified of the result.
-
-        Parameters
-        ----------
-        name : str
-            Name of the parameter; an unknown one is ignored.
-        value : float
-            The value.
-        """
+        """Set a gain of the controller at the next :meth:`update`; the user is notified of the result."""
         if name in self.gains:
             self._requested[self.controller, name] = value
 
@@ -268,10 +256,6 @@ def status_line(name: str, status: DiagnosticStatus, control: bool) -> tuple[str
 
     Parameters
     ----------
-    name : str
-        Name of the node.
-    status : DiagnosticStatus
-        Its newest diagnostics.
     control : bool
         Whether the page has a button that enables.
 
@@ -309,19 +293,7 @@ NEW_SHAPES: dict[str, Shape] = {"ball": Sphere(0.08), "box": Box((0.15, 0.15, 0.
 
 
 class PageCommandRunner:
-    """Carries out commands for the node ``viewer``.
-
-    Parameters
-    ----------
-    node : ViewerNode
-        Its robot, the newest state and its publishers are needed.
-    clients : ServiceClients
-        The controller and the simulator.
-    obstacles : MarkerStore
-        Obstacles of all publishers.
-    notify : callable
-        Takes a message for the user, and whether it is an error.
-    """
+    """Carries out commands for the node ``viewer``."""
 
     def __init__(
         self, node: Any, clients: ServiceClients, obstacles: MarkerStore, notify: Callable[[str, bool], None]

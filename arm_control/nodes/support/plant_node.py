@@ -71,13 +71,7 @@ class StepPacer:
         self._since = time.perf_counter()
 
     def take_step(self, timestep: float) -> bool:
-        """Return whether a step is due, and count it as done.
-
-        Parameters
-        ----------
-        timestep : float
-            Wall time of a step [s].
-        """
+        """Return whether a step is due, and count it as done."""
         due = int((time.perf_counter() - self._since) / timestep)
         if due > self.BACKLOG:
             self.dropped += due - self.BACKLOG
@@ -91,11 +85,6 @@ class ClockPublisher:
     """Publishes ``/clock``, unless a node whose full name comes first in the alphabet does.
 
     So two simulators in a domain have one clock, and the other one goes on with it when its owner ends.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
     """
 
     def __init__(self, node: Node) -> None:
@@ -131,8 +120,6 @@ class AwaitedCounts:
 
     Parameters
     ----------
-    node : Node
-        The subscriber.
     least : mapping of str to int
         Awaited number by name, such as ``targets`` and ``obstacles``.
 
@@ -170,10 +157,6 @@ class SensorTopics:
 
     Parameters
     ----------
-    node : ArmNode
-        The node that owns them; its model is known.
-    ranges : sequence of RangeSensor
-        The range sensors.
     wrench_rate : float
         Messages per second of ``wrench`` [Hz]; 0: no such topic.
     """
@@ -192,15 +175,7 @@ class SensorTopics:
             self._tf_static.publish(TFMessage(transforms=[self._transform(sensor) for sensor in turned]))
 
     def publish(self, stamp_ns: int, sensors: SimulatedSensors | CoppeliasimSimulator) -> None:
-        """Publish what is due; called once for each state.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state [ns].
-        sensors : Sensors
-            What they measure.
-        """
+        """Publish what is due; called once for each state."""
         if self._wrench is not None and self._wrench_sampling.is_due(stamp_ns):
             F_E = sensors.wrench()
             if F_E is not None:

@@ -60,21 +60,7 @@ class PolledGroup(CallbackGroup):
 
 
 def polled_subscription(node: Node, message_type: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
-    """Return a subscription without a callback.
-
-    Parameters
-    ----------
-    node : Node
-        The subscriber.
-    message_type : type
-        Generated class of the messages.
-    topic : str
-        Name of the topic.
-    qos : QoSProfile or int
-        Quality of service, or the depth.
-    raw : bool
-        Whether the messages stay serialized.
-    """
+    """Return a subscription without a callback."""
 
     def unused(_: object) -> None:
         """Never called."""
@@ -104,30 +90,14 @@ def poll(subscription: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 class LatestMessages:
-    """Polled subscriptions by topic, of which only the latest message counts.
-
-    Parameters
-    ----------
-    node : Node
-        The subscriber.
-    """
+    """Polled subscriptions by topic, of which only the latest message counts."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._subscriptions: dict[str, Any] = {}
 
     def subscribe(self, message_type: Any, topic: str, qos: Any = LATEST) -> None:
-        """Subscribe to a topic, unless it is subscribed already.
-
-        Parameters
-        ----------
-        message_type : type
-            Generated class of the messages.
-        topic : str
-            Name of the topic.
-        qos : QoSProfile or int
-            Quality of service, or the depth.
-        """
+        """Subscribe to a topic, unless it is subscribed already."""
         if topic not in self._subscriptions:
             self._subscriptions[topic] = polled_subscription(self._node, message_type, topic, qos)
 
@@ -152,10 +122,6 @@ class PeriodicCall:
 
     Attributes
     ----------
-    period : float
-        Time between two calls [s].
-    callback : callable
-        The function.
     due : float
         Time of the next call, on ``time.perf_counter`` [s].
     """
@@ -175,17 +141,10 @@ class PeriodicCall:
 class ControlPath:
     """The subscriptions and periodic calls of a node that must not wait for the executor.
 
-    Parameters
-    ----------
-    node : Node
-        The node.
-
     Attributes
     ----------
     subscriptions : list of (subscription, callable)
         Each subscription with its callback.
-    periodic_calls : list of PeriodicCall
-        The periodic calls.
     turn : context manager or None
         The callbacks of the node run within it, those of the executor, too; None where no other thread runs any.
     """
@@ -202,16 +161,8 @@ class ControlPath:
 
         Parameters
         ----------
-        message_type : type
-            Generated class of the messages.
-        topic : str
-            Name of the topic.
         callback : callable
             Takes the message and its info.
-        qos : QoSProfile or int
-            Quality of service, or the depth.
-        raw : bool
-            Whether the messages stay serialized.
 
         Returns
         -------
@@ -268,15 +219,7 @@ class ControlPath:
         return within
 
     def every(self, period: float, callback: Callable[[], None]) -> None:
-        """Call a function at a fixed period of the steady clock.
-
-        Parameters
-        ----------
-        period : float
-            Time between two calls [s].
-        callback : callable
-            The function; missed calls are not made up for.
-        """
+        """Call a function at a fixed period of the steady clock."""
         self.periodic_calls.append(PeriodicCall(period, self.in_turn(callback), time.perf_counter() + period))
 
 

@@ -73,8 +73,6 @@ def check_node_parameters(nodes: Mapping[str, Mapping[str, Any]], params_file: s
     ----------
     nodes : mapping of str to mapping
         Parameters of nodes, by the names of both.
-    params_file : str
-        A ROS parameter file, whose values replace theirs.
 
     Raises
     ------

@@ -46,19 +46,7 @@ def subscribe_to_joint_states(
     callback: Callable[[JointStateFields, dict[str, Any]], None],
     qos: QoSProfile = STATE,
 ) -> None:
-    """Subscribe to a topic of ``JointState``; bytes that are none are refused and counted.
-
-    Parameters
-    ----------
-    node : ArmNode
-        The node that subscribes.
-    topic : str
-        Name of the topic.
-    callback : callable
-        Takes the fields of a message and its info.
-    qos : QoSProfile
-        Quality of service.
-    """
+    """Subscribe to a topic of ``JointState``; bytes that are none are refused and counted."""
     reader = JointStateBytes()
 
     def on_data(data: bytes, info: dict[str, Any]) -> None:
@@ -141,15 +129,7 @@ def subscribe_to_goals(
     add: Add,
     on_message: Callable[[], None] = lambda: None,
 ) -> None:
-    """Subscribe to goals, latched or not, of a node whose robot is known.
-
-    Parameters
-    ----------
-    topics : mapping of str to type
-        The topics, and the types of their messages.
-    on_message : callable
-        Called after each message.
-    """
+    """Subscribe to goals, latched or not, of a node whose robot is known."""
     duplicates = DuplicateFilter()
 
     def take(topic: str, message: Any, info: dict[str, Any]) -> None:
@@ -212,15 +192,7 @@ class PoseGoals:
 def subscribe_to_markers(
     node: ArmNode[ArmNodeParameters], callback: Callable[[MarkerArray, dict[str, Any]], None]
 ) -> None:
-    """Subscribe to ``obstacles``; a message that takes too long to read is refused before it is read.
-
-    Parameters
-    ----------
-    node : ArmNode
-        The node that subscribes, and counts what is refused.
-    callback : callable
-        Takes the message and its info.
-    """
+    """Subscribe to ``obstacles``; a message that takes too long to read is refused before it is read."""
 
     def on_data(data: bytes, info: dict[str, Any]) -> None:
         try:
@@ -241,8 +213,6 @@ class ObstacleSubscription:
 
     Parameters
     ----------
-    node : ArmNode
-        The node that subscribes, and counts what is refused.
     is_counted : bool
         Whether their number goes to ``controller_state/obstacles``: a run waits for that before it starts.
     """

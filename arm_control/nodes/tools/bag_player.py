@@ -54,14 +54,10 @@ class PlaybackOptions:
         Speed, as a factor.
     start, duration : float
         Begin and length of the part to play [s]; 0: the whole recording.
-    topics : tuple of str
-        Names; empty: all.
     loop : bool
         Whether to start over at the end.
     clock : bool
         Whether to publish the time of the recording on ``/clock``.
-    arm : bool
-        Whether to play topics that may reach an actuator.
     wait : bool
         Whether to wait until every played topic has a subscriber.
     """
@@ -84,13 +80,6 @@ def is_effort(topic: str) -> bool:
 
 class PlayerNode(Node):
     """Publishes the messages of a bag.
-
-    Parameters
-    ----------
-    bag : Bag
-        The bag.
-    options : PlaybackOptions
-        Part, speed and topics.
 
     Attributes
     ----------
@@ -272,13 +261,6 @@ def _absolute(topic: str) -> str:
 
 def play(bag: Bag, options: PlaybackOptions) -> int:
     """Play a bag until its end, or Ctrl-C; return the number of published messages.
-
-    Parameters
-    ----------
-    bag : Bag
-        The bag.
-    options : PlaybackOptions
-        Part, speed and topics.
 
     Raises
     ------

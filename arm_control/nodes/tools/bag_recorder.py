@@ -91,20 +91,7 @@ class _Source:
 
 
 class RecorderNode(Node):
-    """Writes the messages of topics into a bag.
-
-    Parameters
-    ----------
-    bag : BagWriter
-        The bag.
-    selection : TopicSelection
-        Topics to record.
-
-    Attributes
-    ----------
-    unknown : dict of str to str
-        Topics that cannot be recorded, and why.
-    """
+    """Writes the messages of topics into a bag."""
 
     def __init__(self, bag: BagWriter, selection: TopicSelection) -> None:
         super().__init__("recorder", start_parameter_services=False, enable_rosout=False)
@@ -211,18 +198,8 @@ def record(
     ----------
     path : str
         The bag's folder; it must not be there yet.
-    storage : str
-        ``mcap`` or ``sqlite3``.
-    selection : TopicSelection
-        Topics to record.
-    custom : dict of str to str
-        Notes on the recording.
-    arguments : sequence of str, optional
-        ROS arguments.
     linger : float
         Longest wait for lost states and commands at the end [s].
-    greeting : str
-        Text to print when recording has begun.
 
     Raises
     ------

@@ -56,13 +56,7 @@ def prefix_of(namespace: str) -> str:
 
 
 class CommandLineNode:
-    """A short-lived node with a context of its own; use it in a ``with`` statement.
-
-    Parameters
-    ----------
-    name : str
-        Name of the node.
-    """
+    """A short-lived node with a context of its own; use it in a ``with`` statement."""
 
     def __init__(self, name: str) -> None:
         check_environment()
@@ -130,29 +124,13 @@ class CommandLineNode:
 
         Parameters
         ----------
-        message_type : type
-            Generated class of the message.
-        topic : str
-            Its name.
         take : callable
             Called for each message, in :meth:`spin_until`.
-        qos : QoSProfile or int
-            Quality of service, or the depth of the queue.
         """
         self._node.create_subscription(message_type, topic, take, qos)
 
     def publisher(self, message_type: Any, topic: str, qos: QoSProfile) -> Publisher:
-        """Return a publisher.
-
-        Parameters
-        ----------
-        message_type : type
-            Generated class of the message.
-        topic : str
-            Its name.
-        qos : QoSProfile
-            Quality of service.
-        """
+        """Return a publisher."""
         return self._node.create_publisher(message_type, topic, qos)
 
     def find_publishers(self, topics: Sequence[str], seconds: float) -> dict[str, list[str]]:
@@ -160,8 +138,6 @@ class CommandLineNode:
 
         Parameters
         ----------
-        topics : sequence of str
-            Full names of the topics.
         seconds : float
             Wall time for discovery, which ends with the first one [s].
         """
@@ -175,10 +151,6 @@ class CommandLineNode:
 
         Parameters
         ----------
-        service_type : type
-            Generated class of the service.
-        service : str
-            Its name.
         request : message
             The request; it may be carried out more than once.
         seconds : float
@@ -203,15 +175,7 @@ class CommandLineNode:
         return None
 
     def spin_until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Serve the node until a condition holds; return whether it does.
-
-        Parameters
-        ----------
-        condition : callable
-            Returns whether the wait is over.
-        seconds : float
-            Longest wait [s].
-        """
+        """Serve the node until a condition holds; return whether it does."""
         end = time.monotonic() + seconds
         while not condition() and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.02)
@@ -224,15 +188,7 @@ def _is_complete(nodes: Sequence[str], services: Sequence[str]) -> bool:
 
 
 def published_already(topics: Sequence[str], seconds: float = 1.0) -> str:
-    """Return which of some topics has a publisher, and which node that is; empty where none has.
-
-    Parameters
-    ----------
-    topics : sequence of str
-        Full names of the topics.
-    seconds : float
-        Wall time for discovery [s].
-    """
+    """Return which of some topics has a publisher, and which node that is; empty where none has."""
     with CommandLineNode("arm_control_start") as looking:
         found = looking.find_publishers(topics, seconds)
     owners = {topic: ", ".join(names) or "a node" for topic, names in found.items()}
@@ -245,13 +201,6 @@ def published_already(topics: Sequence[str], seconds: float = 1.0) -> str:
 class ArmClient:
     """A running arm, heard by a node of the command line.
 
-    Parameters
-    ----------
-    client : CommandLineNode
-        The node.
-    namespace : str
-        Namespace of the arm; empty for the root.
-
     Attributes
     ----------
     model : RobotModel
@@ -260,8 +209,6 @@ class ArmClient:
         Full name of the controller's node; empty without one.
     q : ndarray, shape (nq,)
         Joint positions of the newest state [rad or m].
-    stamp_ns : int
-        Its stamp [ns].
     figures : dict of str to float
         Newest values of ``controller_state/*``.
 
@@ -332,8 +279,6 @@ class ArmClient:
         ----------
         frame : str
             The link in whose frame the pose is; empty: the base.
-        X : Pose
-            The pose.
         """
         return self.model.pose(self.q, link_of(frame, self.model)) @ X
 
@@ -383,15 +328,6 @@ class ArmClient:
 
 def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[SavedParameter]:
     """Return the parameters of a running node that may change while it runs.
-
-    Parameters
-    ----------
-    node : str
-        Name of the node.
-    namespace : str
-        Its namespace; empty for the root.
-    seconds : float
-        Wall time for discovery [s].
 
     Raises
     ------

@@ -34,15 +34,7 @@ Look = Callable[[Callable[[], bool], float], object]
 
 
 def watch_gates(show: Callable[[GateReport], object], namespace: str = "") -> None:
-    """Show every change of every gate until SIGINT or SIGTERM.
-
-    Parameters
-    ----------
-    show : callable
-        Called for each change.
-    namespace : str
-        Only gates in it; empty for all.
-    """
+    """Show every change of every gate until SIGINT or SIGTERM."""
     stop = ProcessEnd()
     with CommandLineNode("arm_control_watch") as client:
         watch, look = listen(client, show, namespace)
@@ -53,15 +45,7 @@ def watch_gates(show: Callable[[GateReport], object], namespace: str = "") -> No
 
 
 def current_gates(namespace: str = "", seconds: float = 10.0) -> list[GateReport]:
-    """Return what every gate does now, in the order of their names.
-
-    Parameters
-    ----------
-    namespace : str
-        Only gates in it; empty for all.
-    seconds : float
-        Longest wait for the first report [s].
-    """
+    """Return what every gate does now, in the order of their names."""
     with CommandLineNode("arm_control_watch") as client:
         watch, look = listen(client, lambda _: None, namespace)
         _look_until(lambda: bool(watch.reports), look, seconds)
@@ -79,17 +63,7 @@ def _look_until(condition: Callable[[], bool], look: Look, seconds: float) -> No
 def listen(
     client: CommandLineNode, show: Callable[[GateReport], object], namespace: str = ""
 ) -> tuple[GateWatch, Look]:
-    """Listen to ``/diagnostics`` and, as they appear, to the states of nodes with a gate.
-
-    Parameters
-    ----------
-    client : CommandLineNode
-        The node that listens.
-    show : callable
-        Called for each change.
-    namespace : str
-        Only gates in it; empty for all.
-    """
+    """Listen to ``/diagnostics`` and, as they appear, to the states of nodes with a gate."""
     watch, subscribed = GateWatch(), set[str]()
     prefix = prefix_of(namespace)
 
@@ -124,10 +98,6 @@ def enable_gates(
 
     Parameters
     ----------
-    namespace : str
-        Only gates in it; empty for all.
-    show : callable
-        Takes a line of text.
     seconds : float
         Wall time without a new node after which no gate is running [s].
 

@@ -50,8 +50,6 @@ class MonitorNode(Node):
     ----------
     awaited : mapping of str to int
         Number of ``targets``, and of ``obstacles``, that the controller must know before the simulator is started.
-    simulator : str
-        Name of the simulator's node; empty for none.
     keep : int
         Largest number of states and of commands; the newest are kept.
     first_target : PoseStamped, optional
@@ -66,8 +64,6 @@ class MonitorNode(Node):
         The newest status of each node, by its name; ``"message"`` is its text.
     left_out : Counter
         Number of messages with other joints or wrong values, by cause; counted by :meth:`recording`.
-    started : bool
-        Whether this node has started the simulator.
     hand_ns : int or None
         Stamp of the state at which the first target for now came, not one of a list [ns]; None without one.
     waits_for_recorder : bool
