@@ -7,6 +7,6 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.export.c_check import PythonController
     from arm_control.export.c_folder import EXAMPLE_ARM, write_folder
-    from arm_control.export.export_options import ExportedController, exported_controller
+    from arm_control.export.c_pieces import ExportedController, exported_controller
 else:
     __getattr__, __dir__, __all__ = face(__name__)

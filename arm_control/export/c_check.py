@@ -16,8 +16,7 @@ import numpy as np
 from arm_control.control import CompiledOsc
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.export.c_pieces import numbers
-from arm_control.export.export_options import ExportedController
+from arm_control.export.c_pieces import ExportedController, numbers
 from arm_control.export.tick_rules import ENDLESS, longest_blind_step
 from arm_control.gate import (
     BELIEVED,

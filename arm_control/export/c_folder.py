@@ -14,8 +14,7 @@ from arm_control.compiler import PROCESSORS, number, object_file
 from arm_control.core import require_writable_folder, write_text
 from arm_control.exceptions import InputError
 from arm_control.export.c_check import check_pieces, checked_runs
-from arm_control.export.c_pieces import filled, pieces_of, step_programs
-from arm_control.export.export_options import ExportedController
+from arm_control.export.c_pieces import ExportedController, filled, pieces_of, step_programs
 from arm_control.gate import JointLimits
 
 SOURCES = {

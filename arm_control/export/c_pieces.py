@@ -1,17 +1,23 @@
-"""The pieces of C in the sources of an exported controller, and its programs: law and limits, limits by themselves."""
+"""What of a controller is exported, and what cannot be: its arm, gains, limits and posture, as pieces of C.
+
+Its programs are law and limits, and limits by themselves.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from arm_control.compiler import Program, c_parts, number
-from arm_control.control import GAINS, OperationalSpaceController, OscParameters, step_laws
+from arm_control.control import GAINS, OperationalSpaceController, OscParameters, between_law_and_gate, step_laws
+from arm_control.controllers import OscLoopParameters
 from arm_control.core import Spec, share_path
-from arm_control.export.export_options import ExportedController
+from arm_control.exceptions import ParameterError
 from arm_control.export.tick_rules import (
     ASKED,
     IMPOSSIBLE_STATE,
@@ -41,6 +47,7 @@ from arm_control.gate import (
 )
 from arm_control.maths import Array
 from arm_control.model import RobotModel, tool_numbers
+from arm_control.simulation import Scenario, arm_and_parameters, start_posture
 
 REGULAR, ALL, LIMITS = "regular", "all", "limits"
 """Names of the programs: for states in which no direction of the task fades, for all states; limits by themselves."""
@@ -99,8 +106,80 @@ OTHER_RANGES = {
     "tool": ("@UPPER@_TOOL", -np.inf, "the tool is not finite"),
 }
 """More parameters: how many numbers, their lower bound, and what is wrong otherwise."""
+FILES = ("check", "main")
+"""Names of other files beside a controller's own."""
 MOST_MISSED = 1000
 """Largest ``max_missed`` that may be set in C, unless more was exported."""
+
+
+class ExportedController(NamedTuple):
+    """Operational space control behind a gate, for one arm.
+
+    Attributes
+    ----------
+    name : str
+        Beginning of all names in C.
+    start : ndarray, shape (nq,)
+        Posture in which an example begins [rad or m].
+    period : float
+        Time between two ticks for which gains are proposed [s].
+    driver_adds_gravity : bool
+        Whether the driver adds the weight of the arm, so that it gets torque without that.
+    """
+
+    name: str
+    model: RobotModel
+    law: OscParameters
+    gate: GateParameters
+    start: Array
+    period: float
+    driver_adds_gravity: bool = False
+
+
+def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravity: bool = False) -> ExportedController:
+    """Return the controller of a scenario as it is exported.
+
+    Raises
+    ------
+    ParameterError
+        When it is another controller, has parts that stay in Python, a joint mimics another one, or a parameter is
+        not allowed.
+    """
+    model, parameters = arm_and_parameters(scenario)
+    if type(parameters) is not OscLoopParameters:
+        raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only osc")
+    if parts := between_law_and_gate(parameters):
+        raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
+    if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
+        raise ParameterError(
+            f"{scenario.name}: mimic joints cannot be exported: {', '.join(mimics)}: no driver knows that they follow"
+        )
+    if model.backend != "llvm":
+        raise ParameterError(f"{scenario.name}: machine code is not made here ({'; '.join(model.backend_reasons)})")
+    position = scenario.nodes.get("simulator", {}).get("initial_position")
+    start = start_posture(model) if position is None else np.array(position, dtype=float)
+    law = parameters.control.law
+    if name and name != identifier(name):
+        raise ParameterError(f"'{name}' is no name in C; '{identifier(name)}' would be one")
+    if name in FILES:
+        raise ParameterError(f"'{name}' is the name of another file that is exported: choose another one")
+    if not law.posture:
+        law = law.replace(posture=tuple(start.tolist()))
+    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_osc")
+    period = 1.0 / parameters.control.rate
+    return ExportedController(name, model, law, parameters.gate, start, period, driver_adds_gravity)
+
+
+def identifier(name: str) -> str:
+    """Return a name of C that is like another name.
+
+    Examples
+    --------
+    >>> identifier("my-arm 2"), identifier("7dof")
+    ('my_arm_2', 'arm_7dof')
+    """
+    word = re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_") or "arm"
+    return f"arm_{word}" if word[0].isdigit() else word
 
 
 def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) -> dict[str, Program]:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from arm_control.app.commands import shared
 from arm_control.core import NANOSECONDS, file_parameters, printable
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from arm_control.model import RobotModel
     from arm_control.processes import DatagramProcess, NativeDatagrams
     from arm_control.simulation import Scenario
+
+    Served = tuple[RobotModel, LoopParameters, DatagramProcess]
 
 EXAMPLES = (
     "serve ur5",
@@ -87,20 +89,21 @@ def run(options: argparse.Namespace) -> int:
     real_time = RealTimeParameters.from_mapping({"real_time_priority": options.real_time_priority})
     key = read_key(options.key_file) if options.key_file else None
     served = _served(options, key)
+    process = served[2]
     changes = Changes(lambda text: print(text, flush=True))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, signals() as waker:
         try:
             bind(datagrams, options.address, options.port)
         except (OSError, OverflowError, TypeError) as error:  # TypeError: a name that cannot be encoded
             raise InputError(f"{options.address} port {options.port}: {error}") from error
-        served.process.are_strangers_near = key is None and not is_loopback(datagrams)
+        process.are_strangers_near = key is None and not is_loopback(datagrams)
         native = _native(options, served, datagrams, waker)
         print(f"listening on {options.address} port {datagrams.getsockname()[1]}", flush=True)
-        if served.process.are_strangers_near:
+        if process.are_strangers_near:
             print(WITHOUT_KEY, file=sys.stderr, flush=True)
         if real_time.real_time_priority:
             print(take_real_time_priority(real_time.real_time_priority), flush=True)
-        answer_states(datagrams, served.process, native, changes, options.states or sys.maxsize)
+        answer_states(datagrams, process, native, changes, options.states or sys.maxsize)
     return 0
 
 
@@ -198,16 +201,8 @@ class _Printer:
         print(f"arm_control: {text}", file=sys.stderr, flush=True)
 
 
-class Served(NamedTuple):
-    """What is served: an arm, parameters of its control loop, and the controller of a driver."""
-
-    model: RobotModel
-    parameters: LoopParameters
-    process: DatagramProcess
-
-
 def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
-    """The controller of the options."""
+    """The arm of the options, parameters of its control loop, and the controller of a driver."""
     from arm_control.controllers import OscLoopParameters, control_loop
     from arm_control.motion import Target
     from arm_control.processes import DatagramProcess
@@ -227,7 +222,7 @@ def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     print(said, flush=True)
     refuse = Rejections(_Printer()).add
     process = DatagramProcess(model, loop, refuse, driver_adds_gravity=is_weightless, key=key)
-    return Served(model, parameters, process)
+    return model, parameters, process
 
 
 def _native(

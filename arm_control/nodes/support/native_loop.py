@@ -143,35 +143,22 @@ class TakenMessage:
         self._finish(ctypes.c_void_p(self.words.ctypes.data))
 
 
-class Endpoints(NamedTuple):
-    """Entities of rclpy between which the loop works."""
-
-    subscription: Any
-    publisher: Any
-    array_publisher: Any
-
-
 @contextlib.contextmanager
-def held_middleware(node: Node, endpoints: Endpoints, functions: RclFunctions) -> Iterator[Middleware]:
-    """Keep entities, and give the loop what it needs of them; without messages to publish.
-
-    Yields
-    ------
-    Middleware
-        With :data:`NO_PIPE`.
-    """
+def held_middleware(
+    node: Node, functions: RclFunctions, subscription: Any, publisher: Publisher, array_publisher: Publisher | None
+) -> Iterator[Middleware]:
+    """Keep entities of a node, and give the loop what it needs of them; without messages to publish, and a pipe."""
     taken = TakenMessage()
     with contextlib.ExitStack() as stack:
         stack.callback(taken.close)
-        handles = [entity.handle for entity in endpoints if entity is not None]
-        for handle in (node.context.handle, *handles):
+        entities = (subscription, publisher, array_publisher)
+        handles = [None if entity is None else entity.handle for entity in entities]
+        for handle in (node.context.handle, *(one for one in handles if one is not None)):
             stack.enter_context(handle)
-        pointers = [handle.pointer for handle in handles]
-        array = pointers[2] if len(pointers) == 3 else 0
         none = np.zeros(MESSAGE_WORDS, dtype=np.int64)
         f = functions
         clock = SystemClock(f.read_clock, np.zeros(2, dtype=np.int64))
-        addresses = pointers[0], pointers[1], array
+        addresses = (0 if handle is None else handle.pointer for handle in handles)
         yield Middleware(
             f.take, f.publish, f.write, clock, *addresses, NO_PIPE, taken.words, taken.info, none, none, 0, 0
         )
@@ -218,7 +205,7 @@ def check_layouts(node: Node, functions: RclFunctions) -> str:
     publisher = node.create_publisher(JointState, topic, COMMANDS)
     subscriptions = [polled_subscription(node, JointState, topic, COMMANDS, raw=True) for _ in range(2)]
     try:
-        with held_middleware(node, Endpoints(subscriptions[0], publisher, None), functions) as held:
+        with held_middleware(node, functions, subscriptions[0], publisher, None) as held:
             return _differences(functions, held, subscriptions[1])
     finally:
         for subscription in subscriptions:
@@ -349,8 +336,8 @@ class NativeThread:
         """Run a loop on the states from now on."""
         self.end()
         self._make, self._subscription = make, self._path.subscriptions[0][0]
-        endpoints = Endpoints(self._subscription, *self._publishers)
-        middleware = self._resources.enter_context(held_middleware(self._node, endpoints, self._functions))
+        held = held_middleware(self._node, self._functions, self._subscription, *self._publishers)
+        middleware = self._resources.enter_context(held)
         reasons, self._pipe = os.pipe()
         for end in (reasons, self._pipe):
             self._resources.callback(os.close, end)

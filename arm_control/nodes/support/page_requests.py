@@ -194,18 +194,6 @@ class ServiceClients:
 
     # -- services ----------------------------------------------------------------------------------
 
-    def pause(self, is_paused: bool) -> None:
-        """Pause the simulator, or let it continue."""
-        self._call_simulator(SetBool, "pause", SetBool.Request(data=is_paused))
-
-    def step(self) -> None:
-        """Let the simulator make one step."""
-        self._call_simulator(Trigger, "step", Trigger.Request())
-
-    def reset(self) -> None:
-        """Let the simulator start again."""
-        self._call_simulator(Trigger, "reset", Trigger.Request())
-
     def enable(self) -> None:
         """Enable every running gate."""
         if not self.gates:
@@ -213,7 +201,8 @@ class ServiceClients:
         for name in self.gates:
             self._call(SetBool, f"{name}/enable", SetBool.Request(data=True), partial(self._report, name))
 
-    def _call_simulator(self, service_type: Any, service: str, request: Any) -> None:
+    def call_simulator(self, service_type: Any, service: str, request: Any) -> None:
+        """Call a service of the simulator; the user is notified of the response."""
         if not self.simulator:
             self._notify(f"{service}: no simulator is running", True)
             return
@@ -340,11 +329,9 @@ class PageCommandRunner:
             case "speed":
                 self._clients.set_factor(command.value)
             case "pause":
-                self._clients.pause(bool(command.value))
-            case "step":
-                self._clients.step()
-            case "reset":
-                self._clients.reset()
+                self._clients.call_simulator(SetBool, "pause", SetBool.Request(data=bool(command.value)))
+            case "step" | "reset":
+                self._clients.call_simulator(Trigger, command.type, Trigger.Request())
             case "enable":
                 self._clients.enable()
 
