@@ -88,13 +88,8 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
             self.simulator.close()
             self._was_connected = False
         super().on_model(first)
+        self.at_end.callback(self.simulator.close)
         self._connect()
-
-    def destroy_node(self) -> None:
-        """Stop the simulation and leave CoppeliaSim."""
-        if self.ready:
-            self.simulator.close()
-        super().destroy_node()
 
     # -- losing each other -----------------------------------------------------------------------
 

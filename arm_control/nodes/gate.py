@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -65,7 +64,7 @@ class GateNode(ArmNode[GateNodeParameters]):
         stop_topic = self.parameters.driver.driver_stop_topic
         self._control = GateControl(self, self._gate, self._release, stop_topic)
         self.why_model_stays = lambda: "" if self._process is None or self._process.may_take_model else IN_USE
-        self.create_timer(LOOKING_PERIOD, self._look_for_rivals, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.steady_timer(LOOKING_PERIOD, self._look_for_rivals)
         self.find_model()
 
     def _gate(self) -> EffortGate | None:

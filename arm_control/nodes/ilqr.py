@@ -43,6 +43,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
 
     def prepare(self) -> None:
         """Publish plans."""
+        self.at_end.callback(self.end_planner)
         self._path = self.create_publisher(PoseArray, "planned_path", STATE)
         self._markers = self.create_publisher(MarkerArray, "plan_markers", STATE)
         self.pipeline.after, self.pipeline.telemetry = self._count_plan, self._plan_messages
@@ -67,11 +68,6 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         """End the planner's process, if there is one."""
         if self._planner is not None:
             self._planner.close()
-
-    def destroy_node(self) -> None:
-        """End the planner, too."""
-        self.end_planner()
-        super().destroy_node()
 
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""

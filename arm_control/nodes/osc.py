@@ -116,13 +116,6 @@ class OscNode(ControllerNode[OscNodeParameters]):
         if self.pipeline.loop is not None:
             self.pipeline.loop.disturbance.timeout = self.parameters.disturbance_timeout
 
-    def destroy_node(self) -> None:
-        """End the native loop, if there is one, and the node."""
-        pipeline: TorquePipeline | None = getattr(self, "pipeline", None)  # none where parameters were refused
-        if pipeline is not None:
-            pipeline.end()
-        super().destroy_node()
-
     def _on_disturbance(self, message: JointState, _: dict[str, Any]) -> None:
         assert self.pipeline.loop is not None
         try:

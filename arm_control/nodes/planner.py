@@ -54,9 +54,10 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
     _obstacles: ObstacleSubscription
 
     def __init__(self) -> None:
-        self._planner: PlannerProcess[PlannerRequest, PlannerAnswer] | None = None  # first: see destroy_node
-        self._process: MotionProcess | None = None
         super().__init__("planner", PlannerNodeParameters)
+        self._planner: PlannerProcess[PlannerRequest, PlannerAnswer] | None = None
+        self._process: MotionProcess | None = None
+        self.at_end.callback(self.end_planner)
         self._goals: GoalQueue[PlannerGoal] = GoalQueue()
         self._states: WatchedStates | None = None
         self._shown = MotionStatus(Phase.IDLE)
@@ -100,11 +101,6 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         """End the planner's process, if there is one."""
         if self._planner is not None:
             self._planner.close()
-
-    def destroy_node(self) -> None:
-        """End the planner, too."""
-        self.end_planner()
-        super().destroy_node()
 
     @property
     def now_ns(self) -> int:

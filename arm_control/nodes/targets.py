@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
@@ -71,8 +70,7 @@ class ObstaclePublisher:
         self._markers = node.create_publisher(MarkerArray, "obstacles", EVENTS)
         subscribe_to_markers(node, self._on_obstacles)
         node.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._start_timer = node.create_timer(START_PERIOD, lambda: self._publish(0), clock=steady)
+        self._start_timer = node.steady_timer(START_PERIOD, lambda: self._publish(0))
 
     def _on_state(self, message: JointState, _: dict[str, Any]) -> None:
         self._start_timer.cancel()
@@ -166,8 +164,7 @@ class TargetsNode(ArmNode[TargetsParameters]):
             return
         self.create_subscription(PoseStamped, "target_pose", self._on_target, EVENTS)
         self._publish(self.AHEAD)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(self._list.period, lambda: self._publish(1), clock=steady)
+        self._timer = self.steady_timer(self._list.period, lambda: self._publish(1))
 
     def _publish(self, count: int) -> None:
         """Publish the next targets."""

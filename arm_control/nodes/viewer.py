@@ -82,6 +82,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
         super().__init__("viewer", ViewerParameters)
         self.page = Page(self.parameters.control, self.parameters.port)
+        self.at_end.callback(self.page.close)
         self.now_ns = 0
         self.q = np.zeros(0)
         self.obstacles = MarkerStore(self._pose_of, by_stamp=True)
@@ -115,12 +116,6 @@ class ViewerNode(ArmNode[ViewerParameters]):
             self.find_model()
         self.control_path.every(PERIOD, self._on_round)
         print(f"viewer: {self.page.address}", flush=True)
-
-    def destroy_node(self) -> None:
-        """Close the page, too."""
-        if "page" in vars(self):  # not when the parameters were refused
-            self.page.close()
-        super().destroy_node()
 
     def on_model(self, first: bool) -> None:
         """Show this robot from now on; ``first``: it is the first one."""

@@ -63,7 +63,7 @@ def obstacle_publisher(world: World) -> tuple[ObstaclePublisher, list[MarkerArra
     node = SimpleNamespace(
         model=SimpleNamespace(base=""),
         create_publisher=lambda *_: SimpleNamespace(publish=told.append),
-        create_timer=lambda *_, **__: SimpleNamespace(cancel=lambda: None),
+        steady_timer=lambda *_, **__: SimpleNamespace(cancel=lambda: None),
         control_path=SimpleNamespace(subscribe=lambda *_, **__: None),
         frame=lambda link: link,
     )

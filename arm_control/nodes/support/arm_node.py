@@ -40,6 +40,8 @@ class ArmNode(Node, Generic[P_co]):
     ----------
     overrides : dict
         The values that somebody has set, at the start or later, by name.
+    at_end : ExitStack
+        What is closed before the node is destroyed.
     control_path : ControlPath
         Subscriptions that are served at once; everything else may wait 50 ms.
     why_model_stays : callable
@@ -66,6 +68,7 @@ class ArmNode(Node, Generic[P_co]):
     """Whether a signal asks it to bring the arm to rest first, see :meth:`may_end`."""
 
     def __init__(self, name: str, parameter_class: type[P_co]) -> None:
+        self.at_end = contextlib.ExitStack()
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
@@ -80,7 +83,7 @@ class ArmNode(Node, Generic[P_co]):
         self.add_on_set_parameters_callback(self._on_set_parameters)
         if type(self).health is not ArmNode.health:
             self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-            self.create_timer(1.0, self._publish_health, clock=Clock(clock_type=ClockType.STEADY_TIME))
+            self.steady_timer(1.0, self._publish_health)
 
     def declare_parameters(self, namespace: str, parameters: list[Any], ignore_override: bool = False) -> list[Any]:
         """Declare parameters; empty lists of a parameter file, which have no type there, are left to their defaults.
@@ -89,6 +92,15 @@ class ArmNode(Node, Generic[P_co]):
         """
         typed = [entry for entry in parameters if len(entry) < 2 or entry[1] is not None]
         return super().declare_parameters(namespace, typed, ignore_override)
+
+    def steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
+        """Return a timer on the steady clock, which goes on while simulated time stands still."""
+        return self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def destroy_node(self) -> None:
+        """End what the node has begun, and the node."""
+        self.at_end.close()
+        super().destroy_node()
 
     def state_qos(self) -> QoSProfile:
         """QoS of a publisher of states or commands.

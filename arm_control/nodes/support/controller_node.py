@@ -349,6 +349,7 @@ class ControllerNode(ArmNode[C_co]):
         self._obstacles: ObstacleSubscription | None = None
         super().__init__(row.name, row.node_parameters)  # type: ignore[arg-type]
         self.pipeline = TorquePipeline(self, row.torque_terms, row.figures, self.n_goals)
+        self.at_end.callback(self.pipeline.end)
         self.prepare()
         self.find_model()
 
