@@ -53,6 +53,15 @@ REPEAT_TIME = 2.0
 client carries the request out and drops the response."""
 
 
+def recorded_qos(*, latched: bool, reliable: bool) -> QoSProfile:
+    """Return the QoS of a topic that is recorded or played: no message is missing."""
+    return QoSProfile(
+        depth=LOSSLESS.depth,
+        reliability=RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=LATCHING if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
 @cache
 def message_class(type_name: str) -> Any:
     """Return the class of a type, by its name, such as ``sensor_msgs/msg/JointState``.

@@ -15,7 +15,6 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from rosgraph_msgs.msg import Clock
@@ -24,7 +23,7 @@ from arm_control.bags import Bag, Message, Topic
 from arm_control.core import NANOSECONDS, die_with_parent, printable, progress_bar
 from arm_control.exceptions import BagError
 from arm_control.nodes.support.node_process import check_environment
-from arm_control.nodes.support.topics import LOSSLESS, STATE, message_class, ros
+from arm_control.nodes.support.topics import STATE, message_class, recorded_qos, ros
 
 DISCOVERY = 1.0
 """Wall time in which nodes discover each other [s]."""
@@ -198,11 +197,7 @@ class PlayerNode(Node):
         return topic.name not in self.left_out
 
     def _publisher(self, topic: Topic) -> Any:
-        qos = QoSProfile(
-            depth=LOSSLESS.depth,
-            reliability=ReliabilityPolicy.RELIABLE if topic.reliable else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE,
-        )
+        qos = recorded_qos(latched=topic.latched, reliable=topic.reliable)
         return self.create_publisher(message_class(topic.type_name), _absolute(topic.name), qos)
 
     def _selected_messages(self) -> tuple[list[Message], list[Message]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import rclpy
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from std_msgs.msg import Bool
@@ -28,7 +28,7 @@ from arm_control.exceptions import ArmControlError, BagError
 from arm_control.nodes.support.node_process import ProcessEnd, check_environment
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.subscriptions import DuplicateFilter
-from arm_control.nodes.support.topics import LATCHED, LOSSLESS, message_class
+from arm_control.nodes.support.topics import LATCHED, message_class, recorded_qos
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
 
 DISCOVERY_PERIOD = 0.1
@@ -170,16 +170,9 @@ class RecorderNode(Node):
             source = self._sources[topic] = _Source(type_class)
         for is_latched in latched - set(source.subscriptions if source else ()):
             assert source is not None
-            source.subscriptions[is_latched] = self._subscription(source.message_class, topic, is_latched, reliable)
+            qos = recorded_qos(latched=is_latched, reliable=reliable)
+            source.subscriptions[is_latched] = polled_subscription(self, source.message_class, topic, qos, raw=True)
             source.latched_at = time.monotonic()
-
-    def _subscription(self, type_class: Any, topic: str, latched: bool, reliable: bool) -> Any:
-        qos = QoSProfile(
-            depth=LOSSLESS.depth,
-            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-        )
-        return polled_subscription(self, type_class, topic, qos, raw=True)
 
 
 def record(

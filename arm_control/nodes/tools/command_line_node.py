@@ -294,11 +294,7 @@ class ArmClient:
         if not self.controller:
             return {}
         names = [*ArmParameters.types(), "frame_prefix"]
-        response = self._client.call(
-            GetParameters, f"{self.controller}/get_parameters", GetParameters.Request(names=names)
-        )
-        if response is None:
-            raise InputError(f"{self.controller} does not answer: is it still running?")
+        response = _request(self._client, GetParameters, self.controller, "get", GetParameters.Request(names=names))
         values = dict(zip(names, map(parameter_value_to_python, response.values), strict=True))
         return {name: value for name, value in values.items() if value is not None}
 
