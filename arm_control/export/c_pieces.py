@@ -214,7 +214,7 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
     """Return the text for each name."""
     name, model, gate = controller.name, controller.model, controller.gate
     step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
-    bounds = {key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in _bounds().items()}
+    texts = {**_names(), **_bounds()}
     return {
         "PREFIX": name,
         "UPPER": name.upper(),
@@ -247,8 +247,7 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         "START": numbers(controller.start),
         "NAMED_GAINS": "\n".join(f'  {{"{gain}", &{name}_gains::{gain}}},' for gain in GAINS),
         **_rules(controller),
-        **{key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in _names().items()},
-        **bounds,
+        **{key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in texts.items()},
     }
 
 
