@@ -48,6 +48,16 @@ from arm_control.nodes.support.subscriptions import (
 from arm_control.nodes.support.topics import EVENTS, LATCHED, LATEST, STATE, ros
 from arm_control.processes import ControllerProcess, NativeController, step_kernels_of
 
+GOALS = {
+    "target_pose": PoseStamped,
+    "pose_trajectory": MultiDOFJointTrajectory,
+    "target_joint": JointState,
+    "joint_trajectory": JointTrajectory,
+    "target_wrench": WrenchStamped,
+}
+"""Topics with goals, of which every message counts, and their types."""
+JOGS = {"target_twist": TwistStamped, "target_velocity": JointState}
+"""Topics with velocities, of which the newest counts."""
 REPORT_PERIOD = 0.02
 """Time between two looks at what the native loop has done [s]."""
 Telemetry = list[tuple[Publisher, Any]]
@@ -320,17 +330,6 @@ class TorquePipeline:
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)
 
 
-GOALS = {
-    "target_pose": PoseStamped,
-    "pose_trajectory": MultiDOFJointTrajectory,
-    "target_joint": JointState,
-    "joint_trajectory": JointTrajectory,
-    "target_wrench": WrenchStamped,
-}
-"""Topics with goals, of which every message counts, and their types."""
-JOGS = {"target_twist": TwistStamped, "target_velocity": JointState}
-"""Topics with velocities, of which the newest counts."""
-
 C_co = TypeVar("C_co", bound=ControllerNodeParameters, covariant=True)
 
 
@@ -393,13 +392,9 @@ class ControllerNode(ArmNode[C_co]):
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""
         if self.pipeline.loop is not None:
-            self.pipeline.loop.controller.configure(self.control_parameters())
+            parameters: Any = self.parameters
+            self.pipeline.loop.controller.configure(parameters.control)
             self.pipeline.configure()
-
-    def control_parameters(self) -> Any:
-        """Return what the controller is configured with."""
-        parameters: Any = self.parameters
-        return parameters.control
 
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
