@@ -245,7 +245,7 @@ def test_two_arms_have_frames_of_their_own(sending: VisualsNode, monkeypatch: py
 
 def test_a_goal_may_name_its_frame_with_the_prefix_or_without(node: VisualsNode):
     node.parameters = node.parameters.replace(frame_prefix="left/")
-    goals = node._goals
+    goals = node._goals.follower.queue
     for number, frame in enumerate(("left/base_link", "base_link", "left/tool0"), start=1):
         (_, take), *_ = node.control_path.subscriptions
         take(ros.pose_stamped(Pose(TURNED, np.zeros(3)), frame, number), {"source_timestamp": number})

@@ -317,7 +317,7 @@ class TorquePipeline:
         reason = "" if loop is None else self._why_held(loop) or self._stall.sentence
         self._name_unheard()
         figures: dict[str, object] = {
-            "rate [Hz]": self._duration.rate(),
+            "rate [Hz]": self._duration.read(),
             "tick p50 [ms]": 1e3 * self._duration.quantile(0.5),
             "tick p99 [ms]": 1e3 * self._duration.quantile(0.99),
             "tick longest [ms]": 1e3 * self._duration.longest,
