@@ -72,7 +72,9 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     variants = options.variant or tuple(scenario.variants) or ("",)
     _check_outputs(options, scenario, variants)
     runs: dict[str, Simulation | FreeMotion] = {}
-    traces, figures, failed = {}, {}, list[str]()
+    traces: dict[str, Any] = {}
+    figures: dict[str, dict[str, Any]] = {}
+    failed: list[str] = []
     for name in variants:
         runs[name], traces[name], figures[name] = _simulated(scenario, name, options)
         required, trace = scenario.required(name), traces[name]
