@@ -17,7 +17,7 @@ from arm_control.collision.kernel_samples import sample_states, sample_tables
 from arm_control.collision.obstacle_rows import N_ROW, NUMBER, time_until_present
 from arm_control.collision.pair_texts import ArmText, Entries, distance, table_inputs
 from arm_control.collision.ranges import LATEST, check_range
-from arm_control.compiler import NEAR, Fold, FoldedLaw, Loop, LoopKernel
+from arm_control.compiler import NEAR, Fold, Law, Loop, LoopKernel
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, maximum, minimum, select
 
@@ -49,16 +49,16 @@ def distance_law(arm: ArmText, kinds: tuple[str, ...]) -> Loop:
 
     folds = [_obstacle_fold(arm, kind) for kind in kinds] + ([_link_fold(arm)] if pairs else [])
     inputs = {"q": arm.shape.model.nq, "t": 1, "reach": 1} | table_inputs(kinds)
-    law = FoldedLaw(
+    law = Law(
         "distances",
-        before,
-        tuple(folds),
         lambda x: {"distance": x["best"], "nearest": x["number"]} | ({"link_distance": x["own"]} if pairs else {}),
         inputs,
-        kinds,
-        ("best", "number", "own"),
-        structure=["distances", arm.made_from, kinds],
+        ["distances", arm.made_from, kinds],
         has_masses=False,
+        before=before,
+        folds=tuple(folds),
+        tables=kinds,
+        carried=("best", "number", "own"),
     )
     return Loop(law, "columns", shared=("reach", *kinds))
 

@@ -55,15 +55,15 @@ from arm_control.collision.pair_texts import ArmText, Entries, clearance, table_
 from arm_control.collision.ranges import ROUNDING
 from arm_control.compiler import (
     NEAR,
-    BoundRepeat,
+    BoundLoop,
     Floats,
     Fold,
-    FoldedLaw,
     Function,
-    Repeat,
-    RepeatKernel,
+    Law,
+    Loop,
+    LoopKernel,
     Rows,
-    RunsCases,
+    RunsLoop,
     procedure,
 )
 from arm_control.maths import Array, Scalar, maximum, minimum, select
@@ -93,7 +93,7 @@ LEAST_CLEARANCE = 1e-9
 """Distance that counts as contact [m]."""
 
 
-def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Repeat:
+def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Loop:
     """Return the law that proves motions free, repeated on each motion.
 
     Parameters
@@ -136,10 +136,20 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Rep
     inputs = {"a": n, "b": n, "times": 2, "progress": len(PROGRESS)} | ({"deviation": n} if has_deviation else {})
     inputs |= {"margins": 3, "tolerance": 1, "nothing": 1} | table_inputs(kinds)
     structure = ["motion", arm.made_from, kinds, has_deviation]
-    law = FoldedLaw(
-        "free motion", before, tuple(folds), _advance, inputs, kinds, ("free",), "free", structure, has_masses=False
+    law = Law(
+        "free motion",
+        _advance,
+        inputs,
+        structure,
+        has_masses=False,
+        before=before,
+        folds=tuple(folds),
+        tables=kinds,
+        carried=("free",),
+        goes_on="free",
     )
-    return Repeat(law, ("progress",), "more", ("margins", "tolerance", "nothing", *kinds))
+    shared = "margins", "tolerance", "nothing", *kinds
+    return Loop(law, "repeated", shared, ("progress",), goes_on="more")
 
 
 def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
@@ -235,7 +245,7 @@ class MotionColumns(NamedTuple):
         Results; see :mod:`arm_control.collision.motions`.
     start : ndarray, shape (9,)
         Progress before the first look.
-    check : RunsCases
+    check : RunsLoop
         The law.
     """
 
@@ -245,7 +255,7 @@ class MotionColumns(NamedTuple):
     progress: Rows
     more: Rows
     start: Floats
-    check: RunsCases
+    check: RunsLoop
 
 
 @procedure
@@ -323,8 +333,8 @@ class MotionChecks:
     def __init__(self, arm: ArmText, margins: Array) -> None:
         self._arm, self._n = arm, arm.shape.model.nq
         self._shared = {"margins": np.append(margins, 0.0), "tolerance": np.zeros(1), "nothing": np.full(1, np.nan)}
-        self._kernels: dict[tuple[tuple[str, ...], bool], RepeatKernel] = {}
-        self._calls: dict[tuple[tuple[str, ...], bool], BoundRepeat] = {}
+        self._kernels: dict[tuple[tuple[str, ...], bool], LoopKernel] = {}
+        self._calls: dict[tuple[tuple[str, ...], bool], BoundLoop] = {}
         self.memory = {"a": np.zeros((self._n, 0))}
         self.place({})
 
@@ -380,14 +390,14 @@ class MotionChecks:
         a, b, times, progress, more = (memory[name] for name in ("a", "b", "times", "progress", "more"))
         return MotionColumns(a, b, times, progress, more, np.array(START), self._bound(False))
 
-    def _bound(self, has_deviation: bool) -> BoundRepeat:
+    def _bound(self, has_deviation: bool) -> BoundLoop:
         key = tuple(self._tables), has_deviation
         if key not in self._calls:
             arrays = {**self.memory, **self._shared, **self._tables}
-            self._calls[key] = self._kernel(has_deviation).bind(arrays, 1)
+            self._calls[key] = self._kernel(has_deviation).bind(arrays)
         return self._calls[key]
 
-    def _kernel(self, has_deviation: bool) -> RepeatKernel:
+    def _kernel(self, has_deviation: bool) -> LoopKernel:
         kinds = tuple(self._tables)
         key = kinds, has_deviation
         if key not in self._kernels:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.collision.hulls import segment_to_facet
-from arm_control.compiler import Fold, FoldedLaw, Function, Law, Loop
+from arm_control.compiler import Fold, Function, Law, Loop
 from arm_control.maths import (
     CENTRE,
     MIN_LENGTH,
@@ -203,7 +203,8 @@ def search_loop(of_type: str) -> Loop:
         Fold((partial(step, step=ShapeSearch.tangent_step),), times=TANGENT_STEPS),
         Fold((partial(step, step=ShapeSearch.slope_step),), times=SLOPE_STEPS),
     )
-    law = FoldedLaw(f"search, {of_type}", begin, folds, end, _SHAPE, carried=("low", "high"), has_masses=False)
+    carried = "low", "high"
+    law = Law(f"search, {of_type}", end, _SHAPE, has_masses=False, before=begin, folds=folds, carried=carried)
     return Loop(law, "columns")
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.compiler import Floats, Ints, Rows, RunsColumns, RunsKernel, procedure
+from arm_control.compiler import Floats, Ints, Rows, RunsKernel, RunsLoop, procedure
 
 N_DISTANCE, N_TWIST, N_SHAPE, TWIST_AT = 7, 6, 15, 16
 """Numbers of a distance (rho, n, p), of a twist, of an obstacle's pose and sizes; place of the twist behind them."""
@@ -71,7 +71,7 @@ class ObstacleRows(NamedTuple):
         The largest of them.
     """
 
-    find_near: RunsColumns
+    find_near: RunsLoop
     numbers: Rows
     kind: Ints
     number: Ints
@@ -103,7 +103,7 @@ class PairCandidates(NamedTuple):
 
     Attributes
     ----------
-    to_sphere, to_box, to_turned, to_capsule, to_facet : RunsColumns
+    to_sphere, to_box, to_turned, to_capsule, to_facet : RunsLoop
         Compute the distances of ``pairs``; to a box or a solid of revolution only where the nearest point is an end of
         the segment, elsewhere a bound.
     between : ndarray, shape (1, K)
@@ -116,13 +116,13 @@ class PairCandidates(NamedTuple):
         Numbers of both, and place of the pair among all pairs of obstacles of its type.
     """
 
-    to_sphere: RunsColumns
-    to_box: RunsColumns
-    to_turned: RunsColumns
-    to_capsule: RunsColumns
-    to_facet: RunsColumns
-    search_box: RunsColumns
-    search_turned: RunsColumns
+    to_sphere: RunsLoop
+    to_box: RunsLoop
+    to_turned: RunsLoop
+    to_capsule: RunsLoop
+    to_facet: RunsLoop
+    search_box: RunsLoop
+    search_turned: RunsLoop
     pairs: PairColumns
     between: Rows
     searched: PairColumns
@@ -159,12 +159,12 @@ class LinkPairs(NamedTuple):
         Numbers of pairs of capsules, and of links.
     """
 
-    find_near: RunsColumns
+    find_near: RunsLoop
     centre: Rows
     near: Rows
     row: Ints
     ball: Ints
-    measure: RunsColumns
+    measure: RunsLoop
     pair: Ints
     ends: Rows
     radius: Rows

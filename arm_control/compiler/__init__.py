@@ -35,17 +35,15 @@ if TYPE_CHECKING:
     from arm_control.compiler.kernels import (
         Batch,
         BoundLoop,
-        BoundRepeat,
         Compiler,
         Kernel,
         LoopKernel,
         NotFinite,
         OwnWork,
-        RepeatKernel,
         batch_of,
         split,
     )
-    from arm_control.compiler.law import NEAR, Fold, FoldedLaw, Law, Loop, Repeat
+    from arm_control.compiler.law import NEAR, Fold, Law, Loop
     from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
     from arm_control.compiler.llvm_compiler import Library, compile_code
     from arm_control.compiler.llvm_kernels import LlvmCompiler
@@ -56,9 +54,8 @@ if TYPE_CHECKING:
         Ints,
         Procedure,
         Rows,
-        RunsCases,
-        RunsColumns,
         RunsKernel,
+        RunsLoop,
         add_atomic,
         address_of,
         fence_acquire,

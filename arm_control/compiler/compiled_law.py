@@ -26,15 +26,13 @@ from arm_control.compiler.kernels import (
     STRICT,
     Batch,
     BoundLoop,
-    BoundRepeat,
     Compiler,
     Kernel,
     LoopKernel,
-    RepeatKernel,
     checked_count,
     split,
 )
-from arm_control.compiler.law import Law, Loop, Repeat, check_table
+from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.sources import source_digest
 from arm_control.core import Cache, default_directory
 from arm_control.exceptions import ModelError
@@ -56,22 +54,16 @@ def compile_law(compiler: Compiler | None, law: Law, samples: Samples) -> Kernel
 def compile_law(compiler: Compiler | None, law: Loop, samples: Samples) -> LoopKernel: ...
 
 
-@overload
-def compile_law(compiler: Compiler | None, law: Repeat, samples: Samples) -> RepeatKernel: ...
-
-
-def compile_law(
-    compiler: Compiler | None, law: Law | Loop | Repeat, samples: Samples
-) -> Kernel | LoopKernel | RepeatKernel:
-    """Return the kernel of a law, of a loop or of a repeated law; on floats where it cannot be compiled.
+def compile_law(compiler: Compiler | None, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
+    """Return the kernel of a law or of a loop; on floats where it cannot be compiled.
 
     Parameters
     ----------
     compiler : Compiler or None
         The robot's compiler; None where there is none.
     samples : mapping of str to ndarray
-        Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop or a repeated law in its own
-        layout. All cases that the law distinguishes should be among them.
+        Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout. All cases
+        that the law distinguishes should be among them.
 
     Raises
     ------
@@ -83,16 +75,12 @@ def compile_law(
         try:
             if isinstance(law, Law):
                 return compiler.kernel(law, partial(check_kernel, law, samples))
-            if isinstance(law, Repeat):
-                return compiler.repeat(law, partial(check_repeat, law, samples))
             return compiler.loop(law, partial(check_loop, law, samples))
         except Exception as error:
             if os.environ.get(STRICT) == "1":
                 raise
             LOG.warning("%s is not compiled: %s: %s", name, type(error).__name__, error)
-    if isinstance(law, Law):
-        return _float_kernel(law, samples)
-    return _FloatRepeat(law, samples) if isinstance(law, Repeat) else _FloatLoop(law, samples)
+    return _float_kernel(law, samples) if isinstance(law, Law) else _FloatLoop(law, samples)
 
 
 def _float_kernel(law: Law, samples: Samples) -> Kernel:
@@ -121,55 +109,29 @@ class _FloatLoop:
         results = loop.law.run({name: loop.case(samples, name, 0) for name in loop.law.inputs})
         self.outputs: Mapping[str, int] = {name: values.size for name, values in results.items()}
 
-    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> BoundLoop:
+    def bind(
+        self, arrays: Mapping[str, Array], n: int | None = None, *, limit: int = 1, is_first_enough: bool = False
+    ) -> BoundLoop:
         """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
-        return _BoundFloatLoop(self._loop, arrays, self._loop.count(arrays, self.outputs, self.width, n))
+        n = self._loop.count(arrays, self.outputs, self.width, n)
+        return _BoundFloatLoop(self._loop, dict(arrays), n, limit, is_first_enough)
 
 
 class _BoundFloatLoop:
     """A loop and its arrays; see :class:`~arm_control.compiler.kernels.BoundLoop`."""
 
-    def __init__(self, loop: Loop, arrays: Mapping[str, Array], n: int) -> None:
+    def __init__(self, loop: Loop, arrays: dict[str, Array], n: int, limit: int, is_first_enough: bool) -> None:
         self._loop, self._arrays, self._n_bound, self._n = loop, arrays, n, n
-
-    def __call__(self, n: int | None = None, /) -> float:
-        if n is not None:
-            self._n = checked_count(n, self._n_bound)
-        return self._loop.run(self._arrays, self._n)
-
-
-class _FloatRepeat:
-    """A repeated law as it stands, with NumPy; see :class:`~arm_control.compiler.kernels.RepeatKernel`."""
-
-    is_compiled = False
-
-    def __init__(self, repeat: Repeat, samples: Samples) -> None:
-        self._repeat = repeat
-        inputs = {name: samples[name] if name in repeat.shared else samples[name][:, 0] for name in repeat.law.inputs}
-        self.outputs: Mapping[str, int] = {name: values.size for name, values in repeat.law.run(inputs).items()}
-
-    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> BoundRepeat:
-        """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
-        return _BoundFloatRepeat(
-            self._repeat, self._repeat.number_of_cases(arrays, self.outputs), arrays, limit, is_first_enough
-        )
-
-
-class _BoundFloatRepeat:
-    """The same, bound; see :class:`~arm_control.compiler.kernels.BoundRepeat`."""
-
-    def __init__(self, repeat: Repeat, n: int, arrays: Mapping[str, Array], limit: int, is_first_enough: bool) -> None:
-        self._repeat, self._n, self._arrays = repeat, n, dict(arrays)
         self._limit, self._is_first_enough = limit, is_first_enough
 
-    def __call__(self, n: int | None = None, limit: int | None = None) -> float:
-        n, repeat = self._n if n is None else checked_count(n, self._n), self._repeat
-        first = {name: array if name in repeat.shared else array[..., :n] for name, array in self._arrays.items()}
-        return repeat.run(first, self._limit if limit is None else limit, self._is_first_enough)
+    def __call__(self, n: int | None = None, limit: int | None = None, /) -> float:
+        self._n = self._n if n is None else checked_count(n, self._n_bound)
+        self._limit = self._limit if limit is None else limit
+        return self._loop.run(self._arrays, self._n, self._limit, self._is_first_enough)
 
     def replace_table(self, name: str, table: Array) -> None:
-        """See :class:`~arm_control.compiler.kernels.BoundRepeat`."""
-        check_table(self._repeat.law, name, table)
+        """See :class:`~arm_control.compiler.kernels.BoundLoop`."""
+        check_table(self._loop.law, name, table)
         self._arrays[name] = table
 
 
@@ -194,49 +156,35 @@ def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:
 def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
     """The same for a loop; as many samples as fill its lanes, the first ones again where there are too few.
 
+    A repeated law is compared after a few repetitions, whose rounding does not grow yet.
+
     Parameters
     ----------
     samples : mapping of str to ndarray
         Inputs in the layout of the loop.
     """
-    n_samples = loop.count(samples, {}, 1)
+    results = loop.results(kernel.outputs)
+    inputs = {name: np.asarray(samples[name], dtype=float) for name in loop.law.inputs}
+    n_samples = next(len(x) if loop.axis == 0 else x.shape[1] for name, x in inputs.items() if name not in loop.whole)
     n = n_samples + -n_samples % kernel.width
     cases, axis = np.arange(n) % n_samples, loop.axis
     computed, expected = (
-        {name: np.zeros(loop.shape(name, size, n)) for name, size in kernel.outputs.items()}
-        | {name: samples[name].copy() if name in loop.whole else samples[name].take(cases, axis) for name in samples}
+        {name: np.zeros(loop.shape(name, size, n)) for name, size in results.items()}
+        | {name: x.copy() if name in loop.whole else x.take(cases, axis) for name, x in inputs.items()}
         for _ in range(2)
     )
-    n_done, n_expected = kernel.bind(computed, n)(), loop.run(expected, n)
-    if n_done != n_expected:
-        raise ModelError(f"a kernel ends after {n_done:.0f} cases, the float run after {n_expected}")
+    end = kernel.bind(computed, n, limit=SAMPLE_REPETITIONS)()
+    expected_end = loop.run(expected, n, SAMPLE_REPETITIONS)
+    if end != expected_end and loop.is_repeated:
+        raise ModelError(f"case {end:.0f} is the first one done, in the float run case {expected_end}")
+    if end != expected_end:
+        raise ModelError(f"a kernel ends after {end:.0f} cases, the float run after {expected_end}")
     active = np.flatnonzero(computed[loop.where][0] > 0.0) if loop.where else np.arange(n)
     computed, expected = (
-        {name: arrays[name] if name in loop.whole else arrays[name].take(active, axis) for name in kernel.outputs}
+        {name: arrays[name] if name in loop.whole else arrays[name].take(active, axis) for name in results}
         for arrays in (computed, expected)
     )
     _compare(computed, expected, loop.law.agreement)
-
-
-def check_repeat(repeat: Repeat, samples: Samples, kernel: RepeatKernel) -> None:
-    """The same for a repeated law: a few repetitions, whose rounding does not grow yet.
-
-    Parameters
-    ----------
-    samples : mapping of str to ndarray
-        Inputs, one case per column; of shared ones an array each.
-    """
-    n = next(samples[name].shape[1] for name in repeat.law.inputs if name not in repeat.shared)
-    computed, expected = (
-        {name: np.array(samples[name], dtype=float) for name in repeat.law.inputs}
-        | {name: np.zeros((size, n)) for name, size in kernel.outputs.items() if name not in repeat.carried}
-        | {repeat.count: np.zeros((1, n))}
-        for _ in range(2)
-    )
-    first, first_expected = kernel.bind(computed, SAMPLE_REPETITIONS)(), repeat.run(expected, SAMPLE_REPETITIONS)
-    if first != first_expected:
-        raise ModelError(f"case {first:.0f} is the first one done, in the float run case {first_expected}")
-    _compare(computed, {name: expected[name] for name in (*kernel.outputs, repeat.count)}, repeat.law.agreement)
 
 
 def check_batch(law: Law, samples: Samples, batch: Batch) -> None:

@@ -1,8 +1,8 @@
 """Kernels: laws that are compiled, or run as they stand, with the same interface.
 
 A :class:`Kernel` is for one case: write inputs, call, read outputs, all in a work space. A :class:`LoopKernel` is for
-many cases, a :class:`RepeatKernel` for iterations on many cases: bound once to arrays of the caller, then called. A
-:class:`Batch` is for many states: the arrays differ from call to call, and every input is checked.
+many cases, bound once to arrays of the caller, then called. A :class:`Batch` is for many states: the arrays differ from
+call to call, and every input is checked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_control.compiler.law import Law, Loop, Repeat
+from arm_control.compiler.law import Law, Loop
 from arm_control.maths import Array
 
 STRICT = "ARM_CONTROL_STRICT"
@@ -72,13 +72,29 @@ class Kernel:
 class BoundLoop(Protocol):
     """A loop, bound to its arrays; may be a field of a procedure's record."""
 
-    def __call__(self, n: int | None = None, /) -> float:
-        """Compute the first n cases; return the number of cases before the run ended.
+    def __call__(self, n: int | None = None, limit: int | None = None, /) -> float:
+        """Compute the first n cases; return what :meth:`arm_control.compiler.law.Loop.run` does.
 
         Parameters
         ----------
         n : int, optional
             Number of cases, a multiple of the kernel's width; by default as many as before, at first all.
+        limit : int, optional
+            Largest number of repetitions of a case; by default that of before, at first the one that it was bound with.
+        """
+
+    def replace_table(self, name: str, table: Array) -> None:
+        """Use another table from now on.
+
+        Parameters
+        ----------
+        table : ndarray, shape (m, k)
+            Of any number of rows; it must stay.
+
+        Raises
+        ------
+        ValueError
+            When it does not fit.
         """
 
 
@@ -131,49 +147,30 @@ class LoopKernel(Protocol):
     is_compiled: bool
     """Whether it is machine code."""
 
-    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> BoundLoop:
-        """Return a function that computes the outputs among some arrays from the inputs among them.
+    def bind(
+        self, arrays: Mapping[str, Array], n: int | None = None, *, limit: int = 1, is_first_enough: bool = False
+    ) -> BoundLoop:
+        """Return a function that computes the results among some arrays from the inputs among them.
 
         Parameters
         ----------
         arrays : mapping of str to ndarray
-            Every input and output by name, float64, in the layout of the loop (:mod:`arm_control.compiler.law`);
-            others are passed over. Columns, and the entries of a row, lie side by side in memory; an array may be
-            part of a larger one. The arrays are read and written in every call, and must stay.
+            Every input and result by name, float64, in the layout of the loop (:mod:`arm_control.compiler.law`);
+            others are passed over. Columns, and the entries of a row, lie side by side in memory, but not those of a
+            repeated law; an array may be part of a larger one. The arrays are read and written in every call, and must
+            stay.
         n : int, optional
             Number of cases; by default all there are.
+        limit : int
+            Largest number of repetitions of a case.
+        is_first_enough : bool
+            Whether a repeated law ends when a case is done and all before it have ended. What the arrays then hold of
+            the cases behind it is not specified.
 
         Raises
         ------
         ValueError
             When an array, or the number of cases, does not fit.
-        """
-
-
-class BoundRepeat(Protocol):
-    """A repeated law, bound to its arrays."""
-
-    def __call__(self, n: int | None = None, limit: int | None = None) -> float:
-        """Work on the first n cases, on all by default; return the first one that is done, n where none is.
-
-        Parameters
-        ----------
-        limit : int, optional
-            Largest number of repetitions of a case; by default the one that it was bound with.
-        """
-
-    def replace_table(self, name: str, table: Array) -> None:
-        """Use another table from now on.
-
-        Parameters
-        ----------
-        table : ndarray, shape (m, k)
-            Of any number of rows; it must stay.
-
-        Raises
-        ------
-        ValueError
-            When it does not fit.
         """
 
 
@@ -190,40 +187,6 @@ def checked_count(n: int, n_bound: int) -> int:
     return n
 
 
-class RepeatKernel(Protocol):
-    """Repeats a law on each of many cases."""
-
-    outputs: Mapping[str, int]
-    """Name and size of every output."""
-    is_compiled: bool
-    """Whether it is machine code."""
-
-    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> BoundRepeat:
-        """Return a function that works on the cases in some arrays.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            Every input and output by name, float64, as :mod:`arm_control.compiler.law` says; others are passed
-            over. They are read and written in every call, and must stay.
-        limit : int
-            Largest number of repetitions of a case.
-        is_first_enough : bool
-            Whether the run ends when a case is done and all before it have ended. What the arrays then hold of the
-            cases behind it is not specified.
-
-        Returns
-        -------
-        callable
-            Takes the number of cases, if not all; returns the first case that is done, that number where none is.
-
-        Raises
-        ------
-        ValueError
-            When an array does not fit.
-        """
-
-
 class Compiler(Protocol):
     """Makes kernels of the laws of one robot."""
 
@@ -232,9 +195,6 @@ class Compiler(Protocol):
 
     def loop(self, loop: Loop, check: Callable[[LoopKernel], None]) -> LoopKernel:
         """Return the kernel of a loop; likewise."""
-
-    def repeat(self, repeat: Repeat, check: Callable[[RepeatKernel], None]) -> RepeatKernel:
-        """Return the kernel of a repeated law; likewise."""
 
 
 class NotFinite(Exception):

@@ -1,20 +1,20 @@
-"""A law with loops inside: values are folded over the rows of tables, of any length, with parts that are left out.
+"""Laws: a function, or values folded over the rows of tables, with parts that are left out; and cases on schedules.
 
     values          = before(inputs)
     values.carried <- part_k(inputs, values, row),  for every row of a table, and every part of a fold
     values.carried <- part_k(inputs, values),       so many times
-    outputs         = after(inputs, values)
+    outputs         = function(inputs, values)
 
 A fold may say where its parts count: part k changes nothing for a row where entry k of ``near`` is not above zero.
 Compiled, a part that counts in no lane does not run. Where ``goes_on`` is not above zero in any lane, rows and folds
 that remain are left out.
 
-    nearest = FoldedLaw(
+    nearest = Law(
         "nearest",
+        lambda x: {"distance": x["best"]},
+        {"p": 1, "reach": 1, "points": 1},
         before=lambda x: {"best": [x["reach"][0]]},
         folds=(Fold((lambda x: {"best": [minimum(x["best"][0], abs(x["p"][0] - x["points"][0]))]},), table="points"),),
-        after=lambda x: {"distance": x["best"]},
-        inputs={"p": 1, "reach": 1, "points": 1},
         tables=("points",),
         carried=("best",),
     )
@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from arm_control.maths import Array, columns, rows, select
 
 NEAR = "near"
 """The output that says which parts count."""
+REPETITIONS = "repetitions"
+"""The array (1, N) that receives how often a law was repeated on each case."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +97,27 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class FoldedLaw:
-    """A law with folds; see the module's text. Loops over columns and repeated laws may be made of it.
+class Law:
+    """A law for one case: a function, or with ``before`` one behind folds.
 
     Attributes
     ----------
-    before, after : callable
-        The text before and behind the folds.
+    name : str
+        What it computes, for messages and the list of cached kernels.
+    function : callable
+        The text of the law, or its text behind the folds; see :data:`Function`.
     inputs : mapping of str to int
         Name and size of each input; of a table, the size of a row.
+    structure : object
+        Everything else the function depends on besides the robot and the package's sources: options, and numbers that
+        become constants of the program. Its ``repr`` enters the cache key, so it must be complete and the same in
+        every process: lists, not arrays; names, not functions. A function from outside of this package needs none.
+    has_masses : bool
+        Whether masses enter: a model for kinematics only refuses such a law.
+    agreement : float
+        Largest difference of a new kernel from the float run, relative to the largest entry: rounding, and no more.
+    before : callable, optional
+        The text before the folds. With it the law runs in columns, or is repeated; it has no kernel for one case.
     tables : tuple of str
         Inputs that are tables.
     carried : tuple of str
@@ -113,16 +127,16 @@ class FoldedLaw:
     """
 
     name: str
-    before: Function
-    folds: tuple[Fold, ...]
-    after: Function
+    function: Function
     inputs: Mapping[str, int]
-    tables: tuple[str, ...] = ()
-    carried: tuple[str, ...] = ()
-    goes_on: str = ""
     structure: object = ()
     has_masses: bool = True
     agreement: float = 1e-9
+    before: Function | None = None
+    folds: tuple[Fold, ...] = ()
+    tables: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    goes_on: str = ""
 
     def __post_init__(self) -> None:
         if unknown := {*self.tables, *(fold.table for fold in self.folds if fold.table)} - self.inputs.keys():
@@ -130,42 +144,59 @@ class FoldedLaw:
 
     @cached_property
     def key(self) -> str:
-        """See :attr:`arm_control.compiler.law.Law.key`."""
+        """The law's part of the cache key: equal for equal programs of the same robot and the same sources.
+
+        The key of the robot covers the sources of this package; of a function from elsewhere the program itself counts.
+        """
         folds = [fold.structure for fold in self.folds]
-        made_from = repr([dict(self.inputs), self.tables, self.carried, self.goes_on, folds, self.structure])
+        made_from = repr([dict(self.inputs), self.structure, self.tables, self.carried, self.goes_on, folds])
         if "array(" in made_from or " at 0x" in made_from:
             raise ValueError(f"{self.name}: the structure has arrays, or objects without a text: {made_from:.200}")
-        if not all(map(is_from_this_package, self._functions())):
-            made_from += repr(self.flat_program())
-        return f"{self.name} {sha256(made_from.encode()).hexdigest()}"
+        return f"{self.name} {sha256((made_from + self._text_from_elsewhere()).encode()).hexdigest()}"
 
-    def _functions(self) -> Iterator[Function]:
-        yield from (self.before, self.after)
-        for fold in self.folds:
-            yield from fold.functions()
+    def _text_from_elsewhere(self) -> str:
+        """The program, where a function is not from this package."""
+        functions = [self.before or self.function, self.function, *(f for fold in self.folds for f in fold.functions())]
+        if all(map(is_from_this_package, functions)):
+            return ""
+        try:
+            return repr(self.flat_program())
+        except Exception:  # a mistake is reported where the law is compiled
+            return ""
 
-    def function(self, x: Mapping[str, Array]) -> Mapping[str, Any]:
+    def apply(self, x: Mapping[str, Array]) -> Mapping[str, Any]:
         """The law on floats or columns of floats."""
+        if self.before is None:
+            return self.function(x)
         values: Mapping[str, Array] = {**x, **_arrays(self.before(x))}
         for fold in self.folds:
             for row in x[fold.table] if fold.table else [np.zeros(0)] * fold.times:
                 values = fold.apply({**values, fold.table: row})
-        return self.after(values)
+        return self.function(values)
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run the law on floats: what every kernel is compared with."""
         with np.errstate(all="ignore"):  # compiled code prints no warnings, either
-            return {name: np.asarray(values, dtype=float) for name, values in self.function(inputs).items()}
+            return {name: np.asarray(values, dtype=float) for name, values in self.apply(inputs).items()}
 
-    def flat_program(self) -> FoldedProgram:
-        """Write it down on tapes, every value and output as one row of numbers."""
+    def program(self) -> Program:
+        """Write the function down on a tape; a ValueError for a law with folds."""
+        if self.before is not None:
+            raise ValueError(f"{self.name} has folds, and no program for one case")
+        tape = Tape()
+        return tape.program(self.function({name: tape.inputs(name, size) for name, size in self.inputs.items()}))
+
+    def flat_program(self) -> Program | FoldedProgram:
+        """Write the law down, every value and output as one row of numbers, shape (k,)."""
+        if self.before is None:
+            return _program(self.function, self.inputs)
         case = {name: size for name, size in self.inputs.items() if name not in self.tables}
         before = _program(self.before, case)
         values = {name: shape[0] for name, shape in before.outputs.items()}
         if both := case.keys() & values.keys():
             raise ValueError(f"{self.name}: {', '.join(sorted(both))} cannot be an input and a value")
         known = {**case, **values}
-        after = _program(self.after, known)
+        after = _program(self.function, known)
         rows = [{fold.table: self.inputs[fold.table]} if fold.table else {} for fold in self.folds]
         folds = tuple(self._fold_program(fold, {**known, **row}) for fold, row in zip(self.folds, rows, strict=True))
         return FoldedProgram(dict(self.inputs), after.outputs, self.tables, before, folds, after, self.goes_on)
@@ -199,112 +230,41 @@ def _arrays(values: Mapping[str, Any]) -> dict[str, Array]:
     return {name: np.ravel(np.asarray(entries, dtype=object)) for name, entries in values.items()}
 
 
-# -- laws of one case and of many
-
-
-@dataclass(frozen=True)
-class Law:
-    """A law for one case.
-
-    Attributes
-    ----------
-    name : str
-        What it computes, for messages and the list of cached kernels.
-    function : callable
-        The text of the law; see :data:`Function`.
-    inputs : mapping of str to int
-        Name and size of each input.
-    structure : object
-        Everything else the function depends on besides the robot and the package's sources: options, and numbers that
-        become constants of the program. Its ``repr`` enters the cache key, so it must be complete and the same in
-        every process: lists, not arrays; names, not functions. A function from outside of this package needs none.
-    has_masses : bool
-        Whether masses enter: a model for kinematics only refuses such a law.
-    agreement : float
-        Largest difference of a new kernel from the float run, relative to the largest entry: rounding, and no more.
-    """
-
-    name: str
-    function: Function
-    inputs: Mapping[str, int]
-    structure: object = ()
-    has_masses: bool = True
-    agreement: float = 1e-9
-
-    tables: ClassVar[tuple[str, ...]] = ()
-    """A law without folds has none; see :class:`~arm_control.compiler.law.FoldedLaw`."""
-
-    @cached_property
-    def key(self) -> str:
-        """The law's part of the cache key: equal for equal programs of the same robot and the same sources.
-
-        The key of the robot covers the sources of this package; of a function from elsewhere the program itself counts.
-        """
-        made_from = repr([dict(self.inputs), self.structure])
-        if "array(" in made_from or " at 0x" in made_from:
-            raise ValueError(f"{self.name}: the structure has arrays, or objects without a text: {made_from:.200}")
-        return f"{self.name} {sha256((made_from + self._text_from_elsewhere()).encode()).hexdigest()}"
-
-    def _text_from_elsewhere(self) -> str:
-        """The program, where the function is not from this package."""
-        if is_from_this_package(self.function):
-            return ""
-        try:
-            program = self.flat_program()
-        except Exception:  # a mistake is reported where the law is compiled
-            return ""
-        return repr([program.lines, program.outputs, program.results])
-
-    def program(self) -> Program:
-        """Write the function down on a tape."""
-        return self._program(self.function)
-
-    def flat_program(self) -> Program:
-        """The same with every output as one row of numbers, shape (k,)."""
-        return self._program(lambda x: {name: np.ravel(values) for name, values in self.function(x).items()})
-
-    def _program(self, function: Function) -> Program:
-        tape = Tape()
-        return tape.program(function({name: tape.inputs(name, size) for name, size in self.inputs.items()}))
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run the function on floats: what every kernel is compared with."""
-        with np.errstate(all="ignore"):  # compiled code prints no warnings, either
-            return {name: np.asarray(values, dtype=float) for name, values in self.function(inputs).items()}
+# -- schedules
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A law for many cases.
+    """A law for many cases, and their schedule.
 
     Where nothing is carried the cases do not depend on each other, and several are computed at once, one in each lane
     of the vector registers.
 
     Attributes
     ----------
-    law : Law or FoldedLaw
-        The law of one case; with folds, in columns only.
-    layout : "columns" or "rows"
-        How the cases lie in memory; see the module's text.
+    layout : "columns", "rows" or "repeated"
+        How the cases lie in memory, an array (k, N) in columns and (N, k) in rows; repeated: in columns, and the law
+        is repeated on each of them. Laws with folds have no rows.
     shared : tuple of str
         Inputs that are the same in all cases.
     carried : tuple of str
-        Inputs that are outputs, too: each case starts from those of the case before it. Before a run they hold the
-        start, after it the end. Rows only.
+        Inputs that are outputs, too; before a run they hold the start, after it the end. In rows each case starts from
+        those of the case before it, repeated each repetition of a case from those of the one before.
     totals : mapping of str to "sum" or "min"
         Outputs that are reduced to one number for all cases. Columns only.
     where : str
         Input of size 1: only cases where it is above zero are needed. Other cases do not count in totals, and their
         outputs may be left as they are. Empty: all are needed. Columns only.
     goes_on : str
-        Output of size 1: at the first case where it is not above zero the run ends, and what is carried stays as it
-        was before that case. Empty: the run goes through. Only with something carried.
+        Output of size 1. In rows the run ends at the first case where it is not above zero, and what is carried stays
+        as it was before that case; empty: the run goes through. Repeated, a case is done where it is zero or below;
+        where it is not a number, the case ends, not done.
     backwards : bool
         The last row comes first.
     """
 
-    law: Law | FoldedLaw
-    layout: Literal["columns", "rows"]
+    law: Law
+    layout: Literal["columns", "rows", "repeated"]
     shared: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     totals: Mapping[str, Literal["sum", "min"]] = field(default_factory=dict)
@@ -313,20 +273,35 @@ class Loop:
     backwards: bool = False
 
     def __post_init__(self) -> None:
-        unknown = {*self.shared, *self.carried, *filter(None, [self.where])} - self.law.inputs.keys()
-        if unknown:
-            raise ValueError(f"{self.law.name} has no input {', '.join(sorted(unknown))}")
-        if self.layout == "columns" and (self.carried or self.goes_on or self.backwards):
-            raise ValueError(f"{self.law.name}: columns carry nothing and have no order")
-        if self.layout == "rows" and (self.totals or self.where or isinstance(self.law, FoldedLaw)):
-            raise ValueError(f"{self.law.name}: rows have no totals, no condition and no folds")
+        name = self.law.name
+        if unknown := {*self.shared, *self.carried, *filter(None, [self.where])} - self.law.inputs.keys():
+            raise ValueError(f"{name} has no input {', '.join(sorted(unknown))}")
+        if both := set(self.carried) & set(self.shared):
+            raise ValueError(f"{name}: {', '.join(sorted(both))} cannot be shared and carried")
         if missing := set(self.law.tables) - set(self.shared):
-            raise ValueError(f"{self.law.name}: the table {', '.join(sorted(missing))} must be shared")
+            raise ValueError(f"{name}: the table {', '.join(sorted(missing))} must be shared")
+        has_condition, has_folds = bool(self.totals or self.where), self.law.before is not None
+        if self.layout == "columns" and (self.carried or self.goes_on or self.backwards):
+            raise ValueError(f"{name}: columns carry nothing and have no order")
+        if self.layout == "rows" and (has_condition or has_folds):
+            raise ValueError(f"{name}: rows have no totals, no condition and no folds")
+        if self.layout == "repeated" and (has_condition or self.backwards or not self.goes_on):
+            raise ValueError(f"{name}: a repeated law has an output goes_on, and no totals, condition or order")
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the law is repeated on each case."""
+        return self.layout == "repeated"
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the number of cases must fill the lanes of vectors."""
+        return not (self.is_repeated or self.carried)
 
     @property
     def whole(self) -> frozenset[str]:
         """Inputs and outputs that are one array (k,) for all cases."""
-        return frozenset((*self.shared, *self.carried, *self.totals))
+        return frozenset((*self.shared, *self.totals, *(self.carried if self.layout == "rows" else ())))
 
     @property
     def key(self) -> str:
@@ -334,37 +309,27 @@ class Loop:
         structure = [self.layout, self.shared, self.carried, dict(self.totals), self.where, self.goes_on]
         return f"{self.law.key} {[*structure, self.backwards]}"
 
-    def program(self) -> Program | FoldedProgram:
-        """Write the law down, every output as one row of numbers."""
-        return self.law.flat_program()
-
     @property
     def axis(self) -> int:
         """Axis of the cases."""
-        return 1 if self.layout == "columns" else 0
+        return 0 if self.layout == "rows" else 1
+
+    def results(self, outputs: Mapping[str, int]) -> dict[str, int]:
+        """Name and size of every array that is written, from those of every output of the law."""
+        return {**outputs, REPETITIONS: 1} if self.is_repeated else dict(outputs)
 
     def shape(self, name: str, size: int, n: int) -> tuple[int, ...]:
         """Shape of an array for n cases.
 
         Parameters
         ----------
-        name : str
-            An input or output.
         size : int
             Its size in one case.
         """
-        return (size,) if name in self.whole else (size, n) if self.layout == "columns" else (n, size)
+        return (size,) if name in self.whole else (n, size) if self.layout == "rows" else (size, n)
 
     def case(self, arrays: Mapping[str, Array], name: str, i: int) -> Array:
-        """One input or output of one case, shape (size,).
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            Arrays in this layout.
-        i : int
-            Number of the case.
-        """
+        """One input or output of the case i, shape (size,), from arrays in this layout."""
         return arrays[name] if name in self.whole else arrays[name].take(i, self.axis)
 
     def count(self, arrays: Mapping[str, Array], outputs: Mapping[str, int], width: int, n: int | None = None) -> int:
@@ -373,7 +338,7 @@ class Loop:
         Parameters
         ----------
         arrays : mapping of str to ndarray
-            Every input and output by name; others are passed over.
+            Every input and result by name; others are passed over.
         outputs : mapping of str to int
             Name and size of every output.
         width : int
@@ -386,55 +351,71 @@ class Loop:
         ValueError
             When an array is missing, has another type, size or order in memory, or too few cases.
         """
-        counts = {}
-        for name, size in {**self.law.inputs, **outputs}.items():
+        counts, results = {}, self.results(outputs)
+        for name, size in {**self.law.inputs, **results}.items():
             if name not in arrays:
                 raise ValueError(f"{self.law.name}: '{name}' is missing")
             x = arrays[name]
             if name in self.law.tables:
                 check_table(self.law, name, x)
-                continue
-            fits = x.shape == self.shape(name, size, x.shape[self.axis] if x.ndim == 2 else 0)
-            if not fits or x.dtype != float or x.strides[-1] != x.itemsize:
-                raise ValueError(
-                    f"{self.law.name}: '{name}' has shape {x.shape} of {x.dtype}, strides {x.strides}; "
-                    f"{self.layout} of {size} floats side by side are needed"
-                )
-            if x.ndim == 2:
-                counts[name] = x.shape[self.axis]
+            else:
+                self._check_array(name, size, x, is_written=name in results)
+                counts |= {name: x.shape[self.axis]} if x.ndim == 2 else {}
         n = min(counts.values()) if n is None and len(set(counts.values())) == 1 else n
         if n is None or n % width or min(counts.values()) < n:
             needed = "the same number in each" if n is None else f"{n}, a multiple of {width}"
-            raise ValueError(f"{self.law.name}: numbers of {self.layout} are {counts}; needed is {needed}")
+            raise ValueError(f"{self.law.name}: numbers of {self._cases} are {counts}; needed is {needed}")
+        if n < 1:
+            raise ValueError(f"{self.law.name}: there is no case")
         return n
 
-    def run(self, arrays: Mapping[str, Array], n: int) -> int:
-        """Run the function with NumPy on the first n cases of these arrays, inputs and outputs.
+    @property
+    def _cases(self) -> str:
+        return "rows" if self.layout == "rows" else "columns"
+
+    def _check_array(self, name: str, size: int, x: Array, *, is_written: bool) -> None:
+        fits = x.shape == self.shape(name, size, x.shape[self.axis] if x.ndim == 2 else 0) and x.dtype == float
+        lies_well = self.is_repeated or x.strides[-1] == x.itemsize
+        if not (fits and lies_well and (x.flags.writeable or not is_written)):
+            raise ValueError(
+                f"{self.law.name}: '{name}' has shape {x.shape} of {x.dtype}, strides {x.strides}; "
+                f"{self._cases} of {size} floats{'' if self.is_repeated else ' side by side'} are needed"
+            )
+
+    def run(self, arrays: Mapping[str, Array], n: int, limit: int = 1, is_first_enough: bool = False) -> int:
+        """Run the law with NumPy on the first n cases of these arrays, inputs and results.
 
         Parameters
         ----------
-        arrays : mapping of str to ndarray
-            Every input and output by name; see the module's text for their shapes.
+        limit, is_first_enough
+            Of a repeated law: the largest number of repetitions of a case; whether results of cases behind the first
+            one that is done are not needed.
 
         Returns
         -------
         int
-            Number of cases before the run ended.
+            Number of cases before the run ended; of a repeated law the first case that is done, n where none is.
         """
-        with np.errstate(all="ignore"):  # values of cases whose condition does not hold are not used
+        with np.errstate(all="ignore"):  # compiled code prints no warnings; a case that does not count may be anything
+            if self.is_repeated:
+                return self._run_repeatedly(arrays, n, limit, is_first_enough)
             return self._run_in_order(arrays, n) if self.carried else self._run_at_once(arrays, n)
+
+    def _outputs_of(self, arrays: Mapping[str, Array], n: int, cases: Array) -> dict[str, Array]:
+        """The outputs of some of the first n cases at once, shape (k, number of cases) each."""
+        inputs = {
+            name: arrays[name].astype(object)
+            if name in self.shared
+            else columns(self._as_columns(arrays[name], n)[:, cases])
+            for name in self.law.inputs
+        }
+        outputs = self.law.apply(inputs)
+        return {name: rows(np.ravel(np.asarray(x, dtype=object)), len(cases)) for name, x in outputs.items()}
 
     def _run_at_once(self, arrays: Mapping[str, Array], n: int) -> int:
         """All cases together: every scalar is a column of numbers."""
         active = np.flatnonzero(arrays[self.where][0, :n] > 0.0) if self.where else np.arange(n)
-        inputs = {
-            name: arrays[name].astype(object)
-            if name in self.shared
-            else columns(self._as_columns(arrays[name], n)[:, active])
-            for name in self.law.inputs
-        }
-        for name, values in self.law.function(inputs).items():
-            entries = rows(np.ravel(np.asarray(values, dtype=object)), len(active))
+        for name, entries in self._outputs_of(arrays, n, active).items():
             match self.totals.get(name):
                 case "sum":
                     arrays[name][:] = entries.sum(axis=1)
@@ -446,7 +427,7 @@ class Loop:
 
     def _as_columns(self, array: Array, n: int) -> Array:
         """A view of the first n cases, shape (k, n)."""
-        return array[:, :n] if self.layout == "columns" else array[:n].T
+        return array[:n].T if self.layout == "rows" else array[:, :n]
 
     def _run_in_order(self, arrays: Mapping[str, Array], n: int) -> int:
         """One row after the other."""
@@ -456,7 +437,7 @@ class Loop:
             inputs = {**shared, **{name: _floats(arrays[name]) for name in self.carried}}
             inputs |= {name: _floats(arrays[name][i]) for name in own}
             try:
-                outputs = {name: np.ravel(values).astype(float) for name, values in self.law.function(inputs).items()}
+                outputs = {name: np.ravel(values).astype(float) for name, values in self.law.apply(inputs).items()}
             except ArithmeticError:  # where compiled code goes on with nan
                 return n_done
             for name in outputs.keys() - set(self.carried):
@@ -467,8 +448,24 @@ class Loop:
                 arrays[name][:] = outputs[name]
         return n
 
+    def _run_repeatedly(self, arrays: Mapping[str, Array], n: int, limit: int, is_first_enough: bool) -> int:
+        """All cases that are not over together, again and again."""
+        first, at_work = n, np.arange(n)
+        for repetition in range(1, limit + 1):
+            outputs = self._outputs_of(arrays, n, at_work)
+            for name, entries in outputs.items():
+                arrays[name][:, at_work] = entries
+            arrays[REPETITIONS][0, at_work] = repetition
+            goes_on = outputs[self.goes_on][0]
+            first = min(first, int(np.min(at_work[goes_on <= 0.0], initial=n)))
+            at_work = at_work[goes_on > 0.0]
+            at_work = at_work[at_work < first] if is_first_enough else at_work
+            if not at_work.size:
+                break
+        return first
 
-def check_table(law: Law | FoldedLaw, name: str, table: Array) -> None:
+
+def check_table(law: Law, name: str, table: Array) -> None:
     """Raise a ValueError where an array cannot be a table of a law.
 
     Parameters
@@ -491,132 +488,3 @@ def _floats(values: Array) -> Array:
     array = np.empty(len(values), dtype=object)
     array[:] = values.tolist()
     return array
-
-
-# -- repeated laws
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """A law that is repeated on each case.
-
-    Attributes
-    ----------
-    carried : tuple of str
-        Inputs that are outputs, too: each repetition starts from those of the one before. Before a run their arrays
-        hold the start, after it the end.
-    goes_on : str
-        Output of size 1: a case is done where it is zero or below; where it is not a number, the case ends, not done.
-    shared : tuple of str
-        Inputs that are the same in all cases.
-    count : str
-        Name of the array (1, N) that receives the number of repetitions of each case.
-    """
-
-    law: Law | FoldedLaw
-    carried: tuple[str, ...]
-    goes_on: str
-    shared: tuple[str, ...] = ()
-    count: str = "repetitions"
-
-    def __post_init__(self) -> None:
-        if unknown := {*self.carried, *self.shared} - self.law.inputs.keys():
-            raise ValueError(f"{self.law.name} has no input {', '.join(sorted(unknown))}")
-        if both := set(self.carried) & set(self.shared):
-            raise ValueError(f"{self.law.name}: {', '.join(sorted(both))} cannot be shared and carried")
-        if missing := set(self.law.tables) - set(self.shared):
-            raise ValueError(f"{self.law.name}: the table {', '.join(sorted(missing))} must be shared")
-
-    @property
-    def key(self) -> str:
-        """See :attr:`arm_control.compiler.law.Law.key`."""
-        return f"{self.law.key} repeated {[self.carried, self.goes_on, self.shared, self.count]}"
-
-    def program(self) -> Program | FoldedProgram:
-        """Write the law down, every output as one row of numbers."""
-        return self.law.flat_program()
-
-    def sizes(self, outputs: Mapping[str, int]) -> dict[str, int]:
-        """Name and size of every array.
-
-        Parameters
-        ----------
-        outputs : mapping of str to int
-            Name and size of every output of the law.
-        """
-        return {**self.law.inputs, **outputs, self.count: 1}
-
-    def number_of_cases(self, arrays: Mapping[str, Array], outputs: Mapping[str, int]) -> int:
-        """Return the number of cases in these arrays, after checking that they fit.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            Every input and output by name; others are passed over.
-        outputs : mapping of str to int
-            Name and size of every output.
-
-        Raises
-        ------
-        ValueError
-            When an array is missing, or has another type, size or number of columns.
-        """
-        sizes = self.sizes(outputs)
-        if missing := sizes.keys() - arrays.keys():
-            raise ValueError(f"{self.law.name}: '{sorted(missing)[0]}' is missing")
-        n = arrays[self.count].shape[-1]
-        for name, size in sizes.items():
-            if name in self.law.tables:
-                check_table(self.law, name, arrays[name])
-                continue
-            array, shape = arrays[name], (size,) if name in self.shared else (size, n)
-            is_result = name in outputs or name == self.count
-            if array.shape != shape or array.dtype != float or (is_result and not array.flags.writeable):
-                raise ValueError(
-                    f"{self.law.name}: '{name}' has shape {array.shape} of {array.dtype}; allowed: {shape} of floats"
-                )
-        if n < 1:
-            raise ValueError(f"{self.law.name}: there is no case")
-        return n
-
-    def run(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> int:
-        """Run the function with NumPy, all cases at once.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            Every input and output by name.
-        limit : int
-            Largest number of repetitions of a case.
-        is_first_enough : bool
-            Whether results of cases behind the first one that is done are not needed.
-
-        Returns
-        -------
-        int
-            The first case that is done; the number of cases where none is.
-        """
-        n = arrays[self.count].shape[1]
-        first, at_work = n, np.arange(n)
-        for repetition in range(1, limit + 1):
-            goes_on = self._repeat_once(arrays, at_work)
-            arrays[self.count][0, at_work] = repetition
-            first = min(first, int(np.min(at_work[goes_on <= 0.0], initial=n)))
-            at_work = at_work[goes_on > 0.0]
-            at_work = at_work[at_work < first] if is_first_enough else at_work
-            if not at_work.size:
-                break
-        return first
-
-    def _repeat_once(self, arrays: Mapping[str, Array], at_work: Array) -> Array:
-        """Work on some cases once; returns the numbers that say whether they go on."""
-        inputs = {
-            name: arrays[name].astype(object) if name in self.shared else columns(arrays[name][:, at_work])
-            for name in self.law.inputs
-        }
-        with np.errstate(all="ignore"):  # compiled code prints no warnings, either
-            results = self.law.function(inputs)
-            entries = {name: rows(np.ravel(values), len(at_work)) for name, values in results.items()}
-        for name, values in entries.items():
-            arrays[name][:, at_work] = values
-        return entries[self.goes_on][0]

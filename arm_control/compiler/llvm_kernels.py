@@ -17,10 +17,10 @@ from arm_control.compiler import drafts
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.compiled_procedure import address_of_call
 from arm_control.compiler.drafts import Draft
-from arm_control.compiler.kernels import Batch, BoundLoop, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
-from arm_control.compiler.law import Law, Loop, Repeat, check_table
+from arm_control.compiler.kernels import Batch, BoundLoop, Kernel, LoopKernel, checked_count
+from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.llvm_code import COMPUTE, WORK, batch_code, scalar_code
-from arm_control.compiler.llvm_loops import HEAD, array_names, loop_code, repeat_code
+from arm_control.compiler.llvm_loops import HEAD, array_names, loop_code
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.core import Cache
 from arm_control.maths import Array
@@ -76,23 +76,10 @@ class LlvmCompiler:
         function = self._function(
             f"{width} {loop.key}",
             f"{loop.law.name} ({width} {layout})",
-            loop.program,
+            loop.law.flat_program,
             lambda program, name: loop_code(program, name, width, loop),
         )
-        kernel = _CompiledLoop(function, loop, 1 if loop.carried else width)
-        _check_and_keep(function, partial(check, kernel))
-        return kernel
-
-    def repeat(self, repeat: Repeat, check: Callable[[RepeatKernel], None]) -> RepeatKernel:
-        """Return the kernel of a repeated law."""
-        width = llvm.lanes()
-        function = self._function(
-            f"{width} {repeat.key}",
-            f"{repeat.law.name} ({width} repeated)",
-            repeat.program,
-            lambda program, name: repeat_code(program, name, width, repeat),
-        )
-        kernel = _CompiledRepeat(function, repeat)
+        kernel = _CompiledLoop(function, loop, width if loop.is_vector else 1)
         _check_and_keep(function, partial(check, kernel))
         return kernel
 
@@ -155,50 +142,16 @@ class _CompiledLoop:
 
     def __init__(self, function: _Function, loop: Loop, width: int) -> None:
         self._call = function.library.function("kernel", ctypes.c_void_p)
-        self._names = [*function.inputs, *function.outputs]
         self._loop, self.width = loop, width
         self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in function.outputs.items()}
 
-    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> BoundLoop:
+    def bind(
+        self, arrays: Mapping[str, Array], n: int | None = None, *, limit: int = 1, is_first_enough: bool = False
+    ) -> BoundLoop:
         """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
         n = self._loop.count(arrays, self.outputs, self.width, n)
-        table = [n]
-        for name in self._names:
-            array = arrays[name]
-            step = 0 if name in self._loop.whole else array.strides[0] // 8
-            table += [array.ctypes.data, len(array) if name in self._loop.law.tables else step]
-        return _BoundLoop(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
-
-
-class _CompiledRepeat:
-    """Machine code of a repeated law; see :class:`~arm_control.compiler.kernels.RepeatKernel`."""
-
-    is_compiled = True
-
-    def __init__(self, function: _Function, repeat: Repeat) -> None:
-        self._call = function.library.function("kernel", ctypes.c_void_p)
-        self._names = array_names(list(function.inputs), list(function.outputs), repeat)
-        self._repeat = repeat
-        self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in function.outputs.items()}
-
-    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> BoundRepeat:
-        """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
-        table = [self._repeat.number_of_cases(arrays, self.outputs), limit, int(is_first_enough)]
-        for name in self._names:
-            table += self._place(name, arrays[name])
-        return _BoundRepeat(self._call, np.array(table, dtype=np.int64), self, dict(arrays))
-
-    def _place(self, name: str, array: Array) -> list[int]:
-        """Address of an array, and its numbers in the table."""
-        is_table = name in self._repeat.law.tables
-        strides = [len(array)] if is_table else [stride // 8 for stride in array.strides]
-        return [array.ctypes.data, *strides, *[0] * (2 - len(strides))]
-
-    def replace_table(self, numbers: Array, name: str, table: Array) -> None:
-        """Write the place of a table into the numbers of a bound law."""
-        check_table(self._repeat.law, name, table)
-        first = HEAD + 3 * self._names.index(name)
-        numbers[first : first + 3] = self._place(name, table)
+        names = array_names(self._loop, self.outputs)
+        return _BoundLoop(self._call, self._loop, {name: arrays[name] for name in names}, [n, limit, is_first_enough])
 
 
 class _BoundLoop:
@@ -210,45 +163,33 @@ class _BoundLoop:
         Of the function and of its table, for procedures (:mod:`arm_control.compiler.procedures`).
     """
 
-    __slots__ = ("_arrays", "_call", "_n", "_table", "function_address", "table_address")
+    __slots__ = ("_arrays", "_call", "_loop", "_n", "_table", "function_address", "table_address")
 
-    def __init__(self, call: Callable[[int], float], table: Array, arrays: list[Array]) -> None:
-        self._call, self._table, self._arrays, self._n = call, table, arrays, int(table[0])
-        self.function_address, self.table_address = address_of_call(call), table.ctypes.data
+    def __init__(self, call: Callable[[int], float], loop: Loop, arrays: dict[str, Array], head: list[int]) -> None:
+        self._call, self._loop, self._arrays, self._n = call, loop, arrays, head[0]
+        places = [number for name, array in arrays.items() for number in _place(loop, name, array)]
+        self._table = np.array([*head, *places], dtype=np.int64)
+        self.function_address, self.table_address = address_of_call(call), self._table.ctypes.data
 
-    def __call__(self, n: int | None = None, /) -> float:
+    def __call__(self, n: int | None = None, limit: int | None = None, /) -> float:
         if n is not None:
             self._table[0] = checked_count(n, self._n)
-        return self._call(self.table_address)
-
-
-class _BoundRepeat:
-    """The same for the first n cases; the table begins with their number and the limit.
-
-    Attributes
-    ----------
-    function_address, table_address : int
-        As those of a :class:`_BoundLoop`.
-    """
-
-    __slots__ = ("_arrays", "_call", "_kernel", "_limit", "_n", "_table", "function_address", "table_address")
-
-    def __init__(
-        self, call: Callable[[int], float], table: Array, kernel: _CompiledRepeat, arrays: dict[str, Array]
-    ) -> None:
-        self._call, self._table, self._kernel, self._arrays = call, table, kernel, arrays
-        self._n, self._limit = int(table[0]), int(table[1])
-        self.function_address, self.table_address = address_of_call(call), table.ctypes.data
-
-    def __call__(self, n: int | None = None, limit: int | None = None) -> float:
-        self._table[0] = self._n if n is None else checked_count(n, self._n)
-        self._table[1] = self._limit if limit is None else limit
+        if limit is not None:
+            self._table[1] = limit
         return self._call(self.table_address)
 
     def replace_table(self, name: str, table: Array) -> None:
-        """See :class:`~arm_control.compiler.kernels.BoundRepeat`."""
-        self._kernel.replace_table(self._table, name, table)
+        """See :class:`~arm_control.compiler.kernels.BoundLoop`."""
+        check_table(self._loop.law, name, table)
+        first = HEAD + 3 * list(self._arrays).index(name)
+        self._table[first : first + 3] = _place(self._loop, name, table)
         self._arrays[name] = table
+
+
+def _place(loop: Loop, name: str, array: Array) -> list[int]:
+    """Address of an array, and its numbers in the table."""
+    strides = [len(array)] if name in loop.law.tables else [stride // 8 for stride in array.strides]
+    return [array.ctypes.data, *strides, *[0] * (2 - len(strides))]
 
 
 STAGE = 3072

@@ -14,24 +14,36 @@ changes several times stay in registers until it ends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.compiler.law import Loop, Repeat
+from arm_control.compiler.law import REPETITIONS, Loop
 from arm_control.compiler.llvm_code import Entries, body, declarations, functions, store_rows
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import FoldedProgram, FoldProgram, Program
 
-# -- laws with folds
+# -- arrays
 
 
-class TableRows(NamedTuple):
-    """A table: its address and the number of its rows, as they are named in the code."""
+HEAD = 3
+"""Numbers in a table before those of the arrays: cases; repetitions at most, whether the first case done is enough."""
+
+
+class ArrayPlace(NamedTuple):
+    """An array: its address, and the distances of its rows and of its columns; of a table the number of its rows."""
 
     base: str
-    number: str
+    row: str
+    column: str
+
+
+Places = Mapping[str, ArrayPlace]
+"""The arrays by name."""
+
+
+# -- laws with folds
 
 
 class FoldWriter:
@@ -45,12 +57,12 @@ class FoldWriter:
         Takes the lines of the law.
     inputs : Entries
         Entries of all inputs but the tables.
-    tables : mapping of str to TableRows
+    tables : mapping of str to ArrayPlace
         The tables by name.
     """
 
     def __init__(
-        self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, TableRows]
+        self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, ArrayPlace]
     ) -> None:
         self._code, self._program, self._inputs, self._tables = code, program, inputs, tables
         self._n_inputs = sum(program.before.inputs.values())
@@ -93,7 +105,7 @@ class FoldWriter:
         number, following = code.label("number"), code.label("following")
         code.line(f"br label %{enter}")
         code.begin(enter)
-        code.line(f"br i1 {code.op(f'icmp ugt i64 {rows.number}, 0')}, label %{row}, label %{after}")
+        code.line(f"br i1 {code.op(f'icmp ugt i64 {rows.row}, 0')}, label %{row}, label %{after}")
         code.begin(row)
         code.line(f"%{number} = phi i64 [0, %{enter}], [%{following}, %{latch}]")
         size = self._program.inputs[fold.table]
@@ -101,7 +113,7 @@ class FoldWriter:
         self._parts(fold, base, latch, end)
         code.begin(latch)
         code.line(f"%{following} = add i64 %{number}, 1")
-        code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {rows.number}')}, label %{row}, label %{after}")
+        code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {rows.row}')}, label %{row}, label %{after}")
         code.begin(after)
 
     def _repeat(self, fold: FoldProgram) -> None:
@@ -243,9 +255,12 @@ class _Known:
 # -- laws for many cases
 
 
-Places = Mapping[str, tuple[str, str]]
-"""Address and distance of rows of every array, by its name."""
 _START = {"sum": 0.0, "min": np.inf}
+
+
+def array_names(loop: Loop, outputs: Iterable[str]) -> list[str]:
+    """Names of the arrays, in the order of the table, from those of the outputs."""
+    return list(dict.fromkeys([*loop.law.inputs, *outputs, *([REPETITIONS] if loop.is_repeated else [])]))
 
 
 def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loop) -> str:
@@ -260,15 +275,22 @@ def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loo
     width : int
         Lanes of a vector register: 2, 4 or 8.
     """
-    width = 1 if loop.carried else width
+    write = _repeated_code if loop.is_repeated else _one_by_one_code
+    return write(program, name, width, loop)
+
+
+def _one_by_one_code(program: Program | FoldedProgram, name: str, width: int, loop: Loop) -> str:
+    """Code that comes to each case once."""
+    width = width if loop.is_vector else 1
     head, code, tail = Writer(width), Writer(width), Writer(width)
     code.start(10_000_000)
     tail.start(20_000_000)
-    places = _places(head, [*program.inputs, *program.outputs])
+    head.line("%n = load i64, ptr %table, align 8")
+    places = _places(head, array_names(loop, program.outputs))
     memory: _Memory = (_Columns if loop.layout == "columns" else _Rows)(head, code, program, loop, places)
     active = _skip_idle_lanes(code, memory.load(loop.where, 0)) if loop.where else ""
     if isinstance(program, FoldedProgram):
-        tables = {key: TableRows(*places[key]) for key in program.tables}
+        tables = {key: places[key] for key in program.tables}
         results = FoldWriter(head, code, program, memory.inputs(), tables).write()
     else:
         results = body(code, memory.ordered(program), memory.inputs())
@@ -276,7 +298,7 @@ def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loo
     outputs = _by_name(program, results)
     for key, values in outputs.items():
         if key in loop.totals:
-            totals.add(loop.totals[key], values, places[key][0])
+            totals.add(loop.totals[key], values, places[key].base)
         elif key not in loop.carried:
             memory.store(key, values)
     if loop.goes_on:
@@ -284,7 +306,7 @@ def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loo
         code.line(f"br i1 {above}, label %on, label %stop")
         code.lines.append("on:")
     for key in loop.carried:
-        store_rows(code, outputs[key], ["0"], places[key][0])
+        store_rows(code, outputs[key], ["0"], places[key].base)
     totals.store(tail)
     last = "on" if loop.goes_on else "work" if loop.where else "loop"
     last = "folded" if isinstance(program, FoldedProgram) else last
@@ -305,13 +327,13 @@ def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loo
     )
 
 
-def _places(code: Writer, names: Sequence[str]) -> Places:
-    """Read the table. What is carried comes twice, with the same address."""
-    code.line("%n = load i64, ptr %table, align 8")
+def _places(code: Writer, names: Sequence[str]) -> dict[str, ArrayPlace]:
+    """Read the table."""
     places = {}
     for k, name in enumerate(names):
-        base = code.op(f"load ptr, ptr {code.address('%table', str(1 + 2 * k))}, align 8")
-        places[name] = base, code.op(f"load i64, ptr {code.address('%table', str(2 + 2 * k))}, align 8")
+        base, row, column = (code.address("%table", str(HEAD + 3 * k + i)) for i in range(3))
+        loads = f"load ptr, ptr {base}", f"load i64, ptr {row}", f"load i64, ptr {column}"
+        places[name] = ArrayPlace(*(code.op(f"{load}, align 8") for load in loads))
     return places
 
 
@@ -357,7 +379,7 @@ class _Columns:
         self._code, self._places = code, places
         self._sizes = {name: size for name, size in program.inputs.items() if name not in loop.law.tables}
         self._shared = {
-            name: [head.broadcast(head.load(places[name][0], str(i))) for i in range(self._sizes[name])]
+            name: [head.broadcast(head.load(places[name].base, str(i))) for i in range(self._sizes[name])]
             for name in loop.shared
             if name in self._sizes
         }
@@ -382,7 +404,7 @@ class _Columns:
             self._code.line(f"store {self._code.type} {value}, ptr {self._address(name, i)}, align 8")
 
     def _address(self, name: str, i: int) -> str:
-        base, step = self._places[name]
+        base, step, _ = self._places[name]
         row = self._code.op(f"mul i64 {step}, {i}")
         return self._code.address(base, self._code.op(f"add i64 {row}, %first"))
 
@@ -404,7 +426,7 @@ class _Rows:
     def inputs(self) -> Entries:
         """See :class:`_Memory`."""
         self._bases = {
-            name: self._places[name][0] if name in self._loop.whole else self._row(name)
+            name: self._places[name].base if name in self._loop.whole else self._row(name)
             for name in self._program.inputs
         }
         self._rows = {
@@ -428,11 +450,11 @@ class _Rows:
 
     def _distances(self, name: str) -> list[str]:
         """Distance of each lane's row from the first one."""
-        return [self._code.op(f"mul i64 {self._places[name][1]}, {lane}") for lane in range(self._code.width)]
+        return [self._code.op(f"mul i64 {self._places[name].row}, {lane}") for lane in range(self._code.width)]
 
     def _row(self, name: str) -> str:
         """Address of the row at hand, the first one of those in the lanes."""
-        base, step = self._places[name]
+        base, step, _ = self._places[name]
         number = "%first"
         if self._loop.backwards and self._code.width == 1:
             number = self._code.op(f"sub i64 {self._code.op('sub i64 %n, 1')}, %first")
@@ -505,9 +527,6 @@ def _reductions(width: int) -> list[str]:
 
 # -- repeated laws
 
-
-HEAD = 3
-"""Numbers in the table before those of the arrays."""
 
 _CODE = """
 define double @{name}(ptr %table) {{
@@ -608,44 +627,21 @@ end:
 
 
 class _Place(NamedTuple):
-    """An array: its address, the distances of its rows and of its columns, and its first entry in the work space."""
+    """An array, and its first entry in the work space."""
 
-    base: str
-    row: str
-    column: str
+    array: ArrayPlace
     entry: int
     size: int
 
 
-def array_names(inputs: Sequence[str], outputs: Sequence[str], repeat: Repeat) -> list[str]:
-    """Names of the arrays, in the order of the table.
-
-    Parameters
-    ----------
-    inputs, outputs : sequence of str
-        Those of the law.
-    """
-    return [*inputs, *(name for name in outputs if name not in repeat.carried), repeat.count]
-
-
-def repeat_code(program: Program | FoldedProgram, name: str, width: int, repeat: Repeat) -> str:
-    """Intermediate code of a repeated law.
-
-    Parameters
-    ----------
-    program : Program or FoldedProgram
-        One repetition, every output in one row.
-    name : str
-        Name of the function.
-    width : int
-        Lanes of a vector register: 2, 4 or 8.
-    """
+def _repeated_code(program: Program | FoldedProgram, name: str, width: int, loop: Loop) -> str:
+    """Code that repeats the law on each case."""
     start = Writer(1)
-    places = _array_places(start, program, repeat)
-    own = [places[key] for key in program.inputs if key not in repeat.shared]
+    places = _work_places(program, _places(start, array_names(loop, program.outputs)))
+    own = [places[key] for key in program.inputs if key not in loop.shared]
     results = [places[key] for key in program.outputs]
-    count = places.pop(repeat.count)  # it needs no entry in the work space
-    _start_lanes(start, [places[key] for key in repeat.shared if key not in repeat.law.tables], own, width)
+    count = places.pop(REPETITIONS)  # it needs no entry in the work space
+    _start_lanes(start, [places[key] for key in loop.shared if key not in loop.law.tables], own, width)
     case, stored, space = Writer(1), Writer(1), Writer(1)
     case.start(30_000_000)
     stored.start(40_000_000)
@@ -661,7 +657,7 @@ def repeat_code(program: Program | FoldedProgram, name: str, width: int, repeat:
         n_entries=sum(place.size for place in places.values()),
         ones=f"<{', '.join(['i64 1'] * width)}>",
         start="\n".join(start.lines),
-        repetition="\n".join(_repetition(program, repeat, places, space, width)),
+        repetition="\n".join(_repetition(program, loop, places, space, width)),
         space="\n".join(space.lines),
         results="\n".join(stored.lines),
         case="\n".join(case.lines),
@@ -669,15 +665,12 @@ def repeat_code(program: Program | FoldedProgram, name: str, width: int, repeat:
     return "\n".join(["declare i64 @llvm.cttz.i64(i64, i1)", *declarations(width), *functions(program, width), text])
 
 
-def _array_places(code: Writer, program: Program | FoldedProgram, repeat: Repeat) -> dict[str, _Place]:
-    """Read the table, and give every array its entries in the work space."""
-    sizes = {**program.inputs, **{name: shape[0] for name, shape in program.outputs.items()}, repeat.count: 1}
+def _work_places(program: Program | FoldedProgram, arrays: Places) -> dict[str, _Place]:
+    """Give every array its entries in the work space."""
+    sizes = {**program.inputs, **{name: shape[0] for name, shape in program.outputs.items()}, REPETITIONS: 1}
     places, entry = {}, 0
-    for k, name in enumerate(array_names(list(program.inputs), list(program.outputs), repeat)):
-        numbers = [code.address("%table", str(HEAD + 3 * k + i)) for i in range(3)]
-        base = code.op(f"load ptr, ptr {numbers[0]}, align 8")
-        row, column = (code.op(f"load i64, ptr {number}, align 8") for number in numbers[1:])
-        places[name] = _Place(base, row, column, entry, sizes[name])
+    for name, array in arrays.items():
+        places[name] = _Place(array, entry, sizes[name])
         entry += sizes[name]
     return places
 
@@ -686,7 +679,7 @@ def _start_lanes(code: Writer, shared: Sequence[_Place], own: Sequence[_Place], 
     """Shared inputs and the first cases into the lanes."""
     for place in shared:
         for i in range(place.size):
-            value = code.load(place.base, code.op(f"mul i64 {place.row}, {i}"))
+            value = code.load(place.array.base, code.op(f"mul i64 {place.array.row}, {i}"))
             for lane in range(width):
                 code.line(f"store double {value}, ptr {_in_lane(code, place.entry + i, width, str(lane))}, align 8")
     for lane in range(width):
@@ -713,15 +706,15 @@ def _load_case(code: Writer, own: Sequence[_Place], width: int, case: str, lane:
 
 
 def _repetition(
-    program: Program | FoldedProgram, repeat: Repeat, places: Mapping[str, _Place], head: Writer, width: int
+    program: Program | FoldedProgram, loop: Loop, places: Mapping[str, _Place], head: Writer, width: int
 ) -> list[str]:
     """The law once, from the work space to the work space; ``%above`` and ``%done`` flag lanes."""
     code = Writer(width)
     code.start(10_000_000)
-    own = program.inputs.keys() - set(repeat.law.tables)
+    own = program.inputs.keys() - set(loop.law.tables)
     inputs = _InLanes(code, [place for name, place in places.items() if name in own])
     if isinstance(program, FoldedProgram):
-        tables = {name: TableRows(places[name].base, places[name].row) for name in program.tables}
+        tables = {name: places[name].array for name in program.tables}
         results = iter(FoldWriter(head, code, program, inputs, tables).write())
     else:
         results = iter(body(code, program, inputs))
@@ -729,7 +722,7 @@ def _repetition(
         for i in range(size):
             value = next(results)
             code.line(f"store {code.type} {value}, ptr {inputs.address(places[name].entry + i)}, align {8 * width}")
-            if name == repeat.goes_on:
+            if name == loop.goes_on:
                 code.line(f"%above = fcmp ogt {code.type} {value}, zeroinitializer")
                 code.line(f"%done = fcmp ole {code.type} {value}, zeroinitializer")
     return code.lines
@@ -758,5 +751,5 @@ def _in_lane(code: Writer, entry: int, width: int, lane: str) -> str:
 
 def _in_array(code: Writer, place: _Place, i: int, case: str) -> str:
     """Address of an entry of one case."""
-    row = code.op(f"mul i64 {place.row}, {i}")
-    return code.address(place.base, code.op(f"add i64 {row}, {code.op(f'mul i64 {place.column}, {case}')}"))
+    row, column = code.op(f"mul i64 {place.array.row}, {i}"), code.op(f"mul i64 {place.array.column}, {case}")
+    return code.address(place.array.base, code.op(f"add i64 {row}, {column}"))

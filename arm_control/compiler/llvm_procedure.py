@@ -280,7 +280,7 @@ class ExpressionWriter:
     def _run_loop(self, loop: LlvmValue, values: Sequence[LlvmValue]) -> LlvmValue:
         """Call a loop: the number of cases, and the limit of a repeated law, are the first entries of its table."""
         code, (function, table) = self.code, loop.parts
-        if len(values) != {"RunsColumns": 1, "RunsCases": 2}[str(loop.type)]:
+        if loop.type != "RunsLoop" or len(values) not in (1, 2):
             raise NotSupported(f"{self._procedure.key}: {loop.type} with {len(values)} arguments")
         for k, value in enumerate(values):
             place = code.op(f"getelementptr i64, ptr {table}, i64 {k}")

@@ -21,7 +21,7 @@ Python, which also runs as it stands:
                   (:mod:`arm_control.compiler.procedures`) and of functions that are fields of a record
 
 Parameters and fields of records are ``int``, ``float``, ``bool``, :data:`Floats` (k,), :data:`Ints` (k,), :data:`Rows`
-(m, k), :class:`RunsCases`, :class:`RunsColumns`, :class:`RunsKernel`,
+(m, k), :class:`RunsLoop`, :class:`RunsKernel`,
 :class:`~arm_control.compiler.procedures.CFunction`, or records: named tuples of these. Numbers in a record stay
 as they are; what changes is in arrays. Indices count from zero, are not checked and must not be negative; // and % take
 no negative numbers. A name keeps its type. Names of the module are constants, or other procedures.
@@ -52,18 +52,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class RunsCases(Protocol):
-    """A repeated law that is bound to arrays (:class:`arm_control.compiler.kernels.BoundRepeat`)."""
-
-    def __call__(self, n: int, limit: int) -> float:
-        """Work on the first n cases, at most so many times each."""
-
-
-class RunsColumns(Protocol):
+class RunsLoop(Protocol):
     """A loop that is bound to arrays (:class:`arm_control.compiler.kernels.BoundLoop`)."""
 
-    def __call__(self, n: int, /) -> float:
-        """Work on the first n cases, a multiple of the kernel's width."""
+    def __call__(self, n: int, limit: int | None = None, /) -> float:
+        """Work on the first n cases, a multiple of the kernel's width; of a repeated law at most so many times each."""
 
 
 class RunsKernel(Protocol):
@@ -133,8 +126,7 @@ PARTS: dict[Type, tuple[str, ...]] = {
     "Floats": ("ptr",),
     "Ints": ("ptr",),
     "Rows": ("ptr", "i64"),
-    "RunsCases": ("ptr", "ptr"),
-    "RunsColumns": ("ptr", "ptr"),
+    "RunsLoop": ("ptr", "ptr"),
     "RunsKernel": ("ptr", "ptr"),
     "CFunction": ("ptr",),
 }

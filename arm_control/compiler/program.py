@@ -116,7 +116,7 @@ class FoldProgram(NamedTuple):
 
 
 class FoldedProgram(NamedTuple):
-    """Programs of a :class:`~arm_control.compiler.law.FoldedLaw`.
+    """Programs of a :class:`~arm_control.compiler.law.Law` with folds.
 
     The inputs of ``before`` are the law's without its tables; those of all other programs are these, then the outputs
     of ``before``, then the row of a table.

@@ -32,8 +32,8 @@ from arm_control.compiler import (
     NumberResult,
     OwnWork,
     Rows,
-    RunsColumns,
     RunsKernel,
+    RunsLoop,
     TupleArgument,
     TupleResult,
     compile_procedure,
@@ -87,7 +87,7 @@ class Tick(NamedTuple):
         Torque of avoidance, torque in the place of the task's, torque of all, share of the task, distance.
     factor, shorten, takeover : RunsKernel
         Laws of one case; their inputs and outputs are ``M`` to ``tau_takeover``.
-    repulsion : RunsColumns
+    repulsion : RunsLoop
         The law of each near pair; its arrays are ``v``, ``pushes`` and ``share``.
     pushes : ndarray, shape (n + n (n + 1) / 2, N)
         Torque, then the term of E in (8).
@@ -104,7 +104,7 @@ class Tick(NamedTuple):
     search: CloseSearch
     factor: RunsKernel
     M: Floats
-    repulsion: RunsColumns
+    repulsion: RunsLoop
     v: Floats
     pushes: Rows
     share: Rows

@@ -35,12 +35,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from arm_control.compiler import Law, Repeat
+from arm_control.compiler import Law, Loop
 from arm_control.kinematics.task_errors import TaskError, task_error
 from arm_control.maths import Array, Pose, Scalar, clamp, largest, maximum, minimum, nearest, select
 from arm_control.model import TOOL, State, Tree
@@ -75,12 +75,12 @@ class Task:
     turning: tuple[bool, ...]
 
 
-def repeated_step(tree: Tree, task: Task, has_tool: bool) -> Repeat:
+def repeated_step(tree: Tree, task: Task, has_tool: bool) -> Loop:
     """The step as a law to be repeated; without a tool the law is shorter.
 
     Returns
     -------
-    Repeat
+    Loop
         Inputs ``q`` (carried), ``target`` (12: R_WT, p_WT), ``reference`` (n), shared: ``q_min``, ``q_max`` (n),
         ``tolerance``, ``caution`` (c) and, with a tool, ``tool``. Outputs ``q``, ``error`` and ``more``: how far from
         the tolerance.
@@ -89,7 +89,7 @@ def repeated_step(tree: Tree, task: Task, has_tool: bool) -> Repeat:
     inputs = {"q": n, "target": 12, "reference": n, "q_min": n, "q_max": n, "tolerance": 1, "caution": 1}
     inputs |= {"tool": TOOL} if has_tool else {}
     law = Law("inverse kinematics", partial(step, tree, task), inputs, [repr(task), DAMPING, LONGEST_STEP])
-    return Repeat(law, ("q",), "more", tuple(name for name in list(inputs)[3:]))
+    return Loop(law, "repeated", tuple(list(inputs)[3:]), ("q",), goes_on="more")
 
 
 def step(tree: Tree, task: Task, x: Mapping[str, Array]) -> dict[str, Array]:
@@ -104,13 +104,13 @@ def step(tree: Tree, task: Task, x: Mapping[str, Array]) -> dict[str, Array]:
     return {"q": moved(q, dq, more), "error": e, "more": np.array([more])}  # (6)
 
 
-def repeated_posture_step(tree: Tree, task: Task, has_tool: bool) -> Repeat:
+def repeated_posture_step(tree: Tree, task: Task, has_tool: bool) -> Loop:
     """Equations (7) to (9) as a law to be repeated: one more shared input, ``posture`` (n), than the other step."""
     plain = repeated_step(tree, task, has_tool)
     inputs = {**plain.law.inputs, "posture": tree.n}
     structure = [repr(task), DAMPING, LONGEST_STEP, SHARE]
     law = Law("nearest posture", partial(posture_step, tree, task), inputs, structure)
-    return Repeat(law, plain.carried, plain.goes_on, (*plain.shared, "posture"))
+    return replace(plain, law=law, shared=(*plain.shared, "posture"))
 
 
 def posture_step(tree: Tree, task: Task, x: Mapping[str, Array]) -> dict[str, Array]:

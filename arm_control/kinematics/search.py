@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import RepeatKernel
+from arm_control.compiler import LoopKernel
 from arm_control.kinematics.damped_step import TURN, Task, into_limits, repeated_posture_step, repeated_step
 from arm_control.kinematics.task_errors import TaskError, task_error
 from arm_control.maths import Array, Pose
@@ -106,10 +106,10 @@ class Search:
         self._shared |= {"tool": self._tool}
         repeat = repeated_step(self.model.tree, self.task, has_tool)
         self._kernel = self.model.compile_law(repeat, self._samples())
-        self._call = self._kernel.bind({**self._arrays, **self._shared}, LIMIT, is_first_enough=True)
+        self._call = self._kernel.bind({**self._arrays, **self._shared}, limit=LIMIT, is_first_enough=True)
         self._posture_kernel = None if self.posture is None else self._compile_posture_step(has_tool)
 
-    def _compile_posture_step(self, has_tool: bool) -> RepeatKernel:
+    def _compile_posture_step(self, has_tool: bool) -> LoopKernel:
         repeat = repeated_posture_step(self.model.tree, self.task, has_tool)
         return self.model.compile_law(repeat, {**self._samples(), "posture": self._shared["posture"]})
 
@@ -180,7 +180,7 @@ class Search:
         return more._replace(q=q[None], iterations=attempts.iterations + more.iterations)
 
     def run(
-        self, targets: Array, references: Array, starts: Array, limit: int, kernel: RepeatKernel | None = None
+        self, targets: Array, references: Array, starts: Array, limit: int, kernel: LoopKernel | None = None
     ) -> Attempts:
         """Repeat the step, or another one, from one start for each pose, up to a limit of steps."""
         arrays: Mapping[str, Array] = self._outputs(len(targets)) | {
@@ -188,7 +188,7 @@ class Search:
             "target": targets.T,
             "reference": references.T,
         }
-        (kernel or self._kernel).bind({**arrays, **self._shared}, limit)()
+        (kernel or self._kernel).bind({**arrays, **self._shared}, limit=limit)()
         is_done = arrays["more"][0] <= 0.0
         iterations = arrays["repetitions"][0].astype(int) - is_done
         return Attempts(arrays["q"].T, arrays["error"].T, is_done, iterations)
@@ -198,7 +198,7 @@ class Search:
 
         The arrays are ``q``, ``target``, ``reference``, ``error``, ``more`` and ``repetitions``.
         """
-        return self._kernel.bind({**arrays, **self._shared}, limit)
+        return self._kernel.bind({**arrays, **self._shared}, limit=limit)
 
     def task_error(self, q: Array, target: Array) -> TaskError:
         """Error of the rows and its derivative at joint positions; target: R_WT and p_WT, shape (12,)."""

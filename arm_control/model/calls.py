@@ -18,8 +18,6 @@ from arm_control.compiler import (
     LoopKernel,
     NotFinite,
     OwnWork,
-    Repeat,
-    RepeatKernel,
     Samples,
     builtin_call,
     compile_law,
@@ -59,7 +57,6 @@ class Calls:
         self._functions: dict[tuple[str, str | None], Callable[..., Any]] = {}
         self._laws: dict[str, Kernel] = {}
         self._loops: dict[str, LoopKernel] = {}
-        self._repeats: dict[str, RepeatKernel] = {}
 
     @property
     def has_tool(self) -> bool:
@@ -164,18 +161,6 @@ class Calls:
             self._refuse_without_masses([loop.law.name] if loop.law.has_masses else [])
             self._loops[loop.key] = compile_law(self.engine.compiler, loop, samples)
         return self._loops[loop.key]
-
-    def repeat(self, repeat: Repeat, samples: Samples) -> RepeatKernel:
-        """Return the kernel of a repeated law; likewise.
-
-        Parameters
-        ----------
-        samples : mapping of str to ndarray
-            See :func:`~arm_control.compiler.compiled_law.compile_law`.
-        """
-        if repeat.key not in self._repeats:
-            self._repeats[repeat.key] = compile_law(self.engine.compiler, repeat, samples)
-        return self._repeats[repeat.key]
 
     def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
         """Return what computes these quantities for many states, with the tool there is now."""

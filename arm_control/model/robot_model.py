@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_control.compiler import Kernel, Law, Loop, LoopKernel, Repeat, RepeatKernel, Samples, in_machine_code
+from arm_control.compiler import Kernel, Law, Loop, LoopKernel, Samples, in_machine_code
 from arm_control.core import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths import Array, Pose
@@ -339,21 +339,18 @@ class RobotModel:
     @overload
     def compile_law(self, law: Loop, samples: Samples) -> LoopKernel: ...
 
-    @overload
-    def compile_law(self, law: Repeat, samples: Samples) -> RepeatKernel: ...
-
-    def compile_law(self, law: Law | Loop | Repeat, samples: Samples) -> Kernel | LoopKernel | RepeatKernel:
-        """Return the kernel of a law of this arm, of a loop or of a repeated law; equal laws share one.
+    def compile_law(self, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
+        """Return the kernel of a law of this arm or of a loop; equal laws share one.
 
         An input ``tool`` of a law holds the tool that is attached. Where the law cannot be compiled it runs as it
         stands.
 
         Parameters
         ----------
-        law : Law, Loop or Repeat
-            See :mod:`arm_control.compiler.law` and :mod:`arm_control.compiler.law`.
+        law : Law or Loop
+            See :mod:`arm_control.compiler.law`.
         samples : mapping of str to ndarray
-            Inputs to compare a new kernel on: of a law in rows, shape (n, size), of others in their own layout.
+            Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout.
 
         Examples
         --------
@@ -367,9 +364,7 @@ class RobotModel:
         >>> twice.outputs["y"]
         array([2., 4., 6.])
         """
-        if isinstance(law, Law):
-            return self._calls.law(law, samples)
-        return self._calls.repeat(law, samples) if isinstance(law, Repeat) else self._calls.loop(law, samples)
+        return self._calls.law(law, samples) if isinstance(law, Law) else self._calls.loop(law, samples)
 
     def symbolic(self) -> Symbolic:
         """Return the arm's formulas, as SymPy expressions."""

@@ -20,8 +20,8 @@ from arm_control.compiler import (
     Ints,
     Procedure,
     Rows,
-    RunsColumns,
     RunsKernel,
+    RunsLoop,
     address_of,
     c_parts,
     compile_procedure,
@@ -492,7 +492,7 @@ class Kernel(NamedTuple):
 class Kernels(NamedTuple):
     first: Kernel
     second: Kernel
-    columns: RunsColumns
+    columns: RunsLoop
     read: CFunction
 
 

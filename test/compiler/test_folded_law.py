@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler import Fold, FoldedLaw, Law, LlvmCompiler, Loop, Repeat, compile_law
+from arm_control.compiler import Fold, Law, LlvmCompiler, Loop, compile_law
 from arm_control.core import Cache
 from arm_control.maths import Array, maximum, minimum, sin, sqrt
 
@@ -43,7 +43,7 @@ def finish(x: Mapping[str, Array]) -> dict[str, Any]:
 
 INPUTS = {"p": 2, "angle": 1, "reach": 1, "rows": 3}
 FOLDS = (Fold((part(0), part(1)), near, "rows"), Fold((lambda x: {"n": x["n"]},)))
-LAW = FoldedLaw("nearest", start, FOLDS, finish, INPUTS, ("rows",), ("best", "n"))
+LAW = Law("nearest", finish, INPUTS, before=start, folds=FOLDS, tables=("rows",), carried=("best", "n"))
 LOOP = Loop(LAW, "columns", shared=("reach", "rows"))
 
 
@@ -97,14 +97,14 @@ def count(x: Mapping[str, Array]) -> dict[str, Any]:
 @pytest.mark.parametrize("compiler", [8, 2], indirect=True)
 def test_rows_behind_the_end_are_left_out(compiler: LlvmCompiler):
     """Each row takes something away; no lane has anything left after the third row, or one has in all."""
-    law = FoldedLaw(
+    law = Law(
         "count",
-        lambda x: {"left": x["start"] + 0.0 * x["start"], "n": 0.0 * x["start"]},
-        (Fold((count,), table="rows"), Fold((lambda x: {"n": x["n"] + 100.0},))),
         lambda x: {"n": x["n"]},
         {"start": 1, "rows": 1},
-        ("rows",),
-        ("left", "n"),
+        before=lambda x: {"left": x["start"] + 0.0 * x["start"], "n": 0.0 * x["start"]},
+        folds=(Fold((count,), table="rows"), Fold((lambda x: {"n": x["n"] + 100.0},))),
+        tables=("rows",),
+        carried=("left", "n"),
         goes_on="left",
     )
     always = {"start": np.full((1, 8), 50.0), "rows": np.ones((5, 1)), "n": np.zeros((1, 8))}
@@ -119,16 +119,16 @@ def test_rows_behind_the_end_are_left_out(compiler: LlvmCompiler):
 
 def test_a_repeated_law_with_folds(compiler: LlvmCompiler | None):
     """Halve a length until no row lies within it; each case on its own."""
-    law = FoldedLaw(
+    law = Law(
         "halves",
-        lambda x: {"free": [x["reach"][0]], "goal": [x["length"][0]]},
-        (Fold((lambda x: {"free": [minimum(x["free"][0], abs(x["p"][0] - x["rows"][0]))]},), table="rows"),),
         lambda x: {"length": [0.5 * x["goal"][0]], "more": [x["goal"][0] - x["free"][0]], "free": x["free"]},
         {"p": 1, "length": 1, "reach": 1, "rows": 1},
-        ("rows",),
-        ("free",),
+        before=lambda x: {"free": [x["reach"][0]], "goal": [x["length"][0]]},
+        folds=(Fold((lambda x: {"free": [minimum(x["free"][0], abs(x["p"][0] - x["rows"][0]))]},), table="rows"),),
+        tables=("rows",),
+        carried=("free",),
     )
-    repeat = Repeat(law, ("length",), "more", ("reach", "rows"))
+    repeat = Loop(law, "repeated", ("reach", "rows"), ("length",), goes_on="more")
     rng = np.random.default_rng(3)
 
     def cases(n: int, m: int) -> dict[str, Array]:
@@ -138,13 +138,13 @@ def test_a_repeated_law_with_folds(compiler: LlvmCompiler | None):
 
     kernel = compile_law(compiler, repeat, cases(9, 3))
     given = cases(37, 11)
-    assert kernel.bind(given, 60)(30) == 0
+    assert kernel.bind(given, limit=60)(30) == 0
     free = np.minimum(np.abs(given["p"][0, :, None] - given["rows"][:, 0]).min(axis=1), 0.5)
     np.testing.assert_allclose(given["free"][0, :30], free[:30], rtol=0, atol=1e-15)
     np.testing.assert_array_equal(given["repetitions"][0, :30], np.ceil(-np.log2(free[:30])) + 1)
     assert (given["length"][0, 30:] == 1.0).all()
     with pytest.raises(ValueError, match="38 cases; allowed: 1 to 37"):
-        kernel.bind(given, 60)(38)
+        kernel.bind(given, limit=60)(38)
 
 
 def test_a_part_changes_nothing_where_it_does_not_count(compiler: LlvmCompiler | None):
@@ -176,15 +176,19 @@ def exchange(x: Mapping[str, Array]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("times", [1, 2, 7])
 def test_a_fold_without_a_table_runs_so_many_times(compiler: LlvmCompiler | None, times: int):
-    law = FoldedLaw(
+    law = Law(
         "times",
-        lambda x: {"root": [1.0 + 0.0 * x["a"][0]], "pair": [0.0 * x["a"][0], x["a"][0]], "fixed": [2.0 * x["a"][0]]},
-        (
+        lambda x: {"root": [x["root"][0]], "pair": x["pair"]},
+        {"a": 1},
+        before=lambda x: {
+            "root": [1.0 + 0.0 * x["a"][0]],
+            "pair": [0.0 * x["a"][0], x["a"][0]],
+            "fixed": [2.0 * x["a"][0]],
+        },
+        folds=(
             Fold((exchange,), times=times),
             Fold((lambda x: {"root": [x["root"][0] + x["fixed"][0]]},) * 2, times=3),
         ),
-        lambda x: {"root": [x["root"][0]], "pair": x["pair"]},
-        {"a": 1},
         carried=("root", "pair"),
     )
     given = {"a": np.random.default_rng(1).uniform(1.0, 4.0, (1, 16)), "root": np.zeros((1, 16))}
@@ -216,7 +220,7 @@ def test_laws_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match="the table rows must be shared"):
         Loop(LAW, "columns", shared=("reach",))
     with pytest.raises(ValueError, match="the table rows must be shared"):
-        Repeat(LAW, (), "sum", ("reach",))
+        Loop(LAW, "repeated", ("reach",), goes_on="sum")
     with pytest.raises(ValueError, match="rows have no totals, no condition and no folds"):
         Loop(LAW, "rows", shared=("reach", "rows"))
     with pytest.raises(ValueError, match="a part changes best, which is not carried"):

@@ -29,8 +29,8 @@ from arm_control.compiler import (
     NumberResult,
     OwnWork,
     Rows,
-    RunsColumns,
     RunsKernel,
+    RunsLoop,
     TupleResult,
     add_atomic,
     address_of,
@@ -244,7 +244,7 @@ class Sums(NamedTuple):
 
     inputs: Floats
     outputs: Floats
-    twice: RunsColumns
+    twice: RunsLoop
     x: Rows
     y: Rows
     n: int

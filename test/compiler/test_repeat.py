@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler import Law, LlvmCompiler, Repeat, RepeatKernel, compile_law
-from arm_control.compiler.compiled_law import check_repeat
+from arm_control.compiler import Law, LlvmCompiler, Loop, LoopKernel, compile_law
+from arm_control.compiler.compiled_law import check_loop
 from arm_control.core import Cache
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, select
@@ -24,7 +24,9 @@ def root_step(x: Mapping[str, Array]) -> dict[str, Any]:
     return {"y": [select(more, 0.5 * (y + a / y), y)], "error": [error, 2.0 * error], "more": [more]}
 
 
-ROOT = Repeat(Law("root", root_step, {"a": 1, "y": 1, "tolerance": 1}), ("y",), "more", ("tolerance",))
+ROOT = Loop(
+    Law("root", root_step, {"a": 1, "y": 1, "tolerance": 1}), "repeated", ("tolerance",), ("y",), goes_on="more"
+)
 LIMIT = 12
 
 
@@ -45,7 +47,7 @@ def newton(a: float) -> tuple[float, int]:
 
 
 @pytest.fixture(scope="module", params=[8, 4, 2, 0], ids=["8 lanes", "4 lanes", "2 lanes", "on floats"])
-def kernel(request: pytest.FixtureRequest) -> RepeatKernel:
+def kernel(request: pytest.FixtureRequest) -> LoopKernel:
     compiler = LlvmCompiler("a robot", "robot", Cache(None)) if request.param else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("arm_control.compiler.llvm_compiler.lanes", lambda: request.param)
@@ -55,9 +57,9 @@ def kernel(request: pytest.FixtureRequest) -> RepeatKernel:
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 100])
-def test_each_case_is_repeated_until_it_is_done(kernel: RepeatKernel, n: int):
+def test_each_case_is_repeated_until_it_is_done(kernel: LoopKernel, n: int):
     given = arrays(np.random.default_rng(n).uniform(0.01, 1000.0, n))
-    first = kernel.bind(given, LIMIT)()
+    first = kernel.bind(given, limit=LIMIT)()
     y, repetitions = np.array([newton(a) for a in given["a"][0]]).T
     np.testing.assert_array_equal(given["y"][0], y)
     np.testing.assert_array_equal(given["repetitions"][0], repetitions)
@@ -68,28 +70,28 @@ def test_each_case_is_repeated_until_it_is_done(kernel: RepeatKernel, n: int):
     np.testing.assert_array_equal(given["error"][1], 2.0 * given["error"][0])
 
 
-def test_the_first_case_that_is_done_is_enough(kernel: RepeatKernel):
+def test_the_first_case_that_is_done_is_enough(kernel: LoopKernel):
     """Also where one behind it is done after fewer repetitions."""
     given = arrays([1e9] * 20 + [900.0, 1e9, 1.0] + [1e9] * 20 + [1.0] * 30)
-    assert kernel.bind(given, LIMIT, is_first_enough=True)() == 20
+    assert kernel.bind(given, limit=LIMIT, is_first_enough=True)() == 20
     assert given["y"][0, 20] == newton(900.0)[0]
     assert (given["repetitions"][0, :20] == LIMIT).all()
     none = arrays([1e9] * 11)
-    assert kernel.bind(none, LIMIT, is_first_enough=True)() == 11
+    assert kernel.bind(none, limit=LIMIT, is_first_enough=True)() == 11
 
 
-def test_a_case_that_is_no_number_ends_and_is_not_done(kernel: RepeatKernel):
+def test_a_case_that_is_no_number_ends_and_is_not_done(kernel: LoopKernel):
     given = arrays([np.nan, 1e9, 2.0])
-    assert kernel.bind(given, LIMIT)() == 2
+    assert kernel.bind(given, limit=LIMIT)() == 2
     assert given["repetitions"].tolist() == [[1.0, LIMIT, newton(2.0)[1]]]
 
 
-def test_arrays_may_lie_in_any_way(kernel: RepeatKernel):
+def test_arrays_may_lie_in_any_way(kernel: LoopKernel):
     """Rows, part of a larger array, one number for all cases."""
     wide, plain = np.full((20, 4), 7.0), arrays([5.0] * 10)
     given = {**arrays([5.0] * 10), "a": np.broadcast_to(np.array([[5.0]]), (1, 10)), "error": wide[::2, 1:3].T}
-    kernel.bind(plain, LIMIT)()
-    kernel.bind(given, LIMIT)()
+    kernel.bind(plain, limit=LIMIT)()
+    kernel.bind(given, limit=LIMIT)()
     np.testing.assert_array_equal(wide[::2, 1:3].T, plain["error"])
     assert (wide[1::2] == 7.0).all()
     assert (wide[:, [0, 3]] == 7.0).all()
@@ -97,35 +99,35 @@ def test_arrays_may_lie_in_any_way(kernel: RepeatKernel):
 
 @pytest.mark.parametrize(
     ("name", "wrong"),
-    [("a", np.ones((1, 4))), ("y", np.ones((2, 5))), ("error", np.ones((2, 5), dtype=int)), ("tolerance", np.ones(2))],
+    [("a", np.ones((2, 5))), ("y", np.ones((2, 5))), ("error", np.ones((2, 5), dtype=int)), ("tolerance", np.ones(2))],
 )
-def test_arrays_that_do_not_fit_are_refused(name: str, wrong: Array, kernel: RepeatKernel):
+def test_arrays_that_do_not_fit_are_refused(name: str, wrong: Array, kernel: LoopKernel):
     with pytest.raises(ValueError, match=f"root: '{name}' has shape"):
-        kernel.bind({**arrays(np.ones(5)), name: wrong}, LIMIT)
+        kernel.bind({**arrays(np.ones(5)), name: wrong}, limit=LIMIT)
     missing = {key: x for key, x in arrays(np.ones(5)).items() if key != name}
     with pytest.raises(ValueError, match=f"root: '{name}' is missing"):
-        kernel.bind(missing, LIMIT)
+        kernel.bind(missing, limit=LIMIT)
 
 
-def test_results_need_memory_of_their_own(kernel: RepeatKernel):
+def test_results_need_memory_of_their_own(kernel: LoopKernel):
     more = np.broadcast_to(np.zeros((1, 1)), (1, 5))
     with pytest.raises(ValueError, match="'more' has shape"):
-        kernel.bind({**arrays(np.ones(5)), "more": more}, LIMIT)
+        kernel.bind({**arrays(np.ones(5)), "more": more}, limit=LIMIT)
     with pytest.raises(ValueError, match="there is no case"):
-        kernel.bind(arrays(np.ones((1, 0))), LIMIT)
+        kernel.bind(arrays(np.ones((1, 0))), limit=LIMIT)
 
 
 def test_a_wrong_kernel_is_refused():
-    def kernel_with(**outputs: Any) -> RepeatKernel:
+    def kernel_with(**outputs: Any) -> LoopKernel:
         law = replace(ROOT.law, function=lambda x: {**root_step(x), **outputs})
         return compile_law(None, replace(ROOT, law=law), samples)
 
     samples = arrays([2.0, 3.0])
-    check_repeat(ROOT, samples, kernel_with())
+    check_loop(ROOT, samples, kernel_with())
     with pytest.raises(ModelError, match=r"'error' is .* off the float run"):
-        check_repeat(ROOT, samples, kernel_with(error=[0.0, 0.0]))
+        check_loop(ROOT, samples, kernel_with(error=[0.0, 0.0]))
     with pytest.raises(ModelError, match="case 0 is the first one done, in the float run case 2"):
-        check_repeat(ROOT, samples, kernel_with(more=[-1.0]))
+        check_loop(ROOT, samples, kernel_with(more=[-1.0]))
 
 
 def test_inputs_that_do_not_exist_are_refused():
