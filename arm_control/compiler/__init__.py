@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         callback_of,
         compile_procedure,
         direct_call,
+        source_digest,
     )
     from arm_control.compiler.kernels import (
         Batch,
@@ -41,13 +42,14 @@ if TYPE_CHECKING:
         NotFinite,
         OwnWork,
         batch_of,
+        python_function,
+        python_kernel,
         split,
     )
     from arm_control.compiler.law import NEAR, Fold, Law, Loop
-    from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+    from arm_control.compiler.llvm_code import PROCESSORS, WORK, batch_code, object_file, scalar_code
     from arm_control.compiler.llvm_compiler import Library, compile_code
     from arm_control.compiler.llvm_kernels import LlvmCompiler
-    from arm_control.compiler.object_files import PROCESSORS, object_file
     from arm_control.compiler.procedures import (
         CFunction,
         Floats,
@@ -74,8 +76,6 @@ if TYPE_CHECKING:
         store_release,
     )
     from arm_control.compiler.program import Function, Program, run
-    from arm_control.compiler.python_kernels import python_function, python_kernel
-    from arm_control.compiler.sources import source_digest
     from arm_control.compiler.tape import Tape
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -9,17 +9,28 @@ the same. Whole numbers stay within 64 bits.
 
 Not everything that can be compiled can be written in C: addresses, atomic numbers and loops over cases are refused, and
 so are expressions whose result depends on the order of their operands.
+
+A name that is only ever the counter of loops belongs to each loop. Another one is declared where it is first assigned
+to, if all that uses it stands behind that in the same block; otherwise in front of it, outside of all loops: a name of
+Python lives as long as its function.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
+import io
+import re
+import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from arm_control.compiler.c_expressions import (
     HELPERS,
     NUMBERS,
+    SUM,
+    UNARY,
+    CExpressionWriter,
     CValue,
     Effects,
     Place,
@@ -29,8 +40,407 @@ from arm_control.compiler.c_expressions import (
     constant,
     unused,
 )
-from arm_control.compiler.c_statements import FunctionWriter, Variables
 from arm_control.compiler.procedures import NotSupported, Procedure
+
+WIDTH, INDENT = 120, 4
+_ROLE = re.compile(r":\w+:`(?:~[\w.]*?(\w+)|([^`]+))`")
+_FOR_TOOLS = ("noqa", "type:", "fmt:")
+"""Beginnings of comments that are for tools of Python."""
+_BREAK = re.compile(r"(?<=,) | (?=&& |\|\| |\? |: |\+ |- )")
+"""Where a line may be broken."""
+
+
+class Comments:
+    """The comments of a procedure.
+
+    Parameters
+    ----------
+    first : int
+        Its first line that counts.
+    """
+
+    def __init__(self, source: str, first: int) -> None:
+        self._behind: dict[int, str] = {}
+        self._above: dict[int, str] = {}
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            text = token.string.lstrip("# ")
+            if token.type == tokenize.COMMENT and token.start[0] >= first and not text.startswith(_FOR_TOOLS):
+                is_alone = token.line.lstrip().startswith("#")
+                (self._above if is_alone else self._behind)[token.start[0]] = text
+
+    def above(self, node: ast.stmt) -> list[str]:
+        """Return comments on lines of their own, above a statement, as lines of C; each once."""
+        lines = sorted(line for line in self._above if line < node.lineno)
+        return [comment(self._above.pop(line)) for line in lines]
+
+    def behind(self, node: ast.stmt) -> str:
+        """Return the comments behind a statement, or behind the head of a loop or branch, with a blank in front."""
+        head = getattr(node, "test", getattr(node, "iter", node))
+        lines = range(node.lineno, (head.end_lineno or node.lineno) + 1)
+        text = " ".join(self._behind[line] for line in lines if line in self._behind)
+        return f" {comment(text)}" if text else ""
+
+
+def comment(text: str) -> str:
+    """Return a text as a comment."""
+    return f"/* {text.replace('*/', '* /').replace('/*', '/ *')} */"
+
+
+def doc_comment(doc: str | None) -> Iterator[str]:
+    """Return a docstring as a comment, without marks of Sphinx."""
+    if doc:
+        text = _ROLE.sub(lambda role: role[1] or role[2], inspect.cleandoc(doc)).replace("``", "")
+        first, *others = comment(text)[:-3].split("\n")
+        yield from [first, *(f" * {line}".rstrip() for line in others), " */"] if others else [f"{first} */"]
+
+
+def shifted(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a block."""
+    return [" " * INDENT + line for line in lines]
+
+
+def is_single(lines: list[str]) -> bool:
+    """Whether a block needs no braces."""
+    return len(lines) == 1 and not lines[0].startswith("/*")
+
+
+def wrapped(line: str) -> Iterator[str]:
+    """Break a line that is too long where it is least nested, as late as possible."""
+    code, mark, behind = line.partition(" /* ") if not line.lstrip().startswith("/*") else (line, "", "")
+    start = " " * (len(line) - len(line.lstrip()))
+    if mark and len(line) > WIDTH:
+        yield f"{start}/* {behind}"
+        line = code
+    is_text = line.lstrip().startswith(("/*", "* "))
+    while len(line) > WIDTH and not is_text:
+        places = [place.start() for place in _BREAK.finditer(line, len(start) + 2 * INDENT, WIDTH + 1)]
+        if not places:
+            break
+        best = min(places, key=lambda place: (_depth(line[:place]), -place))
+        yield line[:best]
+        line = f"{start}{' ' * 2 * INDENT}{line[best:].lstrip()}"
+    yield line
+
+
+def _depth(text: str) -> int:
+    return sum(text.count(opened) for opened in "([") - sum(text.count(closed) for closed in ")]")
+
+
+# -- names
+
+
+class StatementPlace(NamedTuple):
+    """A statement on the way from the function to a name: its block, its place there, whether the block is a loop's."""
+
+    block: Sequence[ast.stmt]
+    place: int
+    is_loop: bool
+
+
+Way: TypeAlias = tuple[StatementPlace, ...]
+
+
+class Variables:
+    """The names of a procedure.
+
+    Attributes
+    ----------
+    names : set of str
+        All that is assigned to, and the parameters.
+    counters : set of str
+        Names that are only the counter of loops.
+    read : set of str
+        Names that are read.
+    """
+
+    def __init__(self, definition: ast.FunctionDef) -> None:
+        self._parameters = {argument.arg for argument in definition.args.args}
+        uses = [(name, way) for way in _ways(definition.body, (), False) for name in _names(way)]
+        self.read = {name.id for name, way in uses if isinstance(name.ctx, ast.Load) or _is_change(way)}
+        self.names = self._parameters | {name.id for name, _ in uses if isinstance(name.ctx, ast.Store)}
+        self.counters = {name for name in self.names - self._parameters if _is_counter(name, uses)}
+        self.first: dict[int, list[str]] = {}
+        """Names that are declared with the assignment of a statement, or in front of it, by the statement's id."""
+        for name in sorted(self.names - self._parameters - self.counters):
+            statement = _declaration(name, [way for use, way in uses if use.id == name])
+            self.first.setdefault(id(statement), []).append(name)
+
+    def declared_with(self, node: ast.stmt) -> str:
+        """Return the name that an assignment declares; empty: none."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)]) if name in self.first.get(id(node), ()):
+                if all(use.id != name for use in ast.walk(node.value) if isinstance(use, ast.Name)):
+                    return name
+        return ""
+
+    def declared_before(self, node: ast.stmt) -> list[str]:
+        """Return the names that are declared in front of a statement."""
+        return [name for name in self.first.get(id(node), ()) if name != self.declared_with(node)]
+
+
+def _ways(body: Sequence[ast.stmt], way: Way, is_loop: bool) -> Iterator[Way]:
+    """Ways to all statements."""
+    for place, node in enumerate(body):
+        here = (*way, StatementPlace(body, place, is_loop))
+        yield here
+        for inner in (getattr(node, "body", []), getattr(node, "orelse", [])):
+            yield from _ways(inner, here, isinstance(node, (ast.For, ast.While)))
+
+
+def _statement(way: Way) -> ast.stmt:
+    return way[-1].block[way[-1].place]
+
+
+def _names(way: Way) -> Iterator[ast.Name]:
+    """Names in a statement itself, without those of the statements in it and of functions that are called."""
+    parts = [part for part in ast.iter_child_nodes(_statement(way)) if not isinstance(part, ast.stmt)]
+    nodes = [node for part in parts for node in ast.walk(part)]
+    functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    yield from (node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
+
+
+def _is_change(way: Way) -> bool:
+    return isinstance(_statement(way), ast.AugAssign)
+
+
+def _is_counter(name: str, uses: Sequence[tuple[ast.Name, Way]]) -> bool:
+    """Whether each use is the target of a loop, or stands in exactly one such loop without an assignment."""
+    for use, way in uses:
+        if use.id == name:
+            loops = [step for step in way[:-1] if _has_target(step.block[step.place], name)]
+            is_target = _has_target(_statement(way), name) and isinstance(use.ctx, ast.Store)
+            if len(loops) != (0 if is_target else 1) or (isinstance(use.ctx, ast.Store) and not is_target):
+                return False
+    return True
+
+
+def _has_target(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name
+
+
+def _declaration(name: str, ways: Sequence[Way]) -> ast.stmt:
+    """The statement with which, or in front of which, a name is declared."""
+    depth = 0
+    while all(len(way) > depth + 1 and way[depth + 1].block is ways[0][depth + 1].block for way in ways):
+        depth += 1
+    step = min((way[depth] for way in ways), key=lambda step: step.place)
+    node = step.block[step.place]
+    is_assigned = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
+    if not is_assigned:
+        outer = [step for step, inner in zip(ways[0], ways[0][1 : depth + 1], strict=False) if inner.is_loop]
+        step = outer[0] if outer else step
+    return step.block[step.place]
+
+
+# -- statements
+
+
+_OPERATORS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/=", ast.FloorDiv: "/=", ast.Mod: "%="}
+_NOTHING = {"int": "0", "float": "0.0", "bool": "false"}
+"""First values of variables that are declared in front of their first assignment."""
+_LATE = re.compile("\0(.*)\0")
+"""What stands for such a declaration."""
+
+
+class FunctionWriter:
+    """Writes one procedure.
+
+    Attributes
+    ----------
+    head : str
+        The function without its body.
+    tables : list of Place
+        Its names that are tables.
+    """
+
+    def __init__(self, procedure: Procedure[..., Any], program: _Program, columns: Sequence[int]) -> None:
+        self._procedure, self._program = procedure, program
+        self._expressions = CExpressionWriter(procedure, program)
+        self._variables = Variables(procedure.tree)
+        self._words = program.variable_names(self._variables.names)
+        self._taken = set(self._words.values())
+        self._comments = Comments(procedure.source, procedure.tree.body[0].lineno)
+        self._result = CValue(self._expressions.type_of(procedure.tree.returns), "")
+        self._late: dict[str, str] = {}
+        self.tables: list[Place] = []
+        parameters = []
+        for argument, n in zip(procedure.tree.args.args, columns, strict=True):
+            of_type = self._expressions.type_of(argument.annotation)
+            parameters.append(self._declare(argument.arg, CValue(of_type, "", columns=n)))
+        declaration = program.declaration(self._result, program.name_of_procedure(procedure), (procedure.key, ""))
+        self.head = f"static {declaration}({', '.join(parameters) or 'void'})"
+
+    def write(self) -> str:
+        """The function's text."""
+        definition = self._procedure.tree
+        unread = [one.arg for one in definition.args.args if one.arg not in self._variables.read]
+        lines = [f"(void){self._words[name]};" for name in unread] + self._block(definition.body)
+        body = [_LATE.sub(lambda place: self._late.get(place[1], ""), line) for line in shifted(lines)]
+        texts = [*doc_comment(self._procedure.__doc__), self.head, "{", *(line for line in body if line.strip()), "}"]
+        return "\n".join(piece for line in texts for piece in wrapped(line))
+
+    def _declare(self, name: str, value: CValue) -> str:
+        """Let a name have the type of a value; returns its declaration."""
+        if value.type == "Rows":
+            self.tables.append((self._procedure.key, name))
+        self._expressions.names[name] = CValue(value.type, self._words[name], columns=value.columns)
+        return self._program.declaration(value, self._words[name], (self._procedure.key, name))
+
+    # Statements
+
+    def _block(self, statements: Sequence[ast.stmt]) -> list[str]:
+        return [line for statement in statements for line in self._statement(statement)]
+
+    def _statement(self, node: ast.stmt) -> list[str]:
+        """The lines of a statement, with its comments and what is declared in front of it."""
+        above = self._comments.above(node)
+        late = [f"\0{name}\0" for name in self._variables.declared_before(node)]
+        match node:
+            case ast.If():
+                lines = self._if(node)
+            case ast.While(test=test, body=body, orelse=[]):
+                lines = self._loop(node, f"while ({self._expressions.condition(test).text})", self._block(body))
+            case ast.For(target=ast.Name(), iter=ast.Call(func=ast.Name(id="range")), orelse=[]):
+                lines = self._for(node)
+            case _:
+                lines = [line + self._comments.behind(node) for line in self._simple(node)]
+        return [*above, *late, *lines]
+
+    def _simple(self, node: ast.stmt) -> list[str]:  # noqa: PLR0911 - a table
+        match node:
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                return []  # a docstring
+            case ast.Expr(value=ast.Call() as call):
+                return [f"{self._expressions.write(call).text};"]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                return [self._assign(node, name, self._expressions.write(value))]
+            case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                return [self._store(node, target, value)]
+            case ast.AugAssign():
+                return [self._change(node)]
+            case ast.Break():
+                return ["break;"]
+            case ast.Continue():
+                return ["continue;"]
+            case ast.Return(value=None | ast.Constant(value=None)) if self._result.type == "None":
+                return ["return;"]
+            case ast.Return(value=ast.expr() as value) if self._result.type != "None":
+                result = self._expressions.converted(node, self._expressions.write(value), self._result.type)
+                return [f"return {result.pointer};"]
+            case _:
+                raise self._expressions.refuse(node)
+
+    def _assign(self, node: ast.stmt, name: str, value: CValue) -> str:
+        """Assign to a name; the first value decides its type."""
+        known = self._expressions.names.get(name)
+        if value.type == "None" or (known and known.columns != value.columns):
+            raise self._expressions.refuse(node)
+        if name not in self._variables.read and known is None:
+            return f"(void){value.within(UNARY)};"
+        if known is None:
+            declaration = self._declare(name, value)
+            if self._variables.declared_with(node) == name:
+                return f"{declaration} = {value.pointer};"
+            self._late[name] = f"{declaration} = {_NOTHING.get(str(value.type), 'NULL')};"
+        value = self._expressions.converted(node, value, self._expressions.names[name].type)
+        return f"{self._words[name]} = {value.pointer};"
+
+    def _store(self, node: ast.stmt, target: ast.Subscript, value: ast.expr) -> str:
+        self._expressions.check_order(node, [target.value, target.slice, value])
+        place = self._place(target)
+        return f"{place.text} = {self._expressions.converted(node, self._expressions.write(value), place.type).text};"
+
+    def _place(self, target: ast.expr) -> CValue:
+        """What is assigned to: a number."""
+        place = self._expressions.write(target)
+        if not isinstance(target, (ast.Name, ast.Subscript)) or place.type not in ("int", "float"):
+            raise self._expressions.refuse(target)
+        return place
+
+    def _change(self, node: ast.AugAssign) -> str:
+        self._expressions.check_order(node, [node.target, node.value])
+        place, value = self._place(node.target), self._expressions.write(node.value)
+        result = self._expressions.arithmetic(node.op, place, value, node)
+        self._expressions.converted(node, result, place.type)
+        value = self._expressions.converted(node, value, place.type)
+        return f"{place.text} {_OPERATORS[type(node.op)]} {value.text};"
+
+    def _if(self, node: ast.If) -> list[str]:
+        """``if``, ``else if`` and ``else``: with braces where one of the blocks needs them."""
+        arms: list[tuple[str, list[str], str]] = []
+        word, rest = "if", [node]  # type: str, list[ast.stmt]
+        while (
+            len(rest) == 1 and isinstance(rest[0], ast.If) and not (arms and self._variables.declared_before(rest[0]))
+        ):
+            one = rest[0]
+            behind = self._comments.behind(one)
+            head = f"{word} ({self._expressions.condition(one.test).text})"
+            arms.append((head, self._block(one.body), behind))
+            word, rest = "else if", one.orelse
+        if otherwise := self._block(rest):
+            arms.append(("else", otherwise, ""))
+        if all(is_single(lines) for _, lines, _ in arms):
+            return [line for head, lines, behind in arms for line in (head + behind, *shifted(lines))]
+        result: list[str] = []
+        for head, lines, behind in arms:
+            result[-1:] = [f"{'} ' if result else ''}{head} {{{behind}", *shifted(lines), "}"]
+        return result
+
+    def _loop(self, node: ast.stmt, head: str, body: list[str]) -> list[str]:
+        behind = self._comments.behind(node)
+        if is_single(body):
+            return [head + behind, *shifted(body)]
+        return [f"{head} {{{behind}", *shifted(body), "}"]
+
+    def _for(self, node: ast.For) -> list[str]:
+        """A loop over a range, whose ends are computed once."""
+        assert isinstance(node.target, ast.Name)
+        assert isinstance(node.iter, ast.Call)
+        name, arguments = node.target.id, node.iter.args
+        self._expressions.check_order(node.iter, arguments)
+        bounds = [self._expressions.write(bound) for bound in arguments]
+        if len(bounds) not in (1, 2) or any(bound.type != "int" for bound in bounds):
+            raise self._expressions.refuse(node.iter)
+        first, end, before = bounds[0].text if len(bounds) == 2 else "0", bounds[-1].within(SUM), []
+        if not _is_fixed(arguments[-1], node):
+            before = [f"const int64_t {(new := self._new_name(f'{self._words[name]}_end'))} = {end};"]
+            end = new
+        copies: list[str] = []
+        counter = self._words[name]
+        if name in self._variables.counters:
+            self._expressions.names[name] = CValue("int", counter)
+        else:
+            counter = self._new_name(f"{counter}_now")
+            if name in self._variables.read:
+                copies = [self._assign(node, name, CValue("int", counter))]
+        head = f"for (int64_t {counter} = {first}; {counter} < {end}; {counter}++)"
+        return [*before, *self._loop(node, head, [*copies, *self._block(node.body)])]
+
+    def _new_name(self, name: str) -> str:
+        new = unused(name, self._taken)
+        self._taken.add(new)
+        return new
+
+
+def _is_fixed(node: ast.expr, loop: ast.For) -> bool:
+    """Whether an expression has the same value all through a loop: numbers, fields of records, names left alone."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return all(
+                use.id != name or isinstance(use.ctx, ast.Load) for use in ast.walk(loop) if isinstance(use, ast.Name)
+            )
+        case ast.Attribute(value=base):
+            return _is_fixed(base, loop)
+        case ast.BinOp(left=left, right=right):
+            return _is_fixed(left, loop) and _is_fixed(right, loop)
+        case _:
+            return False
+
+
+# -- programs
+
 
 INCLUDES = "\n".join(f"#include <{name}.h>" for name in ("math", "stdbool", "stddef", "stdint"))
 
@@ -91,7 +501,7 @@ def c_parts(
 
 
 class _Program:
-    """See :class:`~arm_control.compiler.c_statements.CProgram`."""
+    """What the texts of all procedures share; see :class:`~arm_control.compiler.c_expressions.CFunctions`."""
 
     def __init__(
         self,
@@ -137,7 +547,7 @@ class _Program:
         return f"{self._prefix}{record.__name__}"
 
     def name_of_procedure(self, procedure: Procedure[..., Any]) -> str:
-        """See the protocol."""
+        """Name in C of a procedure."""
         return self._prefix + self._names[procedure.key]
 
     def name_of(self, procedure: Procedure[..., Any], name: str) -> str:
@@ -174,7 +584,7 @@ class _Program:
         return self.name_of_procedure(called)
 
     def variable_names(self, names: Iterable[str]) -> dict[str, str]:
-        """See the protocol."""
+        """Names in C of the variables of a procedure: different ones, and none of a constant or a function."""
         taken = {*self._names.values(), *(self._prefix + name for name in self._names.values())}
         words: dict[str, str] = {}
         for name in sorted(names, key=lambda name: (name.startswith("_"), name)):
@@ -183,7 +593,7 @@ class _Program:
         return words
 
     def declaration(self, value: CValue, name: str, place: Place) -> str:
-        """See the protocol."""
+        """Declaration of a variable, a parameter or a function, which is the place of the result, like some value."""
         const = "" if place in self.effects.written else "const "
         if not isinstance(value.type, str):
             self.structures.check(value.type)

@@ -22,6 +22,7 @@ from typing import overload
 
 import numpy as np
 
+from arm_control.compiler.compiled_procedure import source_digest
 from arm_control.compiler.kernels import (
     STRICT,
     Batch,
@@ -33,7 +34,6 @@ from arm_control.compiler.kernels import (
     split,
 )
 from arm_control.compiler.law import Law, Loop, check_table
-from arm_control.compiler.sources import source_digest
 from arm_control.core import Cache, default_directory
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array

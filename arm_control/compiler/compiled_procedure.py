@@ -12,7 +12,9 @@ import ctypes
 import logging
 import os
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,7 +22,6 @@ import numpy as np
 from arm_control.compiler.kernels import STRICT
 from arm_control.compiler.procedures import CFunction, Procedure
 from arm_control.compiler.program import is_from_this_package
-from arm_control.compiler.sources import source_digest
 from arm_control.core import Cache, default_directory
 from arm_control.maths import Array
 
@@ -188,3 +189,23 @@ def _array(name: str, array: Array) -> list[int]:
         raise ValueError(f"'{name}' of shape {array.shape} of {array.dtype} cannot be used by a procedure")
     address = array.__array_interface__["data"][0]  # several times faster than array.ctypes.data
     return [address] if array.ndim == 1 else [address, array.strides[0] // array.itemsize]
+
+
+# -- the digest of all texts that machine code is made from
+
+
+PACKAGE = Path(__file__).parents[1]
+"""Folder of this package."""
+FOLDERS = (
+    *("maths", "compiler", "model", "kinematics", "collision", "gate", "motion", "primitives", "neural", "optimal"),
+    *("planning", "control", "simulation", "processes"),
+)
+"""Folders whose texts are compiled, or compile; ``motion`` because laws unpack its references."""
+
+
+@cache
+def source_digest(package: Path = PACKAGE) -> str:
+    """Return the digest, in hexadecimal, of every module below :data:`FOLDERS`."""
+    modules = [path for folder in FOLDERS for path in sorted((package / folder).rglob("*.py"))]
+    texts = (f"{path.relative_to(package)}\n".encode() + path.read_bytes() for path in modules)
+    return sha256(b"".join(texts)).hexdigest()

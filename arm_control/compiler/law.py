@@ -351,7 +351,8 @@ class Loop:
         ValueError
             When an array is missing, has another type, size or order in memory, or too few cases.
         """
-        counts, results = {}, self.results(outputs)
+        counts: dict[str, int] = {}
+        results = self.results(outputs)
         for name, size in {**self.law.inputs, **results}.items():
             if name not in arrays:
                 raise ValueError(f"{self.law.name}: '{name}' is missing")

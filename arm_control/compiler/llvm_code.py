@@ -9,14 +9,22 @@ Many states: ``double NAME(i64 n, ptr in_0, ..., ptr out)``. Each input has a ro
 the output, with all outputs side by side. ``WIDTH`` states are computed at a time, one in each lane of the
 vector registers; n is a multiple of it. Results are turned in the registers, so that a row is written as
 it lies in memory.
+
+For a linker, and any processor that LLVM knows, a program is ``void NAME(const double *inputs, double *outputs)``. All
+inputs lie side by side, in the program's order, and so do all outputs. Such a function has no state, allocates nothing,
+and needs nothing but ``libm``.
+
+Sines of a vector: the angle less the nearest multiple of pi/2, in three parts that fused multiply-adds take off without
+rounding, then the polynomials of fdlibm (S. Moshier; K. C. Ng, 1993), below one unit in the last place. An angle beyond
+1e5 rad goes to the C library instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Protocol
+import math
+from collections.abc import Collection, Mapping
+from typing import NamedTuple, Protocol
 
-from arm_control.compiler.llvm_functions import exponential_function, sine_function
 from arm_control.compiler.llvm_writer import Writer, finite
 from arm_control.compiler.program import FoldedProgram, Operation, Program
 
@@ -276,3 +284,210 @@ def declarations(width: int) -> list[str]:
         lines += [f"declare {T} @llvm.fma.{s}({T}, {T}, {T})"] if w > 1 else []
         lines += [f"declare i1 @llvm.vector.reduce.and.v{w}i1(<{w} x i1>)"] if w > 1 else []
     return lines
+
+
+# -- sine and cosine
+
+
+LARGEST_ANGLE = 1e5
+_PI_2 = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+_SIN = (
+    1.58969099521155010221e-10,
+    -2.50507602534068634195e-08,
+    2.75573137070700676789e-06,
+    -1.98412698298579493134e-04,
+    8.33333333332248946124e-03,
+    -1.66666666666666324348e-01,
+)
+_COS = (
+    -1.13596475577881948265e-11,
+    2.08757232129817482790e-09,
+    -2.75573143513906633035e-07,
+    2.48015872894767294178e-05,
+    -1.38888888888741095749e-03,
+    4.16666666666666019037e-02,
+)
+
+
+def sine_function(width: int) -> list[str]:
+    """``{sin, cos} @sines(x)`` of a vector; see the module's text."""
+    code = Writer(width)
+    T, I, B, s = code.type, f"<{width} x i64>", f"<{width} x i1>", code.suffix
+
+    def fma(a: str, b: str, c: str) -> str:
+        return code.op(f"call {T} @llvm.fma.{s}({T} {a}, {T} {b}, {T} {c})")
+
+    def polynomial(coefficients: tuple[float, ...], z: str) -> str:
+        value = code.constant(coefficients[0])
+        for coefficient in coefficients[1:]:
+            value = fma(value, z, code.constant(coefficient))
+        return value
+
+    def signed(value: str, quarter: str) -> str:
+        """The value, negated in the third and fourth quarter: bit 1 of the number goes to the sign's place."""
+        bit = code.op(f"and {I} {quarter}, {_whole(2, width)}")
+        flip = code.op(f"shl {I} {bit}, {_whole(62, width)}")
+        bits = code.op(f"xor {I} {code.op(f'bitcast {T} {value} to {I}')}, {flip}")
+        return code.op(f"bitcast {I} {bits} to {T}")
+
+    turns = code.op(f"fmul {T} %x, {code.constant(2.0 / math.pi)}")
+    n = code.op(f"call {T} @llvm.roundeven.{s}({T} {turns})")
+    minus_n, r = code.op(f"fneg {T} {n}"), "%x"
+    for part in _PI_2:
+        r = fma(minus_n, code.constant(part), r)
+    z = code.op(f"fmul {T} {r}, {r}")
+    sine = fma(code.op(f"fmul {T} {r}, {z}"), polynomial(_SIN, z), r)
+    half = fma(z, code.constant(-0.5), code.constant(1.0))
+    cosine = fma(code.op(f"fmul {T} {z}, {z}"), polynomial(_COS, z), half)
+    quarter = code.op(f"fptosi {T} {n} to {I}")
+    odd = code.op(f"trunc {I} {quarter} to {B}")
+    turned = [code.op(f"select {B} {odd}, {T} {x}, {T} {y}") for x, y in ((cosine, sine), (sine, cosine))]
+    near = [signed(turned[0], quarter), signed(turned[1], code.op(f"add {I} {quarter}, {_whole(1, width)}"))]
+    size = code.op(f"call {T} @llvm.fabs.{s}({T} %x)")
+    fits = code.op(f"fcmp ole {T} {size}, {code.constant(LARGEST_ANGLE)}")
+    code.line(f"%all = call i1 @llvm.vector.reduce.and.v{width}i1({B} {fits})")
+    code.line("br i1 %all, label %end, label %far")
+    code.lines.append("far:")
+    far = [code.each_lane(f"llvm.{function}.f64", "%x") for function in ("sin", "cos")]
+    code.line("br label %end")
+    code.lines.append("end:")
+    for k in (0, 1):
+        code.line(f"%phi{k} = phi {T} [{near[k]}, %entry], [{far[k]}, %far]")
+    code.line(f"%pair = insertvalue {{{T}, {T}}} poison, {T} %phi0, 0")
+    code.line(f"%both = insertvalue {{{T}, {T}}} %pair, {T} %phi1, 1")
+    code.line(f"ret {{{T}, {T}}} %both")
+    return [f"define internal {{{T}, {T}}} @sines({T} %x) alwaysinline {{", "entry:", *code.lines, "}"]
+
+
+def _whole(value: int, width: int) -> str:
+    return f"<{', '.join([f'i64 {value}'] * width)}>"
+
+
+# -- exponential
+
+
+LOWEST, HIGHEST = -746.0, 710.0
+"""Below and above, the result is 0 and infinite."""
+_LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
+_SERIES = tuple(1.0 / math.factorial(n) for n in range(13, 1, -1))
+_MAGIC = 1.5 * 2.0**52
+"""Added to a number below 2^51, it rounds to an integer, which then stands in the lowest bits."""
+_MAGIC_BITS = 0x4338000000000000
+_BIAS, _MANTISSA = 1023, 52
+
+
+def exponential_function(width: int) -> list[str]:
+    """``exp @exponential(x)`` of a vector; see the module's text."""
+    code = Writer(width)
+    T, I, B, s = code.type, f"<{width} x i64>", f"<{width} x i1>", code.suffix
+
+    def fma(a: str, b: str, c: str) -> str:
+        return code.op(f"call {T} @llvm.fma.{s}({T} {a}, {T} {b}, {T} {c})")
+
+    def whole(value: int) -> str:
+        return f"<{', '.join([f'i64 {value}'] * width)}>"
+
+    def bounded(x: str, test: str, bound: float) -> str:
+        beyond = code.op(f"fcmp {test} {T} {x}, {code.constant(bound)}")
+        return code.op(f"select {B} {beyond}, {T} {code.constant(bound)}, {T} {x}")
+
+    def power_of_two(k: str) -> str:
+        bits = code.op(f"shl {I} {code.op(f'add {I} {k}, {whole(_BIAS)}')}, {whole(_MANTISSA)}")
+        return code.op(f"bitcast {I} {bits} to {T}")
+
+    x = bounded(bounded("%x", "ogt", HIGHEST), "olt", LOWEST)
+    shifted = fma(x, code.constant(1.0 / math.log(2.0)), code.constant(_MAGIC))
+    k = code.op(f"sub {I} {code.op(f'bitcast {T} {shifted} to {I}')}, {whole(_MAGIC_BITS)}")
+    minus_k = code.op(f"fsub {T} {code.constant(_MAGIC)}, {shifted}")
+    r = fma(minus_k, code.constant(_LN2[1]), fma(minus_k, code.constant(_LN2[0]), x))
+    series = code.constant(_SERIES[0])
+    for coefficient in _SERIES[1:]:
+        series = fma(series, r, code.constant(coefficient))
+    square = code.op(f"fmul {T} {r}, {r}")
+    near = code.op(f"fadd {T} {fma(square, series, r)}, {code.constant(1.0)}")
+    half = code.op(f"ashr {I} {k}, {whole(1)}")
+    scaled = code.op(f"fmul {T} {near}, {power_of_two(half)}")
+    rest = code.op(f"sub {I} {k}, {half}")
+    code.line(f"ret {T} {code.op(f'fmul {T} {scaled}, {power_of_two(rest)}')}")
+    return [f"define internal {T} @exponential({T} %x) alwaysinline {{", "entry:", *code.lines, "}"]
+
+
+# -- programs as functions of C
+
+
+def object_file(programs: Mapping[str, Program], processor: Processor) -> bytes:
+    """Return an object file with a function for each program.
+
+    Parameters
+    ----------
+    programs : mapping of str to Program
+        Programs by the names of their functions.
+    """
+    from arm_control.compiler.llvm_compiler import compile_for  # noqa: PLC0415  help names processors without llvmlite
+
+    lines = list(dict.fromkeys(line for program in programs.values() for line in _called(program, processor)))
+    for name, program in programs.items():
+        lines += _function(program, name)
+    code = "\n".join(lines).replace("llvm.roundeven", "llvm.rint")  # the same in C99; roundeven is of C23
+    return compile_for(code, processor.triple, processor.cpu)
+
+
+def _function(program: Program, name: str) -> list[str]:
+    code = Writer(1)
+    inputs = [code.load("%in", str(i)) for i in range(sum(program.inputs.values()))]
+    for place, result in enumerate(body(code, program, inputs)):
+        code.line(f"store double {result}, ptr {code.address('%out', str(place))}, align 8")
+    return [f"define void @{name}(ptr noalias %in, ptr noalias %out) {{", *code.lines, "  ret void", "}"]
+
+
+def _called(program: Program, processor: Processor) -> list[str]:
+    """Declarations and functions that a program's lines call, each function as one entry."""
+    called = [*declarations(1), "\n".join(sine_function(LANES) if processor.has_fma else _sines_of_libm())]
+    return [*called, "\n".join(exponential_function(LANES))] if program.uses("exp") else called
+
+
+def _sines_of_libm() -> list[str]:
+    """``{sin, cos} @sines(x)`` of a vector, lane by lane: without fused multiply-adds the reduction would round."""
+    code = Writer(LANES)
+    result = "poison"
+    for k, name in enumerate(("sin", "cos")):
+        vector = code.each_lane(f"llvm.{name}.f64", "%x")
+        result = code.op(f"insertvalue {{{code.type}, {code.type}}} {result}, {code.type} {vector}, {k}")
+    head = f"define internal {{{code.type}, {code.type}}} @sines({code.type} %x) alwaysinline {{"
+    return [head, *code.lines, f"  ret {{{code.type}, {code.type}}} {result}", "}"]
+
+
+LINUX = "unknown-linux-gnu"
+
+
+class Processor(NamedTuple):
+    """A kind of processor.
+
+    Attributes
+    ----------
+    architecture : str
+        Name as CMake and ``uname -m`` have it.
+    cpu : str
+        LLVM's name of the oldest processor of this kind.
+    has_fma : bool
+        Whether it multiplies and adds in one instruction; else sines are those of ``libm``.
+    """
+
+    architecture: str
+    cpu: str
+    has_fma: bool
+
+    @property
+    def triple(self) -> str:
+        """LLVM's name of architecture and system."""
+        return f"{self.architecture}-{LINUX}"
+
+
+PROCESSORS = {
+    "x86-64-v4": Processor("x86_64", "x86-64-v4", has_fma=True),
+    "x86-64-v3": Processor("x86_64", "x86-64-v3", has_fma=True),
+    "x86-64-v2": Processor("x86_64", "x86-64-v2", has_fma=False),
+    "x86-64": Processor("x86_64", "x86-64", has_fma=False),
+    "aarch64": Processor("aarch64", "generic", has_fma=True),
+}
+"""Kinds of processors by the names that compilers have for them."""

@@ -10,22 +10,20 @@ if TYPE_CHECKING:
     from arm_control.control.avoiding_step import AvoidingStep
     from arm_control.control.compiled_step import StepOutput, between_law_and_gate, step_kernels, step_laws, step_limits
     from arm_control.control.controller import (
+        ArmNodeParameters,
         Controller,
+        ControllerNodeParameters,
         ControllerRow,
+        DriverStopParameters,
         LawOutput,
+        LoopParameters,
         Measurement,
+        RealTimeParameters,
         pose_figures,
         pose_goal,
     )
     from arm_control.control.joint_space import JointParameters, JointSpaceController
     from arm_control.control.loop import FIRST_DT, ControlLoop, TickResult
-    from arm_control.control.loop_parameters import (
-        ArmNodeParameters,
-        ControllerNodeParameters,
-        DriverStopParameters,
-        LoopParameters,
-        RealTimeParameters,
-    )
     from arm_control.control.osc.compiled_osc import CompiledOsc
     from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower
     from arm_control.control.osc.osc_controller import TERMS, OperationalSpaceController, OscOutput, movable_rows

@@ -31,7 +31,9 @@ With ``M = L L^T`` and ``B = L^-1 J_n^T``, ``mu = B^T B``, and
     (8)  P d_0 M v = d_0 L (1 - Pi) L^T v,   Pi: projection on the range of E = sum B B^T   over rho_dot > 0
 
 So a pair is a few dozen numbers, and the sums may run in any order. :func:`pair_repulsion` is (1) to (4) and (6) for
-one pair over any scalar, compiled for several at once.
+one pair over any scalar, compiled for several at once. A tick is one compiled call: find the near pairs, without which
+there is no torque; factor M; repulsion of each pair; sums over all pairs; torque in the place of the task's, where the
+task fades; all of it together.
 
     rho, rho_0, rho_min, rho_t    distance, threshold, smallest_distance, takeover_distance    [m]
     J_p, J_n, n                   Jacobians of the nearest point, and its direction            [m or 1; -]
@@ -52,15 +54,50 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import HullObstacle, Pairs, Proximity
-from arm_control.compiler import Kernel, Law, Loop, in_machine_code
-from arm_control.control.avoidance_call import AvoidanceLaws, AvoidanceParts, AvoidanceTick
+from arm_control.collision import (
+    NORMAL,
+    POINT,
+    RHO,
+    CloseSearch,
+    HullObstacle,
+    Pairs,
+    PairSearch,
+    Proximity,
+    find_pairs,
+    whole_blocks,
+)
+from arm_control.compiler import (
+    ArrayArgument,
+    ArrayResult,
+    Binds,
+    BoundProcedure,
+    BoundResult,
+    CallForm,
+    Floats,
+    ItemsArgument,
+    Kernel,
+    KernelCall,
+    Law,
+    Loop,
+    LoopKernel,
+    NumberResult,
+    OwnWork,
+    Rows,
+    RunsKernel,
+    RunsLoop,
+    TupleArgument,
+    TupleResult,
+    compile_procedure,
+    in_machine_code,
+    procedure,
+    split,
+)
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths import (
@@ -77,8 +114,6 @@ from arm_control.maths import (
     select,
 )
 from arm_control.model import RobotModel, Terms
-
-__all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "pair_repulsion"]
 
 PARALLEL = 1e-9
 """Share of the largest eigenvalue of E below which a direction of escape does not count."""
@@ -354,8 +389,6 @@ def _laws(model: RobotModel, joint_coupling: Array) -> AvoidanceLaws:
         model.compile_law(*_repulsion_loop(joint_coupling)),
         _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n)),
         _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1)),
-        N_NUMBERS,
-        AvoidanceOutput,
     )
 
 
@@ -378,3 +411,284 @@ def _repulsion_loop(joint_coupling: Array) -> tuple[Loop, dict[str, Array]]:
     shared = {key: rng.uniform(0.1, 1.0, size) for key, size in arm.items()}
     numbers = np.array([5e-4, 0.1, 0.03, 0.015, 0.01, 30.0, 100.0])
     return Loop(law, "columns", tuple(arm)), {**samples, **shared, "numbers": numbers}
+
+
+# -- one tick as one compiled call
+
+
+CALL = "tick"
+"""Name of the built-in function."""
+INFINITY = float("inf")
+
+
+class AvoidanceLaws(NamedTuple):
+    """The compiled laws of one arm.
+
+    Attributes
+    ----------
+    factor : Kernel
+        ``L^-1`` of M.
+    repulsion : LoopKernel
+        Of each pair.
+    shorten : Kernel
+        The sum within the limits.
+    takeover : Kernel
+        Torque in the place of the task's.
+    """
+
+    factor: Kernel
+    repulsion: LoopKernel
+    shorten: Kernel
+    takeover: Kernel
+
+
+class Tick(NamedTuple):
+    """All that a tick works with.
+
+    Attributes
+    ----------
+    inputs : ndarray, shape (3 n + n n + n,)
+        q, v, h and M of the arm's terms; torque of the task.
+    outputs : ndarray, shape (3 n + 2,)
+        Torque of avoidance, torque in the place of the task's, torque of all, share of the task, distance.
+    factor, shorten, takeover : RunsKernel
+        Laws of one case; their inputs and outputs are ``M`` to ``tau_takeover``.
+    repulsion : RunsLoop
+        The law of each near pair; its arrays are ``v``, ``pushes`` and ``share``.
+    pushes : ndarray, shape (n + n (n + 1) / 2, N)
+        Torque, then the term of E in (8).
+    sums : ndarray, shape (lanes, n + n (n + 1) / 2)
+        Of every pair whose place divided by ``lanes`` leaves the same; their sum is the first row.
+    n, n_sums, lanes : int
+        Joints; numbers that are summed up; sums of each.
+    replaces_always : bool
+        Whether the task's torque is replaced even where it does not fade.
+    """
+
+    inputs: Floats
+    outputs: Floats
+    search: CloseSearch
+    factor: RunsKernel
+    M: Floats
+    repulsion: RunsLoop
+    v: Floats
+    pushes: Rows
+    share: Rows
+    sums: Rows
+    shorten: RunsKernel
+    sum: Floats
+    tau: Floats
+    takeover: RunsKernel
+    M_takeover: Floats
+    v_takeover: Floats
+    h_takeover: Floats
+    escape: Floats
+    tau_takeover: Floats
+    n: int
+    n_sums: int
+    lanes: int
+    replaces_always: bool
+
+
+@procedure
+def avoid(t: Tick) -> float:
+    """One tick: inputs to outputs; returns 1 where there is no room for all near pairs, else 0."""
+    for i in range(t.n):
+        t.search.arm.q[i] = t.inputs[i]
+    n_near = int(find_pairs(t.search))
+    if n_near > t.search.near.capacity:
+        return 1.0
+    n = t.n
+    for i in range(2 * n):
+        t.outputs[i] = 0.0
+    for lane in range(t.lanes):
+        for i in range(t.n_sums):
+            t.sums[lane, i] = 0.0
+    share = 1.0
+    distance = INFINITY
+    if n_near > 0:
+        add_repulsion(t, n_near)
+        for j in range(n_near):
+            share = min(share, t.share[0, j])
+            distance = min(distance, t.search.near.distance[0, j])
+    if share < 1.0 or t.replaces_always:
+        replace_task(t)
+    for i in range(n):
+        tau_task = t.inputs[3 * n + n * n + i]
+        if share < 1.0:
+            tau_task = share * tau_task + (1.0 - share) * t.outputs[n + i]
+        t.outputs[2 * n + i] = tau_task + t.outputs[i]
+    t.outputs[3 * n] = share
+    t.outputs[3 * n + 1] = distance
+    return 0.0
+
+
+@procedure
+def add_repulsion(t: Tick, n_near: int) -> None:
+    """Torque of all near pairs, within the limits."""
+    for i in range(t.n * t.n):
+        t.M[i] = t.inputs[3 * t.n + i]
+    for i in range(t.n):
+        t.v[i] = t.inputs[t.n + i]
+    t.factor()
+    t.repulsion(whole_blocks(n_near))
+    for j in range(n_near):
+        lane = t.search.near.place[j] % t.lanes
+        for i in range(t.n_sums):
+            t.sums[lane, i] += t.pushes[i, j]
+    for lane in range(1, t.lanes):
+        for i in range(t.n_sums):
+            t.sums[0, i] += t.sums[lane, i]
+    for i in range(t.n):
+        t.sum[i] = t.sums[0, i]
+    t.shorten()
+    for i in range(t.n):
+        t.outputs[i] = t.tau[i]
+
+
+@procedure
+def replace_task(t: Tick) -> None:
+    """Torque in the place of the task's."""
+    for i in range(t.n * t.n):
+        t.M_takeover[i] = t.inputs[3 * t.n + i]
+    for i in range(t.n):
+        t.v_takeover[i] = t.inputs[t.n + i]
+        t.h_takeover[i] = t.inputs[2 * t.n + i]
+    for i in range(t.n_sums - t.n):
+        t.escape[i] = t.sums[0, t.n + i]
+    t.takeover()
+    for i in range(t.n):
+        t.outputs[t.n + i] = t.tau_takeover[i]
+
+
+@cache
+def _compiled() -> Binds[Tick]:
+    """Each arm's tick; while it runs, no other thread works on its memory."""
+    return compile_procedure(avoid, keeps_lock=True)
+
+
+def tick_form(n: int) -> CallForm:
+    """Return the form of a tick of terms and obstacles, for n joints."""
+    q, v, h = (ArrayArgument("state", (n,), first) for first in (0, n, 2 * n))
+    terms = TupleArgument(Terms, (q, v, None, None, None, None, ArrayArgument("state", (n, n), 3 * n), None, h))
+    arguments = (terms, ItemsArgument("current"), ArrayArgument("tau_task", (n,)))
+    return CallForm(CALL, arguments, result_form("state"), n_required=2, takes_none=True)
+
+
+def output_shapes(n: int) -> dict[str, tuple[int, ...]]:
+    """Return name and shape of each part of the outputs of a tick, for n joints."""
+    return {"tau_avoid": (n,), "replacement": (n,), "tau_total": (n,), "share": (), "distance": ()}
+
+
+def result_form(state: str) -> TupleResult:
+    """Return the form of a result, with the name of the arm's terms in it."""
+    torques, numbers = map(ArrayResult, ("tau_avoid", "tau_total")), map(NumberResult, ("share", "distance"))
+    about = BoundResult("current", 0), BoundResult("current", 1), BoundResult("reader")
+    return TupleResult(AvoidanceOutput, (*torques, *numbers, ArrayResult(state), *about))
+
+
+class AvoidanceParts(NamedTuple):
+    """What a procedure around a tick works with.
+
+    Attributes
+    ----------
+    inputs, outputs : ndarray
+        As :class:`Tick` says.
+    current : list
+        The obstacles of the search, the parameters.
+    """
+
+    run: BoundProcedure[Tick]
+    inputs: Array
+    outputs: Array
+    current: list[object]
+    reader: object
+
+
+class AvoidanceTick:
+    """A tick with memory of its own.
+
+    Parameters
+    ----------
+    replaces_always : bool
+        Whether the torque in the place of the task's is computed even where the task does not fade.
+    """
+
+    def __init__(
+        self, search: PairSearch, laws: AvoidanceLaws, tau_max: Array, *, replaces_always: bool = False
+    ) -> None:
+        self.search, self._laws, self._replaces_always = search, laws, replaces_always
+        self._n = n = len(tau_max)
+        self._factor, self._shorten, self._takeover = (
+            OwnWork(law) for law in (laws.factor, laws.shorten, laws.takeover)
+        )
+        self._shorten.inputs["tau_max"][:] = tau_max
+        self._inputs, self._outputs, self._v = np.zeros(4 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
+        self._numbers = np.zeros(N_NUMBERS)
+        self._of, self._procedure = search.record, _compiled()(self._record())
+
+    def set_numbers(self, numbers: Sequence[float], reach: Sequence[float], damping: float) -> None:
+        """Set what the laws depend on, from the next run on.
+
+        Parameters
+        ----------
+        numbers : sequence of float
+            Of the law of repulsion.
+        reach : sequence of float
+            Distances that count as near: of obstacles, of links [m].
+        damping : float
+            Of the torque in the place of the task's [1/s].
+        """
+        self._numbers[:], self.search.reach[:], self._takeover.inputs["damping"][:] = numbers, reach, damping
+
+    def call(self, current: list[object], reader: object) -> KernelCall:
+        """Return the tick as a function of terms, obstacles and torque.
+
+        Parameters
+        ----------
+        current : list
+            The obstacles of the search, and what else belongs to a result.
+        """
+        n = self._n
+        inputs = split(self._inputs, {"state": (3 * n + n * n,), "tau_task": (n,)})
+        bound, form = {"current": current, "reader": reader}, tick_form(n)
+        return KernelCall(form, self._procedure, inputs, split(self._outputs, output_shapes(n)), bound)
+
+    def parts(self, current: list[object], reader: object) -> AvoidanceParts:
+        """Return what a procedure around it works with; parameters as those of :meth:`call`."""
+        return AvoidanceParts(self._procedure, self._inputs, self._outputs, current, reader)
+
+    def run(self, *inputs: npt.ArrayLike) -> Array:
+        """Return the outputs of these inputs, as :class:`Tick` says."""
+        self._inputs[:] = np.concatenate([np.ravel(x) for x in inputs])
+        while self._procedure_now()() > 0.0:
+            self.search.make_room()
+        return self._outputs.copy()
+
+    def _procedure_now(self) -> BoundProcedure[Tick]:
+        """The procedure, on the search's memory as it is now."""
+        if self.search.record is not self._of:
+            self._of = self.search.record
+            self._procedure.replace(self._record())
+        return self._procedure
+
+    def _record(self) -> Tick:
+        search, repulsion, n = self.search.record, self._laws.repulsion, self._n
+        near = search.near
+        n_sums = n + n * (n + 1) // 2
+        pushes, share = np.zeros((n_sums, near.capacity)), np.zeros((1, near.capacity))
+        pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
+        pair |= {"twist": near.twist, "is_self": near.is_self}
+        arm = {"v": self._v, "axes": self.search.axes.reshape(-1), "numbers": self._numbers}
+        results = {"tau": pushes[:n], "escape": pushes[n:], "share": share}
+        factor, shorten, takeover = self._factor, self._shorten, self._takeover
+        run = repulsion.bind({**pair, **arm, **results, "L_inv": factor.outputs["L_inv"]})
+        x = takeover.inputs
+        return Tick(
+            self._inputs, self._outputs, search,
+            factor, factor.inputs["M"],
+            run, self._v, pushes, share, np.zeros((repulsion.width, n_sums)),
+            shorten, shorten.inputs["sum"], shorten.outputs["tau"],
+            takeover, x["M"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
+            n, n_sums, repulsion.width, self._replaces_always,
+        )  # fmt: skip

@@ -30,11 +30,9 @@ from arm_control.compiler import (
     procedure,
     split,
 )
-from arm_control.control.avoidance_call import AvoidanceParts, output_shapes, result_form
-from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
-from arm_control.control.compiled_step import GATE_RESULT, PASSES, StepOutput
+from arm_control.control.avoidance_law import Avoidance, AvoidanceParts, output_shapes, result_form
+from arm_control.control.compiled_step import GATE_RESULT, OSC_RESULT, PASSES, StepOutput, reference_argument
 from arm_control.control.osc.compiled_osc import CompiledOsc, law_run
-from arm_control.control.osc.law_kernels import OSC_RESULT, reference_argument
 from arm_control.gate import LARGEST_SHARE, JointLimits, limit_samples, limits_law
 from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
@@ -178,7 +176,7 @@ def _compiled() -> Binds[AvoidingRecord]:
 def _form(n: int) -> CallForm:
     q, v, tau_0, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_0", "tau_dist"))
     limits = tau_0, NumberArgument("dt"), NumberArgument("is_on")
-    results = OSC_RESULT, GATE_RESULT, result_form(AvoidanceOutput, "terms")
+    results = OSC_RESULT, GATE_RESULT, result_form("terms")
     return CallForm(
         CALL,
         (q, v, reference_argument(), *limits, ItemsArgument("current"), tau_dist),

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         write_text,
         yaml_path,
     )
-    from arm_control.core.locked_calls import exclusive
     from arm_control.core.parameters import (
         Parameters,
         SavedParameter,
@@ -32,9 +31,8 @@ if TYPE_CHECKING:
         refuse_unknown,
         yaml_text,
     )
-    from arm_control.core.parent_process import PARENT, die_with_parent
     from arm_control.core.private_files import UnsafeFile, read_secret
-    from arm_control.core.terminal import printable, progress_bar
+    from arm_control.core.process import PARENT, die_with_parent, exclusive, printable, progress_bar
     from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.maths.column_scalars import Column, columns, rows
     from arm_control.maths.exponentials import matrix_exponential
     from arm_control.maths.free_axes import partial_turns
     from arm_control.maths.linalg import (
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Mover, Obstacle, Span
     from arm_control.maths.poses import (
         TINY,
-        Array,
         Pose,
         analytic_jacobian,
         limit_magnitude,
@@ -43,17 +41,20 @@ if TYPE_CHECKING:
         rpy_from_rotation,
         wrap_angle,
     )
-    from arm_control.maths.rays import floor_distances, ray_distances
     from arm_control.maths.scalars import (
+        Array,
+        Column,
         Scalar,
         atan2,
         clamp,
+        columns,
         cos,
         exp,
         largest,
         maximum,
         minimum,
         nearest,
+        rows,
         select,
         sin,
         sqrt,
@@ -82,6 +83,8 @@ if TYPE_CHECKING:
         Shape,
         SignedDistance,
         Sphere,
+        floor_distances,
+        ray_distances,
         to_box,
         to_solid_of_revolution,
     )

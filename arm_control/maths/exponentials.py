@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Array
 
 DEGREE = 13
 BALANCING_ROUNDS = 20

@@ -39,8 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.maths.linalg import cross, dot, skew
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import maximum
+from arm_control.maths.scalars import Array, maximum
 
 SMALLEST = 0.01
 """Lower bound of ``1 + c`` [-]: reached where the free axes are 172 degrees apart."""

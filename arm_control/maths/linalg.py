@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import TINY, Array
-from arm_control.maths.scalars import Scalar, maximum, minimum, select, sqrt
+from arm_control.maths.poses import TINY
+from arm_control.maths.scalars import Array, Scalar, maximum, minimum, select, sqrt
 
 MIN_LENGTH = 1e-12
 """Length below which a vector has no direction [m]."""

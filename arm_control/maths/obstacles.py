@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.maths.scalars import Array
 from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
 
 TYPES = ("sphere", "box", "turned", "capsule")

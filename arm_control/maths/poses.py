@@ -11,16 +11,13 @@ Source: J. Sola, J. Deray, D. Atchuthan, "A micro Lie theory for state estimatio
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.scalars import Scalar, atan2, maximum, select, sqrt
-
-Array = npt.NDArray[Any]
-"""An array of floats or of any scalar of :mod:`arm_control.maths.scalars`."""
+from arm_control.maths.scalars import Array, Scalar, atan2, maximum, select, sqrt
 
 TINY = 1e-300
 """Smallest divisor: keeps a quotient finite where its numerator vanishes, too."""

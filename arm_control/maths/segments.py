@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.maths.linalg import MIN_LENGTH, any_perpendicular, cross, dot, length_and_direction
-from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, clamp, maximum, minimum, select
+from arm_control.maths.scalars import Array, Scalar, clamp, maximum, minimum, select
 from arm_control.maths.shapes import Distance
 
 TANGENT_STEPS = 16

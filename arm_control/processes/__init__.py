@@ -6,16 +6,20 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.processes.controller_process import Command, ControllerProcess
-    from arm_control.processes.datagram_senders import (
+    from arm_control.processes.datagrams import (
+        ENABLE,
+        HEAD,
+        NUMBER,
         SILENCE,
+        STATE,
         DatagramKey,
+        DatagramProcess,
         OwnerConnection,
         Sender,
         bind,
         is_loopback,
         read_key,
     )
-    from arm_control.processes.datagrams import ENABLE, HEAD, NUMBER, STATE, DatagramProcess
     from arm_control.processes.gate_process import OUT_OF_ORDER, Answers, GateProcess
     from arm_control.processes.gate_watch import (
         JOINTS,
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
         gate_values,
         read_gate_report,
     )
-    from arm_control.processes.mailbox import Mailbox, MailboxReader, MailboxWriter
     from arm_control.processes.motion_process import (
         ExecutionParameters,
         MotionProcess,
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
         NOT_TAKEN,
         REASON_SIZE,
         TAKE_FAILED,
+        Mailbox,
+        MailboxReader,
+        MailboxWriter,
         Middleware,
         NativeController,
         SerializedMessage,

@@ -43,8 +43,7 @@ from arm_control.controllers import OscController
 from arm_control.core import LARGEST_STAMP
 from arm_control.gate import has_long_gap
 from arm_control.model import RobotModel
-from arm_control.processes.datagram_senders import Sender
-from arm_control.processes.datagrams import ANSWER, HEAD, STATE, DatagramProcess
+from arm_control.processes.datagrams import ANSWER, HEAD, STATE, DatagramProcess, Sender
 from arm_control.processes.native_step import (
     ACCEPTED,
     ANSWERED,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arm_control.compiler import WORK, Library, Program, Tape, batch_code, compile_code, scalar_code
-from arm_control.compiler.llvm_functions import LARGEST_ANGLE
+from arm_control.compiler.llvm_code import LARGEST_ANGLE
 from arm_control.maths import cos, sin
 
 Waves = Callable[[np.ndarray], np.ndarray]

@@ -13,7 +13,7 @@ import pytest
 
 from arm_control import CompiledOsc, OscParameters, RobotModel, urdf_path
 from arm_control.compiler import Law, source_digest
-from arm_control.compiler.sources import FOLDERS, PACKAGE
+from arm_control.compiler.compiled_procedure import FOLDERS, PACKAGE
 from arm_control.control import Avoidance, AvoidanceParameters
 from arm_control.core import Cache
 from arm_control.gate import EffortGate, GateParameters

@@ -12,7 +12,7 @@ import pytest
 from arm_control.core import PARENT, die_with_parent
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the signal is one of Linux")
-CHILD = "from arm_control.core.parent_process import die_with_parent as d; d(); print('up', flush=True); input()"
+CHILD = "from arm_control.core.process import die_with_parent as d; d(); print('up', flush=True); input()"
 """A process that waits for the end of its standard input."""
 MIDDLE = f"""
 import os, subprocess, sys

@@ -12,7 +12,7 @@ import pytest
 
 from arm_control import urdf_path
 from arm_control.compiler import compiled_law as compile_law
-from arm_control.compiler import llvm_compiler, llvm_kernels, python_kernels
+from arm_control.compiler import kernels, llvm_compiler, llvm_kernels
 from arm_control.core import Cache
 from arm_control.core import cache as cache_module
 from arm_control.exceptions import ModelError
@@ -171,8 +171,8 @@ def test_a_batch_with_wrong_code_is_noticed_and_never_kept(expected: np.ndarray,
 
 @pytest.mark.parametrize("ask", [lambda robot: robot.gravity(Q), lambda robot: robot.batch("g")])
 def test_a_python_function_that_is_wrong_is_noticed(ask: Callable[[RobotModel], object], monkeypatch: Patch):
-    write = python_kernels.python_source
-    monkeypatch.setattr(python_kernels, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
+    write = kernels.python_source
+    monkeypatch.setattr(kernels, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
     with pytest.raises(ModelError, match=r"back end python: ModelError: 'g' is \S+ off the float run"):
         ask(model(backend="python"))
 

@@ -332,7 +332,7 @@ run(node)
 SIGNAL_WHILE_COMPILED = """
 import os, signal, sys, rclpy
 from arm_control import urdf_path
-from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.control.controller import ArmNodeParameters
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.running import run
 
@@ -353,7 +353,7 @@ run(Node, arguments=[])
 REFUSED = """
 import sys, weakref, rclpy
 from arm_control.exceptions import ParameterError
-from arm_control.control.loop_parameters import ArmNodeParameters
+from arm_control.control.controller import ArmNodeParameters
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.running import run
 

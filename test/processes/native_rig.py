@@ -7,7 +7,7 @@ from typing import Any
 
 from arm_control.compiler import Callback
 from arm_control.faults import SimulatedMiddleware
-from arm_control.processes.mailbox import Mailbox
+from arm_control.processes.native_controller import Mailbox
 
 
 class MeddledWords(list[int]):

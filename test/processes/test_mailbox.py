@@ -9,7 +9,7 @@ import numpy as np
 from native_rig import MeddledWords
 
 from arm_control.compiler import Binds, Ints, compile_procedure, procedure
-from arm_control.processes.mailbox import (
+from arm_control.processes.native_controller import (
     NOTHING,
     Mailbox,
     MailboxReader,

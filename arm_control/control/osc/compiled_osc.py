@@ -1,7 +1,7 @@
 """Operational space control, compiled: the law's own text together with the model's terms, one call a tick.
 
 There may be two kernels: a quick one for states in which no direction fades, and one that computes eigenvalues, too
-(:mod:`arm_control.control.osc.law_kernels`). The one that answered last is asked first, so near a singularity only one
+(:mod:`arm_control.control.compiled_step`). The one that answered last is asked first, so near a singularity only one
 of them runs; which one answers depends on nothing but the state. Where nothing can be compiled the law runs as it
 stands.
 """
@@ -29,8 +29,16 @@ from arm_control.compiler import (
     in_machine_code,
     procedure,
 )
-from arm_control.control.compiled_step import PASSES, StepOutput, step_form, step_kernels
-from arm_control.control.osc.law_kernels import cases, osc_law, osc_samples, tick_form
+from arm_control.control.compiled_step import (
+    PASSES,
+    StepOutput,
+    cases,
+    osc_law,
+    osc_samples,
+    step_form,
+    step_kernels,
+    tick_form,
+)
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import ContactParameters, OscParameters
 from arm_control.exceptions import InputError
@@ -54,7 +62,7 @@ class CompiledOsc:
     Attributes
     ----------
     kernels : list of Kernel
-        One or two, see :mod:`arm_control.control.osc.law_kernels`; with limits those of
+        One or two, see :mod:`arm_control.control.compiled_step`; with limits those of
         :mod:`arm_control.control.compiled_step`.
     is_compiled : bool
         False where the law runs as it stands.

@@ -14,8 +14,8 @@ import pytest
 from arm_control import urdf_path
 from arm_control.compiler import Law, Program, llvm_compiler
 from arm_control.control import CompiledOsc, OperationalSpaceController, OscParameters, scaled_jacobian
+from arm_control.control.compiled_step import osc_law, osc_samples
 from arm_control.control.osc.compiled_osc import compute_law
-from arm_control.control.osc.law_kernels import osc_law, osc_samples
 from arm_control.control.osc.osc_parameters import ContactParameters
 from arm_control.control.osc.task_inertia import regularity
 from arm_control.core import Cache

@@ -20,7 +20,7 @@ from arm_control.nodes.support.real_time import highest_priority
 
 IN_A_PROCESS = """
 import os, threading
-from arm_control.control.loop_parameters import RealTimeParameters
+from arm_control.control.controller import RealTimeParameters
 from arm_control.nodes.support.real_time import join_control_path, stay_below, take_real_time_priority
 
 def policies():
