@@ -1,15 +1,7 @@
 """Whether an arm can reach a pose: inverse kinematics within the joints' limits; and its progress on the way.
 
-    (1)  dq = J^T (J J^T + (m + |e|^2 / 10) 1)^-1 e,   q <- clip(q + dq, q_min, q_max)   damped least squares
-
-    e     scaled error of the pose in the rows that the arm can move   [m]
-    J     scaled Jacobian in the same rows                             [m]
-    m     least damping, :data:`DAMPING`                               [m^2]
-
-The step is repeated from the present posture and from random ones; the nearest result counts. That a pose is out of
-reach is therefore a finding of a search, not a proof.
-
-Source: T. Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011, for (1).
+Inverse kinematics (:mod:`arm_control.kinematics`) begins at the present posture and at others; the nearest result
+counts. That a pose is out of reach is therefore a finding of a search, not a proof.
 """
 
 from __future__ import annotations
@@ -20,14 +12,14 @@ import numpy as np
 
 from arm_control.control.osc.osc_controller import movable_rows
 from arm_control.control.osc.task import pose_error
-from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.kinematics import ROWS, InverseKinematics
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 
 LENGTH = 0.3
 """Length that compares metres with radians [m]."""
-DAMPING = 1e-6
-N_STEPS, N_STARTS = 60, 12
+N_STARTS = 12
+"""Starts of a search."""
 POSITION_TOLERANCE, ORIENTATION_TOLERANCE = 1e-3, np.radians(0.2)
 """Errors of a pose that counts as reached [m], [rad]."""
 AT_LIMIT = 1e-3
@@ -87,7 +79,7 @@ def reachability(model: RobotModel, X_WT: Pose, q: Array) -> Reachability:
     """
     tasks = movable_rows(model)
     rows = sorted(row for task in tasks for row in task)
-    best = _search(model, X_WT, q, rows)
+    best = _nearest(model, X_WT, q, rows)
     error = pose_error(model.pose(best), X_WT, rows)
     position_error, orientation_error = float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
     margin = np.minimum(best - model.q_min, model.q_max - best)
@@ -95,42 +87,15 @@ def reachability(model: RobotModel, X_WT: Pose, q: Array) -> Reachability:
     linear = [row for row in rows if row < 3]
     is_position_reached = position_error <= POSITION_TOLERANCE
     if not is_position_reached and orientation_error > ORIENTATION_TOLERANCE:
-        alone = _search(model, X_WT, q, linear)
-        is_position_reached = float(np.linalg.norm(_error(model, X_WT, alone, linear))) <= POSITION_TOLERANCE
+        alone = model.pose(_nearest(model, X_WT, q, linear))
+        is_position_reached = float(np.linalg.norm(pose_error(alone, X_WT, linear))) <= POSITION_TOLERANCE
     return Reachability(best, position_error, orientation_error, at_limit, is_position_reached)
 
 
-def _search(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
-    """Posture with the least error, shape (nq,) [rad or m]; the search ends with the first that has none."""
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    random = low + np.random.default_rng(0).random((N_STARTS, model.nv)) * (high - low)
-    best, least = np.array(q, dtype=float), np.inf
-    for start in (best, *random):
-        posture = _descend(model, X_WT, start, rows)
-        error = float(np.linalg.norm(_error(model, X_WT, posture, rows)))
-        if error < least:
-            best, least = posture, error
-        if least < POSITION_TOLERANCE / 10:
-            break
-    return best
-
-
-def _descend(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
-    """Equation (1), repeated."""
-    for _ in range(N_STEPS):
-        e = _error(model, X_WT, q, rows)
-        if e @ e < (POSITION_TOLERANCE / 100) ** 2:
-            break
-        J = scaled_jacobian(model.jacobian(q), LENGTH)[rows]
-        step = J.T @ np.linalg.solve(J @ J.T + (DAMPING + e @ e / 10.0) * np.eye(len(rows)), e)  # (1)
-        q = np.clip(q + np.clip(step, -0.5, 0.5), model.q_min, model.q_max)
-    return q
-
-
-def _error(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
-    """Scaled error of the pose in some rows [m]."""
-    e = pose_error(model.pose(q), X_WT, rows)
-    return np.concatenate([e[:3], LENGTH * e[3:]])[rows]
+def _nearest(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
+    """The posture with the least error in some rows, shape (nq,) [rad or m]."""
+    names = " ".join(ROWS[row] for row in rows)
+    return InverseKinematics(model, names, tolerance=POSITION_TOLERANCE / 10, n_starts=N_STARTS).solve(X_WT, q).q
 
 
 # -- the way to a target ---------------------------------------------------------------------------------
