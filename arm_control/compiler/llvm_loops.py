@@ -15,7 +15,7 @@ changes several times stay in registers until it ends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -287,13 +287,15 @@ def _one_by_one_code(program: Program | FoldedProgram, name: str, width: int, lo
     tail.start(20_000_000)
     head.line("%n = load i64, ptr %table, align 8")
     places = _places(head, array_names(loop, program.outputs))
-    memory: _Memory = (_Columns if loop.layout == "columns" else _Rows)(head, code, program, loop, places)
+    arguments = head, code, program, loop, places
+    memory: _Columns | _Rows = _Columns(*arguments) if loop.layout == "columns" else _Rows(*arguments)
     active = _skip_idle_lanes(code, memory.load(loop.where, 0)) if loop.where else ""
     if isinstance(program, FoldedProgram):
         tables = {key: places[key] for key in program.tables}
         results = FoldWriter(head, code, program, memory.inputs(), tables).write()
     else:
-        results = body(code, memory.ordered(program), memory.inputs())
+        late = program.late() if loop.layout == "rows" else program  # registers are few
+        results = body(code, late, memory.inputs())
     totals = _Totals(code, active)
     outputs = _by_name(program, results)
     for key, values in outputs.items():
@@ -354,22 +356,6 @@ def _skip_idle_lanes(code: Writer, above: str) -> str:
     return active
 
 
-class _Memory(Protocol):
-    """A layout: how the entries of the cases at hand are loaded and stored."""
-
-    def load(self, name: str, i: int) -> str:
-        """One entry of an input, of each lane."""
-
-    def inputs(self) -> Entries:
-        """All entries of all inputs."""
-
-    def ordered(self, program: Program) -> Program:
-        """The program in the best order for this layout."""
-
-    def store(self, name: str, values: list[str]) -> None:
-        """Write an output."""
-
-
 class _Columns:
     """Cases side by side: an entry of all lanes is one vector in memory. Shared inputs stay in registers."""
 
@@ -385,21 +371,17 @@ class _Columns:
         }
 
     def load(self, name: str, i: int) -> str:
-        """See :class:`_Memory`."""
+        """One entry of an input, of each lane."""
         if name in self._shared:
             return self._shared[name][i]
         return self._code.op(f"load {self._code.type}, ptr {self._address(name, i)}, align 8")
 
     def inputs(self) -> list[str]:
-        """See :class:`_Memory`."""
+        """All entries of all inputs."""
         return [self.load(name, i) for name, size in self._sizes.items() for i in range(size)]
 
-    def ordered(self, program: Program) -> Program:
-        """See :class:`_Memory`."""
-        return program
-
     def store(self, name: str, values: list[str]) -> None:
-        """See :class:`_Memory`."""
+        """Write an output."""
         for i, value in enumerate(values):
             self._code.line(f"store {self._code.type} {value}, ptr {self._address(name, i)}, align 8")
 
@@ -417,14 +399,14 @@ class _Rows:
         self._entries = [(name, i) for name, size in program.inputs.items() for i in range(size)]
 
     def load(self, name: str, i: int) -> str:
-        """See :class:`_Memory`."""
+        """One entry of an input, of each lane."""
         if self._code.width > 1 and name not in self._loop.shared:
             return self._code.gather(self._bases[name], self._rows[name], i)
         entry = self._code.load(self._bases[name], str(i))
         return entry if self._code.width == 1 else self._code.broadcast(entry)
 
     def inputs(self) -> Entries:
-        """See :class:`_Memory`."""
+        """All entries of all inputs."""
         self._bases = {
             name: self._places[name].base if name in self._loop.whole else self._row(name)
             for name in self._program.inputs
@@ -439,12 +421,8 @@ class _Rows:
     def __getitem__(self, number: int) -> str:
         return self.load(*self._entries[number])
 
-    def ordered(self, program: Program) -> Program:
-        """See :class:`_Memory`; every constant and input comes just before its first use: registers are few."""
-        return program.late()
-
     def store(self, name: str, values: list[str]) -> None:
-        """See :class:`_Memory`."""
+        """Write an output."""
         base = self._row(name)
         store_rows(self._code, values, self._distances(name), base)
 
