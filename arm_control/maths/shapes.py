@@ -184,27 +184,6 @@ class Sphere(_Shape):
 
 
 @dataclass(frozen=True)
-class Capsule(_Shape):
-    """All points within ``radius`` of a segment of ``length`` along z, the origin in its middle [m]."""
-
-    radius: float
-    length: float
-
-    def __post_init__(self) -> None:
-        _check(self, self.radius, self.length)
-
-    @property
-    def extent(self) -> float:
-        """Radius of the ball around the origin that contains the shape [m]."""
-        return self.radius + self.length / 2
-
-    @property
-    def distance(self) -> Distance:
-        """Signed distance of a point, over any scalar."""
-        return partial(to_capsule, radius=self.radius, half_length=self.length / 2)
-
-
-@dataclass(frozen=True)
 class Box(_Shape):
     """A box; ``size`` is its three edges [m]."""
 
@@ -240,6 +219,21 @@ class _Revolved(_Shape):
     def extent(self) -> float:
         """Radius of the ball around the origin that contains the shape [m]."""
         return math.hypot(self.radius, self.length / 2)
+
+
+@dataclass(frozen=True)
+class Capsule(_Revolved):
+    """All points within ``radius`` of a segment of ``length`` along z, the origin in its middle [m]."""
+
+    @property
+    def extent(self) -> float:
+        """Radius of the ball around the origin that contains the shape [m]."""
+        return self.radius + self.length / 2
+
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        return partial(to_capsule, radius=self.radius, half_length=self.length / 2)
 
 
 @dataclass(frozen=True)
