@@ -60,8 +60,15 @@ if TYPE_CHECKING:
         new_datagram,
         why_not_native,
     )
-    from arm_control.processes.native_step import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
-    from arm_control.processes.native_turns import step_kernels_of
+    from arm_control.processes.native_step import (
+        DATA,
+        LENGTH,
+        PUBLISHER,
+        RECEIVED_NS,
+        WRITTEN_NS,
+        SystemClock,
+        step_kernels_of,
+    )
     from arm_control.processes.proximity_process import ProximityParameters, ProximityProcess, Verdict
     from arm_control.processes.trajectory_actions import (
         INVALID_GOAL,

@@ -57,7 +57,7 @@ import numpy as np
 from arm_control.control import ControlLoop, TickResult
 from arm_control.core import LARGEST_STAMP, NANOSECONDS, UnsafeFile, read_secret
 from arm_control.exceptions import InputError
-from arm_control.gate import GateState, Moments, new_moments
+from arm_control.gate import GateState, new_moments
 from arm_control.maths import Array
 from arm_control.messages import (
     ONLY_PUBLISHER,
@@ -70,7 +70,7 @@ from arm_control.messages import (
 )
 from arm_control.model import RobotModel
 from arm_control.processes.controller_process import ControllerAnswer, ControllerProcess
-from arm_control.processes.native_turns import AnsweredStates
+from arm_control.processes.native_step import AnsweredStates
 
 KEY_SIZE, TAG_SIZE, ORDER_SIZE = 32, 16, 16
 """Bytes of a key, of a tag, and of an order before its tag."""
@@ -217,81 +217,10 @@ class TorqueAnswer(NamedTuple):
     g: Array
 
 
-class LastGate:
-    """A controller whose gate is the last one before a driver, for the states of one owner.
-
-    Parameters
-    ----------
-    loop : ControlLoop
-        The control loop with that gate.
-    refuse : callable
-        Counts a refused state: what it was, and why.
-    clock_ns : callable
-        Returns the time of a steady clock [ns]: how far a prediction goes, and how far the braking torque may change.
-    """
-
-    def __init__(
-        self,
-        model: RobotModel,
-        loop: ControlLoop,
-        refuse: Callable[[str, Exception], object],
-        clock_ns: Callable[[], int],
-        moments: Moments,
-    ) -> None:
-        self._loop, self._refuse, self._clock_ns = loop, refuse, clock_ns
-        self._process = ControllerProcess(model, loop, loop.gate.parameters.max_age, clock_ns, moments)
-        self._heard_ns = 0
-
-    def on_state(self, message: JointStateFields, stamp_ns: int) -> TorqueAnswer | None:
-        """Return the torque that answers a state; None while a state is refused and the gate does not brake."""
-        last = self._process.last
-        if last is not None and stamp_ns == 0 < last.measurement.stamp_ns:
-            self._loop.gate.brake(TIME_WENT_BACK)  # a gate that passes would start over from the weight, in one step
-        now_ns = self._clock_ns()
-        self._look_for_gap(now_ns)
-        info = {"source_timestamp": None, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
-        if last is not None and stamp_ns == last.measurement.stamp_ns:
-            return self.miss(InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"), stamp_ns)
-        answer = self._process.on_state(message, info)
-        if answer.result is None:
-            return self._torque_of(answer)
-        return TorqueAnswer(answer.result.gate.tau, answer.result.law.terms.g)
-
-    def _look_for_gap(self, now_ns: int) -> None:
-        """Brake where nothing has come for too long by the clock, whatever the stamps say."""
-        silence, heard_ns = (now_ns - self._heard_ns) / NANOSECONDS, self._heard_ns
-        self._heard_ns = now_ns
-        if heard_ns and (gap := self._loop.gaps.clock_fault(silence)):
-            self._loop.gate.brake(gap)
-
-    @property
-    def last(self) -> TickResult | None:
-        """What was done with the last state that was believed; None before the first one."""
-        return self._process.last
-
-    @property
-    def reader(self) -> JointStateReader:
-        """The reader of states."""
-        return self._process.reader
-
-    def resume(self, answered: AnsweredStates) -> None:
-        """Go on behind states that have been answered without Python."""
-        self._heard_ns = answered.heard_ns
-        self._process.resume(*answered[1:])
-
-    def miss(self, error: InputError, stamp_ns: int = 0) -> TorqueAnswer | None:
-        """Count a state that must not be used; return the torque of a gate that brakes."""
-        return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
-
-    def _torque_of(self, answer: ControllerAnswer) -> TorqueAnswer | None:
-        """The torque of a state that was refused."""
-        if answer.refused is not None:
-            self._refuse("state", answer.refused)
-        return None if answer.command is None else TorqueAnswer(answer.command.tau, self._process.blind.g)
-
-
 class DatagramProcess:
     """Answers states of a driver: all datagrams that wait are taken, then the newest state of the owner is answered.
+
+    Its gate is the last one before the driver.
 
     Parameters
     ----------
@@ -300,7 +229,7 @@ class DatagramProcess:
     refuse : callable
         Counts a refused datagram: what it was, and why.
     clock_ns : callable
-        Returns the time of a steady clock [ns].
+        Returns the time of a steady clock [ns]: how far a prediction goes, and how far the braking torque may change.
     driver_adds_gravity : bool
         Whether the driver adds gravity torque itself: answers are without it.
     key : DatagramKey or None
@@ -316,6 +245,8 @@ class DatagramProcess:
         Whether others than the driver may send, who need no key.
     heard_ns : int
         Time of the last state of the owner [ns].
+    moments : Moments
+        The states before, for a brake without states; the same for all owners.
     """
 
     def __init__(
@@ -332,12 +263,18 @@ class DatagramProcess:
         self.owner: Sender | None = None
         self._model, self._names = model, list(model.joint_names)
         self._refuse, self._clock_ns, self.driver_adds_gravity = refuse, clock_ns, driver_adds_gravity
-        self._moments = new_moments(model.nv)
+        self.moments = new_moments(model.nv)
         self._key, self.are_strangers_near = key, False
-        self._gate = LastGate(model, loop, refuse, clock_ns, self._moments)
         self._newest: bytes | None = None
         self.heard_ns = 0
         self._nothing = np.zeros(0)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with a new owner."""
+        max_age = self.loop.gate.parameters.max_age
+        self._process = ControllerProcess(self._model, self.loop, max_age, self._clock_ns, self.moments)
+        self._looked_ns = 0
 
     @property
     def owner_name(self) -> str:
@@ -353,23 +290,18 @@ class DatagramProcess:
     @property
     def last(self) -> TickResult | None:
         """What was done with the last state of the owner that was believed; None before one."""
-        return self._gate.last
-
-    @property
-    def moments(self) -> Moments:
-        """The states before, for a brake without states; the same for all owners."""
-        return self._moments
+        return self._process.last
 
     @property
     def reader(self) -> JointStateReader:
         """The reader of the owner's states."""
-        return self._gate.reader
+        return self._process.reader
 
     def resume(self, answered: AnsweredStates) -> None:
         """Go on behind states of the owner that have been answered without Python."""
-        self.heard_ns = answered.heard_ns
+        self.heard_ns = self._looked_ns = answered.heard_ns
         self.answered += answered.n
-        self._gate.resume(answered)
+        self._process.resume(*answered[1:])
 
     def take(self, data: bytes, sender: Sender) -> None:
         """Look at a datagram: a state of the owner waits for :meth:`answer`, an order of the owner is obeyed."""
@@ -398,9 +330,9 @@ class DatagramProcess:
             return None
         _, _, number, stamp_ns = HEAD.unpack_from(data)
         if -LARGEST_STAMP <= stamp_ns < LARGEST_STAMP:
-            torque = self._gate.on_state(self._state_of(data, stamp_ns), stamp_ns)
+            torque = self._on_state(self._state_of(data, stamp_ns), stamp_ns)
         else:
-            torque = self._gate.miss(InputError(f"wrong stamp: {stamp_ns} ns, allowed below 2^31 s"))
+            torque = self._miss(InputError(f"wrong stamp: {stamp_ns} ns, allowed below 2^31 s"))
         if torque is None:
             return None
         self.answered += 1
@@ -408,6 +340,37 @@ class DatagramProcess:
         head = HEAD.pack(ANSWER, self._model.nv, number, GATE_NUMBERS[self.loop.gate.state])
         data = head + np.asarray(tau, NUMBER).tobytes()
         return data if self._key is None else self._key.sign(data)
+
+    def _on_state(self, message: JointStateFields, stamp_ns: int) -> TorqueAnswer | None:
+        """Return the torque that answers a state; None while a state is refused and the gate does not brake."""
+        last, now_ns = self._process.last, self._clock_ns()
+        if last is not None and stamp_ns == 0 < last.measurement.stamp_ns:
+            self.loop.gate.brake(TIME_WENT_BACK)  # a gate that passes would start over from the weight, in one step
+        self._look_for_gap(now_ns)
+        info = {"source_timestamp": None, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
+        if last is not None and stamp_ns == last.measurement.stamp_ns:
+            return self._miss(InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"), stamp_ns)
+        answer = self._process.on_state(message, info)
+        if answer.result is None:
+            return self._torque_of(answer)
+        return TorqueAnswer(answer.result.gate.tau, answer.result.law.terms.g)
+
+    def _look_for_gap(self, now_ns: int) -> None:
+        """Brake where nothing has come for too long by the clock, whatever the stamps say."""
+        silence, looked_ns = (now_ns - self._looked_ns) / NANOSECONDS, self._looked_ns
+        self._looked_ns = now_ns
+        if looked_ns and (gap := self.loop.gaps.clock_fault(silence)):
+            self.loop.gate.brake(gap)
+
+    def _miss(self, error: InputError, stamp_ns: int = 0) -> TorqueAnswer | None:
+        """Count a state that must not be used; return the torque of a gate that brakes."""
+        return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
+
+    def _torque_of(self, answer: ControllerAnswer) -> TorqueAnswer | None:
+        """The torque of a state that was refused."""
+        if answer.refused is not None:
+            self._refuse("state", answer.refused)
+        return None if answer.command is None else TorqueAnswer(answer.command.tau, self._process.blind.g)
 
     def _check_sender(self, sender: Sender) -> None:
         """Refuse what another sender than the owner sends, while the owner is heard or nobody may take the arm over."""
@@ -441,8 +404,8 @@ class DatagramProcess:
         """Go on with the states of another sender, whose stamps and postures have nothing to do with those before."""
         if self.owner is not None:
             self.loop.gate.brake(f"states come from another sender: {_name_of(sender)}")
-            self._moments.counts[:] = 0
-            self._gate = LastGate(self._model, self.loop, self._refuse, self._clock_ns, self._moments)
+            self.moments.counts[:] = 0
+            self._begin()
         self.owner, self._newest = sender, None
 
     def _state_of(self, data: bytes, stamp_ns: int) -> JointStateFields:

@@ -82,13 +82,7 @@ def read_gate_report(status: Any) -> GateReport:
 
 
 class GateWatch:
-    """Keeps the newest report of each gate.
-
-    Parameters
-    ----------
-    clock : callable
-        Returns the time of a steady clock [s].
-    """
+    """Keeps the newest report of each gate."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.reports: dict[str, GateReport] = {}

@@ -15,7 +15,7 @@ Two mailboxes connect it with Python: *orders* go in (whether it may
 answer, until when, and all inputs of the kernel: reference, gains, limits), *results* come out (the last state, and
 all inputs and outputs of the kernel).
 
-The loop and a controller process answer states in turns (:mod:`arm_control.processes.native_turns`).
+The loop and a controller process answer states in turns (:mod:`arm_control.processes.native_step`).
 
 A mailbox takes numbers from one thread to another, always all of one letter; nobody waits. One writes, another reads
 whenever it likes. Before the words of a letter the writer makes the *sequence number* odd, behind them even again. A
@@ -86,15 +86,15 @@ from arm_control.processes.native_step import (
     TAKEN,
     WRITTEN_NS,
     ControlStep,
+    Integers,
+    NativeTurns,
     StateSource,
     SystemClock,
     clock_ns,
     compute_step,
     finish_step,
-    kernel_of_state,
     read_state,
 )
-from arm_control.processes.native_turns import Integers, NativeTurns
 
 NOTHING = -1
 """Instead of a sequence number: no letter has been read."""
@@ -336,7 +336,7 @@ def answer(loop: NativeLoop) -> int:
     reason = read_state(loop.source, loop.middleware.message, loop.middleware.info, step.memory, step.following)
     if reason == ACCEPTED:
         reason = compute_step(step, loop.order[UNTIL_NS])
-    if reason == ACCEPTED and not publish_torque(loop.middleware, kernel_of_state(step).tau_1, step.memory.n):
+    if reason == ACCEPTED and not publish_torque(loop.middleware, step.kernel.tau_1, step.memory.n):
         reason = NOT_SENT
     if reason != ACCEPTED:
         return reason
@@ -365,9 +365,8 @@ def read_orders(loop: NativeLoop) -> None:
     loop.order_number[0] = number
     for i in range(loop.orders.n):
         loop.order[i] = loop.draft[i]
-    for i in range(loop.step.regular.n_inputs):
-        loop.step.regular.inputs[i] = loop.order_inputs[i]
-        loop.step.general.inputs[i] = loop.order_inputs[i]
+    for i in range(loop.step.kernel.n_inputs):
+        loop.step.kernel.inputs[i] = loop.order_inputs[i]
 
 
 @procedure
@@ -601,7 +600,7 @@ def _new_loop(step: ControlStep, middleware: Middleware, max_age: float) -> Nati
     """A loop that no message fits yet; it is Python's turn."""
     none, places, owner = (np.zeros(size, dtype=np.int64) for size in (1, step.memory.n, 2))
     source = StateSource(-1, 0, none, none, places, places, owner, max_age or np.inf, middleware.clock)
-    orders = Mailbox.of_size(N_HEAD + step.regular.n_inputs)
+    orders = Mailbox.of_size(N_HEAD + step.kernel.n_inputs)
     order = np.zeros_like(orders.words)
     return NativeLoop(
         middleware,

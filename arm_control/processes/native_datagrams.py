@@ -61,14 +61,13 @@ from arm_control.processes.native_step import (
     TAKEN,
     AnsweredMemory,
     ControlStep,
+    NativeTurns,
     SystemClock,
     check_state,
     clock_ns,
     compute_step,
     finish_step,
-    kernel_of_state,
 )
-from arm_control.processes.native_turns import NativeTurns
 
 WORD = 8
 """Bytes of a number."""
@@ -276,7 +275,7 @@ def read_numbers(step: ControlStep, datagram: Datagram) -> int:
 @procedure
 def send_torque(loop: DatagramLoop, number: int) -> bool:
     """Send the torque that has passed the gate, with the number of the state; return whether that was possible."""
-    kernel = kernel_of_state(loop.step)
+    kernel = loop.step.kernel
     data = address_of(loop.answer)
     loop.answer[NUMBER] = number
     for i in range(loop.step.memory.n):
@@ -320,7 +319,7 @@ class NativeDatagrams:
     Parameters
     ----------
     kernels : sequence of Kernel
-        Law and gate of this controller (:func:`arm_control.processes.native_turns.step_kernels_of`).
+        Law and gate of this controller (:func:`arm_control.processes.native_step.step_kernels_of`).
 
     Attributes
     ----------
@@ -353,7 +352,7 @@ class NativeDatagrams:
             int(process.driver_adds_gravity),
         )
         self._serve = compile_datagram_loop()(self._loop)
-        self._inputs = self._turns.inputs(self._loop.step.regular.inputs)
+        self._inputs = self._turns.inputs(self._loop.step.kernel.inputs)
         self._left: TickResult | None = None
 
     @property
@@ -395,13 +394,12 @@ class NativeDatagrams:
         It may behind a state that Python, or the loop itself, has answered as an ordinary one; not yet behind something
         that was refused.
         """
-        process, step, last = self._process, self._loop.step, self._process.last
+        process, last = self._process, self._process.last
         if last is None or last is self._left or process.owner is None or not self._turns.is_ordinary(last):
             return False
         until_ns = self._turns.write_inputs(self._inputs, last.measurement.stamp_ns)
         if until_ns is None:
             return False
-        step.general.inputs[:] = step.regular.inputs
         self._turns.hand_over(last, process.reader, process.heard_ns)
         self._loop.orders[UNTIL_NS] = until_ns
         self._loop.owner[:] = np.frombuffer(address_of_sender(process.owner), dtype=np.int64)

@@ -8,16 +8,27 @@ and changes nothing.
 Law and gate are one kernel (:mod:`arm_control.control.compiled_step`). A step has two halves. The first one computes,
 and may find a reason, too. The second one, once the torque has been sent, takes note of the state, which is the last
 one from now on.
+
+States that Python and a loop without it answer in turns: before its turn a loop takes over what a controller process
+knows of the states before; behind its turn the process takes that over from the loop. So the torque for a sequence of
+states is the same, to the last bit, whoever answers which.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from arm_control.compiler import (
     CFunction,
     Floats,
     Ints,
+    Kernel,
+    OwnWork,
     RunsKernel,
     address_of,
     float_at,
@@ -26,22 +37,34 @@ from arm_control.compiler import (
     nearest,
     procedure,
     same_bits,
+    split,
 )
+from arm_control.control import ControlLoop, LawOutput, Measurement, OscOutput, TickResult, law_run, step_kernels
+from arm_control.controllers import OscController
+from arm_control.core import NANOSECONDS
 from arm_control.gate import (
     BELIEVED,
+    GateOutput,
+    GateState,
     Moments,
     NewState,
     StateMemory,
     believed_time,
+    copy_memory,
     has_gap,
     has_long_gap,
     is_finite,
+    new_memory,
+    new_state,
     note_moment,
     period_after,
     remember,
     unwrap,
     violated_bound,
 )
+from arm_control.maths import Array, Pose
+from arm_control.messages import JointStateReader
+from arm_control.model import TERMS, RobotModel, Terms
 
 ACCEPTED = 0
 OTHER_LAYOUT, OTHER_PUBLISHER, STALE, OTHER_TIME, MISSING_STATES, NOT_FINITE, NOT_BELIEVED = 1, 2, 3, 4, 5, 6, 7
@@ -67,11 +90,9 @@ STAMP_NS, HEARD_NS, COUNT, SKIPPED, LEAST_DELAY_NS, N_WHOLE = 0, 1, 2, 3, 4, 5
 """Integers of :class:`AnsweredMemory`."""
 PERIOD, GATE_PERIOD = 0, 1
 """Floats of :class:`AnsweredMemory`."""
-RESULT_STAMP_NS, RESULT_DT_NS, RESULT_COUNT, RESULT_KERNEL, N_RESULT_HEAD = 0, 1, 2, 3, 4
-"""Words of a result: stamp and time since the state before [ns], number of states answered, kind
-of the kernel; then the kernel's work space."""
-REGULAR, GENERAL = 0, 1
-"""Kinds of kernels."""
+RESULT_STAMP_NS, RESULT_DT_NS, RESULT_COUNT, N_RESULT_HEAD = 0, 1, 2, 3
+"""Words of a result: stamp and time since the state before [ns], number of states answered; then the kernel's work
+space."""
 
 
 class SystemClock(NamedTuple):
@@ -155,17 +176,14 @@ DT, NOW_PERIOD = 0, 1
 
 
 class StepKernel(NamedTuple):
-    """A kernel of law and gate.
+    """Law and gate.
 
     Attributes
     ----------
     work : ndarray of int64, shape (n_work,)
         Its work space, all inputs and then all outputs; these are floats.
-    q, v, tau_0, dt, g, tau_1, regularity, believable : ndarray
-        Inputs and outputs by name. The last two are above zero in regular states, and where the gate accepts the
-        torque of the law.
-    kind : int
-        ``REGULAR`` or ``GENERAL``.
+    q, v, tau_0, dt, g, tau_1, believable : ndarray
+        Inputs and outputs by name. The last one is above zero where the gate accepts the torque of the law.
     """
 
     run: RunsKernel
@@ -177,11 +195,9 @@ class StepKernel(NamedTuple):
     dt: Floats
     g: Floats
     tau_1: Floats
-    regularity: Floats
     believable: Floats
     n_work: int
     n_inputs: int
-    kind: int
 
 
 class ControlStep(NamedTuple):
@@ -189,23 +205,17 @@ class ControlStep(NamedTuple):
 
     Attributes
     ----------
-    kind : ndarray of int64, shape (1,)
-        Kind of the kernel that has computed its torque.
     tau_0 : ndarray, shape (nv,)
         Last torque that has passed the gate [N m or N].
     moments : Moments
         The states before, for a brake without states; those of the process that answers all others.
-    regular, general : StepKernel
-        The kernel for states in which no direction fades, and the one for all others; the same where there is only one.
     """
 
     memory: AnsweredMemory
     following: NextState
-    kind: Ints
     tau_0: Floats
     moments: Moments
-    regular: StepKernel
-    general: StepKernel
+    kernel: StepKernel
     result: Ints
 
 
@@ -282,39 +292,21 @@ def compute_step(step: ControlStep, until_ns: int) -> int:
     """Law and gate in the state at hand, with inputs that hold before a stamp; return ACCEPTED, or a reason."""
     if step.following.stamp_ns[0] >= until_ns:
         return EXPIRED
-    was_regular = step.result[RESULT_KERNEL] == REGULAR
-    kernel = step.regular if was_regular else step.general
-    if not is_kernel_of_state(step, kernel):
-        kernel = step.general if was_regular else step.regular
-        if not is_kernel_of_state(step, kernel):
-            return NO_TORQUE
-    step.kind[0] = kernel.kind
-    return ACCEPTED if kernel.believable[0] > 0.0 else NOT_BELIEVABLE
-
-
-@procedure
-def is_kernel_of_state(step: ControlStep, kernel: StepKernel) -> bool:
-    """Run a kernel in the state at hand; return whether it is the one for it."""
+    kernel = step.kernel
     for i in range(step.memory.n):
         kernel.q[i] = step.following.state.q[i]
         kernel.v[i] = step.following.state.v[i]
         kernel.tau_0[i] = step.tau_0[i]
     kernel.dt[0] = believed_time(step.following.times[DT], step.memory.times[GATE_PERIOD])
-    is_finite = kernel.run() == 0.0
-    is_regular = kernel.regularity[0] > 0.0
-    return is_finite and (is_regular if kernel.kind == REGULAR else not is_regular)
-
-
-@procedure
-def kernel_of_state(step: ControlStep) -> StepKernel:
-    """Return the kernel that has computed the torque of the state at hand."""
-    return step.regular if step.kind[0] == REGULAR else step.general
+    if kernel.run() != 0.0:
+        return NO_TORQUE
+    return ACCEPTED if kernel.believable[0] > 0.0 else NOT_BELIEVABLE
 
 
 @procedure
 def finish_step(step: ControlStep, received_ns: int) -> None:
     """The state at hand has been answered: take note of it, of its torque and of all that was computed."""
-    kernel = kernel_of_state(step)
+    kernel = step.kernel
     result = step.result
     result[RESULT_DT_NS] = step.following.stamp_ns[0] - step.memory.whole[STAMP_NS]
     remember_answered(step.memory, step.following, received_ns)
@@ -324,6 +316,162 @@ def finish_step(step: ControlStep, received_ns: int) -> None:
     note_moment(step.moments, received_ns, kernel.q, kernel.v, step.tau_0)
     result[RESULT_STAMP_NS] = step.memory.whole[STAMP_NS]
     result[RESULT_COUNT] = step.memory.whole[COUNT]
-    result[RESULT_KERNEL] = kernel.kind
     for i in range(kernel.n_work):
         result[N_RESULT_HEAD + i] = kernel.work[i]
+
+
+# -- turns with Python
+
+
+Integers = npt.NDArray[np.int64]
+
+
+class AnsweredStates(NamedTuple):
+    """States that a loop has answered without Python.
+
+    Attributes
+    ----------
+    n : int
+        How many, since the last time; at least one.
+    """
+
+    n: int
+    result: TickResult
+    states: StateMemory
+    heard_ns: int
+    least_delay_ns: int
+
+
+class NativeTurns:
+    """The step of a loop without Python, and what it shares with a control loop.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Law and gate of this controller (:func:`step_kernels_of`).
+
+    Attributes
+    ----------
+    n_taken_over : int
+        States that have been answered without Python, as far as the control loop knows.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        loop: ControlLoop,
+        controller: OscController,
+        moments: Moments,
+        kernels: Sequence[Kernel],
+    ) -> None:
+        self._model, self._loop, self._controller = model, loop, controller
+        run, self._work = law_run(kernels)
+        self.step = _new_step(new_memory(model), moments, run, self._work, loop.gaps.max_missed)
+        self.n_taken_over = 0
+
+    def inputs(self, words: Array) -> dict[str, Array]:
+        """Return the kernel's inputs, by name, as parts of an array; those that stay the same are written into it."""
+        inputs = split(words, {name: (len(values),) for name, values in self._work.inputs.items()})
+        inputs["tool"][:] = self._model.tool
+        inputs["limits"][:] = self._loop.gate.limits.numbers
+        inputs["is_on"][:] = self._loop.gate.parameters.joint_limits
+        return inputs
+
+    def write_inputs(self, inputs: Mapping[str, Array], stamp_ns: int) -> int | None:
+        """Write the inputs that hold behind a state; return the first stamp at which they do not any more [ns].
+
+        None where the gate does not pass commands, a gate behind the controller holds it, or the reference moves.
+        """
+        loop, steady = self._loop, self._controller.steady_reference(stamp_ns)
+        is_held = loop.gates_behind is not None and bool(loop.gates_behind.held_by)
+        if steady is None or is_held or loop.gate.state is not GateState.PASSING:
+            return None
+        reference, until_ns = steady
+        tau_dist = None if loop.disturbance.is_over else loop.disturbance.at(stamp_ns)
+        X_WT = reference.X_WT
+        inputs["reference"][:] = np.concatenate([X_WT.R.ravel(), X_WT.p, reference.V_des, reference.A_des])
+        inputs["tau_dist"][:] = 0.0 if tau_dist is None else tau_dist
+        inputs["numbers"][:] = self._controller.page.numbers
+        return until_ns if tau_dist is None else min(until_ns, loop.disturbance.until_ns)
+
+    def is_ordinary(self, result: TickResult) -> bool:
+        """Whether the next states may be answered without Python: the law's torque passes, and periods are known."""
+        loop = self._loop
+        is_fine = result.gate.is_passing and result.refused is None and result.law.refused is None
+        is_fine = is_fine and not loop.is_carrying
+        return is_fine and loop.gate.period > 0.0 and loop.gaps.period > 0.0 and result.measurement.dt > 0.0
+
+    def hand_over(self, last: TickResult, reader: JointStateReader, received_ns: int) -> None:
+        """Let the step know of the states that Python has answered."""
+        assert reader.bounds is not None
+        memory, loop = self.step.memory, self._loop
+        memory.whole[STAMP_NS], memory.whole[HEARD_NS] = last.measurement.stamp_ns, received_ns
+        memory.whole[LEAST_DELAY_NS] = reader.least_delay_ns
+        memory.times[[PERIOD, GATE_PERIOD]] = loop.gaps.period, loop.gate.period
+        copy_memory(memory.states, reader.bounds.memory)
+        self.step.tau_0[:] = last.gate.tau
+
+    def take_over(self) -> AnsweredStates | None:
+        """Let the control loop know of the states that the step has answered; return them, or None without any."""
+        memory, loop = self.step.memory, self._loop
+        n = int(memory.whole[COUNT]) - self.n_taken_over
+        if n == 0:
+            return None
+        self.n_taken_over += n
+        result = self.tick_result(self.step.result)
+        loop.gate.take(result.gate, float(memory.times[GATE_PERIOD]), n)
+        loop.gaps.period = float(memory.times[PERIOD])
+        loop.gaps.skipped += int(memory.whole[SKIPPED])
+        memory.whole[SKIPPED] = 0
+        return AnsweredStates(n, result, memory.states, *memory.whole[[HEARD_NS, LEAST_DELAY_NS]].tolist())
+
+    def tick_result(self, words: Integers) -> TickResult:
+        """Return what the step has done with a state."""
+        work = self._work
+        numbers = words[N_RESULT_HEAD : N_RESULT_HEAD + len(work.work)].copy().view(np.float64)
+        n_inputs, page = self.step.kernel.n_inputs, self._controller.page
+        x = split(numbers[:n_inputs], {name: values.shape for name, values in work.inputs.items()})
+        y = split(numbers[n_inputs:], {name: values.shape for name, values in work.outputs.items()})
+        measurement = Measurement(int(words[RESULT_STAMP_NS]), x["q"], x["v"], int(words[RESULT_DT_NS]) / NANOSECONDS)
+        terms = Terms(x["q"], x["v"], Pose(y["R_WE"], y["p_WE"]), *(y[name] for name in TERMS[2:]))
+        output = OscOutput(y["tau"], y["parts"], y["error"], terms, page.parameters.characteristic_length)
+        X_WT = Pose(x["reference"][:9].reshape(3, 3), x["reference"][9:12])
+        figures = partial(self._controller.figures_of, output)
+        law = LawOutput(terms, output.tau, lambda: output.terms, X_WT, figures)
+        limited, saturated, rate_limited = (y["cut"] > 0.0).tolist()
+        rate = self._loop.gate.success_rate
+        gate = GateOutput(y["tau_1"], GateState.PASSING, "", saturated, rate_limited, limited, rate)
+        return TickResult(measurement, law, None, output.tau, gate, None)
+
+
+def step_kernels_of(model: RobotModel, loop: ControlLoop, controller: OscController) -> list[Kernel]:
+    """Return law and gate of a control loop as kernels."""
+    return step_kernels(model, controller.page, loop.gate.limits)
+
+
+def _new_step(
+    states: StateMemory, moments: Moments, run: RunsKernel, work: OwnWork, max_missed: int | None
+) -> ControlStep:
+    """A step that has seen no state; Python decides after ``max_missed`` periods without one."""
+    n = states.ranges.n
+    missed = np.inf if max_missed is None else float(max_missed)
+    memory = AnsweredMemory(np.zeros(N_WHOLE, dtype=np.int64), np.zeros(2), states, missed, n)
+    following = NextState(np.zeros(1, dtype=np.int64), np.zeros(2), new_state(n))
+    x, y, words = work.inputs, work.outputs, work.work
+    n_inputs = sum(values.size for values in x.values())
+    kernel = StepKernel(
+        run,
+        words.view(np.int64),
+        words[:n_inputs],
+        x["q"],
+        x["v"],
+        x["tau_0"],
+        x["dt"],
+        y["g"],
+        y["tau_1"],
+        y["believable"].reshape(1),
+        len(words),
+        n_inputs,
+    )
+    result = np.zeros(N_RESULT_HEAD + len(words), dtype=np.int64)
+    return ControlStep(memory, following, np.zeros(n), moments, kernel, result)

@@ -62,11 +62,6 @@ class GoalRefused(InputError):
 def refuse_other_joints(names: Sequence[str], model: RobotModel, what: str) -> None:
     """Refuse a goal whose joints are not those of the arm, in any order.
 
-    Parameters
-    ----------
-    what : str
-        What has them, for the message.
-
     Raises
     ------
     GoalRefused

@@ -459,16 +459,16 @@ def test_an_order_that_is_being_written_changes_nothing(ur5: RobotModel):
     for one in states(ur5, 10):
         run.show(*one)
     loop = run.native._loop
-    order, inputs = loop.order.copy(), loop.step.regular.inputs.copy()
+    order, inputs = loop.order.copy(), loop.step.kernel.inputs.copy()
     loop.orders.words[:] += 1
     loop.orders.sequence[0] += 2
     words: Any = MeddledWords(loop.orders)
     read_orders(loop._replace(draft=words))
     np.testing.assert_array_equal(loop.order, order)
-    np.testing.assert_array_equal(loop.step.regular.inputs, inputs)
+    np.testing.assert_array_equal(loop.step.kernel.inputs, inputs)
     read_orders(loop)
     np.testing.assert_array_equal(loop.order, order + 1)
-    assert not np.array_equal(loop.step.regular.inputs, inputs)
+    assert not np.array_equal(loop.step.kernel.inputs, inputs)
 
 
 def test_the_result_is_that_of_the_controller(ur5: RobotModel):

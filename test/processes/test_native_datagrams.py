@@ -230,7 +230,7 @@ def show(
 def what_is_known(run: PythonRun) -> dict[str, Any]:
     """All that the next answers depend on."""
     process, loop, last = run.process, run.loop, run.process.last
-    gate, known = loop.gate, run.process._gate._process
+    gate, known = loop.gate, run.process._process
     return {
         "process": (process.answered, process.heard_ns),
         "refused": [re.sub(r":\d{4,5}\b", ":port", why) for why in run.refused],
