@@ -226,13 +226,7 @@ Place: TypeAlias = tuple[str, str]
 
 
 def called_procedure(procedure: Procedure[..., Any], node: ast.AST) -> Procedure[..., Any] | None:
-    """Return the procedure that an expression calls; None where it is no such call.
-
-    Parameters
-    ----------
-    procedure : Procedure
-        The text that the expression is from.
-    """
+    """Return the procedure that an expression calls; None where it is no such call."""
     match node:
         case ast.Call(func=ast.Name(id=name)):
             try:
@@ -323,15 +317,7 @@ class Effects:
         self._sources.setdefault(place, set()).update(_roots(one, value))
 
     def are_in_order(self, one: Procedure[..., Any], values: Iterable[ast.expr | None]) -> bool:
-        """Whether the order of expressions makes no difference: what one of them changes, no other one reads.
-
-        Parameters
-        ----------
-        one : Procedure
-            The text that they are from.
-        values : iterable of ast.expr
-            The expressions; those that are None do not count.
-        """
+        """Whether the order of expressions makes no difference: what one of them changes, no other one reads."""
         trees = [list(ast.walk(value)) for value in values if value is not None]
         changes = [any(self._is_change(one, node) for node in tree) for tree in trees]
         reads = [any(isinstance(x, ast.Subscript) or called_procedure(one, x) for x in tree) for tree in trees]
@@ -340,13 +326,7 @@ class Effects:
         )
 
     def is_change(self, one: Procedure[..., Any], value: ast.expr) -> bool:
-        """Whether an expression changes anything.
-
-        Parameters
-        ----------
-        one : Procedure
-            The text that it is from.
-        """
+        """Whether an expression changes anything."""
         return any(self._is_change(one, node) for node in ast.walk(value))
 
     def _is_change(self, one: Procedure[..., Any], node: ast.AST) -> bool:
@@ -447,15 +427,7 @@ class CExpressionWriter:
         return NotSupported(f"{text}: {why}" if why else text)
 
     def check_order(self, node: ast.AST, values: Sequence[ast.expr | None]) -> None:
-        """Raise a NotSupported where the order of expressions makes a difference.
-
-        Parameters
-        ----------
-        node : ast.AST
-            What they are part of.
-        values : sequence of ast.expr
-            The expressions; those that are None do not count.
-        """
+        """Raise a NotSupported where the order of expressions makes a difference."""
         if not self._program.effects.are_in_order(self._procedure, values):
             raise self.refuse(node, "one part changes what another one may read; use a name for it")
 

@@ -157,11 +157,6 @@ def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
     """The same for a loop; as many samples as fill its lanes, the first ones again where there are too few.
 
     A repeated law is compared after a few repetitions, whose rounding does not grow yet.
-
-    Parameters
-    ----------
-    samples : mapping of str to ndarray
-        Inputs in the layout of the loop.
     """
     results = loop.results(kernel.outputs)
     inputs = {name: np.asarray(samples[name], dtype=float) for name in loop.law.inputs}

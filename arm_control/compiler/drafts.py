@@ -64,13 +64,7 @@ class Draft(NamedTuple):
 
 
 def is_wanted(program: Program, cache: Cache) -> bool:
-    """Whether the code of a program is a draft at first.
-
-    Parameters
-    ----------
-    cache : Cache
-        Where the complete code is to be stored.
-    """
+    """Whether the code of a program is a draft at first."""
     can_complete = cache.directory is not None and bool(sys.executable)
     return can_complete and len(program.lines) >= LONG and os.environ.get(DRAFTS) != "off"
 

@@ -276,13 +276,7 @@ def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
 
 
 def batch_of(kernel: Kernel, shared: Collection[str]) -> Batch:
-    """Return a batch that calls a kernel for each state.
-
-    Parameters
-    ----------
-    shared : collection of str
-        Inputs that are the same for all states.
-    """
+    """Return a batch that calls a kernel for each state."""
 
     def run(arrays: list[Array], out: Array, _: bool) -> float:
         inputs = list(zip(kernel.inputs.items(), arrays, strict=True))
@@ -327,13 +321,7 @@ def python_kernel(law: Law) -> Kernel:
 
 
 def python_source(program: Program, name: str = "kernel") -> str:
-    """Source of a function of all inputs in a row that returns all outputs in a row.
-
-    Parameters
-    ----------
-    name : str
-        Name of the function.
-    """
+    """Source of a function of all inputs in a row that returns all outputs in a row."""
     lines = [f"def {name}(x):"]
     lines += [f"    t{number} = {_expression(line)}" for number, line in enumerate(program.lines)]
     results = ", ".join(f"t{result}" for result in program.results)

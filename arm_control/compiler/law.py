@@ -319,13 +319,7 @@ class Loop:
         return {**outputs, REPETITIONS: 1} if self.is_repeated else dict(outputs)
 
     def shape(self, name: str, size: int, n: int) -> tuple[int, ...]:
-        """Shape of an array for n cases.
-
-        Parameters
-        ----------
-        size : int
-            Its size in one case.
-        """
+        """Shape of an array for n cases."""
         return (size,) if name in self.whole else (n, size) if self.layout == "rows" else (size, n)
 
     def case(self, arrays: Mapping[str, Array], name: str, i: int) -> Array:

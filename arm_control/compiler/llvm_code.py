@@ -114,11 +114,6 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
 
     Lines are sorted by how many sines and exponentials lie one behind the other in them, so that those of one depth are
     computed at once.
-
-    Parameters
-    ----------
-    inputs : Entries
-        Entries of all inputs.
     """
     values = [""] * len(program.lines)
     depths = _depths(program)
@@ -416,13 +411,7 @@ def exponential_function(width: int) -> list[str]:
 
 
 def object_file(programs: Mapping[str, Program], processor: Processor) -> bytes:
-    """Return an object file with a function for each program.
-
-    Parameters
-    ----------
-    programs : mapping of str to Program
-        Programs by the names of their functions.
-    """
+    """Return an object file with a function for each program."""
     from arm_control.compiler.llvm_compiler import compile_for  # noqa: PLC0415  help names processors without llvmlite
 
     lines = list(dict.fromkeys(line for program in programs.values() for line in _called(program, processor)))

@@ -154,15 +154,7 @@ def fields_of(record: type) -> dict[str, Type]:
 
 
 def slot_of(record: type, field: str) -> int:
-    """Number of the first slot of a field.
-
-    Parameters
-    ----------
-    record : type
-        A class of records.
-    field : str
-        Name of one of its fields.
-    """
+    """Number of the first slot of a field."""
     fields = fields_of(record)
     return sum(len(parts_of(of_type)) for of_type in list(fields.values())[: list(fields).index(field)])
 
@@ -227,13 +219,7 @@ class CFunction:
 
     @classmethod
     def of(cls, function: Any, n_arguments: int) -> CFunction:
-        """Return a function of a library that ctypes has loaded.
-
-        Parameters
-        ----------
-        n_arguments : int
-            Number of its arguments.
-        """
+        """Return a function of a library that ctypes has loaded."""
         return cls(ctypes.cast(function, ctypes.c_void_p).value or 0, n_arguments)
 
     def __call__(self, *arguments: int) -> int:

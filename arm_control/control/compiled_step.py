@@ -246,13 +246,7 @@ def between_law_and_gate(parameters: Parameters) -> list[str]:
 
 
 def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters) -> JointLimits | None:
-    """Return the limits of the gate for a law that computes them, too; None where more than avoidance comes between.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        See :func:`between_law_and_gate`.
-    """
+    """Return the limits of the gate for a law that computes them, too; None where more than avoidance comes between."""
     is_alone = set(between_law_and_gate(parameters)) <= {AVOIDANCE}
     return JointLimits(model, gate, gate.rate_limit) if is_alone else None
 

@@ -73,11 +73,6 @@ def load_yaml(path: Path) -> Any:
 def check_limits(text: str, where: str) -> None:
     """Refuse YAML that is too large or too deep.
 
-    Parameters
-    ----------
-    where : str
-        Its file, for the message.
-
     Raises
     ------
     ParameterError
@@ -226,13 +221,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def as_mapping(content: Any, where: str) -> dict[str, Any]:
     """Return a copy of a mapping; an empty one for None.
 
-    Parameters
-    ----------
-    content : mapping or None
-        Content of a YAML file, or of an entry.
-    where : str
-        The file and the entry, for the error message.
-
     Raises
     ------
     ParameterError
@@ -288,11 +276,6 @@ def file_parameters(path: str | Path, node: str) -> dict[str, Any]:
 
 def ros_parameters(content: Any, where: str) -> dict[str, Any]:
     """Return the parameters in an entry of a ROS parameter file.
-
-    Parameters
-    ----------
-    where : str
-        The file and the entry, for the error message.
 
     Raises
     ------

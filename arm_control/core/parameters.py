@@ -228,13 +228,7 @@ class Parameters:
 
 
 def refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any] | Sequence[str], where: str) -> None:
-    """Raise a :class:`ParameterError` that names every unknown key.
-
-    Parameters
-    ----------
-    where : str
-        Source of the values, for the message.
-    """
+    """Raise a :class:`ParameterError` that names every unknown key."""
     unknown = sorted(set(values) - set(known))
     if unknown:
         similar = get_close_matches(unknown[0], known, n=1)

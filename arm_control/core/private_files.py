@@ -39,7 +39,7 @@ def open_directory(path: Path, create: bool = False) -> int:
 
     Raises
     ------
-    Refused
+    UnsafeFile
         It is a symbolic link, is not a directory, belongs to another user, or other users may write to it.
     OSError
         It cannot be opened or created.
@@ -64,16 +64,9 @@ def open_directory(path: Path, create: bool = False) -> int:
 def read_file(directory: int, name: str, max_bytes: int) -> bytes:
     """Read a file that only this user can have written.
 
-    Parameters
-    ----------
-    directory : int
-        File descriptor from :func:`open_directory`.
-    name : str
-        Name of a file in it.
-
     Raises
     ------
-    Refused
+    UnsafeFile
         It is not a regular file, has several hard links, is too large, belongs to another user, or other users may
         write to it.
     OSError
@@ -96,7 +89,7 @@ def read_secret(path: Path, max_bytes: int) -> bytes:
 
     Raises
     ------
-    Refused
+    UnsafeFile
         As in :func:`read_file`, or other users may read it.
     OSError
         It cannot be read.
@@ -113,15 +106,6 @@ def read_secret(path: Path, max_bytes: int) -> bytes:
 
 def write_file(directory: int, name: str, content: bytes) -> None:
     """Write a file with mode 0600, replacing an earlier file; no process sees it incomplete.
-
-    Parameters
-    ----------
-    directory : int
-        File descriptor from :func:`open_directory`.
-    name : str
-        Name of the file.
-    content : bytes
-        All of its content.
 
     Raises
     ------
@@ -146,15 +130,7 @@ def write_file(directory: int, name: str, content: bytes) -> None:
 
 
 def remove_file(directory: int, name: str) -> bool:
-    """Remove a file or an empty directory; return whether that succeeded.
-
-    Parameters
-    ----------
-    directory : int
-        File descriptor from :func:`open_directory`.
-    name : str
-        Name of the file in it.
-    """
+    """Remove a file or an empty directory; return whether that succeeded."""
     try:
         try:
             os.unlink(name, dir_fd=directory)

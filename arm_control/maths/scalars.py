@@ -62,13 +62,7 @@ def _(x: np.ndarray) -> Any:
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """Angle of the point (x, y) [rad], in [-pi, pi].
-
-    Parameters
-    ----------
-    y, x : scalar
-        Coordinates of the point, in one unit.
-    """
+    """Angle of the point (x, y) [rad], in [-pi, pi]."""
     if isinstance(y, _NUMBER) and isinstance(x, _NUMBER):
         return math.atan2(y, x)
     return (x if isinstance(y, _NUMBER) else y).atan2(y, x)

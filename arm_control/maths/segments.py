@@ -317,13 +317,7 @@ def _slope_vanishes(low: Probe, high: Probe) -> Scalar:
 
 
 def smallest_by_tangents(bracket: Bracket) -> Scalar:
-    """Return a bound from below of the distance inside a bracket [m]: a convex function is above its tangents.
-
-    Parameters
-    ----------
-    bracket : Bracket
-        Both ends of a segment.
-    """
+    """Return a bound from below of the distance inside a bracket [m]: a convex function is above its tangents."""
     low, high = bracket
     s = clamp(_tangents_meet(low, high), low.s, high.s)
     return minimum(low.distance + low.slope * (s - low.s), high.distance - high.slope * (high.s - s))

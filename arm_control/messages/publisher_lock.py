@@ -80,15 +80,7 @@ class Rejections:
         return {f"refused {cause}": count for cause, count in self.counts.items()}
 
     def add(self, what: str, error: Exception) -> None:
-        """Count one refusal.
-
-        Parameters
-        ----------
-        what : str
-            What was refused, such as ``"joint_states"``.
-        error : Exception
-            Why; :func:`arm_control.exceptions.cause_of` names the cause.
-        """
+        """Count one refusal."""
         cause, now = printable(f"{what}: {cause_of(error)}")[: self.LONGEST], self._clock()
         if cause not in self.counts and len(self.counts) >= self.MOST:
             cause = "for other causes"

@@ -122,13 +122,7 @@ class Blocks(NamedTuple):
 
 
 def task_inertias(levels: Sequence[Level], M: Array, gains: Gains, inertia: TaskInertia) -> Blocks:
-    """``Lambda`` of each task [kg, kg m, kg m^2].
-
-    Parameters
-    ----------
-    inertia : function
-        Lambda of a task.
-    """
+    """``Lambda`` of each task [kg, kg m, kg m^2]."""
     bounds, M_inv = (gains.length, gains.singular_value), inverse(M)
     return Blocks(
         tuple((x.rows, task_inertia(x.J_free, M, *bounds, M_inv=M_inv, rows=x.rows, inertia=inertia)) for x in levels)

@@ -271,11 +271,6 @@ class ContactNumbers(NamedTuple):
 def per_axis(name: str, values: tuple[float, ...]) -> Array:
     """Return six numbers for two, linear and angular, or six.
 
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, for the message.
-
     Raises
     ------
     ParameterError
