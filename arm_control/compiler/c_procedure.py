@@ -26,11 +26,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from arm_control.compiler.c_expressions import (
-    HELPERS,
+    AND,
+    CHOICE,
+    EQUALITY,
+    INT_MAX,
     NUMBERS,
+    OR,
+    ORDER,
+    PRODUCT,
     SUM,
     UNARY,
-    CExpressionWriter,
     CValue,
     Effects,
     Place,
@@ -38,9 +43,10 @@ from arm_control.compiler.c_expressions import (
     all_procedures,
     c_name,
     constant,
+    member_name,
     unused,
 )
-from arm_control.compiler.procedures import NotSupported, Procedure
+from arm_control.compiler.procedures import MachineOperation, NotSupported, Procedure, Type, fields_of, type_named
 
 WIDTH, INDENT = 120, 4
 _ROLE = re.compile(r":\w+:`(?:~[\w.]*?(\w+)|([^`]+))`")
@@ -242,8 +248,39 @@ _LATE = re.compile("\0(.*)\0")
 """What stands for such a declaration."""
 
 
-class FunctionWriter:
-    """Writes one procedure.
+_ARITHMETIC = {
+    ast.Add: ("+", SUM),
+    ast.Sub: ("-", SUM),
+    ast.Mult: ("*", PRODUCT),
+    ast.Div: ("/", PRODUCT),
+    ast.FloorDiv: ("/", PRODUCT),
+    ast.Mod: ("%", PRODUCT),
+}
+_COMPARISONS = {
+    ast.Lt: ("<", ORDER),
+    ast.LtE: ("<=", ORDER),
+    ast.Gt: (">", ORDER),
+    ast.GtE: (">=", ORDER),
+    ast.Eq: ("==", EQUALITY),
+    ast.NotEq: ("!=", EQUALITY),
+}
+_OPERATIONS = {
+    "exp": ("float", "exp({})"),
+    "nearest": ("int", "(int64_t)nearbyint({})"),
+    "same_bits": ("int", "({} & {})"),
+}
+"""Operations: the type of the result, and its text."""
+HELPERS = {
+    "min_double": "static double {name}(double a, double b)\n{{\n    return b < a ? b : a;\n}}",
+    "max_double": "static double {name}(double a, double b)\n{{\n    return b > a ? b : a;\n}}",
+    "min_int64": "static int64_t {name}(int64_t a, int64_t b)\n{{\n    return b < a ? b : a;\n}}",
+    "max_int64": "static int64_t {name}(int64_t a, int64_t b)\n{{\n    return b > a ? b : a;\n}}",
+}
+"""Functions of C: the smaller and the larger number as in Python, which is neither ``fmin`` nor ``fmax``."""
+
+
+class _ProcedureWriter:
+    """Writes one procedure: its statements, and their expressions.
 
     Attributes
     ----------
@@ -255,17 +292,17 @@ class FunctionWriter:
 
     def __init__(self, procedure: Procedure[..., Any], program: _Program, columns: Sequence[int]) -> None:
         self._procedure, self._program = procedure, program
-        self._expressions = CExpressionWriter(procedure, program)
+        self._names: dict[str, CValue] = {}
         self._variables = Variables(procedure.tree)
         self._words = program.variable_names(self._variables.names)
         self._taken = set(self._words.values())
         self._comments = Comments(procedure.source, procedure.tree.body[0].lineno)
-        self._result = CValue(self._expressions.type_of(procedure.tree.returns), "")
+        self._result = CValue(self._type_of(procedure.tree.returns), "")
         self._late: dict[str, str] = {}
         self.tables: list[Place] = []
         parameters = []
         for argument, n in zip(procedure.tree.args.args, columns, strict=True):
-            of_type = self._expressions.type_of(argument.annotation)
+            of_type = self._type_of(argument.annotation)
             parameters.append(self._declare(argument.arg, CValue(of_type, "", columns=n)))
         declaration = program.declaration(self._result, program.name_of_procedure(procedure), (procedure.key, ""))
         self.head = f"static {declaration}({', '.join(parameters) or 'void'})"
@@ -283,7 +320,7 @@ class FunctionWriter:
         """Let a name have the type of a value; returns its declaration."""
         if value.type == "Rows":
             self.tables.append((self._procedure.key, name))
-        self._expressions.names[name] = CValue(value.type, self._words[name], columns=value.columns)
+        self._names[name] = CValue(value.type, self._words[name], columns=value.columns)
         return self._program.declaration(value, self._words[name], (self._procedure.key, name))
 
     # Statements
@@ -299,7 +336,7 @@ class FunctionWriter:
             case ast.If():
                 lines = self._if(node)
             case ast.While(test=test, body=body, orelse=[]):
-                lines = self._loop(node, f"while ({self._expressions.condition(test).text})", self._block(body))
+                lines = self._loop(node, f"while ({self._condition(test).text})", self._block(body))
             case ast.For(target=ast.Name(), iter=ast.Call(func=ast.Name(id="range")), orelse=[]):
                 lines = self._for(node)
             case _:
@@ -311,9 +348,9 @@ class FunctionWriter:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return []  # a docstring
             case ast.Expr(value=ast.Call() as call):
-                return [f"{self._expressions.write(call).text};"]
+                return [f"{self._value(call).text};"]
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                return [self._assign(node, name, self._expressions.write(value))]
+                return [self._assign(node, name, self._value(value))]
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
                 return [self._store(node, target, value)]
             case ast.AugAssign():
@@ -325,16 +362,16 @@ class FunctionWriter:
             case ast.Return(value=None | ast.Constant(value=None)) if self._result.type == "None":
                 return ["return;"]
             case ast.Return(value=ast.expr() as value) if self._result.type != "None":
-                result = self._expressions.converted(node, self._expressions.write(value), self._result.type)
+                result = self._converted(node, self._value(value), self._result.type)
                 return [f"return {result.pointer};"]
             case _:
-                raise self._expressions.refuse(node)
+                raise self._refuse(node)
 
     def _assign(self, node: ast.stmt, name: str, value: CValue) -> str:
         """Assign to a name; the first value decides its type."""
-        known = self._expressions.names.get(name)
+        known = self._names.get(name)
         if value.type == "None" or (known and known.columns != value.columns):
-            raise self._expressions.refuse(node)
+            raise self._refuse(node)
         if name not in self._variables.read and known is None:
             return f"(void){value.within(UNARY)};"
         if known is None:
@@ -342,27 +379,27 @@ class FunctionWriter:
             if self._variables.declared_with(node) == name:
                 return f"{declaration} = {value.pointer};"
             self._late[name] = f"{declaration} = {_NOTHING.get(str(value.type), 'NULL')};"
-        value = self._expressions.converted(node, value, self._expressions.names[name].type)
+        value = self._converted(node, value, self._names[name].type)
         return f"{self._words[name]} = {value.pointer};"
 
     def _store(self, node: ast.stmt, target: ast.Subscript, value: ast.expr) -> str:
-        self._expressions.check_order(node, [target.value, target.slice, value])
+        self._check_order(node, [target.value, target.slice, value])
         place = self._place(target)
-        return f"{place.text} = {self._expressions.converted(node, self._expressions.write(value), place.type).text};"
+        return f"{place.text} = {self._converted(node, self._value(value), place.type).text};"
 
     def _place(self, target: ast.expr) -> CValue:
         """What is assigned to: a number."""
-        place = self._expressions.write(target)
+        place = self._value(target)
         if not isinstance(target, (ast.Name, ast.Subscript)) or place.type not in ("int", "float"):
-            raise self._expressions.refuse(target)
+            raise self._refuse(target)
         return place
 
     def _change(self, node: ast.AugAssign) -> str:
-        self._expressions.check_order(node, [node.target, node.value])
-        place, value = self._place(node.target), self._expressions.write(node.value)
-        result = self._expressions.arithmetic(node.op, place, value, node)
-        self._expressions.converted(node, result, place.type)
-        value = self._expressions.converted(node, value, place.type)
+        self._check_order(node, [node.target, node.value])
+        place, value = self._place(node.target), self._value(node.value)
+        result = self._arithmetic(node.op, place, value, node)
+        self._converted(node, result, place.type)
+        value = self._converted(node, value, place.type)
         return f"{place.text} {_OPERATORS[type(node.op)]} {value.text};"
 
     def _if(self, node: ast.If) -> list[str]:
@@ -374,7 +411,7 @@ class FunctionWriter:
         ):
             one = rest[0]
             behind = self._comments.behind(one)
-            head = f"{word} ({self._expressions.condition(one.test).text})"
+            head = f"{word} ({self._condition(one.test).text})"
             arms.append((head, self._block(one.body), behind))
             word, rest = "else if", one.orelse
         if otherwise := self._block(rest):
@@ -397,10 +434,10 @@ class FunctionWriter:
         assert isinstance(node.target, ast.Name)
         assert isinstance(node.iter, ast.Call)
         name, arguments = node.target.id, node.iter.args
-        self._expressions.check_order(node.iter, arguments)
-        bounds = [self._expressions.write(bound) for bound in arguments]
+        self._check_order(node.iter, arguments)
+        bounds = [self._value(bound) for bound in arguments]
         if len(bounds) not in (1, 2) or any(bound.type != "int" for bound in bounds):
-            raise self._expressions.refuse(node.iter)
+            raise self._refuse(node.iter)
         first, end, before = bounds[0].text if len(bounds) == 2 else "0", bounds[-1].within(SUM), []
         if not _is_fixed(arguments[-1], node):
             before = [f"const int64_t {(new := self._new_name(f'{self._words[name]}_end'))} = {end};"]
@@ -408,7 +445,7 @@ class FunctionWriter:
         copies: list[str] = []
         counter = self._words[name]
         if name in self._variables.counters:
-            self._expressions.names[name] = CValue("int", counter)
+            self._names[name] = CValue("int", counter)
         else:
             counter = self._new_name(f"{counter}_now")
             if name in self._variables.read:
@@ -420,6 +457,256 @@ class FunctionWriter:
         new = unused(name, self._taken)
         self._taken.add(new)
         return new
+
+    # Expressions
+
+    def _type_of(self, annotation: ast.expr | None) -> Type:
+        """Return the type that an annotation names."""
+        return type_of(self._procedure, annotation)
+
+    def _refuse(self, node: ast.AST, why: str = "") -> NotSupported:
+        """Return the error that a part of the text cannot be written in C."""
+        text = f"{self._procedure.key}: cannot be written in C: {ast.unparse(node)}"
+        return NotSupported(f"{text}: {why}" if why else text)
+
+    def _check_order(self, node: ast.AST, values: Sequence[ast.expr | None]) -> None:
+        """Raise a NotSupported where the order of expressions makes a difference."""
+        if not self._program.effects.are_in_order(self._procedure, values):
+            raise self._refuse(node, "one part changes what another one may read; use a name for it")
+
+    def _condition(self, node: ast.expr) -> CValue:
+        """Return an expression that is true or false."""
+        value = self._value(node)
+        if value.type != "bool":
+            raise self._refuse(node)
+        return value
+
+    def _value(self, node: ast.expr) -> CValue:  # noqa: PLR0911 - a table
+        """Return the value of an expression."""
+        match node:
+            case ast.Constant(value=value):
+                return constant(value) or self._raise(node)
+            case ast.Name(id=name):
+                return self._named(node, name)
+            case ast.Attribute(value=base, attr=field):
+                return self._field(node, self._value(base), field)
+            case ast.Subscript():
+                return self._entry(node)
+            case ast.BinOp(left=left, op=operator, right=right):
+                self._check_order(node, [left, right])
+                return self._arithmetic(operator, self._value(left), self._value(right), node)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._negative(node, self._value(operand))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return CValue("bool", f"!{self._condition(operand).within(UNARY)}", UNARY)
+            case ast.Compare():
+                return self._chain(node)
+            case ast.BoolOp(op=operator, values=values):
+                return self._junction(isinstance(operator, ast.And), values)
+            case ast.IfExp(test=test, body=yes, orelse=no):
+                return self._choice(node, self._condition(test), self._value(yes), self._value(no))
+            case ast.Call():
+                return self._call(node)
+            case _:
+                raise self._refuse(node)
+
+    def _raise(self, node: ast.AST) -> CValue:
+        raise self._refuse(node)
+
+    def _named(self, node: ast.expr, name: str) -> CValue:
+        if name in self._names:
+            return self._names[name]
+        try:
+            value = constant(self._procedure.look_up(name))
+        except KeyError:
+            value = None
+        if value is None:
+            raise self._refuse(node)
+        return CValue(value.type, self._program.name_of(self._procedure, name), largest=value.largest)
+
+    def _field(self, node: ast.AST, record: CValue, field: str) -> CValue:
+        if isinstance(record.type, str):
+            raise self._refuse(node)
+        of_type = fields_of(record.type)[field]
+        dot = "." if record.is_struct else "->"
+        columns = self._program.structures.columns(record.type, field) if of_type == "Rows" else 0
+        is_struct = not isinstance(of_type, str)
+        text = f"{record.within(UNARY + 1)}{dot}{member_name(field)}"
+        return CValue(of_type, text, columns=columns, is_struct=is_struct)
+
+    def _entry(self, node: ast.Subscript) -> CValue:
+        """Return an entry of an array; a row of a table is an array."""
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        self._check_order(node, indices)
+        base, numbers = self._value(node.value), [self._value(index) for index in indices]
+        most = {"Floats": 1, "Ints": 1, "Rows": 2}.get(base.type if isinstance(base.type, str) else "", 0)
+        if not 0 < len(numbers) <= most or any(number.type != "int" for number in numbers):
+            raise self._refuse(node)
+        text = base.within(UNARY + 1) + "".join(f"[{number.text}]" for number in numbers)
+        if base.type == "Rows":
+            return CValue("Floats" if len(numbers) == 1 else "float", text)
+        return CValue("int" if base.type == "Ints" else "float", text)
+
+    def _arithmetic(self, operator: ast.operator, a: CValue, b: CValue, node: ast.AST) -> CValue:
+        """Return the value of an operation."""
+        if type(operator) not in _ARITHMETIC:
+            raise self._refuse(node)
+        sign, level = _ARITHMETIC[type(operator)]
+        is_whole = a.type == b.type == "int" and not isinstance(operator, ast.Div)
+        if not is_whole:
+            if isinstance(operator, (ast.FloorDiv, ast.Mod)):
+                raise self._refuse(node)
+            a, b = self._converted(node, a, "float"), self._converted(node, b, "float")
+            return CValue("float", f"{a.within(level)} {sign} {b.within(level + 1)}", level)
+        largest = _largest(operator, a.largest, b.largest)
+        if largest is not None and largest > INT_MAX:
+            a, largest = CValue("int", f"(int64_t){a.within(UNARY)}", UNARY), None
+        return CValue("int", f"{a.within(level)} {sign} {b.within(level + 1)}", level, largest=largest)
+
+    def _negative(self, node: ast.AST, a: CValue) -> CValue:
+        if a.type not in ("int", "float"):
+            raise self._refuse(node)
+        text = f"-{a.within(UNARY)}" if not a.text.startswith("-") else f"-({a.text})"
+        return CValue(a.type, text, UNARY, largest=a.largest)
+
+    def _chain(self, node: ast.Compare) -> CValue:
+        """``a < b < c``: the expressions in the middle stand there twice."""
+        parts = [node.left, *node.comparators]
+        self._check_order(node, parts)
+        if any(self._program.effects.is_change(self._procedure, part) for part in parts[1:-1]):
+            raise self._refuse(node, "the middle of a comparison changes something; use a name for it")
+        values = [self._value(part) for part in parts]
+        links = [self._comparison(node, *link) for link in zip(node.ops, values, values[1:], strict=False)]
+        if len(links) == 1:
+            return links[0]
+        return CValue("bool", " && ".join(link.within(AND + 1) for link in links), AND)
+
+    def _comparison(self, node: ast.AST, operator: ast.cmpop, a: CValue, b: CValue) -> CValue:
+        if type(operator) not in _COMPARISONS:
+            raise self._refuse(node)
+        sign, level = _COMPARISONS[type(operator)]
+        if not a.type == b.type == "int":
+            a, b = self._converted(node, a, "float"), self._converted(node, b, "float")
+        return CValue("bool", f"{a.within(ORDER + 1)} {sign} {b.within(ORDER + 1)}", level)
+
+    def _junction(self, is_and: bool, nodes: Sequence[ast.expr]) -> CValue:
+        sign, level = (" && ", AND) if is_and else (" || ", OR)
+        return CValue("bool", sign.join(self._condition(node).within(AND + 1) for node in nodes), level)
+
+    def _choice(self, node: ast.AST, test: CValue, a: CValue, b: CValue) -> CValue:
+        of_type = a.type if a.type == b.type else "float"
+        a, b = self._converted(node, a, of_type), self._converted(node, b, of_type)
+        if a.columns != b.columns:
+            raise self._refuse(node)
+        largest = None if a.largest is None or b.largest is None else max(a.largest, b.largest)
+        yes, no = (CValue(of_type, value.pointer, value.level).within(CHOICE + 1) for value in (a, b))
+        return CValue(of_type, f"{test.within(AND + 1)} ? {yes} : {no}", CHOICE, a.columns, largest)
+
+    def _converted(self, node: ast.AST, value: CValue, of_type: Type) -> CValue:
+        """Return a value as one of another type: a whole number may become a float."""
+        if value.type == of_type:
+            return value
+        if (value.type, of_type) != ("int", "float"):
+            raise self._refuse(node, f"a value of type {type_name(value.type)} where {type_name(of_type)} is needed")
+        return value.as_float
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> CValue:
+        if node.keywords:
+            raise self._refuse(node)
+        self._check_order(node, node.args)
+        match node.func:
+            case ast.Attribute(value=base, attr=field):
+                return self._call_field(node, self._value(base), field)
+            case ast.Name(id="min" | "max" as name) if len(node.args) == 2:
+                return self._call_extreme(node, name, [self._value(argument) for argument in node.args])
+            case ast.Name(id="sqrt" | "abs" | "float" | "int" as name) if len(node.args) == 1:
+                return self._call_number(node, name, self._value(node.args[0]))
+            case ast.Name(id=name) if name not in ("min", "max", "sqrt", "abs", "float", "int"):
+                return self._call_named(node, name, [self._value(argument) for argument in node.args])
+            case _:
+                raise self._refuse(node)
+
+    def _call_extreme(self, node: ast.AST, name: str, values: Sequence[CValue]) -> CValue:
+        of_type = values[0].type if values[0].type == values[1].type else "float"
+        if of_type not in ("int", "float"):
+            raise self._refuse(node)
+        a, b = (self._converted(node, value, of_type).text for value in values)
+        function = self._program.helper(f"{name}_{'int64' if of_type == 'int' else 'double'}")
+        return CValue(of_type, f"{function}({a}, {b})")
+
+    def _call_number(self, node: ast.AST, name: str, x: CValue) -> CValue:
+        if name == "int":
+            if x.type != "float":
+                raise self._refuse(node)
+            return CValue("int", f"(int64_t){x.within(UNARY)}", UNARY)
+        x = self._converted(node, x, "float")
+        if name == "float":
+            return x
+        return CValue("float", f"{'sqrt' if name == 'sqrt' else 'fabs'}({x.text})")
+
+    def _call_field(self, node: ast.Call, record: CValue, field: str) -> CValue:
+        """Call a function that is a field of a record."""
+        if isinstance(record.type, str) or fields_of(record.type).get(field) != "RunsKernel" or node.args:
+            raise self._refuse(node)
+        if f"{record.type.__name__}.{field}" not in self._program.hooks:
+            raise self._refuse(node, f"hooks name no function for {record.type.__name__}.{field}")
+        return CValue("float", f"{self._program.hook(record.type, field)}({record.pointer})")
+
+    def _call_named(self, node: ast.Call, name: str, values: Sequence[CValue]) -> CValue:
+        try:
+            called = self._procedure.look_up(name)
+        except KeyError:
+            raise self._refuse(node) from None
+        if isinstance(called, MachineOperation):
+            return self._call_operation(node, called, values)
+        if isinstance(called, Procedure):
+            return self._call_procedure(node, called, values)
+        raise self._refuse(node, f"{name} is no procedure")
+
+    def _call_operation(self, node: ast.Call, called: MachineOperation[..., Any], values: Sequence[CValue]) -> CValue:
+        if called.__name__ not in _OPERATIONS:
+            raise self._refuse(node, f"C has no operation {called.__name__}")
+        of_type, text = _OPERATIONS[called.__name__]
+        types = [of_type for name, of_type in called.function.__annotations__.items() if name != "return"]
+        self._check_number(node, values, types)
+        words = [self._converted(node, value, to) for value, to in zip(values, types, strict=True)]
+        operands = [word.within(UNARY) if called.__name__ == "same_bits" else word.text for word in words]
+        return CValue(of_type, text.format(*operands), UNARY if text.startswith("(int64_t)") else UNARY + 1)
+
+    def _check_number(self, node: ast.Call, values: Sequence[CValue], types: Sequence[Type]) -> None:
+        if len(values) != len(types):
+            raise self._refuse(node, f"{len(values)} arguments, {len(types)} allowed")
+
+    def _call_procedure(self, node: ast.Call, called: Procedure[..., Any], values: Sequence[CValue]) -> CValue:
+        types = [type_of(called, argument.annotation) for argument in called.tree.args.args]
+        self._check_number(node, values, types)
+        arguments = [self._converted(node, value, to) for value, to in zip(values, types, strict=True)]
+        function = self._program.call(called, [argument.columns for argument in arguments])
+        return CValue(type_of(called, called.tree.returns), f"{function}({', '.join(x.pointer for x in arguments)})")
+
+
+def _largest(operator: ast.operator, a: int | None, b: int | None) -> int | None:
+    """Bound on the result of whole numbers that are ``int`` in C; None where one of them is not."""
+    if a is None or b is None:
+        return None
+    match operator:
+        case ast.Add() | ast.Sub():
+            return a + b
+        case ast.Mult():
+            return a * b
+    return a
+
+
+def type_of(procedure: Procedure[..., Any], annotation: ast.expr | None) -> Type:
+    """Return the type that an annotation of a procedure names."""
+    return "None" if annotation is None else type_named(ast.unparse(annotation), procedure.look_up)
+
+
+def type_name(of_type: Type) -> str:
+    """Return the name of a type in messages."""
+    return of_type if isinstance(of_type, str) else of_type.__name__
 
 
 def _is_fixed(node: ast.expr, loop: ast.For) -> bool:
@@ -501,7 +788,7 @@ def c_parts(
 
 
 class _Program:
-    """What the texts of all procedures share; see :class:`~arm_control.compiler.c_expressions.CFunctions`."""
+    """What the texts of all procedures share."""
 
     def __init__(
         self,
@@ -559,22 +846,22 @@ class _Program:
         return in_c
 
     def helper(self, name: str) -> str:
-        """See the protocol."""
+        """Name in C of one of :data:`HELPERS`, which is needed from now on."""
         in_c = self._prefix + name
         self._helpers[name] = HELPERS[name].format(name=in_c)
         return in_c
 
     def hook(self, record: type, field: str) -> str:
-        """See the protocol."""
+        """Name in C of the function for a field of a record, which is needed from now on."""
         name = self.hooks[f"{record.__name__}.{field}"]
         self._hook_heads[name] = f"static double {name}({self.name_of_record(record)} *record)"
         return name
 
     def call(self, called: Procedure[..., Any], columns: Sequence[int]) -> str:
-        """See the protocol; the called procedure is written in front of the one that calls it."""
+        """Name in C of a procedure that is called with tables of so many columns, and that is written first."""
         if called.key not in self._columns:
             self._columns[called.key] = tuple(columns)
-            writer = FunctionWriter(called, self, columns)
+            writer = _ProcedureWriter(called, self, columns)
             function = writer.write()
             self.tables += writer.tables
             self._heads.append(writer.head)
