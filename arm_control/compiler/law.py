@@ -370,8 +370,8 @@ class Loop:
 
     def _check_array(self, name: str, size: int, x: Array, *, is_written: bool) -> None:
         fits = x.shape == self.shape(name, size, x.shape[self.axis] if x.ndim == 2 else 0) and x.dtype == float
-        lies_well = self.is_repeated or x.strides[-1] == x.itemsize
-        if not (fits and lies_well and (x.flags.writeable or not is_written)):
+        fits = fits and (x.flags.writeable or not is_written)
+        if not (fits and (self.is_repeated or x.strides[-1] == x.itemsize)):
             raise ValueError(
                 f"{self.law.name}: '{name}' has shape {x.shape} of {x.dtype}, strides {x.strides}; "
                 f"{self._cases} of {size} floats{'' if self.is_repeated else ' side by side'} are needed"
