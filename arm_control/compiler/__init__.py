@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         Compiler,
         Kernel,
         LoopKernel,
-        NotFinite,
         OwnWork,
         batch_of,
         python_function,

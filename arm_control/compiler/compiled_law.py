@@ -193,6 +193,8 @@ def check_batch(law: Law, samples: Samples, batch: Batch) -> None:
     arrays = [samples[name][0] if name in batch.shared else samples[name] for name in law.inputs]
     n = min(len(samples[name]) for name in law.inputs)
     results = batch(arrays, np.full((n, batch.n_results), np.nan), False)
+    if results is None:
+        raise ModelError("a batch finds its input not finite")
     for i in (0, n - 1):
         expected = law.run({name: samples[name][0 if name in batch.shared else i] for name in law.inputs})
         _compare({name: rows[i] for name, rows in results.items()}, expected, law.agreement)

@@ -198,10 +198,6 @@ class Compiler(Protocol):
         """Return the kernel of a loop; likewise."""
 
 
-class NotFinite(Exception):
-    """An input is nan or infinite; the caller knows which."""
-
-
 class Batch:
     """Computes a law for many states.
 
@@ -230,7 +226,7 @@ class Batch:
         """Numbers per state."""
         return sum(math.prod(shape) for shape in self.outputs.values())
 
-    def __call__(self, arrays: Sequence[Array], out: Array, is_new: bool) -> dict[str, Array]:
+    def __call__(self, arrays: Sequence[Array], out: Array, is_new: bool) -> dict[str, Array] | None:
         """Compute the outputs of N states.
 
         Parameters
@@ -244,17 +240,10 @@ class Batch:
 
         Returns
         -------
-        dict of str to ndarray, shape (N, ...)
-            Views of ``out`` by name.
-
-        Raises
-        ------
-        NotFinite
-            When an input is not finite.
+        dict of str to ndarray, shape (N, ...), or None
+            Views of ``out`` by name; None where an input is nan or infinite: the caller knows which.
         """
-        if self._run(list(arrays), out, is_new) != 0.0:
-            raise NotFinite
-        return split(out, self.outputs)
+        return split(out, self.outputs) if self._run(list(arrays), out, is_new) == 0.0 else None
 
 
 def split(rows: Array, shapes: Shapes) -> dict[str, Array]:

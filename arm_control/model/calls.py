@@ -16,7 +16,6 @@ from arm_control.compiler import (
     Law,
     Loop,
     LoopKernel,
-    NotFinite,
     OwnWork,
     Samples,
     builtin_call,
@@ -256,13 +255,13 @@ class BatchFunction:
         out = np.empty((n, self.n_results)) if out is None else out
         if out.shape != (n, self.n_results) or out.dtype != float or not out.flags.carray:
             raise InputError(f"out has shape {out.shape}, allowed ({n}, {self.n_results}), writeable contiguous floats")
-        try:
-            inputs = [self.tool if name in SHARED else arrays[name] for name in self._batch.inputs]
-            return self._batch(inputs, out, is_new)
-        except NotFinite:
+        inputs = [self.tool if name in SHARED else arrays[name] for name in self._batch.inputs]
+        results = self._batch(inputs, out, is_new)
+        if results is None:
             bad = {name: np.argwhere(~np.isfinite(array)) for name, array in arrays.items()}
             first = next(f"{name} is not finite in state {places[0, 0]}" for name, places in bad.items() if len(places))
-            raise InputError(first) from None
+            raise InputError(first)
+        return results
 
 
 _AXES = {"point": ("x", "y", "z"), "F_E": ("fx", "fy", "fz", "nx", "ny", "nz")}
