@@ -282,8 +282,6 @@ class CallWriter:
 
     Parameters
     ----------
-    inputs : mapping of str to int
-        Name and size of each input.
     outputs : mapping of str to shape
         Name and shape of each output.
     on_stack : bool

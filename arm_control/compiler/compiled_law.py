@@ -59,8 +59,6 @@ def compile_law(compiler: Compiler | None, law: Law | Loop, samples: Samples) ->
 
     Parameters
     ----------
-    compiler : Compiler or None
-        The robot's compiler; None where there is none.
     samples : mapping of str to ndarray
         Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout. All cases
         that the law distinguishes should be among them.

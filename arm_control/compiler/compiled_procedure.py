@@ -135,8 +135,6 @@ def kept_code(title: str, made_from: str, write: Callable[[], str]) -> bytes:
         For the list of what is in the cache.
     made_from : str
         The same for equal code of one state of the sources.
-    write : callable
-        Returns the intermediate code.
     """
     from arm_control.compiler import llvm_compiler as llvm  # noqa: PLC0415
 

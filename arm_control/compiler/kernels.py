@@ -36,8 +36,6 @@ class Kernel:
     bind : callable
         Takes the inputs' and the outputs' part of the work space, and returns the function that computes one from
         the other. That function returns whether an input is not finite.
-    is_compiled : bool
-        Whether it is machine code.
     address : int
         Of ``double compute(double *work)``, which works on a block of all inputs, then all outputs, and returns 0 where
         every input is finite, else not a number; 0 where there is no machine code. It is there as long as the kernel.
@@ -205,8 +203,6 @@ class Batch:
     ----------
     inputs, outputs
         As for a :class:`Kernel`.
-    shared : collection of str
-        Inputs that are the same for all states.
     run : callable
         Takes the inputs, a row per state (one row for all when shared), the rows of the outputs, and whether these
         are memory that has never been touched. Returns nan when an input is not finite.

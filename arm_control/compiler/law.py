@@ -118,8 +118,6 @@ class Law:
         Largest difference of a new kernel from the float run, relative to the largest entry: rounding, and no more.
     before : callable, optional
         The text before the folds. With it the law runs in columns, or is repeated; it has no kernel for one case.
-    tables : tuple of str
-        Inputs that are tables.
     carried : tuple of str
         Values that the folds change.
     goes_on : str
@@ -333,8 +331,6 @@ class Loop:
         ----------
         arrays : mapping of str to ndarray
             Every input and result by name; others are passed over.
-        outputs : mapping of str to int
-            Name and size of every output.
         width : int
             The number of cases must be a multiple of it.
         n : int, optional
@@ -465,8 +461,6 @@ def check_table(law: Law, name: str, table: Array) -> None:
 
     Parameters
     ----------
-    name : str
-        One of its tables.
     table : ndarray, shape (m, k)
         The array.
     """

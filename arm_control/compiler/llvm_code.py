@@ -69,12 +69,8 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
 
     Parameters
     ----------
-    name : str
-        Name of the function.
     width : int
         States computed at a time: 2, 4 or 8.
-    shared : collection of str
-        Inputs that have one row for all states.
     """
     code = Writer(width)
     arguments = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
@@ -228,8 +224,6 @@ def store_rows(code: Writer, results: list[str], rows: list[str], base: str) -> 
 
     Parameters
     ----------
-    results : list of str
-        Entries of the rows.
     rows : list of str
         Distance of each lane's row from the base [numbers].
     """

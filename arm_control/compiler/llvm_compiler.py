@@ -59,8 +59,6 @@ def compile_for(code: str, triple: str, cpu: str) -> bytes:
 
     Parameters
     ----------
-    code : str
-        Intermediate code of laws.
     triple, cpu : str
         LLVM's names of architecture and system, and of the processor.
     """

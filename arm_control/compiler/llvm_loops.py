@@ -47,19 +47,7 @@ Places = Mapping[str, ArrayPlace]
 
 
 class FoldWriter:
-    """Writes a law with folds.
-
-    Parameters
-    ----------
-    head : Writer
-        Takes the lines of the function's first block.
-    code : Writer
-        Takes the lines of the law.
-    inputs : Entries
-        Entries of all inputs but the tables.
-    tables : mapping of str to ArrayPlace
-        The tables by name.
-    """
+    """Writes a law with folds."""
 
     def __init__(
         self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, ArrayPlace]
@@ -270,8 +258,6 @@ def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loo
     ----------
     program : Program or FoldedProgram
         The law of one case, every output in one row.
-    name : str
-        Name of the function.
     width : int
         Lanes of a vector register: 2, 4 or 8.
     """

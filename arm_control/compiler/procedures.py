@@ -205,13 +205,7 @@ def operation(*lines: str) -> Callable[[Callable[P, R]], MachineOperation[P, R]]
 
 
 class CFunction:
-    """A C function of whole numbers, addresses among them, that returns an ``int``; a record may have it as a field.
-
-    Parameters
-    ----------
-    n_arguments : int
-        Number of its arguments.
-    """
+    """A C function of whole numbers, addresses among them, that returns an ``int``; a record may have it as a field."""
 
     def __init__(self, address: int, n_arguments: int) -> None:
         self.address = address

@@ -152,8 +152,6 @@ def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any
 
     Parameters
     ----------
-    inputs : mapping of str to array_like
-        Entries of every input.
     functions : mapping, optional
         ``sin``, ``cos``, ``exp``, ``sqrt``, ``max``, ``select``, ``atan2``, ``round`` and ``stored`` for these scalars;
         those for numbers by default.

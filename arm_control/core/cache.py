@@ -155,8 +155,6 @@ class Cache:
 
         Parameters
         ----------
-        key : str
-            Everything the data depends on.
         data : bytes
             The data for :meth:`load` to return.
         title : str

@@ -201,13 +201,6 @@ class Parameters:
     def from_mapping(cls: type[P], values: Mapping[str, Any], *, where: str = "") -> P:
         """Return the parameters with these values, the defaults for the rest.
 
-        Parameters
-        ----------
-        values : mapping of str to value
-            Values by name, those of groups among them.
-        where : str
-            Where they come from, for the message.
-
         Raises
         ------
         ParameterError

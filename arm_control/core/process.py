@@ -55,8 +55,6 @@ def progress_bar(items: Iterable[T], title: str | None) -> Iterator[T]:
 
     Parameters
     ----------
-    items : iterable
-        What the caller works through.
     title : str or None
         Text before the bar; None: no bar.
     """

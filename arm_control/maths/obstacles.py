@@ -98,8 +98,6 @@ class Mover:
     ----------
     obstacle : Obstacle
         The obstacle when it appears.
-    span : Span
-        The time in which it is present.
     is_solid : bool
         Whether the end effector of a simulated arm touches it; it must not move, appear or vanish.
     """

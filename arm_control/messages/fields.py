@@ -140,11 +140,6 @@ def waypoints_from_message(model: RobotModel, message: Any) -> Waypoints:
 def pose_points_from_message(message: Any, tip: str) -> PosePoints:
     """Return the points of a ``MultiDOFJointTrajectory``, checked.
 
-    Parameters
-    ----------
-    tip : str
-        The end effector.
-
     Raises
     ------
     InputError

@@ -99,8 +99,6 @@ def resolve_parameters(
         A class of parameters with those of :class:`OscTuning` among them.
     model : RobotModel or None
         The arm; None while it is unknown: then only the given values are checked.
-    where : str
-        Source of the values, for the message.
 
     Raises
     ------
