@@ -279,7 +279,7 @@ HELPERS = {
 """Functions of C: the smaller and the larger number as in Python, which is neither ``fmin`` nor ``fmax``."""
 
 
-class _ProcedureWriter:
+class _CProcedureWriter:
     """Writes one procedure: its statements, and their expressions.
 
     Attributes
@@ -861,7 +861,7 @@ class _Program:
         """Name in C of a procedure that is called with tables of so many columns, and that is written first."""
         if called.key not in self._columns:
             self._columns[called.key] = tuple(columns)
-            writer = _ProcedureWriter(called, self, columns)
+            writer = _CProcedureWriter(called, self, columns)
             function = writer.write()
             self.tables += writer.tables
             self._heads.append(writer.head)

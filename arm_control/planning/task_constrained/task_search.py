@@ -68,7 +68,7 @@ class TaskPostures:
         samples = {name: self._arrays[name][:, :9].copy() for name in ("target", "reference")} | shared
         samples["q"] = np.random.default_rng(0).uniform(-1.0, 1.0, (n, 9))
         kernel = model.compile_law(repeated_step(model.tree, task, model.has_tool), samples)
-        self._call = kernel.bind({**self._arrays, **shared}, LIMIT)
+        self._call = kernel.bind({**self._arrays, **shared}, limit=LIMIT)
 
     def near(self, starts: Array, y: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Postures near starts, shape (k, n) [rad or m], and whether they are on the path, shape (k,).
