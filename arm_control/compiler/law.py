@@ -356,7 +356,7 @@ class Loop:
         if n is None or n % width or min(counts.values()) < n:
             needed = "the same number in each" if n is None else f"{n}, a multiple of {width}"
             raise ValueError(f"{self.law.name}: numbers of {self._cases} are {counts}; needed is {needed}")
-        if n < 1:
+        if n < 1 and self.is_repeated:
             raise ValueError(f"{self.law.name}: there is no case")
         return n
 
