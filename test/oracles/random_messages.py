@@ -7,18 +7,18 @@ behind datagrams, the same with its native loop. Nothing of ROS, no socket and n
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from exported_library import Walk
-from native_rig import FakeMiddleware
+from native_rig import FakeMiddleware, FakeNetwork
 
 from arm_control.control import ControlLoop, OscTuning
 from arm_control.controllers import OscController
 from arm_control.core import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.faults import MANY, SimulatedNetwork
+from arm_control.faults import MANY
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.maths import Array, Pose
 from arm_control.messages import JointStateBytes, JointStateWriter
@@ -260,7 +260,13 @@ class Verdict(NamedTuple):
 
 
 class Way:
-    """A way to answer states: the process behind a topic."""
+    """A way to answer states: the process behind a topic.
+
+    Attributes
+    ----------
+    change : callable
+        What becomes of the bytes of a state on their way.
+    """
 
     def __init__(self, model: RobotModel, gate: GateParameters) -> None:
         self.model = model
@@ -268,6 +274,7 @@ class Way:
         self.controller = OscController(model, OscTuning(), limits=limits)
         self.loop = ControlLoop(model, self.controller, gate)
         self.now_ns, self.stamp_ns, self.answers = START_NS, 0, list[bytes]()
+        self.change: Callable[[bytes], bytes] = lambda data: data
         self._writer = JointStateWriter(model.joint_names, ("position", "velocity"))
         self._reader, self._commands = JointStateBytes(), JointStateWriter(model.joint_names)
         self.make(gate)
@@ -310,7 +317,11 @@ class Way:
     def message(self, step: Step) -> tuple[bytes, dict[str, Any]]:
         times = {"source_timestamp": step.now_ns - step.age_ns, "received_timestamp": step.now_ns}
         gid = {"data": bytes([1 + step.sender]) * 16}
-        return self._writer.message(step.stamp_ns, step.q, step.v), {**times, "publisher_gid": gid}
+        data = self.change(self._writer.message(step.stamp_ns, step.q, step.v))
+        return data, {**times, "publisher_gid": gid}
+
+    def refresh(self) -> None:
+        """Notice that goals or parameters have changed."""
 
     def answer(self, data: bytes, info: dict[str, Any]) -> None:
         try:
@@ -341,12 +352,23 @@ class NativeWay(Way):
     def obey(self, order: Order, q: Array) -> None:
         super().obey(order, q)
         if order.name:
-            self.native.refresh()
+            self.refresh()
+
+    def refresh(self) -> None:
+        self.native.refresh()
 
     def show(self, step: Step) -> None:
-        self.middleware.now_ns = self.now_ns
+        self.come(step)
+        self.take_turns()
+
+    def come(self, step: Step) -> None:
+        """Let a state come, in the middleware's thread."""
+        self.now_ns = self.middleware.now_ns = step.now_ns
         self.middleware.waiting.append(self.message(step))
         self.middleware.call(self.native.callback)
+
+    def take_turns(self) -> None:
+        """Answer what is left to Python."""
         while reason := self.middleware.reason():
             self.native.take_over(reason)
             data, info = self.native.message()
@@ -370,10 +392,15 @@ class DatagramWay(Way):
     def datagram(self, step: Step) -> bytes:
         self._number += 1
         head = HEAD.pack(STATE, self.model.nv, self._number, step.stamp_ns)
-        return head + struct.pack(f"<{2 * self.model.nv}d", *step.q, *step.v)
+        return self.change(head + struct.pack(f"<{2 * self.model.nv}d", *step.q, *step.v))
 
     def show(self, step: Step) -> None:
-        self.datagrams.take(self.datagram(step), SOCKETS[step.sender])
+        self.show_together((self.datagram(step), step.sender))
+
+    def show_together(self, *datagrams: tuple[bytes, int]) -> None:
+        """Answer datagrams that wait together, with the numbers of their senders."""
+        for data, sender in datagrams:
+            self.datagrams.take(data, SOCKETS[sender])
         self.send_answer()
 
     def send_answer(self) -> None:
@@ -387,18 +414,18 @@ class NativeDatagramWay(DatagramWay):
 
     def make(self, gate: GateParameters) -> None:
         super().make(gate)
-        self._network = SimulatedNetwork(lambda: self.now_ns)
-        self._network.sent = self.answers
+        self.network = FakeNetwork(lambda: self.now_ns)
+        self.network.sent = self.answers
         kernels = step_kernels_of(self.model, self.loop, self.controller)
-        self.native = NativeDatagrams(self.model, self.datagrams, self.controller, kernels, self._network.record())
+        self.native = NativeDatagrams(self.model, self.datagrams, self.controller, kernels, self.network.record())
 
     @property
     def n_native(self) -> int:
         return self.native.n_answered
 
-    def show(self, step: Step) -> None:
-        waiting = self._network.waiting
-        waiting.append((self.datagram(step), SOCKETS[step.sender]))
+    def show_together(self, *datagrams: tuple[bytes, int]) -> None:
+        waiting = self.network.waiting
+        waiting.extend((data, SOCKETS[sender]) for data, sender in datagrams)
         while self.native.wait(MANY, MANY):
             while waiting:
                 self.datagrams.take(*waiting.popleft())

@@ -250,23 +250,6 @@ def test_a_decision_that_comes_too_late_stops_the_arm(model, planner):
     bench.run(Phase.REACHED)
 
 
-def test_a_planner_that_does_not_answer_stops_the_arm(model, planner):
-    bench = Bench(model, planner, answer_time=0.3, stop_acceleration=40.0)
-    bench.process.add(joint_goal(GOAL))
-    bench.planner.look_polls = 1000
-    bench.run(Phase.STOPPING)
-    assert bench.words[-1] == "stopping: the planner has not answered for 0.3 s"
-
-
-def test_an_arm_that_cannot_get_away_is_stopped(model, planner):
-    bench = Bench(model, planner, stop_acceleration=40.0)
-    bench.process.add(joint_goal(GOAL))
-    bench.run(lambda: bench.process.status.progress > 0.3)
-    bench.planner.is_exposed = True
-    bench.run(Phase.STOPPING)
-    assert bench.words[-1] == "stopping: something comes at the arm, which cannot get away in time: stopped"
-
-
 def test_a_motion_is_not_watched_by_a_dead_planner(model, planner):
     bench = Bench(model, planner)
     bench.process.add(joint_goal(GOAL))
@@ -274,28 +257,6 @@ def test_a_motion_is_not_watched_by_a_dead_planner(model, planner):
     bench.planner.alive = False
     assert bench.run(Phase.NO_PLAN) == f"no plan: {DIED}"
     assert bench.qs[-1][0] < 0.9 * GOAL[0]
-
-
-def test_where_there_is_no_way_any_more_the_arm_stops_and_the_goal_is_given_up(model, planner):
-    bench = Bench(model, planner, patience=0.5)
-    bench.process.add(joint_goal(np.array([2.4, 0.0])))
-    bench.run(lambda: bench.process.status.progress > 0.05)
-    bench.obstacles = [Obstacle(Sphere(0.12), Pose.at([-0.1, 0.2, 0.0]))]
-    assert bench.run(Phase.NO_PLAN) == "no plan: something came into the way: stopped; since then there is no way"
-    assert np.abs(np.diff(bench.qs[-5:], axis=0)).max() == 0.0
-    assert bench.qs[-1][0] < 2.0
-
-
-def test_an_obstacle_that_leaves_what_was_foretold_is_noticed(model, planner):
-    ball = Obstacle(Sphere(0.06), Pose.at([0.36, 0.7, 0.0]), (0.0, -0.1, 0.0, 0.0, 0.0, 0.0))
-    bench = Bench(model, planner, [ball], lead=0.1, stop_acceleration=20.0)
-    bench.process.add(joint_goal(GOAL))
-    bench.run(Phase.MOVING)
-    bench.run(lambda: bench.process.status.progress > 0.0)
-    here = bench.now()[0].X_WO.p
-    bench.obstacles = [Obstacle(Sphere(0.06), Pose.at(here + [0.0, -0.3, 0.0]))]
-    bench.run(Phase.REACHED)
-    assert any(word.startswith("moving: something came") for word in bench.words)
 
 
 def test_a_plan_waits_for_its_execution(model, planner):
@@ -330,10 +291,3 @@ def test_time_starts_over_and_goals_act_again_but_for_single_ones(model, planner
     bench.restart()
     bench.run(Phase.REACHED)
     np.testing.assert_allclose(bench.qs[-1], GOAL, atol=2e-3)
-
-
-def test_a_dead_planner_is_a_sentence(model, planner):
-    bench = Bench(model, planner)
-    bench.planner.alive = False
-    bench.process.add(joint_goal(GOAL))
-    assert bench.run(Phase.NO_PLAN) == f"no plan: {DIED}"

@@ -15,17 +15,15 @@ import pytest
 from random_messages import MS, START_NS, Step, Wire, gate_parameters, steps
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import JointLoopParameters
 from arm_control.core import NANOSECONDS
-from arm_control.faults import OTHER, OWN, BehindSimulator, Setup, Surroundings, joint_state
+from arm_control.faults import OTHER, OWN, joint_state
 from arm_control.gate import GROWTH, GateParameters, GateState
 from arm_control.maths import Array
 from arm_control.messages import braked_frame
-from arm_control.motion import JointGoal
 from arm_control.processes import GateProcess
 from arm_control.processes.gate_process import GateAnswer
 
-ROBOTS = ("ur5", "planar3", "panda")
+ROBOTS = ("ur5", "planar3", pytest.param("panda", marks=pytest.mark.campaign))
 N_STEPS = 600
 """States of a sequence."""
 SEEDS = [pytest.param(range(1, 3)), pytest.param(range(100, 190), marks=pytest.mark.campaign)]
@@ -35,15 +33,8 @@ KINDS = {
     **{"marked": 0.01, "marked old": 0.02, "not finite": 0.02, "absurd": 0.01, "nameless": 0.01},
 }
 """What comes in the place of a command, and how often."""
-DIFFERENT = ("early", "future", "marked old")
-"""What the node's gate and that of a simulator treat differently by design: there a command that is early by less than
-a period counts at once, and no old mark brakes in lock step."""
 ROUNDING = 1e-9
 """Largest rounding of a torque [N m or N]."""
-ROUNDING_OF_LIMIT = 1e-12
-"""Largest difference of two torques, in effort limits."""
-NEAR = 1e-9
-"""Age next to the largest one at which two clocks may round differently [s]."""
 
 
 class Sent(NamedTuple):
@@ -245,108 +236,3 @@ def test_what_holds_for_each_answer(robot: str, lock_step: bool, seeds: range):
     print(f"\n{robot}, lock step {lock_step}: {n} states, {drawn.total() - drawn['none']} commands, {states}")
     assert set(states) == set(GateState)
     assert set(drawn) == set(KINDS)
-
-
-class Simulator:
-    """The gate of a simulated arm, as the campaign of faults runs it."""
-
-    def __init__(self, robot: str, model: RobotModel, gate: GateParameters) -> None:
-        self.now_ns, q = 0, np.zeros(model.nq)
-        surroundings = Surroundings(lambda: self.now_ns / NANOSECONDS, lambda _: None, lambda *_: None)
-        setup = Setup(model, JointLoopParameters(gate=gate), q, JointGoal(0, q), robot, "simulator")
-        self.arrangement = BehindSimulator(setup, surroundings)
-        self._turns = 2.0 * np.pi * np.isinf(model.q_max)
-        self._q: Array | None = None
-        self.waiting: Step | None = None
-
-    @property
-    def gate(self) -> Any:
-        return self.arrangement.last_gate
-
-    def drive(self) -> None:
-        """Let the arm feel the torque of the state that waits, if there is one."""
-        step, self.waiting = self.waiting, None
-        if step is not None:
-            n_turns = 0.0 if self._q is None else np.round((self._q - step.q) / np.where(self._turns, self._turns, 1.0))
-            dt, self._q = 0.0 if self._q is None else MS / NANOSECONDS, step.q + self._turns * n_turns
-            self.arrangement.drive(self._q, step.v, dt)
-
-
-class Beside:
-    """The node's gate beside that of a simulator: every state has its torque."""
-
-    def __init__(self, robot: str, model: RobotModel, gate: GateParameters, *, lock_step: bool) -> None:
-        self.rig, self.simulator = Rig(model, gate, lock_step=lock_step), Simulator(robot, model, gate)
-        self.n_near, self.largest = 0, 0.0
-
-    def run(self, step: Step, sender: Sender) -> None:
-        rig, simulator = self.rig, self.simulator
-        if step.order.name == "brake":
-            rig.gate.brake("asked to")
-            simulator.gate.brake("asked to")
-        elif step.order.name == "enable":
-            rig.gate.enable()
-            rig.process.release()
-            simulator.arrangement.enable()
-        rig.now_ns = step.now_ns
-        if not rig.lock_step or rig.gate.is_braked:  # else it goes on to wait
-            simulator.drive()
-        simulator.now_ns, simulator.waiting = step.stamp_ns, step
-        self.compare(step, rig.state(step))
-        tau = rig.model.gravity(step.q) if rig.last is None else rig.last.output.tau
-        for command in sender.commands(step.stamp_ns, tau):
-            if abs((step.stamp_ns - command.stamp_ns) / NANOSECONDS - rig.limits.max_age) < NEAR:
-                self.n_near += 1
-                continue
-            if rig.lock_step and command.frame_id and command.stamp_ns < step.stamp_ns:
-                continue  # an old mark
-            answers = rig.command(command)
-            simulator.arrangement.on_command(command.message, rig.info(command.publisher))
-            self.compare(step, answers)
-            if simulator.waiting is None and not rig.gate.is_braked:
-                return
-
-    def compare(self, step: Step, answers: list[GateAnswer]) -> None:
-        """The same torque and the same state for the newest state, where it is answered."""
-        rig, simulator = self.rig, self.simulator
-        if not answers or answers[-1].stamp_ns != step.stamp_ns:
-            return
-        simulator.drive()
-        output = answers[-1].output
-        assert (output.state, output.reason) == (simulator.gate.state, simulator.gate.reason)
-        difference = float((np.abs(output.tau - simulator.arrangement.tau) / rig.model.tau_max).max())
-        assert difference <= (0.0 if rig.lock_step else ROUNDING_OF_LIMIT), difference
-        self.largest = max(self.largest, difference)
-
-
-@pytest.mark.parametrize("seeds", SEEDS)
-@pytest.mark.parametrize("lock_step", [False, True], ids=["clock", "lock step"])
-@pytest.mark.parametrize("robot", ROBOTS)
-def test_the_node_decides_as_the_gate_of_a_simulator(robot: str, lock_step: bool, seeds: range):
-    model = RobotModel.from_urdf(urdf_path(robot))
-    states, largest, n_near, n = Counter[GateState](), 0.0, 0, 0
-    kinds = {
-        kind: share for kind, share in KINDS.items() if kind not in DIFFERENT and not (lock_step and kind == "none")
-    }
-    for seed in seeds:
-        beside = Beside(robot, model, gate_parameters(np.random.default_rng(seed)), lock_step=lock_step)
-        sender = Sender(model, seed, kinds)
-        for k, step in enumerate(steps(model, seed, N_STEPS, Wire(*[0.0] * 6))):
-            try:
-                beside.run(step._replace(now_ns=START_NS + k * MS, stamp_ns=k * MS), sender)
-            except AssertionError as error:
-                raise AssertionError(f"{robot}, seed {seed}, state {k}") from error
-            n += 1
-        states += beside.rig.states
-        largest, n_near = max(largest, beside.largest), n_near + beside.n_near
-    print(f"\n{robot}, lock step {lock_step}: {n} states, {states}, largest difference {largest:.1e}, {n_near} near")
-    assert set(states) == set(GateState)
-
-
-def test_a_controller_that_brakes_owns_the_topic_of_a_simulator(ur5: RobotModel):
-    simulator, tau = Simulator("ur5", ur5, GateParameters()), ur5.gravity(np.zeros(6))
-    for publisher, frame_id in ((OWN, braked_frame("a test")), (OTHER, "")):
-        info = {"source_timestamp": 0, "received_timestamp": 0, "publisher_gid": publisher}
-        simulator.arrangement.on_command(joint_state(ur5.joint_names, 0, effort=tau, frame_id=frame_id), info)
-    simulator.arrangement.drive(np.zeros(6), np.zeros(6), 1e-3)
-    assert simulator.gate.state is GateState.HOLDING

@@ -25,7 +25,7 @@ from random_messages import (
 from arm_control import RobotModel, urdf_path
 from arm_control.gate import GateState
 
-ROBOTS = ("ur5", "planar3", "panda")
+ROBOTS = ("ur5", "planar3", pytest.param("panda", marks=pytest.mark.campaign))
 """One of them with joints that turn on and on."""
 N_STEPS = 1000
 """States of a sequence."""
