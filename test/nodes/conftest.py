@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import fcntl
-import functools
 import itertools
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fork_server import ForkServer
-from rig import CHECKED, HOME, PATIENCE, Rig, in_motion
+from rig import HOME, PATIENCE, Rig, in_motion
 
 from arm_control import RobotModel, urdf_path
 
@@ -38,26 +34,11 @@ def ur5() -> RobotModel:
     return RobotModel.from_urdf(urdf_path("ur5"))
 
 
-@pytest.fixture(scope="session")
-def fork_server() -> Iterator[Callable[[], ForkServer | None]]:
-    """One server for all tests of this worker, started for the first process."""
-
-    @functools.cache
-    def started() -> ForkServer | None:
-        return ForkServer.launch({**os.environ, **CHECKED}) if sys.platform == "linux" else None
-
-    yield started
-    if started.cache_info().currsize and (server := started()) is not None:
-        server.close()
-
-
 @pytest.fixture
-def rig(
-    domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork_server: Callable[[], ForkServer | None]
-) -> Iterator[Rig]:
+def rig(domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
     """Nodes, and processes, on a domain of their own."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    rig = Rig(tmp_path, domain, fork_server)
+    rig = Rig(tmp_path, domain)
     try:
         yield rig
     finally:
@@ -77,27 +58,9 @@ def moving(rig: Rig, ur5: RobotModel) -> Rig:
 
 
 @pytest.fixture
-def moving_behind_a_gate(rig: Rig, ur5: RobotModel) -> Rig:
-    """The same, with the node ``gate`` between the controller and the arm."""
-    rig.start("osc", "-r", "joint_commands:=effort_in", publish_effort_array=False, **PATIENT)
-    rig.start("gate", publish_effort_array=False, **PATIENT)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5, **PATIENT)
-    return in_motion(rig, ur5)
-
-
-@pytest.fixture
 def moving_alert(rig: Rig, ur5: RobotModel) -> Rig:
     """The same, with gates that brake after 20 states without a command, as they do by default."""
     rig.start("osc", publish_effort_array=False)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2)
-    return in_motion(rig, ur5)
-
-
-@pytest.fixture
-def moving_behind_an_alert_gate(rig: Rig, ur5: RobotModel) -> Rig:
-    """The same, with the node ``gate`` between the controller and the arm."""
-    rig.start("osc", "-r", "joint_commands:=effort_in", publish_effort_array=False)
-    rig.start("gate", publish_effort_array=False)
     rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2)
     return in_motion(rig, ur5)
 

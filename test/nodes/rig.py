@@ -25,14 +25,16 @@ import numpy as np
 import pytest
 import rclpy
 import yaml
-from fork_server import ForkedProcess, ForkServer
 from geometry_msgs.msg import PoseStamped
 from local_node import TURN, LocalNode, SimulatedTime, local_nodes
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
 
 from arm_control import Pose, RobotModel
@@ -63,7 +65,7 @@ CHECKED = {"ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1", "PYTHONFAULT
 """Environment of every process: wrong types in messages are errors, output is there at once, a crash tells where."""
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-Process = ForkedProcess | subprocess.Popen | LocalNode  # what all of them offer is used
+Process = subprocess.Popen | LocalNode  # what all of them offer is used
 
 SECOND_CTRL_C = 20.0
 """Time after which Ctrl-C is pressed again [s]."""
@@ -86,12 +88,10 @@ class Rig:
         Folder for files of parameters and output.
     domain : int
         ROS domain.
-    server : callable
-        Returns the server that forks the processes; None where each is a new interpreter.
     """
 
-    def __init__(self, folder: Path, domain: int, server: Callable[[], ForkServer | None]) -> None:
-        self.folder, self.domain, self.server = folder, domain, server
+    def __init__(self, folder: Path, domain: int) -> None:
+        self.folder, self.domain = folder, domain
         self.processes: dict[str, Process] = {}
         self.clock, self._lines = SimulatedTime(), dict[str, list[str]]()
         self.keeps_real_time = False
@@ -240,40 +240,17 @@ class Rig:
         given.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
         return ["--params-file", str(given)]
 
-    def run(self, name: str, *arguments: str, is_forked: bool = True) -> Process:
-        """Run Python with these arguments; its output goes to a file.
-
-        Parameters
-        ----------
-        name : str
-            Name of the process in this rig.
-        *arguments : str
-            Command line of Python.
-        is_forked : bool
-            Whether a module (``-m``) is forked instead of being started by a new interpreter.
-
-        Returns
-        -------
-        Process
-            The process.
-        """
+    def run(self, name: str, *arguments: str) -> Process:
+        """Run Python with these arguments, as a process of that name; its output goes to a file."""
         self.keeps_real_time = True
-        option, *rest = arguments
         with (self.folder / f"{name}.log").open("wb") as log:
-            server = self.server() if is_forked and option == "-m" else None
-            if server is not None:
-                module, *words = rest
-                self.processes[name] = server.start(module, words, self.environment(), log.fileno())
-            else:
-                command = [sys.executable, *arguments]
-                self.processes[name] = subprocess.Popen(
-                    command, env=self.environment(), stdout=log, stderr=subprocess.STDOUT
-                )
+            options: dict[str, Any] = {"env": self.environment(), "stdout": log, "stderr": subprocess.STDOUT}
+            self.processes[name] = subprocess.Popen([sys.executable, *arguments], **options)
         return self.processes[name]
 
-    def finish(self, name: str, *arguments: str, is_forked: bool = True) -> int:
+    def finish(self, name: str, *arguments: str) -> int:
         """Run Python with these arguments to its end and return its exit status."""
-        self.run(name, *arguments, is_forked=is_forked)
+        self.run(name, *arguments)
         return self.wait(name)
 
     def wait(self, name: str) -> int:
@@ -435,6 +412,66 @@ class Rig:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+class Driver:
+    """Shows states to a controller in lock step, one by one, each after the answer to the one before.
+
+    Parameters
+    ----------
+    rig : Rig
+        Rig in which the node starts.
+    model : RobotModel
+        The arm.
+    node : str
+        The controller.
+    **parameters : object
+        Its parameters.
+    """
+
+    def __init__(self, rig: Rig, model: RobotModel, node: str, **parameters: Any) -> None:
+        self.rig, self.model, self.node, self.ms = rig, model, node, 0
+        given = {"lock_step": True, "publish_effort_array": False, "robot_description": model.urdf.text}
+        rig.start(node, **given, **parameters)
+        self.known: list[Float64] = []
+        rig.hear(Float64, "controller_state/targets", self.known, LATCHED)
+        self.states = rig.state_publisher()
+
+    def answers(self, n: int = 1, q: Any = HOME, v: Any = (0.0,) * 6) -> np.ndarray:
+        """Torque for the next n states, all at q, shape (n, 6)."""
+        before = len(self.rig.commands)
+        for _ in range(n):
+            state = ros.joint_state(self.model.joint_names, self.ms * 1_000_000, position=np.array(q), velocity=v)
+            self.rig.answer(self.states, state)
+            self.ms += 1
+        return np.array([m.effort for m in self.rig.commands[before:]])
+
+    def until(self, done: Callable[[np.ndarray], Any]) -> np.ndarray:
+        """Show states until a torque is as wanted; return it."""
+        self.rig.spin(lambda: done(self.answers()[0]), what="another torque")
+        return np.array(self.rig.commands[-1].effort)
+
+    def wait_for_targets(self, n: int) -> None:
+        """Wait until the node knows so many."""
+        self.rig.spin(lambda: self.known and self.known[-1].data == n, what=f"{n} targets")
+
+    def logged(self, what: str) -> None:
+        """Wait for a sentence."""
+        self.rig.spin(lambda: what in self.rig.log(self.node), what=what)
+
+    def shown(self, *names: str) -> list[float]:
+        """Values of parameters, as ROS shows them."""
+        request = GetParameters.Request(names=list(names))
+        return [value.double_value for value in self.call("get_parameters", request, GetParameters).values]
+
+    def set(self, **values: float) -> list[Any]:
+        """Set parameters while the node runs; return a result for each."""
+        parameters = [Parameter(name=k, value=ParameterValue(type=3, double_value=x)) for k, x in values.items()]
+        return self.call("set_parameters", SetParameters.Request(parameters=parameters), SetParameters).results
+
+    def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
+        """Call a service of the node."""
+        return self.rig.call(f"{self.node}/{service}", request, kind)
 
 
 def repeating(send: Callable[[], Any], done: Callable[[], Any]) -> Callable[[], Any]:

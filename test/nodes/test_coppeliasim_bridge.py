@@ -96,26 +96,6 @@ def answer(rig: Rig, model: RobotModel, publisher, until: float) -> None:
     rig.spin(done, what=f"t = {until} s")
 
 
-@pytest.mark.parametrize("seconds", [6, pytest.param(20, marks=pytest.mark.campaign)], ids=["three", "ten"])
-def test_targets_are_reached(rig: Rig, server: Server, seconds: int):
-    """``arm_control run ur5_osc --simulator coppeliasim``, with the report's own figures as the judge."""
-    file = rig.folder / "port.yaml"
-    file.write_text(
-        yaml.safe_dump({"/**/coppeliasim_bridge": {"ros__parameters": {"port": server.port, "watchdog_time": 10.0}}})
-    )
-    record = rig.folder / "record.npz"
-    options = ["--headless", "--duration", str(seconds), "--params-file", str(file), "--record", str(record)]
-    command = ["run", "ur5_osc", "--simulator", "coppeliasim", *options]
-    status = rig.command(*command)
-    said = rig.log("run")
-    assert status == 0, said
-    assert "every target was reached" in said
-    assert "MISS" not in said
-    recorded = np.load(record)
-    assert recorded["state_stamps"].tolist() == list(range(0, seconds * 1_000_000_000 + 1, 5_000_000))
-    assert (recorded["command_stamps"] == recorded["state_stamps"]).all()
-
-
 @only_stand_in
 def test_a_server_that_is_lost_is_found_again_and_the_arm_stays_braked(rig: Rig, ur5: RobotModel, server: Server):
     rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
@@ -139,18 +119,6 @@ def test_a_server_that_is_lost_is_found_again_and_the_arm_stays_braked(rig: Rig,
     answer(rig, ur5, commands, reached + 0.05)
 
 
-@only_stand_in
-def test_a_server_that_hangs_is_lost(rig: Rig, ur5: RobotModel, server: Server):
-    """It goes on later: what the bridge has left there has ended by itself, and is taken over."""
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **ALERT)
-    answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
-    server.stand_in.may_go_on.clear()
-    rig.spin(lambda: "no answer within 1 s" in rig.log("coppeliasim_bridge"), what="the loss to be said")
-    rig.states.clear()
-    server.stand_in.may_go_on.set()
-    rig.spin(lambda: rig.states and stamp(rig.states[0]) == 0.0, what="a new start")
-
-
 @pytest.mark.processes
 def test_a_bridge_that_is_killed_leaves_the_simulator_safe(rig: Rig, ur5: RobotModel, server: Server, client):
     """The simulation waits for the dead client until it is forgotten, and ends in its first step after that."""
@@ -168,9 +136,9 @@ def test_a_bridge_that_is_killed_leaves_the_simulator_safe(rig: Rig, ur5: RobotM
     rig.spin(lambda: rig.states and stamp(rig.states[0]) == 0.0, what="another bridge takes over")
 
 
-@pytest.mark.parametrize("on_loss", ["hold", "zero", "pause"])
+@pytest.mark.parametrize("on_loss", ["zero", "pause"])
 def test_a_lost_controller(on_loss: str, rig: Rig, ur5: RobotModel, server: Server, client):
-    """The arm is held, falls, or stands still in time, as it is told to."""
+    """The arm falls, or stands still in time, as it is told to; it is held by default, as in a lost simulation."""
     rig.start("coppeliasim_bridge", port=server.port, loss_time=0.2, on_loss=on_loss, **BRIDGE)
     said = {"pause": "no command for the state at 0.000 s: paused"}.get(on_loss, "0.000 s: braking")
     rig.spin(lambda: said in rig.log("coppeliasim_bridge"), what=said)
@@ -182,8 +150,7 @@ def test_a_lost_controller(on_loss: str, rig: Rig, ur5: RobotModel, server: Serv
         answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
         return
     rig.until(0.3)
-    moved = np.abs(np.array(rig.states[-1].position) - HOME).max()
-    assert moved > 0.1 if on_loss == "zero" else moved < 1e-3
+    assert np.abs(np.array(rig.states[-1].position) - HOME).max() > 0.1
 
 
 def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, ur5: RobotModel, server: Server, client):
@@ -193,15 +160,6 @@ def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, ur5: RobotMode
     assert rig.wait("coppeliasim_bridge") == 0
     sim = client()
     assert sim.getSimulationState() == sim.simulation_stopped
-
-
-@only_stand_in
-def test_what_does_not_fit_ends_the_node_with_a_sentence(rig: Rig, server: Server, client):
-    sim = client()
-    sim.startSimulation()
-    rig.start("coppeliasim_bridge", port=server.port, **BRIDGE)
-    assert rig.wait("coppeliasim_bridge") == 2
-    assert "arm_control: a simulation is running in CoppeliaSim: stop it first" in rig.log("coppeliasim_bridge")
 
 
 def test_what_the_scene_has_is_published(rig: Rig, ur5: RobotModel, server: Server, client):
@@ -290,14 +248,4 @@ def test_pause_play_and_stop_in_its_window_are_followed(rig: Rig, ur5: RobotMode
     rig.states.clear()
     answer(rig, ur5, commands, 0.05)
     assert "lost" not in rig.log("coppeliasim_bridge")
-    assert "braking" not in rig.log("coppeliasim_bridge")
-
-
-@only_stand_in
-def test_nobody_there_yet_is_waited_for(rig: Rig, ur5: RobotModel, server: Server):
-    server.close()
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
-    rig.spin(lambda: "trying again every 1 s" in rig.log("coppeliasim_bridge"), what="a sentence")
-    server.start()
-    answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
     assert "braking" not in rig.log("coppeliasim_bridge")

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rig import HOME, LATCHED, Rig, repeating, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
-from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel
-from arm_control.gate import EffortGate, GateReport, GateState
+from arm_control.gate import EffortGate, GateReport
 from arm_control.messages import braked_frame, nanoseconds
-from arm_control.motion import Waypoints
 from arm_control.nodes import ros
 from arm_control.nodes.support import gates as gate_states
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
-from arm_control.nodes.support.page_requests import GATES
-from arm_control.nodes.tools.gate_commands import OUTLOOK, in_order
+from arm_control.nodes.tools.gate_enabling import OUTLOOK
 from arm_control.processes import read_gate_report
 
 MS = 1_000_000
@@ -78,44 +74,6 @@ def test_a_gate_says_what_it_does_at_once_and_again_and_again(rig: Rig, ur5: Rob
     rig.spin(lambda: heard[-1].level == WARN, what="the hold")
 
 
-def test_since_when_a_gate_brakes_is_the_stamp_of_its_first_tick_then_and_never_ahead_of_the_newest():
-    published: list[DiagnosticStatus] = []
-    beats: list[Callable[[], None]] = []
-    gate: Any = SimpleNamespace(state=GateState.PASSING, reason="", success_rate=1.0)
-    node: Any = SimpleNamespace(
-        create_publisher=lambda *_: SimpleNamespace(publish=published.append),
-        control_path=SimpleNamespace(every=lambda period, callback: beats.append(callback)),
-        get_fully_qualified_name=lambda: "/cell/gate",
-        model=SimpleNamespace(joint_names=["a"]),
-    )
-    states, tau = gate_states.GateStatePublisher(node, lambda: gate), np.array([1.0])
-    for reason, stamp_ns, is_told, since_ns in (
-        ("", 5, True, 5),
-        ("", 6, False, 5),
-        ("late", 7, True, 5),
-        ("late", 2, False, 2),
-    ):
-        gate.reason, n = reason, len(published)
-        states.on_tick(tau, stamp_ns)
-        assert (len(published) > n) is is_told
-        (beat,) = beats
-        beat()
-        assert reports(published)[-1] == GateReport("/cell/gate", "passing", reason, since_ns, tau, ("a",), "100")
-
-
-def test_a_simulator_says_it_too_also_while_it_is_paused(rig: Rig):
-    heard: list[DiagnosticStatus] = []
-    rig.hear(DiagnosticStatus, "simulator/state", heard, LATCHED)
-    rig.start("simulator", robot="ur5", initial_position=HOME, start_paused=True)
-    rig.spin(lambda: len(heard) > 1, what="heartbeats")
-    assert reports(heard)[-1].tau is None
-    assert rig.call("simulator/enable", SetBool.Request(data=False)).success
-    rig.spin(lambda: reports(heard)[-1].state == "braking", what="the brake")
-    rig.call("simulator/pause", SetBool.Request(data=False))
-    rig.spin(lambda: reports(heard)[-1].tau is not None, what="the torque of the brake")
-    assert np.isfinite(reports(heard)[-1].tau).all()
-
-
 @pytest.mark.parametrize("loop", ["python", "native"])
 def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(loop: str, rig: Rig, ur5: RobotModel):
     diagnostics: list[DiagnosticArray] = []
@@ -160,29 +118,18 @@ def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(loop: str,
     assert rig.log("osc").count("not heard yet") == 1
 
 
-@pytest.mark.parametrize("lock_step", [False, True])
-def test_a_controller_hears_the_brake_of_a_simulator_and_goes_on_with_it(lock_step: bool, rig: Rig):
+def test_a_chain_that_brakes_is_enabled_from_the_motors_on(rig: Rig):
+    """Where the simulator brakes its controller is held, and goes on with it; where the controller brakes both do."""
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    patient = {"max_missed": 1000, "max_age": 5.0, "lock_step": lock_step}
+    patient = {"max_missed": 1000, "max_age": 5.0}
     rig.start("osc", publish_effort_array=False, gates_behind=["simulator"], **patient)
     rig.start("simulator", robot="ur5", initial_position=HOME, **patient)
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
     assert rig.call("simulator/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "held: simulator: disabled", what="the hold")
-    assert rig.command("enable") == 0
-    rig.spin(lambda: health(diagnostics, "/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the hold")
+    assert rig.command("enable", label="first") == 0
     rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands that hold the arm")
-
-
-@pytest.mark.parametrize("lock_step", [False, True])
-def test_a_chain_that_brakes_is_enabled_from_the_motors_on(lock_step: bool, rig: Rig):
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    patient = {"max_missed": 1000, "max_age": 5.0, "lock_step": lock_step}
-    rig.start("osc", publish_effort_array=False, gates_behind=["simulator"], **patient)
-    rig.start("simulator", robot="ur5", initial_position=HOME, **patient)
-    rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
     assert rig.call("osc/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: "controller brakes" in health(diagnostics, "/simulator")[0], what="the simulator's brake")
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "disabled", what="the reason")
@@ -192,41 +139,6 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(lock_step: bool, rig:
     assert re.findall(r"^(/\w+): enabled; waiting for a new goal", after, re.MULTILINE) == ["/simulator", "/osc"]
     rig.spin(lambda: health(diagnostics, "/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the brake")
     rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands again")
-    n = len(rig.states)
-    rig.spin(lambda: len(rig.states) > n + 50, what="time that goes on")
-
-
-@pytest.mark.parametrize("listens", [True, False])
-def test_a_trajectory_from_before_a_brake_moves_nothing_after_enable(listens: bool, rig: Rig, ur5: RobotModel):
-    """Also where the controller does not listen to the gate, and its reference has gone on."""
-    heard: list[DiagnosticStatus] = []
-    rig.hear(DiagnosticStatus, "gate/state", heard, LATCHED)
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, start_paused=True)
-    rig.start("gate", lock_step=True, publish_effort_array=False)
-    behind = {"gates_behind": ["gate", "simulator"]} if listens else {}
-    unlimited = {"max_missed": 100_000, "publish_effort_array": False, "lock_step": True}
-    rig.start("joint", "-r", "joint_commands:=effort_in", **unlimited, **behind)
-    away = Waypoints(np.array([12.0]), np.array(HOME)[None] + [1.5, 0.3, -0.5, 0.2, 0.3, 0.5])
-    goals, motion = rig.publisher(JointTrajectory, "joint_trajectory"), ros.joint_trajectory(ur5.joint_names, away, 0)
-
-    def fastest(n: int) -> float:
-        """Largest speed of a joint in the next n states."""
-        begin = len(rig.states)
-        rig.spin(lambda: len(rig.states) >= begin + n, what=f"{n} states")
-        return max(float(np.abs(state.velocity).max()) for state in rig.states[begin:])
-
-    assert rig.call("simulator/pause", SetBool.Request(data=False)).success
-    rig.spin(lambda: rig.states, what="time")
-    goals.publish(motion)
-    rig.spin(lambda: np.abs(rig.states[-1].velocity).max() > 0.05, what="the motion")
-    assert rig.call("gate/enable", SetBool.Request(data=False)).success
-    rig.spin(lambda: reports(heard)[-1].state == "braking", what="the brake")
-    fastest(400)
-    assert fastest(50) < 0.01
-    for name in ("simulator", "gate", "joint"):
-        rig.call(f"{name}/enable", SetBool.Request(data=True))
-    rig.spin(lambda: reports(heard)[-1].state != "braking", what="the end of the brake")
-    assert fastest(400) <= 0.02
 
 
 def test_in_lock_step_the_brake_of_another_controller_is_no_answer(rig: Rig, ur5: RobotModel):
@@ -274,41 +186,18 @@ def test_a_silent_gate_holds_but_not_in_lock_step(lock_step: bool, held_by: str,
 def test_a_gate_brakes_while_the_driver_has_stopped(node: str, rig: Rig, ur5: RobotModel):
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    rig.start(node, robot_description=ur5.urdf.text, lock_step=True, driver_stop_topic="driver/is_stopped")
+    rig.start(node, lock_step=True, driver_stop_topic="driver/is_stopped")
     stop = rig.publisher(Bool, "driver/is_stopped", LATCHED)
 
     def says(message: str) -> bool:
         return health(diagnostics, f"/{node}")[0] == message
 
-    stop.publish(Bool(data=False))
-    rig.spin(lambda: says("waiting for the first command"), what="a gate that does not brake")
     stop.publish(Bool(data=True))
+    rig.spin(lambda: "braking: the driver has stopped" in rig.log(node), what="the stop, before the robot is known")
+    rig.publisher(String, "robot_description", LATCHED).publish(String(data=ur5.urdf.text))
     rig.spin(lambda: says("the driver has stopped"), what="the brake")
     response = rig.call(f"{node}/enable", SetBool.Request(data=True))
     assert (response.success, response.message) == (False, "the driver has stopped")
     stop.publish(Bool(data=False))
     rig.spin(lambda: rig.call(f"{node}/enable", SetBool.Request(data=True)).success, what="the end of the stop")
     assert rig.log(node).count("braking: the driver has stopped") == 1
-
-
-@pytest.mark.parametrize("node", ["gate", "osc"])
-def test_a_stop_from_before_the_robot_was_known_brakes_too(node: str, rig: Rig, ur5: RobotModel):
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    rig.start(node, lock_step=True, driver_stop_topic="driver/is_stopped")
-    rig.publisher(Bool, "driver/is_stopped", LATCHED).publish(Bool(data=True))
-    rig.spin(lambda: "braking: the driver has stopped" in rig.log(node), what="the stop")
-    rig.publisher(String, "robot_description", LATCHED).publish(String(data=ur5.urdf.text))
-    rig.spin(lambda: health(diagnostics, f"/{node}")[0] == "the driver has stopped", what="the brake")
-
-
-def test_gates_are_enabled_from_the_motors_to_the_controllers():
-    gates = ["/b/osc", "/b/gate", "/b/joint2", "/b/coppeliasim_bridge", "/a/simulator"]
-    assert in_order(gates) == ["/b/coppeliasim_bridge", "/a/simulator", "/b/gate", "/b/osc", "/b/joint2"]
-    assert [name for name in GATES if name in ("osc", "gate", "simulator")] == ["simulator", "gate", "osc"]
-
-
-def test_values_of_a_status_are_those_of_the_message():
-    values = [KeyValue(key="since [ns]", value="7"), KeyValue(key="joints", value="a,b")]
-    status = DiagnosticStatus(name="/gate", message="passing", values=values)
-    assert read_gate_report(status) == GateReport("/gate", "passing", since_ns=7, joints=("a", "b"))

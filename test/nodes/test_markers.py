@@ -126,70 +126,8 @@ def test_the_velocity_is_the_difference_of_stamped_poses():
     assert not np.any(take(marker(stamp=5.0), now=5.0)[0][0].V_WO), "the first one is at rest"
 
 
-def test_a_marker_is_dropped_after_its_lifetime_and_time_may_start_over():
-    book = MarkerTracks(pose_of)
-    take(marker(lifetime=0.5), marker(id=1), book=book, now=10.0)
-    assert len(book.obstacles(round(10.5 * SECOND))) == 2
-    book.restart(0)
-    assert len(book.obstacles(round(0.5 * SECOND))) == 2
-    assert len(book.obstacles(round(0.51 * SECOND))) == 1
-    assert len(book.obstacles(0)) == 1, "dropped is dropped"
-
-
 def xs(book: MarkerTracks, now: float) -> list[float]:
     return [obstacle.X_WO.p[0] for obstacle in book.obstacles(round(now * SECOND))]
-
-
-def test_a_marker_acts_from_its_stamp_on():
-    book = MarkerTracks(pose_of)
-    take(marker(stamp=1.0), marker(stamp=1.2, at=(0.7, 0, 0)), marker(stamp=1.1, at=(0.6, 0, 0)), book=book, now=1.0)
-    take(marker(stamp=1.3, action=Marker.DELETE), marker(stamp=1.15, id=1, lifetime=0.2), book=book, now=1.0)
-    assert xs(book, 1.099) == [0.5]
-    assert xs(book, 1.1) == [0.6], "in the order of their stamps"
-    np.testing.assert_allclose(book.obstacles(round(1.1 * SECOND))[0].V_WO[:1], 1.0, rtol=1e-9)
-    assert xs(book, 1.25) == [0.7, 0.5]
-    assert xs(book, 1.3) == [0.5], "deleted when it was said"
-    assert xs(book, 1.34) == [0.5], "a lifetime begins with the stamp"
-    assert xs(book, 1.36) == []
-
-
-def test_what_acts_at_once_is_what_holds():
-    """Somebody has moved it: what was foreseen of it is not true any more."""
-    book = MarkerTracks(pose_of)
-    take(marker(stamp=1.0), marker(stamp=1.1, at=(0.6, 0, 0)), book=book, now=1.0)
-    take(marker(at=(0.9, 0, 0)), book=book, now=1.05)
-    assert xs(book, 1.2) == [0.9]
-    take(marker(stamp=1e9, at=(0.8, 0, 0)), book=book, now=1.2)
-    assert xs(book, 1.2) == [0.8], "a stamp of another clock"
-
-
-def test_what_is_told_again_or_late_changes_nothing():
-    book = MarkerTracks(pose_of)
-    series = [marker(stamp=1.0 + 0.1 * k, at=(0.5 + 0.1 * k, 0, 0), lifetime=1.0) for k in range(4)]
-    take(*series, book=book, now=1.0)
-    assert xs(book, 1.1) == [0.6]
-    for late in series[:2]:
-        take(late, book=book, now=1.15)
-        assert xs(book, 1.15) == [0.6]
-        assert book.obstacles(round(1.15 * SECOND))[0].V_WO[0] == pytest.approx(1.0)
-    assert xs(book, 1.2) == [0.7], "and what was foreseen still comes"
-    take(marker(stamp=1.2, at=(0.9, 0, 0)), book=book, now=1.25)
-    assert xs(book, 1.3) == [0.9], "at the same time, but somewhere else: that is new"
-    for stamp, action in [(1.35, Marker.ADD), (1.4, Marker.DELETE), (1.35, Marker.ADD)]:
-        take(marker(stamp=stamp, action=action, lifetime=9.0), book=book, now=1.4)
-    assert xs(book, 1.4) == [], "deleted after that"
-    take(marker(stamp=1.45), book=book, now=1.45)
-    book.restart(0)
-    take(marker(stamp=0.0, at=(0.1, 0, 0)), marker(stamp=0.001, id=1), book=book, now=0.01)
-    assert xs(book, 0.02) == [0.1, 0.5], "time has started over: nothing is newer than that"
-
-
-def test_a_lifetime_begins_anew_when_the_marker_comes_again():
-    book = MarkerTracks(pose_of)
-    for now in (1.0, 1.4):
-        take(marker(stamp=1.0, lifetime=0.5), book=book, now=now)
-    assert xs(book, 1.8) == [0.5]
-    assert xs(book, 2.0) == []
 
 
 def test_what_is_foreseen_ends_with_its_time_and_has_an_end():

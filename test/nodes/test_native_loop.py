@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import signal
 import time
 from collections.abc import Callable
@@ -14,10 +13,7 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
-from rig import HOME, PATIENCE, Rig, target
+from rig import HOME, PATIENCE, Rig
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
@@ -28,7 +24,7 @@ from arm_control.control import ControlLoop, OscTuning, resolve_parameters
 from arm_control.controllers import AttractorNodeParameters, OscController, OscNodeParameters
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters
-from arm_control.messages import ONLY_PUBLISHER, JointStateBytes, JointStateWriter, nanoseconds
+from arm_control.messages import ONLY_PUBLISHER, JointStateBytes, JointStateWriter
 from arm_control.nodes import STATE, poll
 from arm_control.nodes.support import native_loop
 from arm_control.nodes.support.native_loop import NativeThread, RclFunctions, check_layouts
@@ -92,66 +88,6 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
     assert "Traceback" not in rig.log("osc")
 
 
-@pytest.mark.parametrize("n", [1200, pytest.param(100_000, marks=pytest.mark.campaign)])
-def test_every_state_has_one_answer_whatever_happens_meanwhile(rig: Rig, ur5: RobotModel, n: int):
-    """Gains, goals, a gate that is disabled and enabled: all while states come, one behind the answer of the other."""
-    commands: list[bytes] = []
-    rig.hear(JointState, "joint_commands", commands, raw=True)
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
-    states, goals = rig.state_publisher(), rig.publisher(PoseStamped, "target_pose")
-    enable = rig.node.create_client(SetBool, "osc/enable")
-    set_parameters = rig.node.create_client(SetParameters, "osc/set_parameters")
-    rig.spin(lambda: enable.service_is_ready() and set_parameters.service_is_ready(), what="services")
-    X = ur5.pose(np.array(HOME))
-
-    def change_gain(k: int) -> Any:
-        gain = Parameter("kp_linear", value=100.0 + k % 900).to_parameter_msg()
-        return set_parameters.call_async(SetParameters.Request(parameters=[gain]))
-
-    def reach(k: int) -> None:
-        goals.publish(target(list(X.p + [0.0, 1e-4 * (k % 300), 0.0]), X, 1e-3 * k + 0.05))
-
-    events = itertools.cycle(
-        [
-            change_gain,
-            reach,
-            lambda _: enable.call_async(SetBool.Request(data=False)),
-            lambda _: enable.call_async(SetBool.Request(data=True)),
-        ]
-    )
-    asked: Any = None
-    undisturbed = 50
-    for k in range(1, n):
-        if k % undisturbed == 0 and (asked is None or asked.done()):
-            asked = next(events)(k)
-        rig.answer(states, state_bytes(ur5, k), commands)
-    assert [stamp_of(command) for command in commands] == [k * MS for k in range(1, n)]
-    shown = "states answered without Python"
-    rig.spin(lambda: int(figures(diagnostics).get(shown, 0)) >= undisturbed - 4, what="diagnostics")
-
-
-def stamp_of(command: bytes) -> int:
-    return nanoseconds(JointStateBytes().read(command).header.stamp)
-
-
-def test_a_node_ends_while_states_come(rig: Rig, ur5: RobotModel):
-    osc = rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
-    states = rig.state_publisher()
-    numbers = itertools.count(1)
-
-    def is_streaming() -> bool:
-        states.publish(state_bytes(ur5, next(numbers)))
-        return len(rig.commands) > 300
-
-    rig.spin(is_streaming, what="commands")
-    osc.send_signal(signal.SIGTERM)
-    rig.spin(lambda: is_streaming() and osc.poll() is not None, what="the end")
-    assert rig.wait("osc") == 0
-    assert "Traceback" not in rig.log("osc")
-
-
 @pytest.mark.parametrize(("lock_step", "reliability"), [(False, "BEST_EFFORT"), (True, "RELIABLE")])
 def test_no_state_is_acknowledged_in_real_time(rig: Rig, lock_step: bool, reliability: str):
     rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=lock_step)
@@ -203,9 +139,6 @@ def test_what_the_loop_does_not_know_is_refused(name: str, value: object):
     with pytest.raises(ParameterError, match=f"loop: native serves operational space control alone, not {name}"):
         OscNodeParameters.from_mapping({"loop": "native", name: value})
     OscNodeParameters.from_mapping({name: value})
-
-
-def test_an_attractor_is_refused():
     with pytest.raises(ParameterError, match="alone, not an attractor in front of it"):
         AttractorNodeParameters.from_mapping({"loop": "native"})
 

@@ -1,21 +1,22 @@
 """The nodes' interfaces: what they publish, what they accept, how they end."""
 
+import importlib
 import itertools
 import os
 import pkgutil
 import re
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from fork_server import ForkServer
 from geometry_msgs.msg import PoseStamped, TwistStamped
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.publisher import Publisher
-from rig import HOME, LATCHED, PATIENCE, Rig, spin_through_stalls, stamp, target
+from rig import HOME, LATCHED, Rig, stamp, target
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
@@ -81,28 +82,19 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     assert failures[0].data.startswith("out of reach")
 
 
-def test_simulator_publishes_description_states_and_clock(rig, ur5):
-    descriptions, clocks = [], []
-    rig.hear(String, "robot_description", descriptions, LATCHED)
-    rig.hear(Clock, "/clock", clocks)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5)
-    rig.until(0.05)
-    rig.spin(lambda: descriptions, what="robot_description")
-    assert RobotModel.from_urdf(descriptions[0].data).joint_names == ur5.joint_names
-    assert np.allclose(rig.states[-1].position, HOME, atol=1e-9), "held until the first command"
-    assert clocks[-1].clock.nanosec % 1_000_000 == 0
-    assert len(clocks) >= len(rig.states) - 5
-
-
 def test_two_arms_have_one_clock(rig):
-    """The first in the alphabet owns it, and the other one when that has ended."""
-    clocks = []
+    """The first in the alphabet owns it, and the other one when that has ended; each describes its arm."""
+    clocks, descriptions = [], []
     rig.hear(Clock, "/clock", clocks)
+    rig.hear(String, "/left/robot_description", descriptions, LATCHED)
     names = ("left", "right")
     for name in names:
         rig.start("simulator", "-r", f"__ns:=/{name}", label=name, robot="ur5", real_time_factor=0.1)
     rig.spin(lambda: clocks and "/clock is left to /left/simulator" in rig.log("right"), what="one owner")
     assert "is left to" not in rig.log("left")
+    rig.spin(lambda: descriptions, what="robot_description")
+    assert RobotModel.from_urdf(descriptions[0].data).nv == 6
+    assert clocks[-1].clock.nanosec % 1_000_000 == 0
     rig.processes["left"].send_signal(signal.SIGINT)
     rig.wait("left")
     newest = clocks[-1]
@@ -132,37 +124,6 @@ def test_osc_tells_what_its_torque_is_made_of(stepping, ur5):
         assert np.allclose(sum(parts), command, atol=1e-9)
     assert 1.0 < condition[-1].data < 100.0
     assert stepping.node.count_publishers("effort_controller/commands") == 0, "publish_effort_array is false"
-
-
-def test_gains_change_live_and_bad_ones_are_refused(stepping, ur5):
-    def set_parameter(name: str, value: ParameterValue):
-        request = SetParameters.Request(parameters=[Parameter(name=name, value=value)])
-        return stepping.call("osc/set_parameters", request, SetParameters).results[0]
-
-    def number(value: float) -> ParameterValue:
-        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-
-    assert set_parameter("kp_linear", number(100.0)).successful
-    whole = ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=150)
-    assert set_parameter("kp_linear", whole).successful, "a whole number is a number"
-    shown = GetParameters.Request(names=["kp_linear"])
-    is_float = lambda: stepping.call("osc/get_parameters", shown, GetParameters).values[0].type == number(0.0).type  # noqa: E731
-    stepping.spin(is_float, what="a float for the whole number")
-    refused = set_parameter("kp_linear", number(-1.0))
-    assert not refused.successful
-    assert "kp_linear = -1.0 is out of bounds" in refused.reason
-    assert set_parameter("acceleration_limit_linear", number(5.0)).successful
-    too_fast = set_parameter("speed_limit_linear", number(50.0))
-    assert not too_fast.successful
-    assert "acceleration_limit_linear" in too_fast.reason
-    assert not set_parameter("tip", ParameterValue(type=ParameterType.PARAMETER_STRING, string_value="x")).successful
-    described = stepping.call(
-        "osc/describe_parameters", DescribeParameters.Request(names=["kp_linear"]), DescribeParameters
-    )
-    assert "stiffness of the position [1/s^2]" in described.descriptors[0].description
-    efforts = np.array([m.effort for m in stepping.commands])
-    assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9, "smooth while the gains changed"
-    stepping.spin(lambda: np.allclose(ur5.pose(np.array(stepping.states[-1].position)).p, goal(stepping), atol=1e-3))
 
 
 def test_best_effort_states_are_heard_and_best_effort_targets_are_said_not_to_be(rig: Rig, ur5: RobotModel):
@@ -195,42 +156,9 @@ def test_every_parameter_has_a_value_and_bounds_are_ranges(rig: Rig, name: str):
     assert ParameterType.PARAMETER_NOT_SET not in types.values()
     described = rig.call(f"{name}/describe_parameters", DescribeParameters.Request(names=names), DescribeParameters)
     bounds = {one.name: one.floating_point_range for one in described.descriptors}
+    assert name != "osc" or any("stiffness of the position [1/s^2]" in one.description for one in described.descriptors)
     assert [(one.from_value, one.to_value) for one in bounds["limit_stiffness"]] == [(0.1, 200.0)]
     assert len(bounds["limit_margin"]) == 0, "one bound is no range"
-
-
-def goal(rig) -> list[float]:
-    p = rig.goal.pose.position
-    return [p.x, p.y, p.z]
-
-
-def test_a_target_in_a_moving_frame_is_fixed_when_it_becomes_active(rig, ur5):
-    """10 cm ahead of the tool means: from where the tool is now."""
-    rig.start("osc", lock_step=True, publish_effort_array=False)
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=PATIENCE)
-    targets = rig.publisher(PoseStamped, "target_pose")
-    rig.until(0.1)
-    ahead = PoseStamped()
-    ahead.header.frame_id = "tool0"
-    ahead.pose.position.z = 0.1
-    targets.publish(ahead)
-    start = ur5.pose(HOME)
-    wanted = start.p + 0.1 * start.R[:, 2]
-    rig.spin(lambda: np.allclose(ur5.pose(np.array(rig.states[-1].position)).p, wanted, atol=1e-4))
-
-
-def test_a_command_without_a_stamp(rig, ur5):
-    """``effort_controller/commands``, as for ros2_control, moves the arm too."""
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.25, max_missed=1000)
-    controller = rig.publisher(Float64MultiArray, "effort_controller/commands")
-    rig.until(0.01)
-    push = ur5.gravity(HOME) + [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-
-    def moves() -> bool:
-        controller.publish(Float64MultiArray(data=push.tolist()))
-        return rig.states[-1].velocity[0] > 0.2
-
-    rig.spin(moves)
 
 
 @pytest.mark.parametrize("lock_step", [True, False])
@@ -270,63 +198,6 @@ def test_the_simulator_obeys_one_publisher_until_it_is_enabled(lock_step: bool, 
         assert rig.call("simulator/enable", SetBool.Request(data=data)).success
     rig.spin(lambda: len(rig.states) > 5, what="states")
     assert pushed_by(second, -0.25, 20)[0] == pytest.approx(-0.25, abs=1e-3)
-
-
-def test_gate_as_a_node_of_its_own(rig, ur5):
-    """Controller -> gate -> simulator; the controller dies, and the gate brakes."""
-    rig.start("gate", max_age=5.0)
-    rig.start("osc", "-r", "joint_commands:=effort_in", max_age=5.0)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2, max_missed=200, max_age=5.0)
-    rig.until(0.1)
-    array = rig.node.get_publishers_info_by_topic("effort_controller/commands")
-    assert [info.node_name for info in array] == ["gate"], "nothing goes around the gate"
-    targets = rig.publisher(PoseStamped, "target_pose")
-    start = ur5.pose(HOME)
-    goal = target((start.p + [-0.1, -0.3, 0.15]).tolist(), start)
-    targets.publish(goal)
-    spin_through_stalls(
-        rig, lambda: max(map(abs, rig.states[-1].velocity)) > 0.5, "motion", lambda: targets.publish(goal)
-    )
-    rig.processes["osc"].kill()
-    rig.wait("osc")
-    heard = len(rig.states)
-    rig.spin(lambda: len(rig.states) > heard, what="the states until then")
-    killed = rig.time
-    rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) < 0.01, what="rest")
-    rest = next(s for s in rig.states if stamp(s) > killed and max(map(abs, s.velocity)) < 0.01)
-    assert stamp(rest) - killed < 0.6
-    rig.until(rig.time + 0.3)
-    assert "braking: the controller brakes: no command for 20 states" in rig.log("simulator"), "the gate says so"
-    assert max(map(abs, rig.states[-1].velocity)) < 0.01
-
-
-@pytest.mark.processes
-def test_clean_exit(rig):
-    parameters = {"simulator": {"robot": "ur5"}, "targets": {"file": "ur5_reach"}}
-    names = ("dynamics", "gate", "osc", "simulator", "targets")
-    nodes = {name: rig.start_process(name, **parameters.get(name, {})) for name in names}
-    rig.spin(lambda: set(nodes) <= set(rig.node.get_node_names()), what="all nodes")
-    rig.spin(lambda: rig.node.count_publishers("/parameter_events") > len(nodes))
-    for (name, process), number in zip(nodes.items(), itertools.cycle([signal.SIGINT, signal.SIGTERM])):
-        process.send_signal(number)
-        assert rig.wait(name) == 0, name
-        assert "Traceback" not in rig.log(name)
-
-
-SIGNAL_WHILE_MADE = """
-import os, signal, rclpy
-from arm_control.nodes.support.running import run
-from arm_control.nodes.dynamics import DynamicsNode
-
-def node():
-    made = DynamicsNode()
-    os.kill(os.getpid(), signal.SIGINT)
-    while rclpy.ok():
-        pass
-    return made
-
-run(node)
-"""
 
 
 SIGNAL_WHILE_COMPILED = """
@@ -375,7 +246,7 @@ run(Node, arguments=[])
 
 @pytest.mark.processes
 def test_run_reports_a_node_that_dies_by_name(rig):
-    process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
+    process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60")
     rig.until(0.02)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
@@ -414,13 +285,11 @@ run(lambda: exit("a node was made"), arguments=[])
 
 @pytest.mark.processes
 def test_a_process_ends_at_any_moment_of_its_start(rig):
-    """A signal before ROS listens, while a node is made, and while it compiles; a node that is refused."""
+    """A signal before ROS listens, and while a node compiles; a node that is refused."""
     rig.run("early", "-c", EARLY)
-    rig.run("made", "-c", SIGNAL_WHILE_MADE)
-    rig.run("compiled", "-c", SIGNAL_WHILE_COMPILED, "SIGINT")
-    rig.run("compiled too", "-c", SIGNAL_WHILE_COMPILED, "SIGTERM")
+    rig.run("compiled", "-c", SIGNAL_WHILE_COMPILED, "SIGTERM")
     rig.run("refused", "-c", REFUSED)
-    for name in ("early", "made", "compiled", "compiled too"):
+    for name in ("early", "compiled"):
         assert rig.wait(name) == 0, rig.log(name)
         assert "Traceback" not in rig.log(name)
     assert rig.wait("refused") == 2
@@ -428,20 +297,18 @@ def test_a_process_ends_at_any_moment_of_its_start(rig):
     assert "gone before its context" in rig.log("refused")
 
 
-@pytest.mark.processes
-def test_every_executable_starts_as_a_module_of_its_own(rig):
-    """Forked from a process that has imported only what every node has; in other tests that process has everything."""
-    server = ForkServer.launch(rig.environment(), f"{nodes.__name__}.support.arm_node")
-    rig.server = lambda: server
-    modules = (module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg)
-    names = [name for name in modules if name != "__main__"]
-    assert {"osc", "joint", "ilqr", "simulator", "gate"} <= set(names)
-    for name in names:
-        options = ["--ros-args", "-p", "no_such_parameter:=1"]
-        rig.run(name, "-m", f"{nodes.__name__}.{name}", *options)
-    for by_name in ("osc", "guide"):
-        rig.run(f"named {by_name}", "-m", nodes.__name__, by_name, *options)
-    for name in (*names, "named osc", "named guide"):
-        assert rig.wait(name) == 2, rig.log(name)
-        assert "unknown no_such_parameter" in rig.log(name)
-    server.close()
+def test_every_executable_refuses_a_parameter_that_it_does_not_know(domain: int, monkeypatch, capsys):
+    """Each as a module of its own, and by its name; how processes end is shown by others."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    modules = [module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg]
+    assert {"osc", "joint", "ilqr", "simulator", "gate", "__main__"} <= set(modules)
+    mains = {name: name for name in modules if name != "__main__"} | {"guide": "__main__", "osc ": "__main__"}
+    for name, module in mains.items():
+        named = [name.strip()] if module == "__main__" else []
+        monkeypatch.setattr(sys, "argv", [module, *named, "--ros-args", "-p", "no_such_parameter:=1"])
+        with pytest.raises(SystemExit, match="2"):
+            sys.exit(importlib.import_module(f"{nodes.__name__}.{module}").main())
+        assert "unknown no_such_parameter" in capsys.readouterr().err, name
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

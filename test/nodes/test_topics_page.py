@@ -26,76 +26,14 @@ EVERYWHERE = ("parameter_events", "rosout", "describe_parameters", "get_paramete
 """What every ROS node has."""
 OPTIONAL = ("tf", "tf_static")
 """What depends on whether tf2_msgs is installed."""
-MEANING = {
-    "joint_states": "the measured state; matched by name, in any order, with other joints among them",
-    "joint_commands": "joint effort, with the stamp of the state that it answers",
-    "effort_controller/commands": "the same without names, in the order of the joints, as ros2_control takes it",
-    "effort_in": "joint effort that is to pass",
-    "effort_out": "joint effort that has passed",
-    "robot_description": "the URDF",
-    "target_pose": "where the end effector is to go; `frame_id` any link, empty: the base; stamp 0: now, instead of"
-    " those that wait",
-    "target_joint": "where joints are to go",
-    "target_twist": "how fast the end effector is to go, until `twist_timeout`; `frame_id` any link, empty: the base",
-    "target_velocity": "how fast joints are to go, until `velocity_timeout`; joints without a name stand still",
-    "pose_trajectory": "how the end effector is to move: one transform per point, of the tip",
-    "joint_trajectory": "how the joints are to move",
-    "obstacles": "what is around: sphere, box, cylinder, cone, capsule; what RViz shows is what is avoided",
-    "disturbance": "known torque on the joints, cancelled for `disturbance_timeout`",
-    "target_wrench": "what the hand exerts along `force_axes`, until `force_timeout`; `frame_id` any link, empty: the"
-    " base",
-    "measured_wrench": "what a sensor measures: wrench of the surroundings on the hand, along and about `frame_id`",
-    "wrench": "what a force-torque sensor at the end effector measures: wrench of all beyond it, in its axes",
-    "range/<name>": "what a range sensor measures: {}; -inf and +inf out of range",
-    "commanded_wrench": "what the hand is to exert now, in the axes of the base",
-    "estimated_wrench": "of the surroundings on the hand, as the observer knows it, in the axes of the base",
-    "torque_terms/<term>": "what the torque is made of: {}",
-    "controller_state/<figure>": "{}",
-    "avoidance/<figure>": "{}",
-    "controller_state/obstacles": "how many obstacles are known, where they are avoided",
-    "controller_state/targets": "how many targets are known",
-    "controller_state/figures": "all figures of one state, with their names and its stamp in the label",
-    "avoidance/figures": "all figures of one command, with their names and its stamp in the label",
-    "dynamics/<matrix>": "{}; row-major, with names of rows and columns and the state's stamp in the labels",
-    "dynamics/pose": "of the end effector, in the base",
-    "dynamics/twist": "of the end effector, linear before angular, in the base",
-    "in_collision": "whether a link and an obstacle are nearer than `margin`, or two links than `link_margin`",
-    "proximity/distances": "of pairs nearer than `reach`, the nearest first; link and link, or link and marker, and"
-    " the state's stamp in the label",
-    "proximity/lines": "lines between the nearest points; red in contact",
-    "proximity/query": "joint positions to measure among the present obstacles",
-    "proximity/answer": "their distances by pair, with the stamp of the query; OK: free, ERROR: in contact,"
-    " WARN: no answer",
-    "ik_target": "a pose for which joint positions are wanted; `frame_id` any link, empty: the base",
-    "dynamics/ik": "joint positions for `ik_target`, near to the measured ones, with the stamp of the target",
-    "dynamics/ik_failure": "why there are none",
-    "planned_path": "poses of the end effector along the plan",
-    "plan_markers": "the plan as a line; of `planner` also postures of the arm and obstacles later on",
-    "markers": "target, shortest lines to obstacles, force, trace",
-    "/clock": "simulated time",
-    "/diagnostics": "rate, time, rejected messages by cause, what is wrong",
-    "~/state": "what the gate does with commands, and why; OK `passing`, WARN `holding`, ERROR `braking`; with the"
-    " [values below](#what-a-gate-reports)",
-    "gate/state": "what each node in `gates_behind` reports; a brake there holds this controller",
-    "driver/is_stopped": "the topic `driver_stop_topic`, by whatever name: the driver has stopped, and the gate brakes",
-    "~/outcome": "how the newest trajectory or goal goes or has ended; ERROR: given up",
-    "~/plan": "the newest plan, from its start on; the stamp is its begin",
-    "~/scene": "obstacles that it was planned among; one that moves a second time 0.1 s later, from which its twist"
-    " follows",
-    "planner/plan": "the newest plan of `planner`",
-    "planner/scene": "obstacles that it was planned among",
-    "~/progress": "share of the time of a motion that is over",
-    "~/cancel": "give the goal up: the arm stops on its path",
-    "~/execute": "move along the plan that waits",
-    "~/neural_state": "of neurons: rows x, y, z; columns decoded position, reference, goal",
-    "~/spikes": "of some neurons: a row each, a column for each 2 ms; while somebody subscribes",
-    "~/enable": "true: go on after a brake; false: brake",
-    "~/pause": "true: stop time; false: go on",
-    "~/step": "one step of a paused simulation",
-    "~/reset": "to the initial position, at time 0",
-}
-for row in CONTROLLERS.values():
-    MEANING |= dict(zip(row.number_topics, row.numbers.values(), strict=True))
+TEXT = PAGE.read_text()
+HEAD, *SECTIONS = re.split(r"^(?=## )", TEXT, flags=re.MULTILINE)
+GATE_VALUES = SECTIONS.pop()
+MEANING: dict[str, str] = {}
+"""What the page says of a topic; a new one gets its words there, once."""
+for name, text in re.findall(r"^\| \w+ \| `([^`]+)` \| \S+ \| (.*) \|$", TEXT, re.MULTILINE):
+    plain = re.sub(r"; latched( or not)?$", "", text)
+    MEANING[name] = re.sub(r"`\w+`(, `\w+`)*", "{}", plain, count=1) if "<" in name else plain
 GROUPS = {
     "torque_terms": "<term>",
     "controller_state": "<figure>",
@@ -120,29 +58,6 @@ ARGUMENTS = {
     "viewer": ("-p control:=true -p robot:=ur5 -p port:=0",),
 }
 """Parameters with which a node has all that it may have; no CoppeliaSim answers at port 1."""
-HEAD = """# Topics
-
-Made from the code. Names are relative: a namespace or a remapping changes them. `~/` is the node's own name.
-The labels of an array have names and stamp: `rows: x, y, z, rx, ry, rz; stamp: 12.345000000`,
-`cols: joint_1, joint_2`. The stamp is that of the joint state.
-
-"""
-
-
-GATE_VALUES = f"""
-## What a gate reports
-
-A node with a gate behind the controllers publishes a `DiagnosticStatus` on `~/state`, latched: at once when state or
-reason change, and ten times a second of the steady clock. Its message is `<state>` or `<state>: <reason>`; the values:
-
-| key | value |
-|---|---|
-| `{SUCCESS_RATE}` | share of accepted commands among the last 100 |
-| `{STAMP}` | stamp of the newest state |
-| `{SINCE}` | stamp of the state in which the gate began to do what it does |
-| `{JOINTS}` | names of the joints, with commas between them |
-| `{TORQUE}` | torque that it applies now, in their order, with commas [N m or N]; empty before the first |
-"""
 
 
 def endpoints(node: Node) -> Iterator[tuple[str, str, str, bool]]:
@@ -211,25 +126,18 @@ def section(name: str, domain: int) -> str:
     return head + "\n".join(dict.fromkeys(lines(found))) + "\n"
 
 
-def on_the_page(name: str) -> list[str]:
-    """Lines of the page's section on a node."""
-    (_, *sections) = re.split(r"^(?=## )", PAGE.read_text().removesuffix(GATE_VALUES), flags=re.MULTILINE)
-    (found,) = (text for text in sections if text.startswith(f"## {name}\n"))
-    return found.rstrip("\n").splitlines()
-
-
 @pytest.mark.parametrize("name", NODES)
 def test_the_page_says_what_a_node_has(name: str, rig: Rig):
     """To write the page anew: python -c "from test_topics_page import *; write_topics_page()" in test/nodes/."""
-    assert section(name, rig.domain).splitlines() == on_the_page(name)
+    (found,) = (one for one in SECTIONS if one.startswith(f"## {name}\n"))
+    assert section(name, rig.domain).splitlines() == found.rstrip("\n").splitlines()
 
 
 def test_the_page_has_every_node_and_no_other():
-    text = PAGE.read_text()
-    assert text.endswith(GATE_VALUES)
-    assert re.findall(r"^## (.*)$", text.removesuffix(GATE_VALUES), re.MULTILINE) == list(NODES)
+    assert [one.splitlines()[0] for one in SECTIONS] == [f"## {name}" for name in NODES]
+    assert re.findall(r"^\| `(.*?)` \|", GATE_VALUES, re.MULTILINE) == [SUCCESS_RATE, STAMP, SINCE, JOINTS, TORQUE]
 
 
 def write_topics_page() -> None:
     """Write docs/topics.md."""
-    PAGE.write_text(HEAD + "\n".join(section(name, 101) for name in NODES) + GATE_VALUES)
+    PAGE.write_text(HEAD + "\n".join(section(name, 101) for name in NODES) + "\n" + GATE_VALUES)

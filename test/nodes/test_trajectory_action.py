@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.action import ActionClient
-from rig import LATCHED, Rig
-from test_joint import GOAL, START, Driver
+from rig import HOME, LATCHED, Driver, Rig
 
 from arm_control import RobotModel
 from arm_control.motion import Waypoints
@@ -26,7 +25,7 @@ class Client:
         self.rig, self.model = rig, model
         self.outcomes: list[DiagnosticStatus] = []
         rig.hear(DiagnosticStatus, "joint/outcome", self.outcomes, LATCHED)
-        self.driver = Driver(rig, model)
+        self.driver = Driver(rig, model, "joint")
         self.driver.answers(2)
         self.client = ActionClient(rig.node, self.action, "joint/follow_joint_trajectory")
         rig.spin(self.client.server_is_ready, what="the action")
@@ -51,17 +50,17 @@ class Client:
 
 def test_goals_succeed_are_refused_preempted_and_canceled(rig: Rig, ur5: RobotModel):
     client = Client(rig, ur5)
-    reached = client.result(client.send(START + 0.005))
+    reached = client.result(client.send(np.add(HOME, 0.005)))
     assert (reached.status, reached.result.error_code) == (SUCCEEDED, 0)
     assert list(client.feedback[0].feedback.joint_names) == list(ur5.joint_names)
     assert client.feedback[-1].feedback.error.positions[0] == pytest.approx(0.005, abs=5e-3)
     rig.spin(lambda: client.outcomes and client.outcomes[-1].message == "reached", what="the outcome")
-    wrong = client.result(client.send(GOAL[:1], ("gripper",)))
+    wrong = client.result(client.send(np.zeros(1), ("gripper",)))
     assert (wrong.status, wrong.result.error_code) == (ABORTED, -2)
     assert wrong.result.error_string.startswith("joints of the trajectory: gripper; of the arm: ")
-    first = client.send(START + 0.02)
+    first = client.send(np.add(HOME, 0.02))
     client.driver.answers(20)
-    second = client.send(START + 0.01)
+    second = client.send(np.add(HOME, 0.01))
     preempted = client.result(first)
     assert (preempted.status, preempted.result.error_string) == (ABORTED, "another goal has taken over")
     client.driver.answers(20)

@@ -23,7 +23,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.maths import Pose
-from arm_control.messages import MarkerTracks, pose_from_message
+from arm_control.messages import pose_from_message
 from arm_control.motion import Target
 from arm_control.nodes import ros
 from arm_control.nodes.support.page_requests import may_be_braked, status_line
@@ -31,7 +31,7 @@ from arm_control.nodes.viewer import ViewerNode
 from arm_control.viewer import FIELD_OF_VIEW, MarkerStore, PageCommand, arm_parts, camera_of, mesh_roots
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
-from browser import drag, middle, opened, projection
+from browser import drag, opened, projection
 
 PATIENT = {"max_missed": 1000, "max_age": 5.0}
 """Gates that a stall of the machine does not trip: the browser draws in software."""
@@ -49,32 +49,6 @@ def published_by(rig: Rig, node: str) -> set[str]:
 
 
 # -- in a browser -------------------------------------------------------------------------------------
-
-
-@pytest.mark.processes
-@pytest.mark.real_time
-def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
-    rig.start_process("viewer", robot="ur5", control=True, port=0)
-    with opened(address(rig)) as page:
-        rig.spin(lambda: rig.states, what="joint_states of the viewer, which is alone")
-        assert list(rig.states[-1].name) == list(ur5.joint_names)
-        assert rig.states[-1].position[2] == 0.0
-        elbow = page.get_by_role("slider").nth(2)  # behind those of two joints
-
-        def pull() -> bool:
-            """Pull the slider; one that was not free to be moved yet, or was just moved on the page, stays."""
-            thumb, end = middle(page, elbow), time.monotonic() + 3.0
-            drag(page, thumb, thumb + [40.0, 0.0])
-            rig.spin(lambda: rig.states[-1].position[2] > 0.3 or time.monotonic() > end)
-            return rig.states[-1].position[2] > 0.3
-
-        rig.spin(pull, "the elbow's joint state")
-        others = np.delete(rig.states[-1].position, 2)
-        np.testing.assert_allclose(others, 0.0)
-        assert rig.states[-1].position[2] <= ur5.q_max[2]
-        assert "/joint_states" in published_by(rig, "viewer")
-        rig.node.create_publisher(JointState, "joint_commands", 1)  # a controller, which waits for a real arm
-        rig.spin(lambda: "/joint_states" not in published_by(rig, "viewer"), what="the viewer to make way")
 
 
 @pytest.mark.processes
@@ -172,30 +146,6 @@ def obstacle(number: int, x: float) -> Marker:
     return marker
 
 
-def test_an_obstacle_of_a_scenario_that_somebody_moves_is_theirs(rig: Rig, ur5: RobotModel):
-    heard: list[MarkerArray] = []
-    rig.hear(MarkerArray, "obstacles", heard)
-    rig.start("targets", world="ur5_obstacle", robot_description=urdf_path("ur5").read_text())
-    states = rig.publisher(JointState, "joint_states")
-    mine = rig.publisher(MarkerArray, "obstacles")
-    told = iter(range(20, 10_000, 20))
-
-    def numbers() -> set[int]:
-        """Obstacles that the scenario tells of at the next moment."""
-        heard.clear()
-        states.publish(ros.joint_state(ur5.joint_names, next(told) * 1_000_000, position=np.array(HOME)))
-        rig.spin(lambda: heard, what="obstacles")
-        return {marker.id for message in heard for marker in message.markers if marker.pose.position.x != 0.77}
-
-    there = numbers()
-    assert there
-    assert numbers() == there, "what it tells itself is no move"
-    mine.publish(MarkerArray(markers=[obstacle(min(there), 0.77)]))
-    rig.spin(lambda: any(m.pose.position.x == 0.77 for message in heard for m in message.markers), what="mine")
-    rig.spin(lambda: numbers() == there - {min(there)}, what="the scenario to leave it to me")
-    assert numbers() == there - {min(there)}
-
-
 @pytest.fixture
 def looking(rig: Rig) -> Iterator[ViewerNode]:
     """The node in this process, in a namespace and with a topic of another name; nobody spins it."""
@@ -262,27 +212,7 @@ def test_what_a_braked_gate_says_is_what_to_do(
     status = DiagnosticStatus(level=bytes([level]), message=message, values=values)
     assert status_line(name, status, control) == (*expected, "100 Hz")
     assert may_be_braked(status) is (braked is not False)
-
-
-def test_who_says_nothing_may_be_braked():
-    assert may_be_braked(None)
-
-
-def test_what_nobody_would_hear_is_hidden(looking: ViewerNode, rig: Rig):
-    offered: list[tuple[bool, ...]] = []
-    looking.page.offer = lambda *there: offered.append(there)  # type: ignore[method-assign]
-
-    def seen(*there: bool) -> bool:
-        looking._discover()
-        return offered[-1] == there
-
-    assert seen(False, False, False)
-    gate = Node("gate", namespace="/left", context=rig.context)
-    rig.spin(lambda: seen(False, True, True), what="a gate")
-    simulator = Node("simulator", namespace="/left", context=rig.context)
-    rig.spin(lambda: seen(True, True, True), what="a simulator")
-    gate.destroy_node()
-    simulator.destroy_node()
+    assert may_be_braked(None), "who says nothing"
 
 
 def test_obstacles_have_the_time_of_the_states_when_nobody_looks(looking: ViewerNode, rig: Rig, ur5: RobotModel):
@@ -304,18 +234,6 @@ def test_obstacles_have_the_time_of_the_states_when_nobody_looks(looking: Viewer
     looking._on_round()
     topics = [topic.topic_name for topic in looking.subscriptions]
     assert "/driver/states" not in topics, "there is nothing to be told any more"
-
-
-def test_a_thing_in_the_world_is_drawn_but_no_obstacle(looking: ViewerNode):
-    """As controllers hear it, which refuse that frame where no link has its name."""
-    there = obstacle(1, 0.5)
-    there.header.frame_id = "world"
-    looking.obstacles.update(MarkerArray(markers=[there]), 0)
-    looking._markers["markers"].update(MarkerArray(markers=[there]), 0)
-    assert "world" not in looking.model.frames
-    assert not looking.obstacles.obstacles(0)
-    (drawing,) = looking._markers["markers"].drawings(0).values()
-    np.testing.assert_allclose(drawing.X.p, [0.5, 0.0, 0.0])
 
 
 def test_a_target_out_of_reach_is_red_and_the_status_says_why(looking: ViewerNode, ur5: RobotModel):
@@ -417,42 +335,6 @@ def test_obstacles_are_added_moved_told_again_and_removed(node: Recorder, clock:
     gone = [(m.id, m.action) for message in node.sent["obstacles"][3:] for m in message.markers]
     assert gone == [(2, Marker.DELETE), (1, Marker.DELETE)]
     assert node.said == ["no obstacle was added here"]
-
-
-@pytest.mark.parametrize("factor", [0.0, 0.05, 1.0, 10.0], ids=["paused", "slow", "as it is", "fast"])
-def test_an_obstacle_that_was_added_is_there_as_long_as_this_node(node: Recorder, clock: list[float], factor: float):
-    """As controllers hear it, whose time is that of the states."""
-    heard = MarkerTracks(lambda frame: node.model.pose(HOME, frame))
-    node.do(PageCommand("add", "ball"))
-    for _ in range(600):  # 20 s, in the node's rounds
-        for message in node.sent.pop("obstacles", []):
-            assert not heard.update(message, node.now_ns)
-        assert len(heard.obstacles(node.now_ns)) == 1
-        clock[0] += 1 / 30
-        node.now_ns += round(1e9 * factor / 30)
-        node.do()
-    for seconds, n in ((3.9, 1), (5.1, 0)):  # the node has ended: nothing is told any more
-        assert len(heard.obstacles(node.now_ns + round(seconds * 1e9))) == n
-
-
-def test_an_obstacle_that_was_added_stays_when_time_starts_over(node: Recorder, clock: list[float]):
-    for seconds in (60, 0):
-        node.now_ns = seconds * 1_000_000_000
-        node.do(*[PageCommand("add", "ball")] * (seconds > 0))
-        clock[0] += 0.1  # sooner than by the clock
-        assert node.sent["obstacles"][-1].markers[0].header.stamp.sec == seconds
-    assert len(node.sent["obstacles"]) == 2
-
-
-def test_each_obstacle_is_put_where_there_is_room(node: Recorder):
-    node.obstacles.update(MarkerArray(markers=[obstacle(1, 0.5)]), 0)
-    node.do(*[PageCommand("add", "ball")] * 12)
-    (message,) = node.sent["obstacles"]
-    places = [pose_from_message(marker).p for marker in message.markers] + [np.array([0.5, 0.0, 0.0])]
-    apart = [np.linalg.norm(a - b) for i, a in enumerate(places) for b in places[:i]]
-    assert min(apart) >= 0.25
-    end = node.model.pose(HOME).p
-    assert min(np.linalg.norm(p - end) for p in places) >= 0.25, "and not on the arm's hand"
 
 
 def test_an_obstacle_of_others_is_told_here_once_it_is_moved(node: Recorder, clock: list[float]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ from arm_control import Pose, RobotModel, urdf_path
 from arm_control.control import Measurement
 from arm_control.maths import Obstacle, Sphere, rotation_from_rpy
 from arm_control.nodes import ros, visuals
-from arm_control.nodes.visuals import VisualsNode, axes, force_of
+from arm_control.nodes.visuals import VisualsNode, force_of
 
 TURNED = rotation_from_rpy([0.3, -0.2, 0.9])
 Q = np.array(HOME)
@@ -243,64 +242,8 @@ def test_two_arms_have_frames_of_their_own(sending: VisualsNode, monkeypatch: py
     assert send(sending, 2) == (0, 0), "robot_state_publisher of this arm"
 
 
-def test_a_goal_may_name_its_frame_with_the_prefix_or_without(node: VisualsNode):
-    node.parameters = node.parameters.replace(frame_prefix="left/")
-    goals = node._goals.follower.queue
-    for number, frame in enumerate(("left/base_link", "base_link", "left/tool0"), start=1):
-        (_, take), *_ = node.control_path.subscriptions
-        take(ros.pose_stamped(Pose(TURNED, np.zeros(3)), frame, number), {"source_timestamp": number})
-        assert len(goals) == number
-    take(ros.pose_stamped(Pose(TURNED, np.zeros(3)), "right/tool0", 9), {"source_timestamp": 9})
-    assert len(goals) == number, "a frame of another arm"
-
-
-def test_another_robot_has_other_fixed_links(sending: VisualsNode):
-    send(sending, 1)
-    sending.take_model(urdf_path("panda").read_text())
-    assert [message.child_frame_id for message in sending._tf_static[-1].transforms] == ["panda_link0"]
-    sending._send_transforms(Measurement(1, np.array([0.0, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0]), np.zeros(7), 0.0))
-    assert "panda_hand" in {message.child_frame_id for message in sending._tf_static[-1].transforms}
-
-
-@pytest.mark.skipif(visuals.TFMessage is None, reason="tf2_msgs is not installed")
-def test_transforms_reach_who_joins_late_and_stop_beside_others(watched: Watched):
-    kind = visuals.TFMessage
-    moving: list[Any] = []
-    watched.state(Q, 1.0)
-    watched.rig.hear(kind, "/tf", moving)
-    watched.state(Q + 0.1, 2.0)
-    watched.rig.spin(lambda: moving and moving[-1].transforms[0].header.stamp.sec == 2, what="/tf")
-    fixed: list[Any] = []
-    watched.rig.hear(kind, "/tf_static", fixed, LATCHED)
-    watched.rig.spin(lambda: fixed, what="/tf_static")
-    assert same_places(placed([*fixed[-1].transforms, *moving[-1].transforms]), links_of_pinocchio(Q + 0.1))
-    other = watched.rig.node.create_publisher(kind, "/tf", 10)
-    seconds = itertools.count(3.0)
-
-    def sent() -> bool:
-        before, stamp_s = len(moving), next(seconds)
-        watched.state(Q, stamp_s)
-        watched.state(Q, stamp_s + 0.5)  # markers of it come after the transforms of the one before
-        return len(moving) > before
-
-    watched.rig.spin(lambda: not sent(), what="silence beside another publisher")
-    watched.rig.node.destroy_publisher(other)
-    watched.rig.spin(sent, what="transforms again")
-
-
-def test_a_small_force_is_not_drawn(node: VisualsNode):
-    node._on_state(Measurement(0, Q, np.zeros(6), 0.0))
-    state = Measurement(0, Q, np.zeros(6), 0.0)
-    assert "force" in {marker.ns for marker in node.markers(state, np.array([0.0, 0.0, 0.6]))}
-    assert "force" not in {marker.ns for marker in node.markers(state, np.array([0.0, 0.0, 0.4]))}
-
-
 def test_the_force_is_that_of_the_torque(ur5: RobotModel):
     rng = np.random.default_rng(0)
     for _ in range(20):
         J, F = ur5.jacobian(rng.uniform(-2.0, 2.0, 6)), rng.normal(size=6)
         assert np.allclose(force_of(J, J.T @ F), F[:3], atol=1e-6)
-
-
-def test_axes_of_the_identity_are_the_world_s():
-    assert np.allclose([ends(a)[1] for a in axes(Pose(np.eye(3), np.zeros(3)))], 0.12 * np.eye(3))
