@@ -6,12 +6,13 @@ import ast
 import contextlib
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,7 +20,6 @@ import pytest
 import yaml
 
 import arm_control
-from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
 from arm_control.nodes import NODES as EXECUTABLES
 from arm_control.simulation import NODES, Scenario, scenario_names
@@ -72,6 +72,7 @@ def assigned(name: str) -> Any:
     raise AssertionError(f"setup.py assigns no {name}")
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
     """Top level packages that a file imports, wherever in the file."""
     nodes = list(ast.walk(ast.parse(path.read_text())))
@@ -99,36 +100,6 @@ def test_a_launch_file_starts_the_scenario_of_its_name_and_nothing_else(path: Pa
     assert calls == [f"scenario_launch_description({name})"]
 
 
-def test_only_two_modules_of_the_package_import_launch():
-    importers = {path for path in (REPO / "arm_control").rglob("*.py") if imports_of(path) & {"launch", "launch_ros"}}
-    assert importers == {REPO / "arm_control" / "app" / f"launch_{name}.py" for name in ("description", "nodes")}
-
-
-@pytest.mark.parametrize("path", sorted((REPO / "rviz").glob("*.rviz")), ids=lambda path: path.name)
-def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
-    manager = yaml.safe_load(path.read_text())["Visualization Manager"]
-    shown = {display["Class"].rpartition("/")[2]: display for display in manager["Displays"]}
-    assert {"Grid", "RobotModel", "TF", "Pose", "MarkerArray", "PoseArray"} == set(shown)
-    topics = [display["Topic"]["Value"] for display in manager["Displays"] if "Topic" in display]
-    assert topics == [
-        "/markers",
-        "/obstacles",
-        "/proximity/lines",
-        "/plan_markers",
-        "/planned_path",
-        "/dynamics/pose",
-    ]
-    assert shown["RobotModel"]["Description Topic"]["Value"] == "/robot_description"
-    assert manager["Global Options"]["Fixed Frame"] == "world"
-
-
-def test_every_controller_is_a_row_in_its_own_file():
-    for name, row in CONTROLLERS.items():
-        assert row.name == name
-        assert issubclass(row.node_parameters, row.parameters)
-    assert {"osc", "joint", "ilqr", "primitive", "attractor"} <= {*CONTROLLERS} <= {*EXECUTABLES}
-
-
 # -- setup.py and package.xml ---------------------------------------------------------------------
 
 
@@ -139,12 +110,19 @@ def test_the_executables_are_the_nodes_that_scenarios_may_name():
     assert {"osc", "gate", "simulator"} < found == {*NODES} == {*EXECUTABLES}
 
 
-@pytest.mark.processes
-def test_an_executable_of_ros_runs_the_node_of_its_name(tmp_path: Path):
+def test_an_executable_of_ros_runs_the_node_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     (tmp_path / "targets").symlink_to(REPO / "scripts" / "node")
-    command = [sys.executable, tmp_path / "targets", "--ros-args", "-p", "nonsense:=1"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (ended.returncode, "arm_control: node targets: unknown nonsense" in ended.stderr) == (2, True)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "targets"), "--ros-args", "-p", "nonsense:=1"])
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(SystemExit, match="2"):
+            runpy.run_path(str(tmp_path / "targets"), run_name="__main__")
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert "arm_control: node targets: unknown nonsense" in capsys.readouterr().err
 
 
 def test_only_the_command_goes_on_the_path():
@@ -323,33 +301,36 @@ def test_every_launch_argument_is_described(launched):
     assert tuple(arguments["simulator"].choices) == ("mujoco", "coppeliasim", "none")
 
 
-def test_without_a_simulator_nothing_publishes_the_robot(launched):
-    started = launched(simulator="none", robot="nobody_asks", targets="False")
-    assert list(started.nodes) == ["/dynamics", "/osc", "/gate"]
-    assert not any("robot_description" in started.parameters(name) for name in started.nodes)
+@pytest.mark.parametrize(
+    ("arguments", "nodes"),
+    [
+        ({"simulator": "none", "robot": "nobody_asks", "targets": "False"}, "dynamics osc gate"),
+        ({"simulator": "none", "targets": "false", "gate": "false"}, "dynamics osc"),
+        ({"targets": "False"}, "simulator dynamics osc"),
+        ({"simulator": "coppeliasim"}, "coppeliasim_bridge dynamics osc targets"),
+        ({"gate": "true", "paced": "true"}, "simulator dynamics osc targets gate"),
+        ({"viewer": "true"}, "simulator dynamics osc targets visuals viewer"),
+    ],
+)
+def test_options_choose_the_nodes(arguments: dict[str, str], nodes: str, launched):
+    assert list(launched(**arguments).nodes) == [f"/{node}" for node in nodes.split()]
 
 
-def test_the_scenario_s_targets_can_be_left_out(launched):
-    assert "/targets" not in launched(targets="False").nodes
-
-
-@pytest.mark.parametrize("namespace", ["left", "/left"])
-def test_a_namespace_holds_for_all_nodes(namespace: str, launched):
-    started = launched(namespace=namespace)
-    assert list(started.nodes) == ["/left/simulator", "/left/dynamics", "/left/osc", "/left/targets"]
-    assert started.parameters("/left/simulator")["robot"] == "ur5"
-
-
-def test_coppeliasim_may_be_the_simulator(launched):
-    started = launched(simulator="coppeliasim")
-    assert list(started.nodes) == ["/coppeliasim_bridge", "/dynamics", "/osc", "/targets"]
-    assert started.parameters("/coppeliasim_bridge")["robot"] == "ur5"
-    assert started.parameters("/osc")["rate"] == 200.0
-
-
-def test_slow_motion_reaches_the_simulator(launched):
-    assert launched(real_time_factor="0.25").parameters("/simulator")["real_time_factor"] == 0.25
-    assert "real_time_factor" not in launched().parameters("/simulator")
+@pytest.mark.parametrize(
+    ("arguments", "node", "name", "value"),
+    [
+        ({"real_time_factor": "0.25"}, "simulator", "real_time_factor", 0.25),
+        ({}, "simulator", "real_time_factor", None),
+        ({"simulator": "coppeliasim"}, "osc", "rate", 200.0),
+        ({"viewer": "true"}, "viewer", "control", False),
+        ({"viewer": "true", "control": "true"}, "viewer", "control", True),
+        ({"use_sim_time": "true"}, "osc", "use_sim_time", True),
+        ({"simulator": "none", "targets": "false", "gate": "false"}, "osc", "publish_effort_array", True),
+        ({"gate": "true"}, "gate", "publish_effort_array", False),
+    ],
+)
+def test_options_reach_the_nodes(arguments: dict[str, str], node: str, name: str, value: object, launched):
+    assert launched(**arguments).parameters(f"/{node}").get(name) == value
 
 
 def test_paced_is_lock_step_for_all_but_not_with_a_robot(launched):
@@ -375,47 +356,6 @@ def test_rviz_comes_with_what_it_needs(launched):
     assert driven.parameters("/rviz2")["use_sim_time"] is False
 
 
-def test_the_node_proximity_knows_the_arm_and_takes_the_parameter_file(launched, tmp_path: Path):
-    file = tmp_path / "proximity.yaml"
-    file.write_text("proximity:\n  ros__parameters: {margin: 0.05}\n")
-    plain, started = launched(), launched(proximity="true", params_file=str(file))
-    assert list(started.nodes) == [*plain.nodes, "/proximity"]
-    parameters = started.parameters("/proximity")
-    assert parameters["margin"] == 0.05
-    assert parameters["use_sim_time"] is True
-
-
-def test_rviz_shows_the_topics_of_its_own_namespace(launched):
-    """Its file names them without one."""
-    text = (REPO / "rviz" / "arm.rviz").read_text()
-    topics = re.findall(r"Value: /(\S+)", text)
-    for started in (launched(rviz="true", namespace="left"), launched(VIEW, namespace="left")):
-        renamed = started.remappings("/left/rviz2")
-        assert renamed >= {f"/{topic}:={topic}" for topic in topics}, "a name without / is of the node's namespace"
-
-
-def test_the_viewer_only_looks_unless_it_is_told_otherwise(launched):
-    plain, started = launched(), launched(viewer="true", namespace="left")
-    assert list(started.nodes) == [*(f"/left{name}" for name in plain.nodes), "/left/visuals", "/left/viewer"]
-    assert started.parameters("/left/viewer")["control"] is False
-    assert launched(viewer="true", control="true").parameters("/viewer")["control"] is True
-
-
-def test_what_only_looks_on_knows_the_same_arm(launched, tmp_path: Path):
-    file = tmp_path / "cut.yaml"
-    file.write_text("robot: ur5\nnodes: {osc: {tip: wrist_3_link}}\n")
-    started = launched(GENERIC, scenario=str(file), rviz="true", viewer="true")
-    for name in ("/osc", "/visuals", "/viewer"):
-        assert started.parameters(name)["tip"] == "wrist_3_link"
-
-
-def test_what_only_looks_on_may_end(launched):
-    started = launched(rviz="true", viewer="true")
-    ending = {name: node._ExecuteLocal__on_exit is not None for name, node in started.nodes.items()}
-    looking_on = {"/robot_state_publisher", "/visuals", "/rviz2", "/viewer"}
-    assert ending == {name: name not in looking_on for name in started.nodes}
-
-
 @pytest.mark.parametrize("robot", ["", "ur5"])
 def test_a_robot_is_shown_with_sliders(robot: str, launched):
     started = launched(VIEW, **({"robot": robot} if robot else {}))
@@ -428,45 +368,12 @@ def test_a_robot_is_shown_with_sliders(robot: str, launched):
     assert file_option(mine.words("/rviz2")) == ["-d", "mine.rviz"]
 
 
-def test_a_robot_is_shown_in_the_browser_without_rviz(launched):
-    assert list(launched(VIEW, rviz="false", viewer="true").nodes) == ["/robot_state_publisher", "/viewer"]
-
-
-def test_package_xml_depends_on_every_program_that_is_launched(launched):
-    dependencies = {element.text for element in PACKAGE.iterfind("exec_depend")}
-    started = [launched(rviz="true"), launched(VIEW), launched(VIEW, jsp_gui="false")]
-    packages = {node.node_package for one in started for node in one.nodes.values()} - {"arm_control"}
-    assert packages <= dependencies
-
-
-def test_use_sim_time_reaches_every_node(launched):
-    started = launched(use_sim_time="true")
-    assert all(started.parameters(name)["use_sim_time"] is True for name in started.nodes)
-
-
 def test_a_parameter_file_comes_last(launched, tmp_path: Path):
     file = tmp_path / "user.yaml"
     file.write_text(USER_FILE)
     started = launched(params_file=str(file))
     for name in started.nodes:
         assert [path == file for path in started.files(name)] == [False, True]
-
-
-def test_a_robot_keeps_its_name_whatever_it_looks_like(launched, tmp_path: Path):
-    robot = tmp_path / "3.5: [a].urdf"
-    robot.write_text((REPO / "urdf" / "ur5" / "ur5.urdf").read_text())
-    assert launched(robot=str(robot), targets="False").parameters("/simulator")["robot"] == str(robot)
-
-
-def test_empty_lists_are_left_out(launched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    scenario = tmp_path / "empty.yaml"
-    scenario.write_text("robot: ur5\nnodes: {osc: {posture: [], effort_limits: [], tip: tool0}}\n")
-    file = tmp_path / "empty.launch.py"
-    file.write_text(
-        "from arm_control.app.launch_description import scenario_launch_description\n"
-        f"def generate_launch_description():\n    return scenario_launch_description({str(scenario)!r})\n"
-    )
-    assert launched(file).parameters("/osc") == {"tip": "tool0", "use_sim_time": False}
 
 
 @pytest.mark.parametrize(
@@ -521,30 +428,6 @@ def test_with_a_robot_the_gate_alone_reaches_the_driver(launched):
     assert started.parameters("/gate")["publish_effort_array"] is True
 
 
-def test_without_a_gate_the_controller_is_the_last(launched):
-    started = launched(simulator="none", targets="false", gate="false", effort_topic="efforts")
-    assert list(started.nodes) == ["/dynamics", "/osc"]
-    assert started.remappings("/osc") == {"effort_controller/commands:=efforts"}
-    assert started.parameters("/osc")["publish_effort_array"] is True
-
-
-def test_a_gate_may_stand_before_a_simulator(launched):
-    started = launched(gate="true", paced="true")
-    assert list(started.nodes) == ["/simulator", "/dynamics", "/osc", "/targets", "/gate"]
-    assert started.remappings("/osc") == {"joint_commands:=effort_in"}
-    assert started.parameters("/gate") == {"publish_effort_array": False, "lock_step": True, "use_sim_time": False}
-    assert not started.remappings("/simulator")
-
-
-def test_the_file_of_an_arm_serves_simulation_and_robot(launched, tmp_path: Path):
-    file = tmp_path / "my_arm.yaml"
-    names = ("/**", "/**/simulator", "/**/gate", "/**/osc")
-    file.write_text("".join(f"{name}: {{ros__parameters: {{tip: tool0}}}}\n" for name in names))
-    for arguments in ({}, {"simulator": "none"}, {"simulator": "none", "gate": "false"}):
-        started = launched(params_file=str(file), targets="false", **arguments)
-        assert all(started.files(name)[-1] == file for name in started.nodes)
-
-
 def test_with_a_robot_only_the_end_of_the_last_node_ends_the_launch(launched):
     def ending(started: Launched) -> list[str]:
         ends = {name: node._ExecuteLocal__on_exit.__name__ for name, node in started.nodes.items()}
@@ -553,18 +436,6 @@ def test_with_a_robot_only_the_end_of_the_last_node_ends_the_launch(launched):
     assert ending(launched()) == ["/simulator", "/dynamics", "/osc", "/targets"]
     assert ending(launched(simulator="none")) == ["/gate"], "it brakes when the controller has ended"
     assert ending(launched(simulator="none", gate="false")) == ["/osc"]
-
-
-def test_the_others_go_on_and_it_is_said(launched, monkeypatch: pytest.MonkeyPatch):
-    started, said = launched(simulator="none"), []
-    nodes = sys.modules["arm_control.app.launch_description"]
-    monkeypatch.setattr(nodes, "get_logger", lambda _: SimpleNamespace(error=said.append))
-    event = SimpleNamespace(action=started.nodes["/dynamics"], returncode=1)
-    nodes.stay_beside_robot(event, started.context)
-    started.context._set_is_shutdown(True)
-    nodes.stay_beside_robot(event, started.context)
-    goes_on = "the other nodes go on: end the launch with the arm at rest"
-    assert said == [f"/dynamics ended with exit status 1; {goes_on}"]
 
 
 # -- before the start, and at the end -------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,8 +13,7 @@ import pytest
 import yaml
 
 from arm_control.app import processes
-from arm_control.app.processes import PrintedLines, describe_exit, interrupt, start_module, wait_or_kill
-from arm_control.core import PARENT
+from arm_control.app.processes import PrintedLines, describe_exit, interrupt, wait_or_kill
 from arm_control.simulation import Scenario
 
 
@@ -29,15 +27,6 @@ def test_a_line_waits_for_its_end(tmp_path: Path):
             file.flush()
             assert printed.new() == lines
     printed.close()
-
-
-@pytest.mark.processes
-def test_a_module_knows_its_parent_and_prints_into_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    output = tmp_path / "output.txt"
-    (tmp_path / "told.py").write_text(f"import os, sys; print(os.environ['{PARENT}'], sys.argv[1:])")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert start_module("told", ["a", "b"], output).wait(120.0) == 0
-    assert output.read_text().splitlines()[-1] == f"{os.getpid()} ['a', 'b']"
 
 
 def test_the_controller_of_a_run_listens_to_the_gates_behind_it(monkeypatch: pytest.MonkeyPatch):

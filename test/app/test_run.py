@@ -20,7 +20,7 @@ from arm_control.app.run import ARRIVAL_TIME, Console, RunEnd, live_table, print
 from arm_control.bags import ReplayOptions, scenario_of
 from arm_control.exceptions import ArmControlError
 from arm_control.motion import Target
-from arm_control.nodes import FIGURES, MonitorNode, TargetsNode, ros, wrench_series
+from arm_control.nodes import FIGURES, MonitorNode, ros, wrench_series
 from arm_control.nodes.tools.command_line_node import _is_complete
 from arm_control.simulation import Recording, Scenario
 
@@ -36,28 +36,12 @@ def written(console: Console) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_it_is_over_when_states_and_commands_have_come():
-    end = RunEnd(4.0)
-    assert not end.is_reached(4 * SECOND - 1, 4 * SECOND - 1, now=10.0)
-    assert end.is_reached(4 * SECOND, 4 * SECOND, now=10.0)
-
-
 def test_the_last_commands_are_waited_for():
     """A command that was lost on the way is sent again, later than its state and with those behind it."""
     end = RunEnd(4.0)
     assert not end.is_reached(4 * SECOND, 4 * SECOND - 1, now=10.0)
     assert not end.is_reached(5 * SECOND, 4 * SECOND - 1, now=10.0 + 0.99 * ARRIVAL_TIME)
     assert end.is_reached(5 * SECOND, 4 * SECOND, now=10.0 + 0.99 * ARRIVAL_TIME)
-
-
-def test_commands_that_never_come_end_it_too():
-    end = RunEnd(4.0)
-    assert not end.is_reached(4 * SECOND, -1, now=10.0)
-    assert end.is_reached(6 * SECOND, -1, now=10.0 + ARRIVAL_TIME)
-
-
-def test_without_a_duration_it_goes_on():
-    assert not RunEnd(0.0).is_reached(10**18, 10**18, now=1e9)
 
 
 # -- another run --------------------------------------------------------------------------------------
@@ -156,30 +140,6 @@ def pose_message(x: float, seconds: int = 0) -> PoseStamped:
     return message
 
 
-@pytest.mark.parametrize("first", [None, pose_message(0.0)], ids=["without targets", "with targets"])
-def test_a_run_starts_when_its_record_has_a_target_too(first: PoseStamped | None):
-    """Discovery may show targets to the controller long before the monitor."""
-    called: list[Any] = []
-    monitor: Any = SimpleNamespace(
-        **{name: SimpleNamespace(get_publisher_count=lambda: 1) for name in ("_states", "_commands")},
-        _fetch=lambda: None,
-        _awaited=SimpleNamespace(missing={}),
-        _pause=SimpleNamespace(call_async=called.append, service_is_ready=lambda: True),
-        waits_for_recorder=False,
-        has_company=False,
-        started=False,
-        stamp_ns=-1,
-        _first_target=first,
-        _known_targets=[],
-        _target_messages={},
-    )
-    MonitorNode._on_timer(monitor)
-    assert monitor.started is (first is None)
-    MonitorNode._on_target(monitor, pose_message(0.0))
-    MonitorNode._on_timer(monitor)
-    assert (monitor.started, [request.data for request in called]) == (True, [False])
-
-
 @pytest.mark.parametrize("late", [-1e-9, 0.2])
 def test_targets_by_hand_end_those_of_the_list_and_a_drag_is_one_target(ur5: RobotModel, late: float):
     """The list's first target is for now, too: heard late, on a busy machine, it is not one by hand."""
@@ -221,6 +181,34 @@ def test_a_run_that_somebody_played_with_is_no_error(ur5: RobotModel):
     assert status(viewer=True, control=True, duration=4.0) == 1
 
 
+def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own():
+    page = {"viewer": True, "control": True}
+    assert RunOptions("ur5_osc", **page).load().nodes["osc"]["avoid_obstacles"] is True
+    assert RunOptions("ur5_attractor", **page).load().nodes["attractor"]["avoid_obstacles"] is True
+    assert "avoid_obstacles" not in RunOptions("ur5_osc").load().nodes["osc"]
+    assert "avoid_obstacles" not in RunOptions("ur5_obstacle", variant="without", **page).load().nodes["osc"]
+
+
+def test_a_bag_of_an_arm_by_itself_names_the_controller_for_a_replay():
+    options = RunOptions("planar2_reach", bag="bag", arm={"tip": "hand"}, title="arm.urdf", is_own_arm=True)
+    scenario = replace(options, bag="").load()
+    words = recorder_arguments(scenario, options)["recorder"]
+    custom = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--custom")
+    replayed = scenario_of(SimpleNamespace(custom=custom, path="bag"), ReplayOptions())  # type: ignore[arg-type]
+    assert replayed is not None
+    assert (replayed.robot, replayed.nodes) == ("", {"osc": scenario.nodes["osc"] | {"tip": "hand"}})
+    named = replace(options, is_own_arm=False)
+    assert "scenario=planar2_reach" in recorder_arguments(scenario, named)["recorder"]
+
+
+def test_nodes_that_are_known_by_their_names_only_are_waited_for():
+    """Their services, the one that is searched among them, come later."""
+    services = ["/left/osc/enable", "/left/osc2/enable", "/simulator/enable"]
+    assert _is_complete(["/left/osc", "/simulator"], services)
+    assert not _is_complete(["/left/osc", "/osc"], services)
+    assert not _is_complete(["/left/os"], services)
+
+
 def test_a_run_without_targets_of_its_own_has_figures_too(ur5: RobotModel):
     n, console = 2100, paper()
     stamps = np.arange(n) * (SECOND // 1000)
@@ -248,44 +236,6 @@ def test_time_that_started_over_leaves_the_part_since(ur5: RobotModel):
     assert (record.q[0, 0], record.tau[:, 0].tolist()) == (3.0, [3.0, 4.0, 5.0])
 
 
-def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own():
-    page = {"viewer": True, "control": True}
-    assert RunOptions("ur5_osc", **page).load().nodes["osc"]["avoid_obstacles"] is True
-    assert RunOptions("ur5_attractor", **page).load().nodes["attractor"]["avoid_obstacles"] is True
-    assert "avoid_obstacles" not in RunOptions("ur5_osc").load().nodes["osc"]
-    assert "avoid_obstacles" not in RunOptions("ur5_obstacle", variant="without", **page).load().nodes["osc"]
-
-
-def test_a_list_of_targets_ends_when_another_node_sends_one():
-    sent: list[PoseStamped] = []
-    timer = SimpleNamespace(cancel=lambda: sent.append("end"), is_canceled=lambda: "end" in sent)
-    node: Any = SimpleNamespace(
-        _own=[pose_message(0.1)], _timer=timer, _sent_at=-math.inf, CROSSING_TIME=0.2, _send=sent.append
-    )
-    node.get_logger = lambda: SimpleNamespace(info=lambda _: None)
-    TargetsNode._on_target(node, pose_message(0.1))
-    assert sent == []
-    TargetsNode._on_target(node, pose_message(0.2))
-    TargetsNode._on_target(node, pose_message(0.3))
-    assert sent == ["end"]
-    sent.clear()
-    node._sent_at = math.inf  # just now: the target may be waiting behind the last one of the list
-    TargetsNode._on_target(node, pose_message(0.2))
-    assert sent == ["end", pose_message(0.2)]
-
-
-def test_a_bag_of_an_arm_by_itself_names_the_controller_for_a_replay():
-    options = RunOptions("planar2_reach", bag="bag", arm={"tip": "hand"}, title="arm.urdf", is_own_arm=True)
-    scenario = replace(options, bag="").load()
-    words = recorder_arguments(scenario, options)["recorder"]
-    custom = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--custom")
-    replayed = scenario_of(SimpleNamespace(custom=custom, path="bag"), ReplayOptions())  # type: ignore[arg-type]
-    assert replayed is not None
-    assert (replayed.robot, replayed.nodes) == ("", {"osc": scenario.nodes["osc"] | {"tip": "hand"}})
-    named = replace(options, is_own_arm=False)
-    assert "scenario=planar2_reach" in recorder_arguments(scenario, named)["recorder"]
-
-
 def test_wrenches_of_a_run_are_those_that_are_numbers():
     messages = [ros.wrench_stamped([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "base_link", 7_000_000)]
     messages.append(ros.wrench_stamped([np.nan, *[0.0] * 5], "base_link", 8_000_000))
@@ -294,9 +244,8 @@ def test_wrenches_of_a_run_are_those_that_are_numbers():
     assert series.values.tolist() == [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]
 
 
-def test_nodes_that_are_known_by_their_names_only_are_waited_for():
-    """Their services, the one that is searched among them, come later."""
-    services = ["/left/osc/enable", "/left/osc2/enable", "/simulator/enable"]
-    assert _is_complete(["/left/osc", "/simulator"], services)
-    assert not _is_complete(["/left/osc", "/osc"], services)
-    assert not _is_complete(["/left/os"], services)
+def test_another_simulator_may_be_chosen():
+    nodes = RunOptions("ur5_osc", simulator="coppeliasim").load().nodes
+    assert "simulator" not in nodes
+    assert nodes["coppeliasim_bridge"]["robot"] == "ur5"
+    assert nodes["osc"]["rate"] == 200.0

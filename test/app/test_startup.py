@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,11 +48,43 @@ def test_an_unknown_command_is_refused_with_the_list(capsys: pytest.CaptureFixtu
     assert all(f"'{name}'" in error or f" {name}" in error for name in cli.COMMANDS)
 
 
+WITHOUT_ROS = """\
+import sys
+sys.modules["rclpy"] = None
+import arm_control
+print("numpy" in sys.modules)
+from arm_control.app.cli import main
+bag, urdf, folder = sys.argv[1:]
+print(main(["pose"]), main(["replay", bag, "--offline"]), main(["report", bag, "-o", folder]))
+from pathlib import Path
+from arm_control import RobotModel
+from arm_control.viewer import ArmPage
+view = ArmPage(RobotModel.from_urdf(urdf, kinematics_only=True), Path(urdf))
+view.page.commands.put("joint", view._model.joint_names[0], 0.5)
+view.page.commands.put("joint", view._model.joint_names[1], float("nan"))
+view.update()
+print(view.page.address, view.q.tolist())
+view.page.close()
+"""
+
+
 @pytest.mark.processes
-def test_public_names_are_imported_when_they_are_asked_for():
-    program = "import sys, arm_control; print('numpy' in sys.modules); arm_control.Pose; print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
+def test_without_ros_a_command_says_how_to_install_it_and_bags_and_the_page_do_without(tmp_path: Path):
+    """Also for an arm without masses; and no library is imported before it is needed."""
+    urdf, bag = tmp_path / "arm.urdf", Path(__file__).parents[1] / "golden" / "planar2_reach"
+    text = arm_control.urdf_path("planar2").read_text()
+    urdf.write_text(re.sub(r"<inertial>.*?</inertial>", "", text, flags=re.DOTALL))
+    command = [sys.executable, "-c", WITHOUT_ROS, str(bag), str(urdf), str(tmp_path / "page")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    first, *_, statuses, page = (line for line in done.stdout.splitlines() if not line.startswith("  "))
+    assert (first, statuses) == ("False", "2 0 0")
+    assert page.startswith("http://127.0.0.1:")
+    assert page.endswith(" [0.5, 0.0]")
+    assert done.stderr.startswith("arm_control: ROS is not installed here, and this command needs it: source a ROS 2")
+    assert "-m pip install 'arm_control[ros]'" in done.stderr
+
+
+def test_public_names_are_those_of_the_package():
     assert {*arm_control.__all__} <= {*dir(arm_control)}
     assert arm_control.Pose is arm_control.Pose
     with pytest.raises(AttributeError, match="module 'arm_control' has no attribute 'Robot'"):

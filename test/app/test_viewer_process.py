@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from pathlib import Path
@@ -85,17 +84,6 @@ def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.M
     armature = [told[f"/**/{node}"]["ros__parameters"]["armature"] for node in ("viewer", "visuals")]
     assert armature == [[0.5, 0.5, 0.5, 0.1, 0.1, 0.1]] * 2
     assert not [token for token in yaml.scan(text) if isinstance(token, yaml.AliasToken)]
-
-
-def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
-    instead(monkeypatch, "viewer: http://here\n", None)
-    with viewer_process(True, {}, False) as page:
-        assert page.address == ""
-        assert news_of(page, "viewer") == ["viewer: http://here"]
-        assert page.address == "viewer: http://here"
-        process = page._process
-    assert process is not None
-    assert process.poll() == -signal.SIGINT
 
 
 @pytest.mark.parametrize(("wanted", "said"), [(True, ["no viewer: 'viser' is not installed"]), (False, [])])

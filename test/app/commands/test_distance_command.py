@@ -71,22 +71,6 @@ def test_the_margin_counts_as_contact_and_the_table_says_so(folder: Path, capsys
     assert (folder / "pictures" / "distance.png").stat().st_size > 5_000
 
 
-def test_random_states_count_contacts_by_pair(folder: Path, capsys: pytest.CaptureFixture[str]):
-    """The same seed draws the same states; a summary names the joint positions of the worst one."""
-    _, first = distance(capsys, "--random", "60", "--obstacles", "ball.yaml", "--seed", "3", "--time", "5")
-    _, second = distance(capsys, "--random", "60", "--obstacles", "ball.yaml", "--seed", "3", "--time", "5")
-    assert first == second
-    distances = [pair["distance"] for pair in first["pairs"]]
-    assert distances == sorted(distances)
-    assert first["states"] == 60
-    assert 0 < first["states_in_contact"] <= sum(pair["states_in_contact"] for pair in first["pairs"])
-    assert (
-        cli.main(["distance", "planar2", "--random", "60", "--obstacles", "ball.yaml", "--seed", "3", "--time", "5"])
-        == 1
-    )
-    assert f"in contact: {first['states_in_contact']} of 60 states" in capsys.readouterr().out
-
-
 def test_a_recording_is_checked_among_its_own_obstacles(folder: Path, capsys: pytest.CaptureFixture[str]):
     ball = Obstacle(Sphere(0.05), Pose.at([0.0, 0.4, 0.0]))
     with BagWriter(folder / "bag") as writer:
@@ -125,12 +109,6 @@ def test_allowed_pairs_are_written_and_read(folder: Path, capsys: pytest.Capture
     assert cli.main([*command, "--force"]) == 0
 
 
-def test_a_scenario_names_its_obstacles_also_when_it_has_none(folder: Path, capsys: pytest.CaptureFixture[str]):
-    _, found = distance(capsys, "--obstacles", "planar2_obstacle")
-    assert {pair["other"] for pair in found["pairs"]} == {"obstacle 0"}
-    assert distance(capsys, "--obstacles", "planar2_reach")[1]["pairs"] == []
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -153,3 +131,19 @@ def test_what_cannot_be_measured_is_refused_with_a_sentence(
     assert cli.main(["distance", "planar2", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert sentence in line
+
+
+def test_random_states_count_contacts_by_pair(folder: Path, capsys: pytest.CaptureFixture[str]):
+    """The same seed draws the same states; a summary names the joint positions of the worst one."""
+    _, first = distance(capsys, "--random", "60", "--obstacles", "ball.yaml", "--seed", "3", "--time", "5")
+    _, second = distance(capsys, "--random", "60", "--obstacles", "ball.yaml", "--seed", "3", "--time", "5")
+    assert first == second
+    distances = [pair["distance"] for pair in first["pairs"]]
+    assert distances == sorted(distances)
+    assert first["states"] == 60
+    assert 0 < first["states_in_contact"] <= sum(pair["states_in_contact"] for pair in first["pairs"])
+    assert (
+        cli.main(["distance", "planar2", "--random", "60", "--obstacles", "ball.yaml", "--seed", "3", "--time", "5"])
+        == 1
+    )
+    assert f"in contact: {first['states_in_contact']} of 60 states" in capsys.readouterr().out

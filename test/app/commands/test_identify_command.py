@@ -16,7 +16,7 @@ from arm_control.controllers import OscLoopParameters
 from arm_control.core import file_parameters
 from arm_control.maths import Array
 from arm_control.messages import JOINT_STATE, STRING
-from arm_control.model import ArmParameters, Tool, arm_values_in
+from arm_control.model import ArmParameters, Tool
 from arm_control.motion import Waypoints, load_trajectory
 from arm_control.nodes import SimulatorParameters
 from arm_control.report import new_figure
@@ -92,18 +92,6 @@ def test_what_is_identified_is_taken_by_nodes_and_reports(
     alone = shares(capsys.readouterr().out)
     assert cli.main(["replay", str(bag), "--model", "--params-file", str(file)]) == 0
     assert min(shares(capsys.readouterr().out)) > max(0.9, *alone)
-
-
-def test_an_arm_that_is_identified_again_keeps_its_numbers(
-    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    """Known rotors, friction and payload are not added twice."""
-    file = tmp_path / "known.yaml"
-    file.write_text("/**:\n  ros__parameters: {payload_mass: 1.0, armature: [0.1, 0.1, 0.1, 0.1, 0.1, 0.1]}\n")
-    assert cli.main(["identify", str(bag), "-o", str(tmp_path), "--params-file", str(file)]) == 0
-    values = arm_values_in(str(tmp_path / "identified.yaml"), ("osc",))
-    assert values["payload_mass"] == pytest.approx(1.5, rel=0.02)
-    np.testing.assert_allclose(values["armature"], 0.3, rtol=0.1)
 
 
 def test_links_become_a_urdf(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control import RobotModel, urdf_path
+from arm_control import RobotModel
 from arm_control.app import cli
 from arm_control.bags import BagWriter, plain
 from arm_control.core import share_path
@@ -101,18 +101,6 @@ def test_the_end_effector_is_learned_by_the_description_in_the_bag(bag: Path, ur
     np.testing.assert_allclose(primitive.learned_goal().R, X.R, atol=1e-6)
 
 
-def test_a_rhythm_of_several_periods_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    t = np.arange(0.0, 4.001, 1.0 / RATE)
-    path = write_bag(tmp_path / "bag", 0.3 * np.sin(2.0 * np.pi * t)[:, None] + [0.1, 0.5], ("hip", "knee"))
-    out = tmp_path / "walk.yaml"
-    assert cli.main(["learn", str(path), "-o", str(out), "--rhythmic", "1"]) == 0
-    assert "rhythmic primitive of 2 joints: 201 states, period 1.000 s" in capsys.readouterr().out
-    primitive = PrimitiveFile.load(str(out)).primitive
-    np.testing.assert_allclose(primitive.goal, [0.1, 0.5], atol=1e-3)
-    assert cli.main(["learn", str(path), "-o", str(out), "--rhythmic", "--duration", "1.3"]) == 2
-    assert "Traceback" not in capsys.readouterr().err
-
-
 def test_a_demonstration_in_a_file_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """The gait of the package is made so."""
     gait, out = str(share_path("config", "demonstrations", "gait.yaml")), tmp_path / "gait.yaml"
@@ -166,11 +154,6 @@ def test_repeated_stamps_are_left_out_and_noted(tmp_path: Path, capsys: pytest.C
     assert "note: 100 of 200 states are not newer than those before" in capsys.readouterr().out
 
 
-def test_the_package_s_primitives_are_listed(capsys: pytest.CaptureFixture[str]):
-    assert cli.main(["primitive", "list"]) == 0
-    assert re.search(r"^digit_3 +discrete, pose, 1\.88 s, 25 functions; the digit 3", capsys.readouterr().out, re.M)
-
-
 def test_recordings_of_others_are_learned_or_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     out = str(tmp_path / "out.yaml")
     assert cli.main(["learn", str(DATA / "moredmps_C-Shape-1_joints.bag"), "-o", out, "--rate", "0.002"]) == 0
@@ -181,7 +164,3 @@ def test_recordings_of_others_are_learned_or_refused_in_a_sentence(tmp_path: Pat
     options = ["--topic", "calibration_joint_states", "-o", out]
     assert cli.main(["learn", calibration, *options, "--joints", "elbow_flex_joint", "shoulder_lift_joint"]) == 0
     assert re.search(r"note: a gap of \d+\.\d+ s", capsys.readouterr().out)
-
-
-def test_an_unknown_robot_is_refused(bag: Path, tmp_path: Path):
-    assert cli.main(["learn", str(bag), "-o", str(tmp_path / "x.yaml"), "--robot", str(urdf_path("panda"))]) == 2
