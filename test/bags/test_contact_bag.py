@@ -2,55 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from arm_control.bags import (
-    ReplayOptions,
-    SimulatedBag,
-    compare,
-    controller_of,
     plain,
-    read_bag,
-    recorded_commands,
-    replayed_commands,
 )
 from arm_control.controllers import control_loop
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths import Pose
 from arm_control.messages import goal_of, sensor_reading_of
 from arm_control.model import RobotModel
 from arm_control.motion import WrenchGoal
-from arm_control.simulation import Scenario, Simulation, arm_and_parameters
+from arm_control.simulation import Scenario, arm_and_parameters
 
 WRENCH = (1.0, 2.0, 3.0, 0.4, 0.5, 0.6)
 SECOND = 1_000_000_000
-
-
-def test_an_arm_that_presses_replays_to_the_same_bits(tmp_path: Path):
-    """The table is where the hand begins, and the first target is the one with a force."""
-    scenario = Scenario.load("ur5_press")
-    (table,) = scenario.world.movers
-    X = table.obstacle.X_WO
-    raised = replace(table, obstacle=replace(table.obstacle, X_WO=Pose(X.R, X.p + [0.0, 0.0, 0.027])))
-    scenario = replace(scenario, world=replace(scenario.world, movers=(raised,)))
-    simulation = Simulation(scenario)
-    simulation.queue = [goal._replace(stamp_ns=0) for goal in simulation.queue if isinstance(goal, WrenchGoal)][:1]
-    with SimulatedBag(tmp_path / "bag", simulation, scenario, "force") as recorder:
-        trace = simulation.run(0.4, recorder=recorder)
-    assert trace.contact[-1, 2] > 5.0
-    bag = read_bag(tmp_path / "bag")
-    measured = [message.wrench.force.z for _, _, message in bag.contents("measured_wrench")]
-    assert len(measured) == 400
-    assert abs(measured[-1]) > 5.0
-    model, parameters = controller_of(bag, ReplayOptions())
-    again = compare(recorded_commands(bag, model), replayed_commands(bag, model, parameters), model, 0.0)
-    assert again.identical
-    assert again.compared == 400
-    assert not bag.malformed
 
 
 def test_messages_of_wrenches_are_read_with_their_frame_and_time(ur5: RobotModel):

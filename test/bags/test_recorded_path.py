@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arm_control import RobotModel
 from arm_control.bags import JointSeries, RecordedPath, oddities_of_path, oddities_of_states, recorded_path
 from arm_control.exceptions import BagError, JointNotFound
 
@@ -70,18 +69,6 @@ def test_whole_turns_are_removed_from_continuous_joints_only():
     assert np.abs(np.diff(wrapped.q, axis=0)).max() > 6.0
     np.testing.assert_allclose(wrapped.unwrapped(["a"]).q.ravel(), q)
     np.testing.assert_array_equal(wrapped.unwrapped(["other"]).q, wrapped.q)
-
-
-def test_poses_are_those_of_the_joints_by_name(ur5: RobotModel):
-    q = np.random.default_rng(0).uniform(-1.0, 1.0, (2, 6))
-    recorded = RecordedPath((*ur5.joint_names[::-1], "gripper"), np.arange(2.0), np.insert(q[:, ::-1], 6, 7.0, axis=1))
-    for X, each in zip(recorded.poses(ur5), q, strict=True):
-        np.testing.assert_allclose(X.p, ur5.pose(each).p)
-
-
-def test_a_good_motion_has_no_oddities():
-    assert oddities_of_path(path(reach()), is_rhythmic=False) == []
-    assert oddities_of_path(path(np.sin(np.linspace(0.0, 2.0 * np.pi, 101))), is_rhythmic=True) == []
 
 
 @pytest.mark.parametrize(

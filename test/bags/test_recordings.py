@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 import struct
@@ -18,14 +17,11 @@ from rosbags.typesys import Stores, get_typestore
 from arm_control import urdf_path
 from arm_control.app import cli
 from arm_control.bags import BagWriter, Commands, Publication, compare, joint_series, plain, read_bag
-from arm_control.collision import Proximity, clearance
 from arm_control.exceptions import BagError
-from arm_control.messages import FLOAT64, JOINT_STATE, MARKER_ARRAY, POSE_STAMPED, STRING
+from arm_control.messages import JOINT_STATE, POSE_STAMPED, STRING
 from arm_control.model import RobotModel
-from arm_control.report import bag_figures as analysis
-from arm_control.report import correlation, fitted, inverse_dynamics, new_figure, pose_goals, timing, topic_figures
+from arm_control.report import fitted, new_figure, pose_goals, topic_figures
 from arm_control.report.pictures import bag_charts as recorded
-from arm_control.simulation import ObstacleSchedule, World
 
 REPO = Path(__file__).parents[2]
 DATA, GOLDEN = REPO / "test" / "data" / "bags", REPO / "test" / "golden"
@@ -71,59 +67,6 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "61 states of 15 joints" in (tmp_path / "index.html").read_text()
 
 
-@pytest.mark.usefixtures("small_pictures")
-def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
-    path = DATA / "moredmps_C-Shape-1_joints.bag"
-    (figures,) = topic_figures(read_bag(path))
-    assert (figures.count, figures.no_stamp, figures.not_increasing) == (150, 150, 149)
-    assert cli.main(["report", str(path), "-o", str(tmp_path)]) == 0
-    text = (tmp_path / "index.html").read_text()
-    assert "Their stamps are all the same" in text
-    assert "between states, as written" in text
-    assert "between states, by stamps" not in text
-    assert "No velocities were recorded" in text
-    assert "No torque was recorded" in text
-
-
-def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """The effort is like motor current, and its sign is turned for the third and fourth joint.
-
-    Neither friction nor motion does that: gravity's part has one sign whether a joint goes up, down, or rests, and
-    friction, which needs no model, is turned for the same joints. Two links of the URDF are not possible, and refused.
-    """
-    path = DATA / "tiago"
-    robots = Path(np.__file__).parents[1] / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
-    found = sorted(robots.glob("tiago_description/robots/tiago.urdf"))
-    if not found:
-        pytest.skip("example-robot-data is not installed")
-    text = found[0].read_text()
-    antenna = r'(<link name="base_antenna_(?:left|right)_link">\s*)<inertial>.*?</inertial>'
-    urdf = tmp_path / "tiago.urdf"
-    urdf.write_text(re.sub(antenna, r"\1", text, flags=re.DOTALL))
-    model = RobotModel.from_urdf(urdf, tip="arm_tool_link")
-    series = joint_series(read_bag(path), "joint_states").increasing()
-    dynamics = inverse_dynamics(series, model)
-    assert np.isfinite(dynamics.tau).all()
-    with_gravity = {
-        name: correlation(dynamics.gravity[:, i], dynamics.effort[:, i]) for i, name in enumerate(model.joint_names)
-    }
-    assert with_gravity["arm_2_joint"] > 0.4
-    assert with_gravity["arm_3_joint"] < -0.5
-    assert with_gravity["arm_4_joint"] < -0.8
-    speed = series.of(model, "velocity")
-    for name, sign in {"arm_2_joint": 1.0, "arm_3_joint": -1.0, "arm_4_joint": -1.0}.items():
-        i = model.joint_names.index(name)
-        v, g, effort = speed[:, i], dynamics.gravity[:, i], dynamics.effort[:, i]
-        for moves in (v > 0.02, v < -0.02, np.abs(v) < 0.005):
-            assert moves.sum() > 1000
-            assert sign * correlation(g[moves], effort[moves]) > 0.7
-        friction = np.linalg.lstsq(np.c_[g, np.sign(v), np.ones(len(v))], effort, rcond=None)[0][1]
-        assert sign * friction > 0.2
-    options = ["--model", "--urdf", str(urdf), "--tip", "arm_tool_link"]
-    assert cli.main(["replay", str(path), *options]) == 0
-    assert f"{with_gravity['arm_4_joint']:14.3f}" in capsys.readouterr().out
-
-
 # -- bags of our own ------------------------------------------------------------------------------
 
 
@@ -154,21 +97,6 @@ def test_a_bag_has_what_ros2_bag_needs(storage: str, tmp_path: Path):
     assert (bag.storage, bag.custom["note"], "arm_control" in bag.custom) == (storage, "x", True)
     assert [topic.latched for topic in bag.topics] == [False, True]
     np.testing.assert_array_equal(joint_series(bag, "joint_states").position[:, 0], [0.1 * k for k in range(5)])
-
-
-def test_every_type_the_nodes_publish_can_be_in_a_bag(tmp_path: Path):
-    types = get_typestore(Stores.ROS2_KILTED).types
-    imported = [
-        f"{package}/msg/{name.split(' as ')[0].strip()}"
-        for path in (REPO / "arm_control" / "nodes").rglob("*.py")
-        for package, names in re.findall(r"from (\w+)\.msg import ([\w, ]+)", path.read_text())
-        for name in names.split(",")
-    ]
-    assert {"visualization_msgs/msg/MarkerArray", "sensor_msgs/msg/JointState"} <= set(imported)
-    with BagWriter(tmp_path / "bag") as bag:
-        for kind in sorted(set(imported)):
-            assert kind in types
-            bag.add(f"/{kind.rpartition('/')[2]}", kind)
 
 
 def test_a_bag_that_is_there_is_not_overwritten_and_an_unknown_type_refused(tmp_path: Path):
@@ -263,7 +191,7 @@ def test_damage_is_told_and_nothing_else_is_raised(source: str, tmp_path: Path):
     whole, rng = file.read_bytes(), np.random.default_rng(0)
     broken = tmp_path / f"broken{file.suffix}"
     read = 0
-    for round_ in range(120):
+    for round_ in range(60):
         content = bytearray(whole[: rng.integers(len(whole))] if round_ % 2 else whole)
         for at in rng.integers(len(content), size=0 if round_ % 4 == 1 else 6) if content else ():
             content[at] ^= 1 << rng.integers(8)
@@ -275,7 +203,7 @@ def test_damage_is_told_and_nothing_else_is_raised(source: str, tmp_path: Path):
             read += 1
         except BagError:
             pass
-    assert read > 5
+    assert read > 2
 
 
 def test_no_bag_is_an_error_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -298,17 +226,15 @@ def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path
     assert "its parameters are not those of nodes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("notes", ["robot", "scenario", "description"])
 @pytest.mark.parametrize(
-    "words",
+    ("words", "notes"),
     [
-        ("report", "bag", "-o", "page"),
-        ("replay", "bag", "--offline"),
-        ("replay", "bag", "--model"),
-        ("identify", "bag"),
-        ("learn", "bag", "-o", "p.yaml", "--end-effector"),
+        (("report", "bag", "-o", "page"), "scenario"),
+        *((("replay", "bag", "--offline"), notes) for notes in ("robot", "scenario", "description")),
+        (("replay", "bag", "--model"), "robot"),
+        (("identify", "bag"), "description"),
+        (("learn", "bag", "-o", "p.yaml", "--end-effector"), "robot"),
     ],
-    ids=" ".join,
 )
 @pytest.mark.usefixtures("small_pictures")
 def test_a_bag_has_no_file_expanded(
@@ -426,10 +352,10 @@ except BagError as error:
 """
 
 
-@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_a_full_disk_ends_a_recording_with_a_sentence(storage: str, tmp_path: Path):
+@pytest.mark.processes
+def test_a_full_disk_ends_a_recording_with_a_sentence(tmp_path: Path):
     """A limit on the size of files stands for the disk; what was written before can be read."""
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "bag"), storage]
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "bag"), "mcap"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert not done.stderr
     assert done.stdout.startswith(f"{tmp_path / 'bag'} ends early, and can be read up to there: ")
@@ -450,11 +376,16 @@ except BagError as error:
 assert resource.getrlimit(resource.RLIMIT_AS) == bounds
 reader.free_memory = free_memory
 print(len(reader.read_bag(sys.argv[1]).messages))
+reader.free_memory = lambda: 1 << 24
+try:
+    reader.read_bag(sys.argv[2])
+except BagError as error:
+    print(error)
 """
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_what_unpacks_into_more_than_is_free_is_refused(is_whole: bool, tmp_path: Path):
+@pytest.mark.processes
+def test_what_unpacks_into_more_than_is_free_is_refused(tmp_path: Path):
     """A few kilobytes that would become 64 MB where 16 MB are free; also in a file without its end.
 
     In a process of its own, which has no memory that others have freed.
@@ -462,69 +393,16 @@ def test_what_unpacks_into_more_than_is_free_is_refused(is_whole: bool, tmp_path
     with BagWriter(tmp_path / "bag", compressed=True) as writer:
         writer.add("/x", STRING)
         writer.write("/x", 0, bytes(1 << 26))
-    file = tmp_path / "bag" / "bag.mcap"
+    file, cut = tmp_path / "bag" / "bag.mcap", tmp_path / "cut.mcap"
     assert file.stat().st_size < 100_000
-    if not is_whole:
-        file.write_bytes(file.read_bytes()[:-20])
-    command = [sys.executable, "-c", LITTLE_MEMORY, str(file)]
+    cut.write_bytes(file.read_bytes()[:-20])
+    command = [sys.executable, "-c", LITTLE_MEMORY, str(file), str(cut)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert not done.stderr
-    refusal, n_messages = done.stdout.splitlines()
-    assert re.search("takes more memory than is free" if is_whole else "more memory|can be read", refusal)
+    of_whole, n_messages, of_cut = done.stdout.splitlines()
+    assert "takes more memory than is free" in of_whole
+    assert re.search("more memory|can be read", of_cut)
     assert n_messages == "1"
-
-
-def test_what_no_text_or_number_says_of_a_bag_is_passed_over(tmp_path: Path):
-    """A few lines of YAML can stand for a text that no machine holds."""
-    path = filled(tmp_path / "bag")
-    metadata = path / "metadata.yaml"
-    metadata.write_text(metadata.read_text().replace("note: x", "note: [x, y]\n    number: 5"))
-    custom = read_bag(path).custom
-    assert custom["number"] == "5"
-    assert "note" not in custom
-
-
-def test_an_order_without_a_stamp_acts_from_the_state_before_it(tmp_path: Path, ur5: RobotModel):
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.add("/joint_states", JOINT_STATE)
-        writer.add("/target_pose", POSE_STAMPED)
-        for k in range(10):
-            state = plain.joint_state(ur5.joint_names, 10**9 + k * MS, position=np.zeros(6))
-            writer.put("/joint_states", k * MS, state)
-        writer.put("/target_pose", 5 * MS + 1, plain.pose_stamped(ur5.pose(np.zeros(6)), "", 0))
-    bag = read_bag(tmp_path / "bag")
-    (order,) = pose_goals(bag, joint_series(bag, "joint_states"), ur5)
-    assert order.stamp_ns == 10**9 + 5 * MS
-
-
-def test_a_topic_of_two_types_is_two_topics(tmp_path: Path):
-    with BagWriter(tmp_path / "bag") as writer:
-        for kind, message in ((STRING, plain.string("a")), (FLOAT64, plain.float64(1.0))):
-            writer.add("/x", kind)
-            writer.put("/x", 0, message)
-    figures = topic_figures(read_bag(tmp_path / "bag"))
-    assert {(f.topic.type_name, f.count, f.malformed) for f in figures} == {
-        (STRING, 1, 0),
-        (FLOAT64, 1, 0),
-    }
-
-
-def test_what_is_damaged_in_every_message_is_said_once(tmp_path: Path):
-    """A channel that cannot be read takes its messages with it; those of the other one are there."""
-    writer = BagWriter(tmp_path / "bag")
-    for topic in ("/good", "/lost"):
-        writer.add(topic, FLOAT64)
-        for k in range(50):
-            writer.put(topic, k, plain.float64(k))
-    writer.flush()
-    content = bytearray((tmp_path / "bag" / "bag.mcap").read_bytes())
-    writer.close()
-    at = content.index(b"/lost")
-    content[at] = 0xFF  # no text
-    (tmp_path / "damaged.mcap").write_bytes(content)
-    bag = read_bag(tmp_path / "damaged.mcap")
-    assert [(topic.name, len(bag.messages)) for topic in bag.topics] == [("/good", 50)]
-    assert len(bag.damage) == 3, "why it is read so, the channel, and its messages"
 
 
 def test_a_damaged_chunk_costs_its_own_messages(tmp_path: Path):
@@ -573,35 +451,6 @@ def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotMod
     assert nothing.first is not None, "what is no number is a difference"
 
 
-def test_answers_are_timed_by_when_they_were_written(tmp_path: Path):
-    with BagWriter(tmp_path / "bag") as bag:
-        for topic in ("/joint_states", "/joint_commands"):
-            bag.add(topic, JOINT_STATE)
-        for k in range(4):
-            bag.put("/joint_states", k * 2 * MS, plain.joint_state(["a"], k * MS, position=np.zeros(1)))
-            late = k * 2 * MS + (k + 1) * 100_000
-            bag.put("/joint_commands", late, plain.joint_state(["a"], k * MS, effort=np.zeros(1)))
-    read = read_bag(tmp_path / "bag")
-    when = timing(read, joint_series(read, "joint_states"))
-    np.testing.assert_allclose(when.steps, 2e-3)
-    np.testing.assert_allclose(when.stamp_steps, 1e-3)
-    np.testing.assert_allclose(when.answers, [1e-4, 2e-4, 3e-4, 4e-4])
-
-
-def test_a_scenarios_obstacles_are_told_as_messages():
-    obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "velocity": [0.5, 0, 0], "until": 0.03}
-    schedule = ObstacleSchedule(World.from_mapping({"obstacles": [obstacle]}, "world"))
-    told = {
-        time_ns // MS: plain.markers(entries, "base", time_ns)
-        for k in range(60)
-        for time_ns, entries in schedule.updates(k * MS)
-    }
-    assert list(told) == [0, 20, 40, 60, 80, 100, 120, 140]
-    (marker,) = told[20].markers
-    assert (marker.pose.position.x, marker.lifetime.nanosec, marker.action) == (1.01, 10 * MS, 0)
-    assert told[40].markers[0].action == 2
-
-
 # -- the page -------------------------------------------------------------------------------------
 
 
@@ -639,13 +488,6 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
 
 
 @pytest.mark.usefixtures("small_pictures")
-def test_states_without_positions_have_no_model(tmp_path: Path):
-    options = ["--topic", "joint_commands", "-o", str(tmp_path)]
-    assert cli.main(["report", str(GOLDEN / "ur5_osc"), *options]) == 0
-    assert "there are states without positions" in (tmp_path / "index.html").read_text()
-
-
-@pytest.mark.usefixtures("small_pictures")
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
@@ -665,23 +507,7 @@ def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: R
     assert "<td>shoulder_pan_joint</td><td>1</td><td>150</td>" in text
 
 
-def test_no_two_joints_of_a_chart_look_the_same():
-    assert len({(recorded._colour(i), recorded._line(i)) for i in range(recorded.MOST)}) == recorded.MOST
-
-
-def test_a_legend_reads_from_left_to_right():
-    """A legend is filled column by column: seven joints are two rows of four and three."""
-    figure = new_figure(4.0, 3.0)
-    axes = figure.subplots()
-    for i in range(7):
-        axes.plot([0, 1], [0, i], label=str(i))
-    recorded._legend(figure, [axes])
-    (legend,) = figure.legends
-    figure.savefig(io.BytesIO())
-    places = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
-    assert sorted(places, key=lambda name: (-round(places[name].y0), places[name].x0)) == list("0123456")
-
-
+@pytest.mark.usefixtures("small_pictures")
 def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
     assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
     text = (tmp_path / "index.html").read_text()
@@ -693,25 +519,18 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
     for image in images:
         header = (tmp_path / image).read_bytes()[:24]
         assert header.startswith(b"\x89PNG")
-        assert min(struct.unpack(">II", header[16:24])) > 300
+        assert min(struct.unpack(">II", header[16:24])) > 150
 
 
-def test_distances_are_those_to_what_was_known_then_however_few_states_are_looked_at(
-    tmp_path: Path, ur5: RobotModel, monkeypatch: pytest.MonkeyPatch
-):
-    """An obstacle is told for every 20 ms; between two states that are looked at there may be any number of them."""
-    monkeypatch.setattr(analysis, "MAX_SAMPLES", 3)
-    obstacle = {"shape": "sphere", "size": 0.1, "position": [0.3, 1.0, 0.5], "velocity": [0.0, -0.05, 0.0]}
-    world = World.from_mapping({"obstacles": [obstacle]}, "world")
-    schedule = ObstacleSchedule(world)
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.add("/joint_states", JOINT_STATE)
-        writer.add("/obstacles", MARKER_ARRAY)
-        for t in range(0, 10 * 1000 * MS + 1, 20 * MS):
-            for stamp_ns, updates in schedule.updates(t):
-                writer.put("/obstacles", t, plain.markers(updates, "", stamp_ns))
-            writer.put("/joint_states", t, plain.joint_state(ur5.joint_names, t, position=np.zeros(6)))
-    bag = read_bag(tmp_path / "bag")
-    found = analysis.task(bag, joint_series(bag, "joint_states"), ur5).distance
-    true = [clearance(Proximity(ur5), np.zeros(6), world.obstacles(t)) for t in (0.0, 5.0, 10.0)]
-    np.testing.assert_allclose(found, true, rtol=0, atol=1e-9)
+@pytest.mark.usefixtures("small_pictures")
+def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
+    path = DATA / "moredmps_C-Shape-1_joints.bag"
+    (figures,) = topic_figures(read_bag(path))
+    assert (figures.count, figures.no_stamp, figures.not_increasing) == (150, 150, 149)
+    assert cli.main(["report", str(path), "-o", str(tmp_path)]) == 0
+    text = (tmp_path / "index.html").read_text()
+    assert "Their stamps are all the same" in text
+    assert "between states, as written" in text
+    assert "between states, by stamps" not in text
+    assert "No velocities were recorded" in text
+    assert "No torque was recorded" in text

@@ -26,18 +26,17 @@ def motion(controller: str) -> Goal:
     return PoseMotion(0, model.base, PosePoints(np.array([0.0, 8.0]), poses, np.zeros((2, 6)), np.zeros((2, 6))))
 
 
-@pytest.mark.parametrize("arrangement", ["gate", "simulator"])
-@pytest.mark.parametrize("controller", ["joint", "osc"])
+@pytest.mark.parametrize(("controller", "arrangement"), [("joint", "gate"), ("osc", "simulator")])
 def test_after_lost_commands_an_enabled_chain_stands_until_a_new_goal(controller: str, arrangement: str):
     fault = next(fault for fault in all_faults() if fault.name == "commands:21-lost")
     setup = setup_of(Case(fault, arrangement, "ur5", controller))
     chain = Chain(replace(setup, goal=motion(controller), onset=2.0, events=[(3.0, Chain.enable)]))
-    chain.advance(7.0)
+    chain.advance(5.2)
     record = chain.record()
     speeds = np.abs(record.v).max(axis=1)
     assert speeds[record.t < 2.0].max() > 0.05
     assert record.reason == "no command for 20 states"
-    assert speeds[record.t > 5.0].max() <= 0.02
+    assert speeds[record.t > 4.5].max() <= 0.02
     assert not record.is_braked[-1]
 
 
@@ -49,18 +48,15 @@ def brake_for(seconds: float) -> list[tuple[float, Callable[[Chain], None]]]:
 @pytest.mark.parametrize(
     ("arrangement", "controller"),
     [
-        *(("controller", "osc"), ("controller", "joint"), ("native", "osc"), ("serve", "osc"), ("serve-native", "osc")),
-        *(("gate", "osc"), ("gate", "joint"), ("simulator", "osc")),
+        *(("controller", "joint"), ("native", "osc"), ("serve", "osc"), ("serve-native", "osc")),
+        *(("gate", "osc"), ("simulator", "osc")),
     ],
 )
-@pytest.mark.parametrize("seconds", [0.0, 0.005])
-def test_an_arm_that_is_enabled_in_motion_stops_and_takes_the_next_goal(
-    arrangement: str, controller: str, seconds: float
-):
+def test_an_arm_that_is_enabled_in_motion_stops_and_takes_the_next_goal(arrangement: str, controller: str):
     """Also where no state has come while it braked, so that nobody has seen the brake."""
     setup = setup_of(Case(Fault("none", "nothing", "goes on"), arrangement, "ur5", controller), "real-1-kg")
-    chain = Chain(replace(setup, events=brake_for(seconds)))
-    chain.advance(2.5)
+    chain = Chain(replace(setup, events=brake_for(0.005 if controller == "joint" else 0.0)))
+    chain.advance(1.5)
     record = chain.record()
     speeds = np.abs(record.v).max(axis=1)
     assert speeds[record.t < 0.5].max() > 0.1

@@ -89,7 +89,7 @@ class Rules:
             self.now = replace(self.now, stamp=t, acts=t)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_marker_does_what_the_rules_say(seed: int):
     """Ahead, late, again, deleted, with and without stamp and lifetime; looked at or not; time may start over."""
     rng, book, rules, t, told = np.random.default_rng(seed), new_book(), Rules(), 0, list[Word]()
@@ -116,7 +116,7 @@ def test_a_marker_does_what_the_rules_say(seed: int):
             assert xs(book, t) == ([] if wanted is None else [wanted])
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_states_that_come_again_change_nothing(seed: int):
     """As while paused, or where an answer was late: who avoids hears of obstacles that come and go at any time."""
     rng = np.random.default_rng(seed)
@@ -157,56 +157,6 @@ def test_an_obstacle_without_a_stamp_has_no_speed_by_it():
     book.update(word(0.2, 100 * MS), 100 * MS)
     (obstacle,) = book.obstacles(100 * MS)
     assert not np.any(obstacle.V_WO)
-
-
-def test_a_late_pose_is_refused_and_takes_nothing_back():
-    book = new_book()
-    for stamp_ms in (100, 120, 130):  # the last one ahead
-        assert not book.update(word(stamp_ms * 1e-3, stamp_ms * MS), 120 * MS)
-    assert [str(error) for error in book.update(word(0.115, 115 * MS), 125 * MS)] == [
-        "late: 0.005 s older than the marker's pose in effect"
-    ]
-    assert xs(book, 129 * MS) == [0.12]
-    assert xs(book, 130 * MS) == [0.13]
-    assert not book.update(word(0.5, 115 * MS, number=1), 130 * MS), "another marker"
-    assert book.update(word(None, 125 * MS), 131 * MS), "nor does a late one delete"
-    assert not book.update(word(None, 131 * MS), 132 * MS)
-    assert book.update(word(0.116, 116 * MS), 133 * MS), "nor bring back"
-    assert xs(book, 133 * MS) == [0.5]
-
-
-def test_a_pose_without_a_stamp_is_as_old_as_its_arrival():
-    book = new_book()
-    assert not book.update(word(0.1, 100 * MS), 105 * MS)
-    assert not book.update(word(0.2, 0), 110 * MS)
-    assert book.update(word(0.3, 109 * MS), 111 * MS)
-    assert not book.update(word(0.4, 110 * MS), 111 * MS)
-    assert not book.update(word(0.5, 0), 90 * MS), "now, whenever that is"
-    assert xs(book, 112 * MS) == [0.5]
-
-
-def test_stamps_of_a_clock_that_has_started_over_are_believed():
-    """That of the states, by its restart; another one, because its stamps are too far away or late too often."""
-    book = new_book()
-    assert not book.update(word(0.1, 5 * SECOND), 5 * SECOND)
-    book.restart(0)
-    assert not book.update(word(0.2, 4 * SECOND), 4 * SECOND)
-    assert not book.update(word(0.3, AHEAD_NS + 20 * SECOND), 5 * SECOND)
-    assert not book.update(word(0.4, 5 * SECOND), 5 * SECOND)
-    errors = [book.update(word(1.0 + k, SECOND + k * MS), 5 * SECOND) for k in range(MOST_LATE + 2)]
-    assert [len(of_one) for of_one in errors] == [1] * MOST_LATE + [0, 0]
-    assert xs(book, 5 * SECOND) == [2.0 + MOST_LATE]
-    errors = [book.update(word(1.0 + k, SECOND + k), 5 * SECOND) for k in range(MOST_LATE)]
-    assert all(errors), "counted anew"
-
-
-def test_before_the_first_state_no_pose_is_late_for_one_without_a_stamp(ur5: RobotModel):
-    """Its arrival has no time then."""
-    tracker, q = ObstacleTracker(ur5), np.zeros(6)
-    tracker.update(word(0.1, 0))
-    tracker.set_state(5 * SECOND, q)
-    assert not tracker.update(word(0.2, 5 * SECOND - 10 * MS))
-    assert tracker.obstacles(5 * SECOND, q)[0].X_WO.p[0] == 0.2
 
 
 def test_a_lifetime_begins_with_the_first_state_where_none_has_come_before(ur5):

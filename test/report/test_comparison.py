@@ -16,7 +16,7 @@ from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.model import RobotModel
 from arm_control.report import draw_comparison
 from arm_control.report.pictures import comparison
-from arm_control.report.pictures.in_space import arm_points, hull, lifted, surface, views
+from arm_control.report.pictures.in_space import hull, lifted, surface
 from arm_control.simulation import Scenario, Simulation, Trace
 
 
@@ -79,21 +79,6 @@ def test_variants_stand_side_by_side_with_their_paths_and_the_obstacle(monkeypat
         assert min(image.size) > 600
 
 
-def test_a_planar_arm_is_seen_from_its_side_alone(monkeypatch, tmp_path: Path):
-    figure, runs = drawn(monkeypatch, "planar3_reach", 2.5, tmp_path / "a.png")
-    assert len(figure.axes) == 3
-    np.testing.assert_array_equal(line(figure.axes[0], "path of the end effector"), runs[""].p[:, [0, 2]])
-    np.testing.assert_allclose(line(figure.axes[0], "targets"), [X.p[[0, 2]] for X in runs[""].goals], rtol=1e-12)
-
-
-def test_where_to_look_from_follows_the_motion():
-    _, model, runs = simulated("ur5_star", 2.2)
-    trace = runs[""]
-    points = arm_points(trace.q, model, 50)
-    assert [view[3] for view in views(points, trace.p)] == ["from above", "from behind"]
-    assert [view[3] for view in views(points, trace.p[:, [1, 0, 2]])] == ["from above", "from the side"]
-
-
 def test_a_pen_is_lifted_where_it_leaves_the_sheet_and_a_circle_is_no_sheet():
     trace = simulated("ur5_digits", 4.0)[2][""]
     up = lifted(trace)
@@ -101,13 +86,6 @@ def test_a_pen_is_lifted_where_it_leaves_the_sheet_and_a_circle_is_no_sheet():
     np.testing.assert_allclose(trace.p_des[~up, 2], 0.15, rtol=0, atol=6e-4)
     for name, seconds in (("ur5_moving_target", 4.0), ("ur5_star", 2.2)):
         assert not lifted(simulated(name, seconds)[2][""]).any()
-
-
-def test_the_way_of_a_lifted_pen_is_drawn_apart(monkeypatch, tmp_path: Path):
-    figure, runs = drawn(monkeypatch, "ur5_digits", 4.0, tmp_path / "a.png")
-    up = lifted(runs[""])
-    for label, missing in (("path of the end effector", up), ("pen lifted", ~up)):
-        np.testing.assert_array_equal(np.isnan(line(figure.axes[0], label)).all(axis=1), missing)
 
 
 @pytest.mark.parametrize(
@@ -146,38 +124,6 @@ def test_the_command_writes_the_picture_and_the_records(tmp_path: Path, capsys: 
     assert "wrote" in capsys.readouterr().out
 
 
-def test_many_variants_of_an_arm_in_space_are_drawn_over_each_other(monkeypatch, tmp_path: Path):
-    figure, runs = drawn(monkeypatch, "ur5_speed_limits", 1.0, tmp_path / "a.png")
-    assert len(runs) == 4
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles[:2] == ["from above", "from behind"]
-    assert titles[-1] == "Speed of the end effector"
-    for name, trace in runs.items():
-        np.testing.assert_array_equal(line(figure.axes[0], f"path, {name}"), trace.p[:, [1, 0]])
-    speed = figure.axes[-1].get_lines()[0].get_ydata()
-    np.testing.assert_allclose(np.median(speed), 0.3, rtol=0.01)
-
-
-def test_what_the_law_asks_for_is_shown_where_it_is_beyond_the_limit_and_the_singular_value_of_the_rows(
-    monkeypatch, tmp_path: Path
-):
-    figure, runs = drawn(monkeypatch, "planar2_singular", 4.0, tmp_path / "a.png")
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles[:4] == list(runs)
-    torque, sigma = figure.axes[5], figure.axes[6]
-    assert torque.get_yscale() == "log"
-    for curve, trace in zip(torque.get_lines(), runs.values(), strict=False):
-        asked = np.abs(trace.tau_asked).max(axis=1) / 100.0
-        np.testing.assert_allclose(curve.get_ydata(), np.maximum(asked, 0.01))
-    assert torque.get_legend().get_texts()[0].get_text() == "limit"
-    trace = runs["fade"]
-    q0, q1 = trace.q[0]
-    J = [[-0.31 * np.sin(q0) - 0.27 * np.sin(q0 + q1), -0.27 * np.sin(q0 + q1)]]
-    J += [[0.31 * np.cos(q0) + 0.27 * np.cos(q0 + q1), 0.27 * np.cos(q0 + q1)]]
-    first = sigma.get_lines()[0].get_ydata()[0]
-    assert first == pytest.approx(np.linalg.svd(J, compute_uv=False)[-1])
-
-
 def test_a_gate_that_brakes_is_marked(monkeypatch, tmp_path: Path):
     scenario, model, runs = simulated("ur5_push", 0.1)
     trace = runs["stiff"]
@@ -193,3 +139,47 @@ def test_a_posture_is_what_a_null_space_is_about():
     names = {chart.__name__ for chart in comparison.charts(Scenario.load("planar3_null_space"))}
     assert names == {"_error", "_torque", "_joints"}
     assert comparison.charts(Scenario.load("ur5_star")) == comparison.charts(Scenario.load("ur5_joint"))
+
+
+def test_a_planar_arm_is_seen_from_its_side_alone(monkeypatch, tmp_path: Path):
+    figure, runs = drawn(monkeypatch, "planar3_reach", 2.5, tmp_path / "a.png")
+    assert len(figure.axes) == 3
+    np.testing.assert_array_equal(line(figure.axes[0], "path of the end effector"), runs[""].p[:, [0, 2]])
+    np.testing.assert_allclose(line(figure.axes[0], "targets"), [X.p[[0, 2]] for X in runs[""].goals], rtol=1e-12)
+
+
+def test_the_way_of_a_lifted_pen_is_drawn_apart(monkeypatch, tmp_path: Path):
+    figure, runs = drawn(monkeypatch, "ur5_digits", 4.0, tmp_path / "a.png")
+    up = lifted(runs[""])
+    for label, missing in (("path of the end effector", up), ("pen lifted", ~up)):
+        np.testing.assert_array_equal(np.isnan(line(figure.axes[0], label)).all(axis=1), missing)
+
+
+def test_many_variants_of_an_arm_in_space_are_drawn_over_each_other(monkeypatch, tmp_path: Path):
+    figure, runs = drawn(monkeypatch, "ur5_speed_limits", 0.2, tmp_path / "a.png")
+    assert len(runs) == 4
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:2] == ["from above", "from behind"]
+    assert titles[-1] == "Speed of the end effector"
+    for name, trace in runs.items():
+        np.testing.assert_array_equal(line(figure.axes[0], f"path, {name}"), trace.p[:, [1, 0]])
+
+
+def test_what_the_law_asks_for_is_shown_where_it_is_beyond_the_limit_and_the_singular_value_of_the_rows(
+    monkeypatch, tmp_path: Path
+):
+    figure, runs = drawn(monkeypatch, "planar2_singular", 1.0, tmp_path / "a.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:4] == list(runs)
+    torque, sigma = figure.axes[5], figure.axes[6]
+    assert torque.get_yscale() == "log"
+    for curve, trace in zip(torque.get_lines(), runs.values(), strict=False):
+        asked = np.abs(trace.tau_asked).max(axis=1) / 100.0
+        np.testing.assert_allclose(curve.get_ydata(), np.maximum(asked, 0.01))
+    assert torque.get_legend().get_texts()[0].get_text() == "limit"
+    trace = runs["fade"]
+    q0, q1 = trace.q[0]
+    J = [[-0.31 * np.sin(q0) - 0.27 * np.sin(q0 + q1), -0.27 * np.sin(q0 + q1)]]
+    J += [[0.31 * np.cos(q0) + 0.27 * np.cos(q0 + q1), 0.27 * np.cos(q0 + q1)]]
+    first = sigma.get_lines()[0].get_ydata()[0]
+    assert first == pytest.approx(np.linalg.svd(J, compute_uv=False)[-1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from arm_control.maths import Array, rotation_vector
 from arm_control.motion import Target, TargetList
 from arm_control.report import draw_overview, draw_report
 from arm_control.report.pictures import animation, rendering
-from arm_control.report.pictures.charts import MAX_SAMPLES
 from arm_control.simulation import Recording, WrenchSeries, motion_record
 
 REPO = Path(__file__).parents[2]
@@ -108,11 +106,10 @@ def test_a_report_has_every_picture_even_without_opengl(
 
 
 @pytest.mark.usefixtures("no_opengl")
-@pytest.mark.parametrize("missing", [{"targets": ()}, NO_COMMANDS], ids=["targets", "commands"])
-def test_a_run_in_which_something_never_came_is_drawn_too(
-    tmp_path: Path, recording: Recording, model: RobotModel, targets: TargetList, missing: dict[str, object]
+def test_a_run_in_which_nothing_came_is_drawn_too(
+    tmp_path: Path, recording: Recording, model: RobotModel, targets: TargetList
 ) -> None:
-    paths = report(tmp_path, replace(recording, **missing), model, targets)
+    paths = report(tmp_path, replace(recording, targets=(), **NO_COMMANDS), model, targets)
     assert all(path.stat().st_size for path in paths.values())
 
 
@@ -125,34 +122,6 @@ def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots:
     assert np.abs(bare[2] - frames[2]).max() > 50
     ghostly = render_or_skip(model, replace(shots, ghosts=CORNERS[:1]))
     assert np.abs(ghostly[2] - frames[2]).max() > 20
-
-
-def test_an_arm_without_shapes_is_drawn_as_capsules() -> None:
-    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-    joint = (
-        '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="0.2 0 0.3"/>'
-        '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
-    )
-    text = f'<robot name="bare"><link name="a"/><link name="b">{link}</link><link name="c">{link}</link>'
-    text += joint.format("j", "a", "b") + joint.format("k", "b", "c") + "</robot>"
-    none = np.zeros((0, 4, 4))
-    shots = rendering.Shots(
-        np.array([[0.0, 0.0], [0.9, 0.0]]),
-        np.zeros((0, 3)),
-        np.zeros(2, int),
-        none,
-        np.zeros((2, 0), bool),
-        np.zeros((0, 2)),
-    )
-    frames = render_or_skip(RobotModel.from_urdf(text), shots)
-    assert np.abs(frames[1] - frames[0]).max() > 50
-
-
-def test_without_any_backend_the_message_says_why(model: RobotModel, shots: rendering.Shots) -> None:
-    result = rendering.render(model, shots, backends=("nowhere",))
-    assert len(result.frames) == 0
-    assert "cannot render" in result.message
-    assert "nowhere" in result.message
 
 
 def test_a_backend_that_hangs_is_given_up(
@@ -197,33 +166,9 @@ def test_before_the_first_target_there_is_no_error(recording: Recording, model: 
     assert np.isfinite(error[100:]).all()
 
 
-def test_a_long_recording_is_thinned_out(recording: Recording, model: RobotModel) -> None:
-    assert MAX_SAMPLES > 20_001  # twenty seconds at 1 kHz are drawn as they are
-    record = motion_record(recording, model, 100)
-    assert len(record.t) == len(record.p) == len(record.V) == len(record.error) == 67
-    assert record.t[-1] == recording.t[-3]
-
-
 def test_a_recording_without_a_state_is_refused(recording: Recording, model: RobotModel) -> None:
     with pytest.raises(InputError, match="without a state"):
         motion_record(recording.until(-1), model)
-
-
-@pytest.mark.usefixtures("no_opengl")
-def test_the_example_draws_the_overview(
-    tmp_path: Path, recording: Recording, model: RobotModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recording.save(str(tmp_path / "recording.npz"))
-    spec = importlib.util.spec_from_file_location("overview_picture", REPO / "examples" / "overview_picture.py")
-    assert spec is not None
-    assert spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    monkeypatch.setattr(
-        sys, "argv", ["overview_picture", str(tmp_path / "recording.npz"), str(tmp_path / "a" / "b.png")]
-    )
-    example.main()
-    assert spread(tmp_path / "a" / "b.png") > 10
 
 
 @pytest.mark.usefixtures("no_opengl")

@@ -157,12 +157,6 @@ def test_a_run_without_a_finished_target_is_no_success(made_up: MadeUp):
         assert not figure(report, "position error").kept
 
 
-def test_a_target_counts_once_the_last_state_of_its_period_is_there(made_up: MadeUp):
-    assert len(report_on(made_up.model, made_up.recording.until(99 * STEP_NS)).reaches) == 1
-    assert len(report_on(made_up.model, made_up.recording.until(198 * STEP_NS)).reaches) == 1
-    assert len(report_on(made_up.model, made_up.recording.until(199 * STEP_NS)).reaches) == 2
-
-
 def test_a_target_by_hand_is_judged_before_the_next_one(made_up: MadeUp):
     """Those of less than their period among them: later states belong to the next one."""
     by_hand = TargetList("base_link", 0.9, 1e-3, np.radians(0.2), ())
@@ -265,12 +259,6 @@ def test_states_of_two_publishers_are_no_good_record(made_up: MadeUp):
     assert (disordered.value, disordered.kept) == (3.0, False)
     assert str(disordered).startswith("over")
     assert figure(report, "states missing").value == 0.0, "which is never negative"
-
-
-def test_one_state_without_a_command_is_allowed(made_up: MadeUp):
-    report = report_on(made_up.model, without_commands(10)(made_up))
-    assert figure(report, "states without").value == pytest.approx(100 / 201)
-    assert figure(report, "states without").kept
 
 
 def test_a_target_may_be_given_in_the_frame_of_a_moving_link(made_up: MadeUp):

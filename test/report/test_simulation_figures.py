@@ -72,33 +72,6 @@ def test_figures_are_those_of_the_run(trace: Trace, ur5: RobotModel):
     assert np.isnan(figures["following_error"])
 
 
-def test_a_target_that_is_left_again_is_not_reached(trace: Trace, ur5: RobotModel):
-    error = trace.error.copy()
-    error[990:1000, 3] = 0.2
-    figures = figures_of_simulation(replace(trace, error=error), ur5, TARGETS, None)
-    assert figures["reached"] == 0.0
-    assert figures["reached_share"] == 0.5
-    assert np.isnan(figures["time_to_reach"])
-    shares = []
-    for on_the_way in ((True, False), (False, True)):
-        judged = replace(TARGETS, on_the_way=on_the_way)
-        shares.append(figures_of_simulation(replace(trace, error=error), ur5, judged, None)["reached_share"])
-    assert sorted(shares) == [0.0, 1.0], "the other one counts"
-
-
-def test_a_target_whose_period_did_not_end_does_not_count_and_none_is_no_success(trace: Trace, ur5: RobotModel):
-    late = (Target(0, "base_link", HERE), Target(1500 * MS, "base_link", HERE))
-    assert figures_of_simulation(replace(trace, targets=late), ur5, TARGETS, None)["reached"] == 1.0
-    assert figures_of_simulation(replace(trace, targets=late[1:]), ur5, TARGETS, None)["reached"] == 0.0
-
-
-def test_a_target_that_is_there_already_has_no_straightness(trace: Trace, ur5: RobotModel):
-    here = replace(trace, p=0.004 * trace.p, error=0.004 * trace.error, targets=trace.targets[:1])
-    assert figures_of_simulation(here, ur5, TARGETS, None)["straightness"] == 0.0
-    far = replace(here, p=trace.p, error=trace.error)
-    assert figures_of_simulation(far, ur5, TARGETS, None)["straightness"] == pytest.approx(0.1, abs=1e-3)
-
-
 def test_a_motion_is_judged_after_it_has_settled_and_at_its_end(trace: Trace, ur5: RobotModel):
     motion = Motion("base_link", 0.2, 0.1, PosePoints(np.array([0.5, 2.0]), (HERE, HERE)))
     late = np.linalg.norm(trace.error[1500:, :3], axis=1).max()
@@ -108,23 +81,6 @@ def test_a_motion_is_judged_after_it_has_settled_and_at_its_end(trace: Trace, ur
     still = replace(trace, error=0 * trace.error, end_reason="it flew away", distance=trace.distance - 0.2)
     figures = figures_of_simulation(still, ur5, None, motion)
     assert [figures[name] for name in ("reached", "diverged", "touches")] == [1.0, 1.0, 1.0]
-
-
-def test_speeds_are_those_of_the_way(trace: Trace, ur5: RobotModel):
-    V = trace.V.copy()
-    V[-2:] = 0.0  # not back at once
-    figures = figures_of_simulation(replace(trace, V=V), ur5, TARGETS, None)
-    assert figures["top_speed"] == pytest.approx(np.hypot(2.0, 0.2 * np.pi), rel=1e-3)
-    assert figures["top_speed_of_axis"] == pytest.approx(2.0)
-
-
-def test_a_law_that_asks_for_no_number_asks_for_infinitely_much(trace: Trace, ur5: RobotModel):
-    for bad in (np.nan, np.inf, -np.inf):
-        asked = trace.tau_asked.copy()
-        asked[7, 3] = bad
-        figures = figures_of_simulation(replace(trace, tau_asked=asked), ur5, TARGETS, None)
-        assert figures["law_torque_share"] == np.inf
-        assert figures["torque_share"] == 0.5
 
 
 def test_without_obstacles_there_is_no_clearance(trace: Trace, ur5: RobotModel):

@@ -10,7 +10,6 @@ import pytest
 
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths import Capsule, Pose, Sphere
-from arm_control.messages import MOST_LATE
 from arm_control.viewer import MarkerStore
 from arm_control.viewer.drawings import drawing_of
 
@@ -87,14 +86,6 @@ def test_a_late_marker_does_not_replace_a_newer_one(by_stamp: bool):
     assert x_after(100.025, 1.25, 100.032) is None, "nor does a late one bring a deleted one back"
     assert x_after(100.025, 1.25, 102.0) == 1.25, "but after a second"
     assert x_after(99.0, 1.0, 99.001) == 1.0, "time has started over"
-
-
-def test_after_many_late_markers_the_clock_of_their_publisher_has_started_over():
-    made = book(marker(stamp=5.0), now_ns=5 * 10**9)
-    for k in range(MOST_LATE + 1):
-        assert made.obstacles(5 * 10**9)["a", 1].X.p[0] == 1.0, f"{k} late ones"
-        made.update(SimpleNamespace(markers=[marker(stamp=1.0, at=(2.0, 0.0, 0.0))]), 5 * 10**9)
-    assert made.obstacles(5 * 10**9)["a", 1].X.p[0] == 2.0
 
 
 def test_a_thing_that_only_moves_keeps_its_form():
@@ -175,10 +166,6 @@ def test_what_cannot_be_drawn_is_nothing(given: Any):
     assert drawing_of(given, HERE) is None
 
 
-def test_a_forgotten_opacity_does_not_hide_a_thing():
-    assert book(marker(rgba=(0, 0, 0, 0))).obstacles(0)["a", 1].rgba[3] == 1.0
-
-
 # -- what is told ahead of time -------------------------------------------------------------------------
 
 MOVES = [marker(at=(x, 0.0, 0.0), stamp=x) for x in (100.0, 100.1, 100.2)]
@@ -198,21 +185,3 @@ def test_an_obstacle_that_is_told_ahead_is_seen_when_it_is_there():
     assert places(book(*MOVES), 100.0) == [100.2], "what is only drawn is there at once"
     assert places(book(*MOVES, now_ns=2 * NOW_NS, by_stamp=True), 200.0) == [100.2], "and what is late"
     assert places(book(marker(stamp=60.0), by_stamp=True), 0.0) == [1.0], "and what has another clock"
-
-
-def test_its_lifetime_begins_then_and_it_may_be_deleted_ahead():
-    made = book(MOVES[0], marker(stamp=100.2, seconds=0.3), now_ns=NOW_NS, by_stamp=True)
-    assert places(made, 100.4, 100.6) == [1.0, None]
-    made = book(MOVES[0], marker(stamp=100.2, action=2), now_ns=NOW_NS, by_stamp=True)
-    assert places(made, 100.1, 100.3) == [100.0, None]
-
-
-@pytest.mark.parametrize("newer", [marker(at=(5.0, 0.0, 0.0), stamp=100.0), marker(action=3), marker(action=3, ns="")])
-def test_what_is_newer_takes_the_place_of_what_was_coming(newer: Any):
-    made = book(*MOVES, newer, now_ns=NOW_NS, by_stamp=True)
-    assert places(made, 100.0, 100.2) == ([5.0, 5.0] if newer.action == 0 else [None, None])
-
-
-def test_nothing_comes_of_a_time_that_has_started_over():
-    made = book(*MOVES, now_ns=NOW_NS, by_stamp=True)
-    assert places(made, 100.0, 0.0, 100.2) == [100.0, 100.0, 100.0]
