@@ -1,7 +1,6 @@
 """The node coppeliasim_bridge: targets through ROS, and what happens when the two lose each other."""
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -27,30 +26,17 @@ BRIDGE = {"robot": "ur5", "initial_position": HOME, "watchdog_time": 10.0}
 ALERT = {**BRIDGE, "watchdog_time": 0.5}
 
 
-class StoppableStandIn(StandIn):
-    """A stand-in that can be stopped as a process can."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(program.world_with({}), port)
-        self.may_go_on = threading.Event()
-        self.may_go_on.set()
-
-    def queue(self, milliseconds: int) -> None:
-        self.may_go_on.wait()
-        super().queue(milliseconds)
-
-
 class Server:
     """A stand-in that can be ended, stopped, and started again; or a CoppeliaSim that runs."""
 
     def __init__(self) -> None:
-        self.stand_in: StoppableStandIn | None = None
+        self.stand_in: StandIn | None = None
         self.port = int(REAL.rpartition(":")[2]) if REAL else 0
         self.start()
 
     def start(self) -> None:
         if not REAL:
-            self.stand_in = StoppableStandIn(self.port)
+            self.stand_in = StandIn(program.world_with({}), self.port)
             self.stand_in.__enter__()
             self.port = self.stand_in.port
         else:
@@ -58,7 +44,6 @@ class Server:
 
     def close(self) -> None:
         if self.stand_in is not None and self.stand_in.running:
-            self.stand_in.may_go_on.set()
             self.stand_in.stop()
 
 

@@ -128,7 +128,7 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(rig: Rig):
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
     assert rig.call("simulator/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "held: simulator: disabled", what="the hold")
-    assert rig.command("enable", label="first") == 0
+    assert rig.call("simulator/enable", SetBool.Request(data=True)).success
     rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands that hold the arm")
     assert rig.call("osc/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: "controller brakes" in health(diagnostics, "/simulator")[0], what="the simulator's brake")

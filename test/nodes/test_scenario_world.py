@@ -131,13 +131,13 @@ def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Ri
 def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_a_simulation_that_tells_it(rig: Rig):
     """The obstacles are told ahead of their time, so it does not matter when the messages come."""
     name, record = "ur5_moving_obstacle", rig.folder / "run.npz"
-    options = ["--variant", "with", "--duration", "0.2", "--headless", "--record", str(record)]
+    options = ["--variant", "with", "--duration", "0.35", "--headless", "--record", str(record)]
     command = ["run", name, *options]
     assert rig.command(*command) in (0, 1), rig.log("run")
     recorded, scenario = np.load(record), Scenario.load(name)
     simulation = Simulation(scenario, "with")
     with SimulatedBag(rig.folder / "bag", simulation, scenario, "with") as bag:
-        trace = simulation.run(0.2, recorder=bag)
+        trace = simulation.run(0.35, recorder=bag)
     assert trace.distance.min() < 0.1, "the arm has to give way"
-    np.testing.assert_allclose(recorded["q"][:200], trace.q, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(recorded["tau"][:200], trace.tau, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(recorded["q"][:350], trace.q, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(recorded["tau"][:350], trace.tau, rtol=0, atol=1e-6)

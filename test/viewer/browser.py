@@ -20,10 +20,10 @@ PATIENCE = 240_000
 
 
 @contextmanager
-def opened(address: str, size: dict[str, int] | None = None, scale: float = 0.5) -> Iterator[Any]:
+def opened(address: str, size: dict[str, int] | None = None, scale: float = 0.25) -> Iterator[Any]:
     """A page that is open and connected; ``page.requests`` has the address of everything it asked for.
 
-    Half a pixel for each pixel (``scale``) is less to draw.
+    A quarter of a pixel for each pixel (``scale``) is less to draw.
     """
     sync_api = pytest.importorskip("playwright.sync_api")
     program = next(filter(None, map(shutil.which, BROWSERS)), None)

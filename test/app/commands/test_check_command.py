@@ -388,7 +388,7 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_random_changes_of_a_urdf_give_words(data: st.DataObject, folder: Path):
     robot = ElementTree.fromstring(data.draw(st.sampled_from([ARM, UR5_TEXT])))
