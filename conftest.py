@@ -46,7 +46,7 @@ hypothesis.settings.load_profile("arm_control")
 
 MOST_WITH_PROCESSES = 40
 """Tests that may start a process: one for each executable, and for each fault of a process."""
-TOOLS = {"ar", "as", "c++", "cc", "cmake", "gcc", "ld", "ldconfig", "nm", "objdump", "uname"}
+TOOLS = {"ar", "as", "c++", "cc", "cmake", "gcc", "ld", "ldconfig", "lscpu", "nm", "objdump", "uname"}
 """Programs that count for none: they compile, or tell of the machine."""
 
 _stderr = pytest.StashKey[int]()
