@@ -51,6 +51,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path):
             assert address is None or not address[1].startswith(("http", "//")), f"{page.name}: {tag}"
 
 
+@pytest.mark.processes
 def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for name in ("conf.py", "wide.css"):
         (tmp_path / name).write_text((ROOT / "docs" / "site" / name).read_text())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +82,12 @@ def sooner(orders: list) -> list:
     if len(orders) < 2:
         return orders
     gain_ns = orders[1].stamp_ns - 100_000_000
-    return [orders[0], *(replace(order, stamp_ns=order.stamp_ns - gain_ns) for order in orders[1:])]
+    return [orders[0], *(at(order, order.stamp_ns - gain_ns) for order in orders[1:])]
+
+
+def at(order: Any, stamp_ns: int) -> Any:
+    """An order at another time; one of a force is a named tuple."""
+    return order._replace(stamp_ns=stamp_ns) if isinstance(order, tuple) else replace(order, stamp_ns=stamp_ns)
 
 
 def early(scenario: Scenario) -> Scenario:

@@ -190,6 +190,7 @@ def test_the_same_run_twice_is_the_same_to_the_last_bit():
     assert setup_of(case).states is not setup_of(case).states
 
 
+@pytest.mark.processes
 def test_random_schedules_hold():
     assert not [str(outcome) for outcome in run_schedules(range(2, 4), n_processes=1) if outcome.failure]
 
@@ -213,6 +214,7 @@ def test_ten_thousand_random_schedules_hold(block: int):
     assert not [str(outcome) for outcome in outcomes if outcome.failure]
 
 
+@pytest.mark.processes
 def test_schedules_go_on_from_a_fork_at_the_onset_as_from_the_start(monkeypatch: pytest.MonkeyPatch):
     def last_state(chain: Chain, schedule: Schedule) -> str:
         wrong = failure(chain, schedule)
@@ -249,6 +251,7 @@ def test_a_failing_schedule_is_shortened_to_what_it_needs(monkeypatch: pytest.Mo
     assert [part.fault.name for part in shortened(schedule).parts] == ["commands:effort-nan"]
 
 
+@pytest.mark.processes
 def test_the_command_prints_rows_and_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file, markdown = tmp_path / "rows.json", tmp_path / "faults.md"
     arguments = ["faults", "commands:19-lost", "--controller", "joint", "--arrangement", "gate", "--schedules", "1"]

@@ -113,6 +113,7 @@ def test_a_run_in_which_nothing_came_is_drawn_too(
     assert all(path.stat().st_size for path in paths.values())
 
 
+@pytest.mark.processes
 def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots: rendering.Shots) -> None:
     frames = render_or_skip(model, shots)
     assert frames.shape == (3, 120, 160, 3)
@@ -124,6 +125,7 @@ def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots:
     assert np.abs(ghostly[2] - frames[2]).max() > 20
 
 
+@pytest.mark.processes
 def test_a_backend_that_hangs_is_given_up(
     model: RobotModel, shots: rendering.Shots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +184,7 @@ def test_the_overview_says_how_the_arm_was_drawn(
         assert image.size == (1200, 520)
 
 
+@pytest.mark.processes
 def test_without_matplotlib_the_extra_is_named() -> None:
     code = "import sys; sys.modules['matplotlib'] = None; import arm_control.report.pictures"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPO, check=False)
