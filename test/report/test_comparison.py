@@ -168,7 +168,7 @@ def test_many_variants_of_an_arm_in_space_are_drawn_over_each_other(monkeypatch,
 def test_what_the_law_asks_for_is_shown_where_it_is_beyond_the_limit_and_the_singular_value_of_the_rows(
     monkeypatch, tmp_path: Path
 ):
-    figure, runs = drawn(monkeypatch, "planar2_singular", 1.0, tmp_path / "a.png")
+    figure, runs = drawn(monkeypatch, "planar2_singular", 4.0, tmp_path / "a.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles[:4] == list(runs)
     torque, sigma = figure.axes[5], figure.axes[6]
