@@ -56,7 +56,7 @@ def targets(recording: Recording) -> TargetList:
 
 @pytest.fixture
 def no_opengl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "BACKENDS", ("nowhere",))
+    monkeypatch.setattr(rendering, "_run", lambda *_: "no OpenGL")
     monkeypatch.setattr(animation, "RATE", 2.0)
 
 
@@ -126,9 +126,10 @@ def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots:
 
 
 @pytest.mark.processes
-def test_a_backend_that_hangs_is_given_up(
+def test_a_backend_that_fails_or_hangs_is_given_up(
     model: RobotModel, shots: rendering.Shots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert "cannot render here (nowhere: " in rendering.render(model, shots, backends=("nowhere",)).message
     monkeypatch.setattr(rendering, "START_TIME", 0.01)
     monkeypatch.setattr(rendering, "FRAME_TIME", 0.0)
     assert "no answer within" in rendering.render(model, shots, backends=("egl",)).message
