@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from arm_control.app import cli
-from arm_control.app.commands.argument_types import check_namespace
+from arm_control.app.commands.shared import check_namespace
 from arm_control.core import Cache, SavedParameter, urdf_path
 from arm_control.exceptions import InputError
 from arm_control.planning import PlanRecord

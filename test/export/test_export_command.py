@@ -13,8 +13,7 @@ from arm_control.app import main
 from arm_control.core import share_path, urdf_path
 from arm_control.export import EXAMPLE_ARM
 from arm_control.export.c_folder import MARK, SOURCES
-from arm_control.export.c_pieces import comment, text_of
-from arm_control.export.export_options import identifier
+from arm_control.export.c_pieces import comment, identifier, text_of
 
 EXPORT = ("planar1", "--cpu", "x86-64-v2")
 BINARIES = "planar1_osc_x86-64-v2.o", EXAMPLE_ARM

@@ -22,7 +22,7 @@ from arm_control.messages import braked_frame, nanoseconds
 from arm_control.nodes import ros
 from arm_control.nodes.support import gates as gate_states
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
-from arm_control.nodes.tools.gate_enabling import OUTLOOK
+from arm_control.nodes.tools.gate_commands import OUTLOOK
 from arm_control.processes import read_gate_report
 
 MS = 1_000_000

@@ -19,7 +19,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import Pose, RobotModel
 from arm_control.messages import pose_from_message
 from arm_control.motion import FARTHEST
-from arm_control.nodes.support.qos import LOSSLESS
+from arm_control.nodes.support.topics import LOSSLESS
 from arm_control.optimal import ReachPlanner, RecedingParameters
 
 START = np.concatenate([HOME, np.zeros(6)])
