@@ -40,11 +40,12 @@ if TYPE_CHECKING:
         Scenario,
         arm_and_parameters,
         check_parameter_file,
+        load_world,
         merged,
+        range_sensors_in,
         scenario_names,
     )
-    from arm_control.simulation.scenario_world import load_world, range_sensors_in
+    from arm_control.simulation.scene import Push, World
     from arm_control.simulation.sensors import Sampling, SimulatedSensors
-    from arm_control.simulation.world import Push, World
 else:
     __getattr__, __dir__, __all__ = face(__name__)

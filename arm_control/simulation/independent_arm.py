@@ -15,6 +15,7 @@ from arm_control.collision import HullObstacle, Placed
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere, rotation_from_rpy
 from arm_control.model import RobotModel, link_capsules
+from arm_control.simulation.scene import stretches
 
 try:
     import coal
@@ -142,9 +143,7 @@ def _stretches(told: Placed) -> tuple[Mover, ...]:
     """What an obstacle does, one stretch after the other; of a hull, as if it was a ball."""
     if isinstance(told, HullObstacle):
         return (Mover(Obstacle(Sphere(told.hull.extent), told.X_WO, told.V_WO), told.span or Span()),)
-    if isinstance(told, Obstacle):
-        return (Mover(told, Span()),)
-    return (told,) if isinstance(told, Mover) else tuple(told)
+    return stretches(told, "obstacle")
 
 
 def _pieces(collision: Any) -> list[tuple[Any, Pose]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from arm_control.core import NANOSECONDS
 from arm_control.maths import Obstacle
-from arm_control.simulation.world import World
+from arm_control.simulation.scene import World
 
 PERIOD_NS = 20_000_000
 """Time between two poses of an obstacle [ns]."""

@@ -109,15 +109,15 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
     }
     (folder / "targets.yaml").write_text(json.dumps(content))
     nodes = {
-        "simulator": {"initial_position": q.round(4).tolist(), **gate},
+        "simulator": gate,
         "dynamics": {},
         "osc": {"publish_effort_array": False, **gate, **arm},
         "targets": {"file": str(folder / "targets.yaml")},
     }
     path = folder / "own_arm.yaml"  # JSON is YAML
     checks = {variant: {"reached": True} for variant in ("all", REAL)}
-    scenario = {"description": "An arm by itself.", "robot": robot, "nodes": nodes, "checks": checks}
-    path.write_text(json.dumps(scenario))
+    scenario = {"description": "An arm by itself.", "robot": robot, "start": q.round(4).tolist()}
+    path.write_text(json.dumps(scenario | {"nodes": nodes, "checks": checks}))
     return path
 
 

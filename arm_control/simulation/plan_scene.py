@@ -1,7 +1,7 @@
 """Planning scenes: an arm, its task, and obstacles that move, from YAML.
 
-A file below ``config/plans`` says where the arm starts, and where it shall go: along a task path of the end effector
-(``task``), to joint positions (``goal``) or to a pose (``pose``).
+A file below ``config/plans`` (:mod:`arm_control.simulation.scene`) says where the arm starts, and where it shall go:
+along a task path of the end effector (``task``), to joint positions (``goal``) or to a pose (``pose``).
 
     robot: planar4
     start: [-1.07, 0.48, 1.01, 1.01]          # [rad]
@@ -10,8 +10,6 @@ A file below ``config/plans`` says where the arm starts, and where it shall go: 
       - {shape: sphere, size: 0.15, position: [1.9, 0.25, 0.0], velocity: [-0.25, -0.05, 0.0]}
     horizon: 12.0                             # [s]
 
-Obstacles are those of the world of a scenario (:mod:`arm_control.simulation.world`), or go from sample to sample:
-``positions`` at ``times``. One may have a ``mesh`` and its ``scale`` instead of a shape: its convex hull counts.
 Variants of a scene replace some of its entries.
 """
 
@@ -21,26 +19,18 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.collision import Hull, HullObstacle, Placed, course
-from arm_control.core import as_mapping, file_names, read_yaml, refuse_unknown, urdf_path, yaml_path
-from arm_control.exceptions import ArmControlError, InputError, ParameterError
-from arm_control.maths import Array, Mover, Obstacle, Pose, Span, rotation_from_quaternion
-from arm_control.model import WITHOUT_XACRO, RobotModel, refuse_xacro
+from arm_control.collision import HullObstacle, Placed
+from arm_control.core import as_mapping, file_names, node_names, refuse_unknown, urdf_path, yaml_path
+from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.maths import Array, Mover, Obstacle, Pose, Span
+from arm_control.model import WITHOUT_XACRO, ArmParameters, RobotModel, refuse_xacro
 from arm_control.planning import TaskPath, circle, ellipse, line
-from arm_control.simulation.world import World
+from arm_control.simulation.scene import ENTRIES, GOALS, numbers, obstacles_in, pose_in, positive, read_scene
 
-ENTRIES = (
-    *("description", "robot", "tip", "kind", "start", "task", "goal", "pose"),
-    *("obstacles", "horizon", "limits", "tolerance", "margin"),
-)
-"""Entries of a scene; ``variants`` of a file has others of them."""
-TARGETS = ("task", "goal", "pose")
-"""Entries of which a scene has one."""
 KINDS = ("kinematic", "dynamic")
 PATHS: dict[str, Callable[..., TaskPath]] = {"line": line, "ellipse": ellipse, "circle": circle}
 """Task paths by name; what they need is the arguments of these functions."""
@@ -131,11 +121,10 @@ class PlanFile(NamedTuple):
             When there is no such file, or it has an unknown key.
         """
         path = yaml_path("plans", name)
-        content = read_yaml(path)
-        refuse_unknown(content, (*ENTRIES, "variants"), str(path))
-        variants = as_mapping(content.pop("variants", None), f"{path}: variants")
+        content = read_scene(path)
+        variants = content.pop("variants")
         for variant, entries in variants.items():
-            refuse_unknown(as_mapping(entries, f"{path}: {variant}"), ENTRIES, f"{path}: {variant}")
+            refuse_unknown(entries, (*ENTRIES, *node_names()), f"{path}: {variant}")
         return cls(path.stem, str(content.get("description", "")), content, variants, str(path))
 
     def scene(self, variant: str = "") -> PlanScene:
@@ -158,7 +147,7 @@ class PlanFile(NamedTuple):
             When there is no such variant, or an obstacle is not valid.
         """
         _, entries, where = self._chosen(variant)
-        return _obstacles(entries.get("obstacles"), f"{where}: obstacles")
+        return obstacles_in(entries.get("obstacles"), f"{where}: obstacles")
 
     def _chosen(self, variant: str) -> tuple[str, dict[str, Any], str]:
         """The name of a variant, its entries, and their place for messages."""
@@ -181,9 +170,9 @@ def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
     ParameterError
         When an entry is missing or not valid.
     """
-    targets = [key for key in TARGETS if entries.get(key) is not None]
+    targets = [key for key in GOALS if entries.get(key) is not None]
     if len(targets) != 1:
-        raise ParameterError(f"{where}: {' and '.join(targets) or 'none'} of {', '.join(TARGETS)}: one is needed")
+        raise ParameterError(f"{where}: {' and '.join(targets) or 'none'} of {', '.join(GOALS)}: one is needed")
     for key in ("robot", "start"):
         if key not in entries and (key == "robot" or targets != ["task"]):
             raise ParameterError(f"{where}: '{key}' is missing")
@@ -193,23 +182,23 @@ def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
     model, a_max = _arm(entries, where)
     if np.isfinite(a_max).all() and (kind == "kinematic" or targets == ["task"]):
         raise ParameterError(f"{where}: limits: acceleration counts for a goal or a pose of kind dynamic only")
-    pose, has_orientation = _pose(entries.get("pose"), f"{where}: pose")
+    pose, has_orientation = pose_in(entries["pose"], f"{where}: pose") if targets == ["pose"] else (None, False)
     start, goal = entries.get("start"), entries.get("goal")
     return PlanScene(
         name,
         str(entries.get("description", "")),
         model,
-        None if start is None else _numbers(start, model.nq, f"{where}: start"),
+        None if start is None else numbers(start, model.nq, f"{where}: start"),
         _task(entries.get("task"), f"{where}: task"),
-        None if goal is None else _numbers(goal, model.nq, f"{where}: goal"),
+        None if goal is None else numbers(goal, model.nq, f"{where}: goal"),
         pose,
         has_orientation,
         kind,
-        _obstacles(entries.get("obstacles"), f"{where}: obstacles"),
+        obstacles_in(entries.get("obstacles"), f"{where}: obstacles"),
         a_max,
-        _positive(entries.get("horizon", HORIZON), f"{where}: horizon"),
-        _positive(entries.get("tolerance", TOLERANCE), f"{where}: tolerance"),
-        _margin(entries.get("margin", 0.0), f"{where}: margin"),
+        positive(entries.get("horizon", HORIZON), f"{where}: horizon"),
+        positive(entries.get("tolerance", TOLERANCE), f"{where}: tolerance"),
+        positive(entries.get("margin", 0.0), f"{where}: margin", or_zero=True),
     )
 
 
@@ -228,23 +217,22 @@ def _arm(entries: Mapping[str, Any], where: str) -> tuple[RobotModel, Array]:
     refuse_unknown(limits, LIMITS, f"{where}: limits")
     refuse_xacro(str(entries["robot"]), where, WITHOUT_XACRO)
     path = urdf_path(str(entries["robot"]))
-    choices: dict[str, Any] = {"tip": entries.get("tip")}
+    arm = ArmParameters.from_mapping(as_mapping(entries.get("arm"), f"{where}: arm"), where=f"{where}: arm")
+    choices = arm.choices() | {"backend": arm.backend}
     model = RobotModel.from_urdf(path, **choices)
     values = {key: _limits(limits.get(key), model, f"{where}: limits: {key}") for key in LIMITS}
     for key, name in (("velocity", "velocity_limits"), ("torque", "effort_limits")):
         if (given := values[key]) is not None:
-            choices[name] = dict(zip(model.joint_names, given.tolist(), strict=True))
-    if len(choices) > 1:
-        model = RobotModel.from_urdf(path, **choices)
+            choices[name] |= dict(zip(model.joint_names, given.tolist(), strict=True))
     a_max = values["acceleration"]
-    return model, np.full(model.nv, math.inf) if a_max is None else a_max
+    return RobotModel.from_urdf(path, **choices), np.full(model.nv, math.inf) if a_max is None else a_max
 
 
 def _limits(value: Any, model: RobotModel, where: str) -> Array | None:
     """One limit for each joint; None where there is none."""
     if value is None:
         return None
-    values = _numbers([value] * model.nv if np.ndim(value) == 0 else value, model.nv, where)
+    values = numbers([value] * model.nv if np.ndim(value) == 0 else value, model.nv, where)
     if not (values > 0.0).all():
         raise ParameterError(f"{where} = {value}: limits must be above zero")
     return values
@@ -271,94 +259,3 @@ def _task(entry: Any, where: str) -> TaskPath | None:
         return PATHS[name](**arguments)
     except (ArmControlError, TypeError, ValueError) as error:
         raise ParameterError(f"{where}: {error}") from None
-
-
-def _pose(entry: Any, where: str) -> tuple[Pose | None, bool]:
-    """A pose, and whether its orientation counts."""
-    if entry is None:
-        return None, False
-    content = as_mapping(entry, where)
-    refuse_unknown(content, ("position", "quat_xyzw"), where)
-    if "position" not in content:
-        raise ParameterError(f"{where}: 'position' is missing")
-    p = _numbers(content["position"], 3, f"{where}: position")
-    if "quat_xyzw" not in content:
-        return Pose(np.eye(3), p), False
-    try:
-        return Pose(rotation_from_quaternion(content["quat_xyzw"]), p), True
-    except ValueError as error:
-        raise ParameterError(f"{where}: {error}") from None
-
-
-def _obstacles(entries: Any, where: str) -> tuple[Placed, ...]:
-    if not isinstance(entries, (list, tuple, type(None))):
-        raise ParameterError(f"{where}: a list is needed, not {type(entries).__name__}")
-    return tuple(_obstacle(as_mapping(entry, where), f"{where}: {k}") for k, entry in enumerate(entries or ()))
-
-
-def _obstacle(entry: dict[str, Any], where: str) -> Placed:
-    """An obstacle as the world of a scenario has it, the hull of a mesh, or one that goes from sample to sample."""
-    if "mesh" in entry:
-        return _hull(entry, where)
-    if "positions" not in entry and "times" not in entry:
-        return _mover(entry, where)
-    for key, other in (("positions", "times"), ("times", "positions")):
-        if key not in entry:
-            raise ParameterError(f"{where}: '{other}' without '{key}': an obstacle's positions need their times")
-    for key in ("position", "velocity", "from", "until"):
-        if key in entry:
-            raise ParameterError(f"{where}: '{key}' does not go with 'positions', which say where the obstacle is")
-    times, positions = entry.pop("times"), entry.pop("positions")
-    try:
-        places = np.array(positions, dtype=float).reshape(-1, 3)
-        mover = _mover(entry | {"position": places[0].tolist()}, where)
-        obstacle = mover.obstacle
-        return course(obstacle.shape, np.array(times, dtype=float), [Pose(obstacle.X_WO.R, p) for p in places])
-    except (IndexError, TypeError, ValueError) as error:
-        raise ParameterError(f"{where}: {error}") from None
-
-
-def _hull(entry: dict[str, Any], where: str) -> HullObstacle:
-    """The hull of a mesh file, which moves as an obstacle of another shape."""
-    file, scale = Path(str(entry.pop("mesh"))), _positive(entry.pop("scale", 1.0), f"{where}: scale")
-    if "shape" in entry or "size" in entry:
-        raise ParameterError(f"{where}: a mesh has neither 'shape' nor 'size'")
-    mover = _mover(entry | {"shape": "sphere", "size": 1.0}, where)
-    try:
-        return HullObstacle(Hull.of_mesh(file, scale), mover.obstacle.X_WO, mover.obstacle.V_WO, mover.span)
-    except InputError as error:
-        raise ParameterError(f"{where}: {error}") from None
-
-
-def _mover(entry: dict[str, Any], where: str) -> Mover:
-    for key in ("shape", "size", "position"):
-        if key not in entry:
-            raise ParameterError(f"{where}: '{key}' is missing")
-    return World.from_mapping({"obstacles": [entry]}, where).movers[0]
-
-
-def _numbers(value: Any, n: int, where: str) -> Array:
-    try:
-        numbers = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{where} = {value!r}: {n} numbers are needed") from None
-    if numbers.shape != (n,) or not np.isfinite(numbers).all():
-        raise ParameterError(f"{where} = {value!r}: {n} finite numbers are needed")
-    return numbers
-
-
-def _positive(value: Any, where: str) -> float:
-    number = _margin(value, where)
-    if not number > 0.0:
-        raise ParameterError(f"{where} = {value!r}: a number above zero is needed")
-    return number
-
-
-def _margin(value: Any, where: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{where} = {value!r}: a number is needed") from None
-    if not 0.0 <= number < math.inf:
-        raise ParameterError(f"{where} = {value!r}: a finite number, 0 or more, is needed")
-    return number

@@ -1,17 +1,19 @@
-"""The motion that a scenario's entry ``plan`` asks for: planned before the run, and watched during it.
+"""The motion that a scenario asks for: planned before the run, and watched during it.
 
+    goal: [0.8, -1.2, 1.5, -1.9, -1.57, 0.0]       joint positions [rad or m]; or a pose of the end effector:
+    pose: {position: [0.4, 0.3, 0.4], quat_xyzw: [1.0, 0.0, 0.0, 0.0]}
+    task: {line: {...}}                            or a task path
+    margin: 0.02                                   [m]
     plan:
-      goal: [0.8, -1.2, 1.5, -1.9, -1.57, 0.0]     joint positions [rad or m]; or a pose of the end effector:
-      pose: {position: [0.4, 0.3, 0.4], quat_xyzw: [1.0, 0.0, 0.0, 0.0]}
       scene: lwr_circle_dynamic                    or the task of a scene below config/plans
       variant: ""                                  of that file; the first one by default
-      margin: 0.02                                 and other parameters of the planner
+      speed: 0.9                                   and other parameters of the planner
       watch: true                                  obstacles that leave what is told are planned around, or stopped for
 
 The obstacles are those of the scenario's world, as they are told: a change of their motion is not known to the plan.
 
 Of a scene arm, task path, limits and horizon count. The arm starts where the simulator has it, and the scenario's world
-has the obstacles of the scene (:mod:`arm_control.simulation.scenario_world`). The plan is a dynamic one, from rest to
+has the obstacles of the scene. The plan is a dynamic one, from rest to
 rest, for kinematic scenes too: speeds of a kinematic plan jump.
 """
 
@@ -25,10 +27,10 @@ import numpy as np
 
 from arm_control.collision import Validity
 from arm_control.control import Controller
-from arm_control.core import NANOSECONDS, group, parameter, read_yaml, yaml_path
-from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.core import NANOSECONDS, group, parameter
+from arm_control.exceptions import ParameterError
 from arm_control.kinematics import InverseKinematics
-from arm_control.maths import Array, Mover, Obstacle, Pose, rotation_from_quaternion
+from arm_control.maths import Array, Mover, Obstacle, Pose
 from arm_control.model import RobotModel
 from arm_control.motion import JointGoal, JointReference, JointTrajectory, Waypoints
 from arm_control.planning import (
@@ -51,7 +53,7 @@ from arm_control.planning import (
 )
 from arm_control.simulation.plan_scene import PlanFile, PlanScene
 from arm_control.simulation.scenario import Scenario
-from arm_control.simulation.world import World
+from arm_control.simulation.scene import World, numbers, pose_in
 
 LOOK = 0.01
 """Time between two looks at the obstacles [s]."""
@@ -115,7 +117,7 @@ class PlannedScenarioMotion:
             trajectory, self.task = plan_scene_motion(content, model, world.told, q_start, p, where)
             self.points = points_of(trajectory)
             return
-        goal = _goal(content, where)
+        goal = _goal(content, model, where)
         self._moves = any(np.any(mover.obstacle.V_WO) or mover.span.begin > 0.0 for mover in world.told) or p.watch
         if self._moves:
             self._planner = self._in_time()
@@ -183,9 +185,9 @@ def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | N
     ArmControlError
         When there is no such file or no motion, or the entry is not valid.
     """
-    if not name or "plan" not in read_yaml(yaml_path("scenarios", name)):
+    scenario = Scenario.load(name, trust=True) if name else None  # its robot is not read
+    if scenario is None or not scenario.plan:
         return None
-    scenario = Scenario.load(name, trust=True)  # its robot is not read
     q_start = np.array(scenario.nodes["simulator"]["initial_position"], dtype=float)
     return PlannedScenarioMotion(model, scenario.plan, scenario.world, q_start, f"{scenario.name}: plan")
 
@@ -200,15 +202,14 @@ def _target(content: Mapping[str, Any], where: str) -> str:
     return targets[0]
 
 
-def _goal(content: Mapping[str, Any], where: str) -> Pose | Array:
+def _goal(content: Mapping[str, Any], model: RobotModel, where: str) -> Pose | Array:
     """The goal of an entry: a pose, or joint positions."""
-    try:
-        if "goal" in content:
-            return np.array(content["goal"], dtype=float)
-        pose = content["pose"]
-        return Pose(rotation_from_quaternion(pose["quat_xyzw"]), np.array(pose["position"], dtype=float))
-    except (ArmControlError, KeyError, TypeError, ValueError) as error:
-        raise ParameterError(f"{where}: {type(error).__name__}: {error}") from error
+    if "goal" in content:
+        return numbers(content["goal"], model.nq, f"{where}: goal")
+    X, has_orientation = pose_in(content["pose"], f"{where}: pose")
+    if not has_orientation:
+        raise ParameterError(f"{where}: pose: 'quat_xyzw' is missing")
+    return X
 
 
 def _postures(model: RobotModel, goal: Pose | Array, q_start: Array) -> Array:

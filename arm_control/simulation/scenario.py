@@ -28,16 +28,18 @@ from arm_control.core import as_mapping, file_names, node_names, read_yaml, refu
 from arm_control.exceptions import ParameterError
 from arm_control.model import ArmParameters, RobotModel, read_description, refuse_xacro_in
 from arm_control.motion import Motion, TargetList
+from arm_control.simulation.plan_scene import PlanFile
 from arm_control.simulation.plant_properties import PREFIX, properties_of
 from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of
 from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
-from arm_control.simulation.scenario_world import world_of
-from arm_control.simulation.world import World
+from arm_control.simulation.scene import SURROUNDINGS, World, positive, read_scene, stretches
 
 NODES = node_names()
 """The package's executables; each is also the name of its node."""
-KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "checks", "range_sensors", "plan")
-"""Entries of a file."""
+PLANNED = ("goal", "pose", "horizon", "margin")
+"""Entries that belong to the plan before a run; those of a task path are read as those of a planning scene."""
+OF_TASKS = ("kind", "limits", "tolerance")
+"""Entries that a scenario has beside a task path only."""
 REAL = "real"
 """Variant of every scenario: the arm is not its model."""
 SIMULATORS = ("mujoco", "coppeliasim", "none")
@@ -100,14 +102,18 @@ class Scenario:
             When it has an unknown key or names an unknown node.
         """
         path = yaml_path("scenarios", name)
-        content = read_yaml(path)
+        content = read_scene(path)
         if not trust:
             refuse_xacro_in(content, str(path))
-        refuse_unknown(content, KEYS, str(path))
         nodes, variants, checks = (_mappings(content, key, path) for key in ("nodes", "variants", "checks"))
         refuse_unknown(nodes, NODES, f"{path}: nodes")
         for variant, changes in variants.items():
-            refuse_unknown(changes, nodes, f"{path}: {variant}")
+            refuse_unknown(changes, (*nodes, "start"), f"{path}: {variant}")
+            _start(changes, nodes, changes.pop("start", None))
+        _start(nodes, nodes, content.get("start"))
+        arm = as_mapping(content.get("arm"), f"{path}: arm")
+        ArmParameters.from_mapping(arm, where=f"{path}: arm")
+        nodes = {node: {**deepcopy(arm), **values} for node, values in nodes.items()}
         refuse_unknown(checks, (*variants, "all", REAL), f"{path}: checks")
         return cls(
             path.stem,
@@ -115,11 +121,11 @@ class Scenario:
             str(content.get("robot", "")),
             nodes,
             variants,
-            world_of(content, str(path)),
-            _duration(content.get("duration", 0.0), path),
+            _world(content, str(path)),
+            positive(content.get("duration", 0.0), f"{path}: duration", or_zero=True),
             checks,
             range_sensors_of(content.get("range_sensors"), f"{path}: range_sensors"),
-            as_mapping(content.get("plan"), f"{path}: plan"),
+            _plan(content, str(path)),
             str(path.absolute()),
         )
 
@@ -341,14 +347,41 @@ def _mappings(content: Mapping[str, Any], key: str, path: Path) -> dict[str, dic
     return {str(name): as_mapping(inner, f"{path}: {name}") for name, inner in outer.items()}
 
 
-def _duration(value: Any, path: Path) -> float:
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = float("nan")
-    if not 0.0 <= seconds < float("inf"):
-        raise ParameterError(f"{path}: duration = {value!r}: 0 or a positive time [s] is needed")
-    return seconds
+def _start(values: dict[str, Any], nodes: Mapping[str, Any], start: Any) -> None:
+    """Let the arm start somewhere, where it is simulated."""
+    if start is not None and "simulator" in nodes:
+        values["simulator"] = {"initial_position": start, **values.get("simulator", {})}
+
+
+def _plan(content: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The motion to plan before the run, empty without one; a task path is that of the file as a planning scene."""
+    plan = as_mapping(content.get("plan"), f"{where}: plan") | {key: content[key] for key in PLANNED if key in content}
+    if "task" in content:
+        return plan | {"scene": where}
+    if alone := [key for key in OF_TASKS if key in content and "nodes" in content]:
+        raise ParameterError(f"{where}: {', '.join(alone)}: in a scenario beside a task only")
+    return plan
+
+
+def _world(content: Mapping[str, Any], where: str) -> World:
+    """The surroundings, and the obstacles of another file whose scene is planned."""
+    world = World.from_mapping({key: content[key] for key in SURROUNDINGS if key in content}, where)
+    plan = as_mapping(content.get("plan"), f"{where}: plan")
+    if "scene" not in plan:
+        return world
+    scene = PlanFile.load(str(plan["scene"])).obstacles(str(plan.get("variant", "")))
+    parts = [part for placed in scene for part in stretches(placed, f"{where}: plan")]
+    return replace(world, movers=(*world.movers, *parts), told=(*world.told, *parts))
+
+
+def load_world(name: str) -> World:
+    """Return the surroundings in a file, by the name of a scenario or a path; those of an empty name are empty."""
+    return Scenario.load(name, trust=True).world if name else World()  # its robot is not read
+
+
+def range_sensors_in(name: str) -> tuple[RangeSensor, ...]:
+    """Return the range sensors in a file, by the name of a scenario or a path; none for an empty name."""
+    return Scenario.load(name, trust=True).range_sensors if name else ()
 
 
 Nodes = dict[str, dict[str, Any]]

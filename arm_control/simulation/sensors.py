@@ -13,7 +13,7 @@ from arm_control.simulation.changed_model import tilted_gravity
 from arm_control.simulation.engine import SimulatedArm
 from arm_control.simulation.plant_properties import PlantProperties
 from arm_control.simulation.range_sensor import RangeSensor
-from arm_control.simulation.world import World
+from arm_control.simulation.scene import World
 from arm_control.simulation.wrist_sensor import carried_body, wrist_wrench
 
 

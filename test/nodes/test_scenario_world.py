@@ -32,7 +32,7 @@ WORLD = {
 
 
 def scenario_file(folder: Path, name: str, world: dict[str, Any]) -> str:
-    content = {"robot": "ur5", "nodes": {"simulator": {"initial_position": HOME}, "osc": {}}, "world": world}
+    content = {"robot": "ur5", "start": HOME, "nodes": {"simulator": {}, "osc": {}}, **world}
     (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
     return str(folder / f"{name}.yaml")
 

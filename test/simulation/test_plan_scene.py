@@ -163,6 +163,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "limit": ({"limits": {"torque": 0}}, "limits: torque = 0: limits must be above zero"),
     "acceleration": ({"limits": {"acceleration": 1}}, "acceleration counts for a goal or a pose of kind dynamic only"),
     "no list": ({"obstacles": {"shape": "sphere"}}, "obstacles: a list is needed, not dict"),
+    "arm": ({"arm": {"tool": "tool0"}}, "arm: unknown"),
     "shape": ({"obstacles": [{"shape": "egg", "size": 1, "position": [0, 0, 0]}]}, "shape = 'egg'; there are: sphere"),
     "no place": ({"obstacles": [{"shape": "sphere", "size": 1}]}, "obstacles: 0: 'position' is missing"),
     "no times": (

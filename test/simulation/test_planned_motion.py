@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Box, Mover, Obstacle, Pose, Span, Sphere
@@ -21,7 +23,6 @@ from arm_control.simulation import (
     make_simulator,
     planned_motion_in,
 )
-from arm_control.simulation.scenario_world import world_of
 
 TABLE = {"shape": "box", "size": [1.0, 1.0, 0.1], "position": [0.0, 0.0, -0.2]}
 HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])
@@ -96,13 +97,14 @@ def test_what_is_wrong_with_a_plan_is_a_sentence():
         Simulation(replace(scenario, world=World((), told=(Mover(block, Span()),))))
 
 
-def test_a_scenario_has_the_obstacles_of_its_scene():
+def test_a_scenario_has_the_obstacles_of_its_scene(tmp_path: Path):
     world = load_world("lwr_circle_dynamic")
     assert repr(world.told) == repr(world.movers) == repr(Scenario.load("lwr_circle_dynamic").world.told)
     ball = {t: [o.X_WO.p.tolist() for o in world.obstacles(t)][-1] for t in (1.0, 5.5, 9.0)}
     assert np.allclose(list(ball.values()), [[0.35, -0.17, 0.62], [0.35, -0.535, 0.62], [0.35, -0.9, 0.62]])
-    beside = {"plan": {"scene": "lwr_circle_dynamic"}, "world": {"floor": -1.0, "obstacles": [TABLE]}}
-    both = world_of(beside, "here")
+    beside = tmp_path / "beside.yaml"
+    beside.write_text(yaml.safe_dump({"plan": {"scene": "lwr_circle_dynamic"}, "floor": -1.0, "obstacles": [TABLE]}))
+    both = load_world(str(beside))
     assert (len(both.movers), both.floor) == (len(world.movers) + 1, -1.0)
 
 

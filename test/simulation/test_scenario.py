@@ -20,7 +20,7 @@ from arm_control.model import RobotModel
 from arm_control.motion import Motion, TargetList, Waypoints, load_trajectory, target_entry
 from arm_control.primitives import PrimitiveFile, load_demonstration
 from arm_control.simulation import NODES, Scenario, World, check_parameter_file, load_world, merged, scenario_names
-from arm_control.simulation.scenario import KEYS
+from arm_control.simulation.scene import ENTRIES
 
 CONFIG = Path(__file__).parents[2] / "config"
 SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
@@ -353,18 +353,21 @@ def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_pat
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"robots": "ur5"}, f"unknown robots; allowed: {', '.join(sorted(KEYS))}"),
+        ({"robots": "ur5"}, f"unknown robots; allowed: {', '.join(sorted(ENTRIES))}"),
         ({"nodes": {"gates": {}}}, f"nodes: unknown gates; allowed: {', '.join(sorted(NODES))}"),
         ("[1, 2]", "a mapping is needed, not list"),
         ("", "a mapping is needed, the file is empty"),
         ({"nodes": ["osc"]}, r"a\.yaml: nodes: a mapping is needed, not list"),
         ({"nodes": {"osc": 5}}, r"a\.yaml: osc: a mapping is needed, not int"),
         ("a: [", "line 1, column 5: expected the node content"),
-        ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc"),
+        ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc, start"),
         ({"variants": {"a": {}}, "checks": {"b": {}}}, "checks: unknown b; allowed: a, all"),
-        ({"duration": "long"}, "duration = 'long': 0 or a positive time"),
-        ({"duration": -1}, "duration = -1: 0 or a positive time"),
-        ({"world": {"walls": []}}, "world: unknown walls"),
+        ({"duration": "long"}, "duration = 'long': a number is needed"),
+        ({"duration": -1}, "duration = -1: a finite number, 0 or more, is needed"),
+        ({"world": {"walls": []}}, "unknown world"),
+        ({"nodes": {"osc": {}}, "variants": {"a": {"obstacles": []}}}, "a: unknown obstacles; allowed: osc, start"),
+        ({"nodes": {"osc": {}}, "goal": [0.0], "limits": {}}, "limits: in a scenario beside a task only"),
+        ({"arm": {"tool": "tool0"}}, r"a\.yaml: arm: unknown"),
     ],
 )
 def test_a_bad_scenario_is_refused(content: Any, message: str, tmp_path: Path):
