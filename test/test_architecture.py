@@ -36,7 +36,6 @@ FOREIGN = {
         "model.urdf.capsules",
         "collision.hulls",
         "viewer.arm_shapes",
-        "simulation.coal_shapes",
         "simulation.independent_arm",
     ),
     "viser": ("viewer.server",),

@@ -10,8 +10,17 @@ if TYPE_CHECKING:
     from arm_control.faults.catalogue import all_faults
     from arm_control.faults.chain_setup import EXACT, OTHER, OWN, Setup, joint_state
     from arm_control.faults.datagram_arrangements import MANY, SimulatedNetwork
-    from arm_control.faults.exported_arrangement import can_compile, compiled
-    from arm_control.faults.exported_library import CC, CPU, UNWRITTEN, CController, compile_c, library_of, row_of
+    from arm_control.faults.exported_arrangement import (
+        CC,
+        CPU,
+        UNWRITTEN,
+        CController,
+        can_compile,
+        compile_c,
+        compiled,
+        library_of,
+        row_of,
+    )
     from arm_control.faults.fault_table import page, row_text, summary
     from arm_control.faults.native_arrangement import SimulatedMiddleware
     from arm_control.faults.schedules import run_schedules, shortened

@@ -20,10 +20,13 @@ of the time before (:func:`arm_control.gate.torque_rules.believed_time`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,7 +36,6 @@ from arm_control.core import urdf_path
 from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, LIMITED, WITH_LOOKS, Fault
 from arm_control.faults.chain import Chain
 from arm_control.faults.chain_setup import EXACT, PLANTS, STEP, Record, Setup
-from arm_control.faults.workers import forked
 from arm_control.gate import AT_REST
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
@@ -251,7 +253,7 @@ def setup_of(case: Case, plant: str = EXACT) -> Setup:
 
 
 def run_cases(cases: Sequence[Case], n_processes: int = 0) -> Iterator[Row]:
-    """Run cases and yield their rows, in order; parameters as of :func:`arm_control.faults.workers.forked`.
+    """Run cases and yield their rows, in order; parameters as of :func:`arm_control.faults.campaign.forked`.
 
     What is compiled is compiled once, before.
     """
@@ -520,3 +522,36 @@ def _failure_to_arrive(run: Run) -> str:
         assert isinstance(goal, Target)
         distance = float(np.linalg.norm(run.setup.model.pose(q).p - goal.X_FT.p))
     return f"{distance:.4f} from the goal at the end" if distance > NEAR else ""
+
+
+T = TypeVar("T")
+WORK: list[Callable[[int], Any]] = []
+"""What the processes do: known to them since they were forked."""
+
+
+def forked(function: Callable[[int], T], n: int, n_processes: int = 0) -> Iterator[T]:
+    """Yield the results for 0 to ``n - 1``, in this order; a process that dies ends it with an error.
+
+    Parameters
+    ----------
+    function : callable
+        What is done; results are pickled, the function is not.
+    n : int
+        How often.
+    n_processes : int
+        How many at a time; 0: as many as there are cores.
+    """
+    n_processes = min(n_processes or len(os.sched_getaffinity(0)), n)
+    if n_processes <= 1:
+        yield from map(function, range(n))
+        return
+    WORK.append(function)
+    try:
+        with ProcessPoolExecutor(n_processes, multiprocessing.get_context("fork")) as pool:
+            yield from pool.map(_work, range(n))
+    finally:
+        WORK.pop()
+
+
+def _work(k: int) -> Any:
+    return WORK[-1](k)

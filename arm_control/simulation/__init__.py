@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.simulation.coal_shapes import CoalDistance, coal_capsule, coal_shape
     from arm_control.simulation.compared_dynamics import (
         LIBRARIES,
         OURS,
@@ -16,21 +15,17 @@ if TYPE_CHECKING:
         compare_dynamics,
     )
     from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
-    from arm_control.simulation.engine import ENGINES, EngineParameters, SimulatedArm
+    from arm_control.simulation.engine import ENGINES, EngineParameters, RealArm, SimulatedArm, make_simulator, true_arm
     from arm_control.simulation.free_motion import FreeMotion, FreeTrace
-    from arm_control.simulation.independent_arm import FAR, IndependentArm
+    from arm_control.simulation.independent_arm import FAR, CoalDistance, IndependentArm, coal_capsule, coal_shape
     from arm_control.simulation.mujoco_simulator import MujocoSimulator, build_mujoco_model, save_mujoco_model
     from arm_control.simulation.obstacle_schedule import LEAD, NAMESPACE, PERIOD_NS, ObstacleSchedule, ObstacleUpdate
     from arm_control.simulation.offline import Simulation
     from arm_control.simulation.own_arm import bare_scenario, proposed_limits, start_posture, write_scenario
-    from arm_control.simulation.plan_check import PlanCheck, check_plan, nearest_distances
-    from arm_control.simulation.plan_runs import PlanRun, ScenePlanner
+    from arm_control.simulation.plan_check import PlanCheck, PlanRun, ScenePlanner, check_plan, nearest_distances
     from arm_control.simulation.plan_scene import PlanFile, PlanScene, is_at_rest, plan_names
-    from arm_control.simulation.planned_control import planned
-    from arm_control.simulation.planned_motion import planned_motion_in
+    from arm_control.simulation.planned_motion import planned, planned_motion_in
     from arm_control.simulation.plant_properties import PREFIX, PlantProperties, real_values
-    from arm_control.simulation.range_sensor import RangeSensor
-    from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
     from arm_control.simulation.recording import MotionRecord, Recording, Stamps, Trace, WrenchSeries, motion_record
     from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator
     from arm_control.simulation.scenario import (
@@ -46,6 +41,6 @@ if TYPE_CHECKING:
         scenario_names,
     )
     from arm_control.simulation.scene import Push, World
-    from arm_control.simulation.sensors import Sampling, SimulatedSensors
+    from arm_control.simulation.sensors import RangeSensor, Sampling, SimulatedSensors
 else:
     __getattr__, __dir__, __all__ = face(__name__)

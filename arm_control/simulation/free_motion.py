@@ -10,9 +10,8 @@ from arm_control.core import progress_bar
 from arm_control.exceptions import ParameterError, SimulationDiverged
 from arm_control.maths import Array
 from arm_control.model import ArmParameters, RobotModel, read_description
-from arm_control.simulation.engine import EngineParameters, engine_of
+from arm_control.simulation.engine import EngineParameters, engine_of, make_simulator
 from arm_control.simulation.plant_properties import properties_of
-from arm_control.simulation.real_arm import make_simulator
 from arm_control.simulation.rigid_body import end_stops
 from arm_control.simulation.scenario import Scenario
 

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
 from arm_control.maths import Array, Mover, Obstacle, quaternion_from_rotation
 from arm_control.model import RobotModel, principal_moments, read_robot
-from arm_control.simulation.changed_model import about_centre, body_errors, tilted_gravity
-from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.plant_properties import PlantProperties, about_centre, body_errors, tilted_gravity
 from arm_control.simulation.tip_contact import MovingGeoms, TipContact, add_contacts, add_movers
 
 try:

@@ -30,10 +30,9 @@ from arm_control.maths import Array, Obstacle, Pose
 from arm_control.model import ArmParameters, RobotModel
 from arm_control.motion import Goal, JointGoal, PoseMotion, Target, Waypoints, load_trajectory
 from arm_control.planning import TaskPath
-from arm_control.simulation.engine import SimulatedArm, engine_of
+from arm_control.simulation.engine import RealArm, SimulatedArm, engine_of, make_simulator, true_arm
 from arm_control.simulation.planned_motion import PlannedScenarioMotion
 from arm_control.simulation.plant_properties import properties_of
-from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
 from arm_control.simulation.recording import Trace, goal_poses
 from arm_control.simulation.scenario import Scenario, arm_and_parameters
 from arm_control.simulation.sensors import SimulatedSensors

@@ -30,9 +30,9 @@ from arm_control.model import ArmParameters, RobotModel, read_description, refus
 from arm_control.motion import Motion, TargetList
 from arm_control.simulation.plan_scene import PlanFile
 from arm_control.simulation.plant_properties import PREFIX, properties_of
-from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of
 from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
 from arm_control.simulation.scene import SURROUNDINGS, World, positive, read_scene, stretches
+from arm_control.simulation.sensors import RangeSensor, range_sensors_of
 
 NODES = node_names()
 """The package's executables; each is also the name of its node."""

@@ -28,13 +28,12 @@ from arm_control.faults import (
     some_cases,
     summary,
 )
-from arm_control.faults.campaign import fall_of, run_case, setup_of
+from arm_control.faults.campaign import fall_of, forked, run_case, setup_of
 from arm_control.faults.catalogue import BRAKES, EVERYWHERE, GOES_ON, HOLDS, Fault, disable
 from arm_control.faults.chain import ARRANGEMENTS, Chain
 from arm_control.faults.chain_setup import PLANTS
 from arm_control.faults.interferences import lost
 from arm_control.faults.schedules import Schedule, TimedFault, draw, tried
-from arm_control.faults.workers import forked
 from arm_control.gate import effort_gate
 
 FAULTS = {fault.name: fault for fault in all_faults()}

@@ -12,7 +12,7 @@ import pytest
 from arm_control.exceptions import FrameNotFound, ParameterError
 from arm_control.model import RobotModel
 from arm_control.simulation import RangeSensor, Scenario, SimulatedSensors, World
-from arm_control.simulation.range_sensor import range_sensors_of
+from arm_control.simulation.sensors import range_sensors_of
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 DOWN = (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))

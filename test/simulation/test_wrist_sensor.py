@@ -13,8 +13,8 @@ from arm_control import urdf_path
 from arm_control.maths import Array, Box, Obstacle, Pose
 from arm_control.model import ArmParameters, Inertia, RobotModel
 from arm_control.simulation import MujocoSimulator, PlantProperties, Sampling, SimulatedSensors, World, make_simulator
+from arm_control.simulation.sensors import carried_body, wrist_wrench
 from arm_control.simulation.tip_contact import TIP_RADIUS
-from arm_control.simulation.wrist_sensor import carried_body, wrist_wrench
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 G = 9.81

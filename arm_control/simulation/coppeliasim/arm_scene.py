@@ -20,7 +20,7 @@ import numpy as np
 from arm_control.exceptions import JointNotFound, ModelError
 from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Pose, Shape, Sphere, rotation_with_z
 from arm_control.model import Body, Inertia, RobotModel
-from arm_control.simulation.changed_model import about_centre
+from arm_control.simulation.plant_properties import about_centre
 
 THICKNESS = 0.06
 """Thickness of the shapes of links [m]."""

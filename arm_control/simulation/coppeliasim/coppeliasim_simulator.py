@@ -37,7 +37,7 @@ from arm_control.simulation.coppeliasim.physics_checks import (
     set_torque_mode,
 )
 from arm_control.simulation.coppeliasim.scene_sensors import SceneSensors
-from arm_control.simulation.range_sensor import RangeSensor
+from arm_control.simulation.sensors import RangeSensor
 
 SERVING_TIME = 2e-4
 """Time for which the server waits for another request before it goes on [s]; its default of 2 ms halves the rate."""

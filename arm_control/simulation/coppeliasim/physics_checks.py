@@ -13,7 +13,7 @@ import numpy as np
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, Pose
 from arm_control.model import Body, Inertia, RobotModel
-from arm_control.simulation.changed_model import about_centre
+from arm_control.simulation.plant_properties import about_centre
 
 MIN_VERSION = 40300
 """Oldest version of CoppeliaSim with the joint modes used here."""

@@ -1,7 +1,7 @@
 """Sensors of force and distance in a scene of CoppeliaSim: found, checked, and read in the axes of the arm.
 
 A force sensor of CoppeliaSim gives force and moment *on the sensor* by what hangs on it, about its origin and along its
-axes. With its pose X_EF at the end effector E that is the wrench of :mod:`arm_control.simulation.wrist_sensor`,
+axes. With its pose X_EF at the end effector E that is the wrench of :mod:`arm_control.simulation.sensors`,
 
     (1)  f_E = R_EF f_F,   n_E = R_EF n_F + p_EF x f_E
 """
@@ -17,7 +17,7 @@ from arm_control.exceptions import ModelError
 from arm_control.maths import Array, Pose
 from arm_control.model import Force, RobotModel
 from arm_control.simulation.coppeliasim.arm_scene import find, find_object
-from arm_control.simulation.range_sensor import RangeSensor
+from arm_control.simulation.sensors import RangeSensor
 
 NONE = -1
 """Handle of no object; distance to nothing."""
