@@ -20,17 +20,33 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from arm_control.control import ControlLoop
 from arm_control.controllers import control_loop
 from arm_control.core import NANOSECONDS
-from arm_control.exceptions import InputError
-from arm_control.faults.chain_setup import Setup, joint_state
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.faults.chain_setup import OWN, Setup, joint_state
 from arm_control.gate import EffortGate, GateReport, GatesBehind
 from arm_control.maths import Array
 from arm_control.messages import PublisherLock, brake_reason, nanoseconds
 from arm_control.model import RobotModel
-from arm_control.processes import OUT_OF_ORDER, Answers, Command, ControllerProcess, GateProcess
+from arm_control.processes import (
+    ENABLE,
+    HEAD,
+    NUMBER,
+    OUT_OF_ORDER,
+    STATE,
+    Answers,
+    Command,
+    ControllerProcess,
+    DatagramProcess,
+    GateProcess,
+    Sender,
+)
 
+OWNER, RIVAL = ("127.0.0.1", 4001), ("127.0.0.1", 4002)
+"""Senders of datagrams: the driver, and another one."""
 REPORT_PERIOD = 0.1
 """Time after which a gate says again what it does [s]."""
 
@@ -73,19 +89,27 @@ class Arrangement:
         Torque of the motors [N m or N].
     """
 
+    words = ""
+    """What it is called where it refuses something."""
+
     def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
         self.setup, self.surroundings = setup, surroundings
         self.tau: Array = setup.model.gravity(setup.q)
 
     @property
-    def is_braked(self) -> bool:
-        """Whether the last gate before the motors brakes."""
+    def last_gate(self) -> EffortGate:
+        """The last gate before the motors."""
         raise NotImplementedError
+
+    @property
+    def is_braked(self) -> bool:
+        """Whether that gate brakes."""
+        return self.last_gate.is_braked
 
     @property
     def reason(self) -> str:
         """Why that gate does not pass commands."""
-        raise NotImplementedError
+        return self.last_gate.reason
 
     def on_state(self, message: Any, info: dict[str, Any]) -> None:
         """Take a state that has arrived."""
@@ -106,18 +130,18 @@ class Arrangement:
 
     def brake(self, reason: str) -> None:
         """Brake by hand, at the last gate before the motors."""
-        raise NotImplementedError
+        self.last_gate.brake(reason)
 
     def end_controller(self) -> None:
         """End the controller's process."""
-        raise NotImplementedError
+        raise ArmControlError(f"nothing watches {self.words}")
 
     def part(self) -> None:
         """Share nothing with the process from which this one was forked."""
 
     def publish_model(self, model: RobotModel) -> None:
         """Publish another ``robot_description``: each process takes it or not, as the nodes do."""
-        raise NotImplementedError
+        raise ArmControlError(f"{self.words} takes no other model")
 
 
 class ControllerAlone(Arrangement):
@@ -135,12 +159,8 @@ class ControllerAlone(Arrangement):
         return ControllerProcess(model, self.loop, max_age, clock_ns=self.surroundings.now_ns)
 
     @property
-    def is_braked(self) -> bool:
-        return self.loop.gate.is_braked
-
-    @property
-    def reason(self) -> str:
-        return self.loop.gate.reason
+    def last_gate(self) -> EffortGate:
+        return self.loop.gate
 
     def on_state(self, message: Any, info: dict[str, Any]) -> None:
         if not self._is_running:
@@ -163,9 +183,6 @@ class ControllerAlone(Arrangement):
     def enable(self) -> None:
         self.loop.gate.enable()
         self.process.release()
-
-    def brake(self, reason: str) -> None:
-        self.loop.gate.brake(reason)
 
     def end_controller(self) -> None:
         self._is_running = False
@@ -192,22 +209,6 @@ class BeforeGate(ControllerAlone):
         self._behind = self.loop.gates_behind = GatesBehind([self.name], surroundings.clock)
         self._reported: tuple[str, str] = "", ""
         self._reported_at = self._since = -1.0
-
-    @property
-    def last_gate(self) -> EffortGate:
-        """The gate behind the controller."""
-        raise NotImplementedError
-
-    @property
-    def is_braked(self) -> bool:
-        return self.last_gate.is_braked
-
-    @property
-    def reason(self) -> str:
-        return self.last_gate.reason
-
-    def brake(self, reason: str) -> None:
-        self.last_gate.brake(reason)
 
     def _send(self, command: Command) -> None:
         self.surroundings.send_command(
@@ -318,6 +319,40 @@ class BehindSimulator(BeforeGate):
         self._gate.enable()
         self._lock.release()
         super().enable()
+
+
+class Serve(Arrangement):
+    """``arm_control serve --loop python``: no gate is behind it, and its arm is that of the command line."""
+
+    words = "a controller of datagrams"
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        super().__init__(setup, surroundings)
+        self.loop = control_loop_of(setup, setup.model)
+        self.process = DatagramProcess(setup.model, self.loop, surroundings.refuse, surroundings.now_ns)
+        self._number = 0
+
+    @property
+    def last_gate(self) -> EffortGate:
+        return self.loop.gate
+
+    def on_state(self, message: Any, info: dict[str, Any]) -> None:
+        self._number += 1
+        head = HEAD.pack(STATE, self.setup.model.nv, self._number, nanoseconds(message.header.stamp))
+        numbers = np.concatenate([message.position, message.velocity]).astype(NUMBER).tobytes()
+        self._on_datagram(head + numbers, OWNER if info["publisher_gid"] == OWN else RIVAL)
+
+    def _on_datagram(self, data: bytes, sender: Sender) -> None:
+        self.process.take(data, sender)
+        self._take_answer(self.process.answer())
+
+    def _take_answer(self, data: bytes | None) -> None:
+        """Do as a driver: the torque of an answer counts until the next one."""
+        if data is not None:
+            self.tau = np.frombuffer(data, NUMBER, offset=HEAD.size).astype(float)
+
+    def enable(self) -> None:
+        self._on_datagram(ENABLE, OWNER)
 
 
 def control_loop_of(setup: Setup, model: RobotModel) -> ControlLoop:

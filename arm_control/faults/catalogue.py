@@ -24,7 +24,6 @@ from arm_control.faults.interferences import (
     edited,
     elsewhere,
     emptied,
-    every_second,
     frozen,
     late,
     lost,
@@ -195,7 +194,7 @@ def _of_time() -> Iterable[Fault]:
         yield stamps(
             "hour-ahead-in-turn",
             f"every second {one} is an hour ahead",
-            lambda: every_second(shifted(HOUR_NS)),
+            lambda: edited(shifted(HOUR_NS), every=2),
             _hour(topic),
         )
         yield stamps("stamp-0", f"all {topic} have the stamp 0", lambda: edited(stamped_zero), **lost_for_good)

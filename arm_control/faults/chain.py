@@ -20,13 +20,13 @@ from arm_control.faults.arrangements import (
     BehindGate,
     BehindSimulator,
     ControllerAlone,
+    Serve,
     Surroundings,
     info_of,
 )
 from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup, joint_state
-from arm_control.faults.datagram_arrangements import NativeServe, Serve
 from arm_control.faults.exported_arrangement import Exported
-from arm_control.faults.native_arrangement import NativeAlone
+from arm_control.faults.native_arrangement import NativeAlone, NativeServe
 from arm_control.maths import Array
 from arm_control.simulation import make_simulator, true_arm
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,33 +31,6 @@ PLANTS: Mapping[str, PlantProperties] = {
 """How the arm differs from its model: not at all; links 5 % heavier; the set ``real``; that with 1 kg at the tip."""
 
 
-@dataclass(slots=True)
-class PlainStamp:
-    """A ``Time``."""
-
-    sec: int
-    nanosec: int
-
-
-@dataclass(slots=True)
-class PlainHeader:
-    """A ``Header``."""
-
-    stamp: PlainStamp
-    frame_id: str
-
-
-@dataclass(slots=True)
-class JointState:
-    """A ``JointState``, with the names of its fields."""
-
-    header: PlainHeader
-    name: Sequence[str]
-    position: Array
-    velocity: Array
-    effort: Array
-
-
 NO_NUMBERS = np.zeros(0)
 
 
@@ -68,8 +42,8 @@ def joint_state(
     velocity: Array = NO_NUMBERS,
     effort: Array = NO_NUMBERS,
     frame_id: str = "",
-) -> JointState:
-    """Return a message.
+) -> Any:
+    """Return a ``JointState``, with the names of its fields.
 
     Parameters
     ----------
@@ -82,9 +56,9 @@ def joint_state(
     frame_id : str
         Frame of the header.
     """
-    return JointState(
-        PlainHeader(PlainStamp(*divmod(stamp_ns, NANOSECONDS)), frame_id), names, position, velocity, effort
-    )
+    sec, nanosec = divmod(stamp_ns, NANOSECONDS)
+    header = SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=nanosec), frame_id=frame_id)
+    return SimpleNamespace(header=header, name=names, position=position, velocity=velocity, effort=effort)
 
 
 class Delivery(NamedTuple):
@@ -93,7 +67,6 @@ class Delivery(NamedTuple):
     Attributes
     ----------
     message : JointState
-        The message.
     delay : float
         Time that it takes [s].
     publisher : dict
@@ -190,15 +163,6 @@ class Record(NamedTuple):
     reason: str
     said: dict[str, int]
     error: str
-
-
-def copied(message: Any) -> Any:
-    """Return a message of its own with the same contents: a process may use its message again."""
-    stamp = message.header.stamp
-    numbers = (np.array(getattr(message, name), dtype=float) for name in ("position", "velocity", "effort"))
-    return JointState(
-        PlainHeader(PlainStamp(stamp.sec, stamp.nanosec), message.header.frame_id), message.name, *numbers
-    )
 
 
 def braked(message: Any, reason: str) -> Any:

@@ -21,7 +21,6 @@ from arm_control.faults.arrangements import Arrangement, Surroundings
 from arm_control.faults.chain_setup import STEP, Setup
 from arm_control.gate import MODE_BRAKING
 from arm_control.maths import Array
-from arm_control.model import RobotModel
 from arm_control.motion import Reference, Target
 from arm_control.simulation import Scenario
 
@@ -48,7 +47,9 @@ def compiled(robot: str) -> tuple[ctypes.CDLL, str]:
 
 
 class Exported(Arrangement):
-    """An exported controller; its driver hands it NaN where no state has come."""
+    """An exported controller, a function of its driver, which hands it NaN where no state has come."""
+
+    words = "an exported controller"
 
     def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
         super().__init__(setup, surroundings)
@@ -91,14 +92,6 @@ class Exported(Arrangement):
 
     def brake(self, reason: str) -> None:
         self._c.call("brake")
-
-    def end_controller(self) -> None:
-        """It is a function of its driver."""
-        raise ArmControlError("nothing watches an exported controller")
-
-    def publish_model(self, model: RobotModel) -> None:
-        """Its arm is compiled in."""
-        raise ArmControlError("an exported controller takes no other model")
 
 
 CC = shutil.which("cc") or shutil.which("gcc")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from arm_control.core import NANOSECONDS
-from arm_control.faults.chain_setup import OTHER, Delivery, Interference, copied
+from arm_control.faults.chain_setup import OTHER, Delivery, Interference
 from arm_control.messages import nanoseconds
 
 MS_NS = NANOSECONDS // 1000
@@ -46,7 +47,7 @@ def reordered() -> Interference:
     return exchange
 
 
-def edited(edit: Edit, n: int | None = None) -> Interference:
+def edited(edit: Edit, n: int | None = None, every: int = 1) -> Interference:
     """Return what changes messages.
 
     Parameters
@@ -54,22 +55,13 @@ def edited(edit: Edit, n: int | None = None) -> Interference:
     edit : callable
         Changes a message.
     n : int, optional
-        How many messages; by default all.
+        Of how many messages; by default of all.
+    every : int
+        Of which messages: each, each second one, and so on.
     """
 
     def change(k: int, message: Any) -> Iterable[Delivery]:
-        if n is None or k < n:
-            edit(message)
-        return (Delivery(message),)
-
-    return change
-
-
-def every_second(edit: Edit) -> Interference:
-    """Return what changes every second message."""
-
-    def change(k: int, message: Any) -> Iterable[Delivery]:
-        if k % 2:
+        if (n is None or k < n) and (k + 1) % every == 0:
             edit(message)
         return (Delivery(message),)
 
@@ -87,8 +79,8 @@ def frozen(with_stamp: bool) -> Interference:
     first: list[Any] = []
 
     def repeat(k: int, message: Any) -> Iterable[Delivery]:
-        first.append(copied(message) if not first else first[0])
-        again = copied(first[0])
+        first.append(deepcopy(message) if not first else first[0])
+        again = deepcopy(first[0])
         if not with_stamp:
             again.header.stamp = message.header.stamp
         return (Delivery(again),)
@@ -100,7 +92,7 @@ def doubled(edit: Edit) -> Interference:
     """Return what adds the message of a second publisher to each."""
 
     def add(k: int, message: Any) -> Iterable[Delivery]:
-        other = copied(message)
+        other = deepcopy(message)
         edit(other)
         return (Delivery(message), Delivery(other, publisher=OTHER))
 

@@ -1,4 +1,4 @@
-"""A controller whose ordinary states are answered without Python, on a middleware that is simulated."""
+"""Controllers whose ordinary states are answered without Python, on a middleware and a network that are simulated."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from arm_control.compiler import CFunction
 from arm_control.controllers import OscController
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.faults.arrangements import ControllerAlone, Surroundings
+from arm_control.faults.arrangements import Arrangement, ControllerAlone, Serve, Surroundings
 from arm_control.faults.chain_setup import Setup
 from arm_control.messages import FIELDS, HEAD, NATIVE, STAMP, JointStateBytes
 from arm_control.model import RobotModel
 from arm_control.processes import (
+    ADDRESS_SIZE,
     DATA,
     LENGTH,
     PUBLISHER,
@@ -31,7 +32,12 @@ from arm_control.processes import (
     WRITTEN_NS,
     Middleware,
     NativeController,
+    NativeDatagrams,
+    Network,
+    Sender,
     SystemClock,
+    address_of_sender,
+    new_datagram,
     step_kernels_of,
 )
 
@@ -39,6 +45,27 @@ COMMANDS, ARRAYS = 1, 2
 """Addresses of the publishers."""
 ERROR = 1
 """Result of a function that fails."""
+NOTHING = -1
+"""Result of a function of the network that has nothing, or fails."""
+MANY = 2**62
+"""States, or nanoseconds, that no run has."""
+
+
+def _c_function(function: Callable[..., int], n: int, kept: list[Any]) -> CFunction:
+    """A Python function of n words as a C function; it lives as long as the list."""
+    kept.append(ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * n)(function))
+    return CFunction(ctypes.cast(kept[-1], ctypes.c_void_p).value or 0, n)
+
+
+def _clock(now_ns: Callable[[], int], kept: list[Any]) -> SystemClock:
+    """A clock that shows simulated time."""
+
+    def read(_: int, time: int) -> int:
+        words = (ctypes.c_int64 * 2).from_address(time)
+        words[0], words[1] = divmod(now_ns(), NANOSECONDS)
+        return 0
+
+    return SystemClock(_c_function(read, 2, kept), np.zeros(2, dtype=np.int64))
 
 
 def message_bytes(message: Any) -> bytes:
@@ -97,10 +124,10 @@ class SimulatedMiddleware:
     def record(self, *, has_array: bool = True) -> Middleware:
         """Return the middleware for the loop."""
         write = CFunction(ctypes.cast(ctypes.CDLL(None).write, ctypes.c_void_p).value or 0, 3)
-        functions = self._function(self._take, 4), self._function(self._publish, 3), write
+        functions = _c_function(self._take, 4, self._kept), _c_function(self._publish, 3, self._kept), write
         empty = np.zeros(8, dtype=np.int64)
         numbers = 0, COMMANDS, ARRAYS if has_array else 0, self._pipe
-        clock = SystemClock(self._function(self._read_clock, 2), np.zeros(2, dtype=np.int64))
+        clock = _clock(lambda: self.now_ns, self._kept)
         return Middleware(*functions, clock, *numbers, self._message, self._info, empty, empty, 0, 0)
 
     def part(self) -> None:
@@ -116,11 +143,6 @@ class SimulatedMiddleware:
             return int.from_bytes(os.read(self._reasons, REASON_SIZE), sys.byteorder)
         except BlockingIOError:
             return 0
-
-    def _function(self, function: Callable[..., int], n: int) -> CFunction:
-        pointer = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * n)(function)
-        self._kept.append(pointer)
-        return CFunction(ctypes.cast(pointer, ctypes.c_void_p).value or 0, n)
 
     def _take(self, *_: int) -> int:
         if "take" in self.fails:
@@ -143,14 +165,11 @@ class SimulatedMiddleware:
         (self.commands if publisher == COMMANDS else self.arrays).append(data)
         return 0
 
-    def _read_clock(self, _: int, time: int) -> int:
-        words = (ctypes.c_int64 * 2).from_address(time)
-        words[0], words[1] = divmod(self.now_ns, NANOSECONDS)
-        return 0
-
 
 class NativeAlone(ControllerAlone):
     """A controller whose ordinary states are answered without Python."""
+
+    words = "a native loop"
 
     def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
         super().__init__(setup, surroundings)
@@ -205,6 +224,73 @@ class NativeAlone(ControllerAlone):
         self._native.pause()
         super().brake(reason)
 
-    def publish_model(self, model: RobotModel) -> None:
-        """A loop without Python is for one arm: its node is started anew for another one."""
-        raise ArmControlError("a native loop takes no other model")
+    publish_model = Arrangement.publish_model  # it is for one arm: its node is started anew for another one
+
+
+class SimulatedNetwork:
+    """Datagrams that wait, and datagrams that were sent, for a native loop: C functions made of Python.
+
+    Parameters
+    ----------
+    now_ns : callable
+        Returns the time of the clock [ns].
+
+    Attributes
+    ----------
+    waiting : deque of (bytes, tuple)
+        Datagrams with their senders.
+    sent : list of bytes
+        What was sent.
+    """
+
+    def __init__(self, now_ns: Callable[[], int]) -> None:
+        self.waiting: deque[tuple[bytes, Sender]] = deque()
+        self.sent: list[bytes] = []
+        self._now_ns = now_ns
+        self._kept: list[Any] = []
+
+    def record(self) -> Network:
+        """Return the network for the loop."""
+        functions = (_c_function(f, n, self._kept) for f, n in ((self._poll, 3), (self._receive, 6), (self._send, 6)))
+        clock = _clock(self._now_ns, self._kept)
+        polled = np.zeros(2, dtype=np.int64)
+        return Network(*functions, clock, 0, -1, polled, 0, new_datagram(), new_datagram(), np.zeros(1, dtype=np.int64))
+
+    def _poll(self, *_: int) -> int:
+        return min(len(self.waiting), 1)
+
+    def _receive(self, _: int, data: int, *rest: int) -> int:
+        if not self.waiting:
+            return NOTHING
+        content, sender = self.waiting.popleft()
+        ctypes.memmove(data, content, len(content))
+        ctypes.memmove(rest[2], address_of_sender(sender), ADDRESS_SIZE)
+        return len(content)
+
+    def _send(self, _: int, data: int, size: int, *rest: int) -> int:
+        self.sent.append(ctypes.string_at(data, size))
+        return size
+
+
+class NativeServe(Serve):
+    """``arm_control serve``: ordinary states are answered without Python."""
+
+    def __init__(self, setup: Setup, surroundings: Surroundings) -> None:
+        super().__init__(setup, surroundings)
+        controller = self.loop.controller
+        if not isinstance(controller, OscController):
+            raise ArmControlError("only operational space control is answered without Python")
+        kernels = step_kernels_of(setup.model, self.loop, controller)
+        self._network = SimulatedNetwork(surroundings.now_ns)
+        self._native = NativeDatagrams(setup.model, self.process, controller, kernels, self._network.record())
+
+    def _on_datagram(self, data: bytes, sender: Sender) -> None:
+        network = self._network
+        network.waiting.append((data, sender))
+        if self._native.wait(MANY, MANY):
+            while network.waiting:
+                self.process.take(*network.waiting.popleft())
+            self._take_answer(self.process.answer())
+        for answer in network.sent:
+            self._take_answer(answer)
+        network.sent.clear()
