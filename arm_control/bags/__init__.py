@@ -11,10 +11,20 @@ except ImportError as error:
     raise MissingExtra("rosbags", "bags") from error
 
 if TYPE_CHECKING:
-    from arm_control.bags.bag import Bag, JointSeries, Message, Topic, joint_series, require_states
+    from arm_control.bags.bag import (
+        Bag,
+        JointSeries,
+        Message,
+        RecordedPath,
+        Topic,
+        joint_series,
+        oddities_of_path,
+        oddities_of_states,
+        recorded_path,
+        require_states,
+    )
     from arm_control.bags.message_definitions import known_types, local_types, plain
     from arm_control.bags.reader import read_bag
-    from arm_control.bags.recorded_motion import RecordedPath, oddities_of_path, oddities_of_states, recorded_path
     from arm_control.bags.replay import (
         Commands,
         Comparison,

@@ -9,8 +9,14 @@ import numpy as np
 
 from arm_control.core import SavedParameter
 from arm_control.exceptions import InputError
-from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass
-from arm_control.identification.momentum_regressor import N_PARAMETERS, inertia_of, own_frame
+from arm_control.identification.momentum_regressor import (
+    N_PARAMETERS,
+    LinkInertias,
+    NoBodies,
+    PointMass,
+    inertia_of,
+    own_frame,
+)
 from arm_control.identification.torque_fit import TorqueFit, fit_torque
 from arm_control.identification.torque_rows import JointRecording, torque_rows
 from arm_control.maths import Array

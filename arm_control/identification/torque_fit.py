@@ -5,7 +5,7 @@ With rows of :mod:`~arm_control.identification.torque_rows`, joint j has in wind
     (1)  tau_jk = Y_jk pi(x) + I_j a_jk + c_j sign(v)_jk + b_j v_jk + o_j + e_jk
 
 pi are the inertias of the links: those of the URDF, with a payload beside them or deformed by x
-(:mod:`~arm_control.identification.body_parameters`). The smallest
+(:mod:`~arm_control.identification.momentum_regressor`). The smallest
 
     (2)  E = sum_jk e_jk^2 / s_j^2 + sum_i ((z_i - z_i0) / d_i)^2      I, c, b, m >= 0,    z = (I, c, b, o, x)
 
@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.identification.body_parameters import BodyParameters
+from arm_control.identification.momentum_regressor import BodyParameters
 from arm_control.identification.torque_rows import TorqueRows
 from arm_control.maths import Array
 from arm_control.optimal import box_qp

@@ -5,10 +5,20 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.report.bag_figures import pose_goals, timing, topic_figures, track_obstacles
+    from arm_control.report.bag_figures import (
+        WINDOW,
+        correlation,
+        fitted,
+        inverse_dynamics,
+        pose_goals,
+        summary,
+        timing,
+        topic_figures,
+        track_obstacles,
+    )
     from arm_control.report.bag_report import write_report
     from arm_control.report.contacts import Contacts, ObservedState, find_contacts
-    from arm_control.report.figures import straightness, text_table
+    from arm_control.report.figures import HAND_PERIOD, Report, hand_targets, make_report, straightness, text_table
     from arm_control.report.figures_of_plans import plan_figures, plan_problems, plan_table
     from arm_control.report.identification_report import (
         identification_table,
@@ -17,10 +27,9 @@ if TYPE_CHECKING:
         recorded_motion,
     )
     from arm_control.report.pictures.charts import draw_overview, draw_report
-    from arm_control.report.pictures.comparison import draw_comparison
-    from arm_control.report.pictures.energy import draw_energy
+    from arm_control.report.pictures.comparison import draw_comparison, draw_energy
     from arm_control.report.pictures.identification_chart import draw_identification
-    from arm_control.report.pictures.nearest_points import draw_nearest_points
+    from arm_control.report.pictures.in_space import draw_nearest_points
     from arm_control.report.pictures.plan_chart import draw_plan
     from arm_control.report.pictures.primitive_chart import draw_primitive
     from arm_control.report.pictures.sketch import link_points
@@ -41,8 +50,6 @@ if TYPE_CHECKING:
         time_axis,
     )
     from arm_control.report.primitive_figures import poor_coordinates, primitive_table, reproduce
-    from arm_control.report.required_torque import WINDOW, correlation, fitted, inverse_dynamics, summary
-    from arm_control.report.run_figures import HAND_PERIOD, Report, hand_targets, make_report
     from arm_control.report.simulation_figures import (
         DEFINITIONS,
         FiguresByName,

@@ -33,9 +33,9 @@ from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures
+from arm_control.report.bag_figures import WINDOW, inverse_dynamics, summary
+from arm_control.report.figures import make_report
 from arm_control.report.pictures import bag_charts
-from arm_control.report.required_torque import WINDOW, inverse_dynamics, summary
-from arm_control.report.run_figures import make_report
 
 MILLI = 1e3
 YEAR_2000_NS = 946_684_800 * 10**9

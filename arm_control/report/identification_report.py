@@ -18,7 +18,7 @@ from arm_control.identification import (
     payload_of,
 )
 from arm_control.model import RobotModel
-from arm_control.report.required_torque import fitted
+from arm_control.report.bag_figures import fitted
 
 POOR = 0.5
 """A fit that explains less of a joint's torque is named."""

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     )
     from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
     from arm_control.simulation.engine import ENGINES, EngineParameters, RealArm, SimulatedArm, make_simulator, true_arm
-    from arm_control.simulation.free_motion import FreeMotion, FreeTrace
     from arm_control.simulation.independent_arm import FAR, CoalDistance, IndependentArm, coal_capsule, coal_shape
     from arm_control.simulation.mujoco_simulator import MujocoSimulator, build_mujoco_model, save_mujoco_model
     from arm_control.simulation.obstacle_schedule import LEAD, NAMESPACE, PERIOD_NS, ObstacleSchedule, ObstacleUpdate
-    from arm_control.simulation.offline import Simulation
+    from arm_control.simulation.offline import FreeMotion, FreeTrace, Simulation
     from arm_control.simulation.own_arm import bare_scenario, proposed_limits, start_posture, write_scenario
     from arm_control.simulation.plan_check import PlanCheck, PlanRun, ScenePlanner, check_plan, nearest_distances
     from arm_control.simulation.plan_scene import PlanFile, PlanScene, is_at_rest, plan_names

@@ -2,10 +2,15 @@
 
 What decides is the same as in the nodes: the law, what it follows, avoidance, the gate. Here one loop calls them.
 Obstacles are known exactly, with their velocities; a push reaches the arm as ``J^T F``, past the gate.
+
+A scenario without a controller is a :class:`FreeMotion`: an arm whose motors give no torque moves from rest, and its
+energy is recorded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,13 +32,14 @@ from arm_control.core import progress_bar
 from arm_control.exceptions import ParameterError, SimulationDiverged
 from arm_control.kinematics import pose_rank
 from arm_control.maths import Array, Obstacle, Pose
-from arm_control.model import ArmParameters, RobotModel
+from arm_control.model import ArmParameters, RobotModel, read_description
 from arm_control.motion import Goal, JointGoal, PoseMotion, Target, Waypoints, load_trajectory
 from arm_control.planning import TaskPath
-from arm_control.simulation.engine import RealArm, SimulatedArm, engine_of, make_simulator, true_arm
+from arm_control.simulation.engine import EngineParameters, RealArm, SimulatedArm, engine_of, make_simulator, true_arm
 from arm_control.simulation.planned_motion import PlannedScenarioMotion
-from arm_control.simulation.plant_properties import properties_of
+from arm_control.simulation.plant_properties import PlantProperties, properties_of
 from arm_control.simulation.recording import Trace, goal_poses
+from arm_control.simulation.rigid_body import end_stops
 from arm_control.simulation.scenario import Scenario, arm_and_parameters
 from arm_control.simulation.sensors import SimulatedSensors
 
@@ -89,12 +95,9 @@ class Simulation:
     def __init__(self, scenario: Scenario, variant: str = "") -> None:
         self._scenario = chosen = scenario.variant(variant)
         self.model, self.parameters = arm_and_parameters(chosen)
-        simulator = chosen.nodes.get("simulator", {})
-        self._q0 = np.array(simulator.get("initial_position") or np.zeros(self.model.nq), dtype=float)
-        self._options: dict[str, Any] = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
-        self._options["engine"] = engine_of(simulator, f"{chosen.name}: simulator")
-        self._properties = properties_of(simulator, f"{chosen.name}: simulator")
-        self.range_sensors, self.wrench_rate = chosen.range_sensors, float(simulator.get("wrench_rate", 0.0))
+        self._q0, self._properties, self._options = _plant(chosen, self.model.nq)
+        wrench_rate = chosen.nodes.get("simulator", {}).get("wrench_rate", 0.0)
+        self.range_sensors, self.wrench_rate = chosen.range_sensors, float(wrench_rate)
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.planned = self._plan()
         self.duration = chosen.duration or self._own_duration()
@@ -114,16 +117,14 @@ class Simulation:
         recorder : SimulationRecorder, optional
             Who sees every tick, and says what the controller knows of obstacles; without one it knows everything.
         """
-        around = {"solids": self.world.solids, "movers": self.world.movers}
-        simulator = make_simulator(self.model, self._q0, self._properties, **around, **self._options)
+        simulator = make_simulator(self.model, self._q0, self._properties, movers=self.world.movers, **self._options)
         self.plant = simulator.differences
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
         loop = _Loop(self, simulator, log, recorder)
         try:
-            for block in progress_bar(range(0, n, 100), title):
-                for k in range(block, min(block + 100, n)):
-                    loop.tick(k)
+            for k in _numbered(n, title):
+                loop.tick(k)
         except SimulationDiverged as error:
             trouble = str(error)
         self.stall = loop.stall_watch.last
@@ -193,6 +194,21 @@ class Simulation:
         joints, points = load_trajectory(name)
         rows = points.times.tolist(), points.qs, points.vs, points.as_
         return JointGoal(0, Waypoints.checked(self.model, joints, *rows))
+
+
+def _plant(chosen: Scenario, n: int) -> tuple[Array, PlantProperties, dict[str, Any]]:
+    """Where a simulated arm of n joints starts, how it differs from its model, and what else makes it."""
+    values, where = chosen.nodes.get("simulator", {}), f"{chosen.name}: simulator"
+    q = np.array(values.get("initial_position") or np.zeros(n), dtype=float)
+    options = {name: values[name] for name in ("timestep", "damping") if name in values}
+    options |= {"engine": engine_of(values, where), "solids": chosen.world.solids}
+    return q, properties_of(values, where), options
+
+
+def _numbered(n: int, title: str | None) -> Iterator[int]:
+    """Numbers of n steps; with a bar on the terminal, which is drawn every hundredth of them."""
+    for block in progress_bar(range(0, n, 100), title):
+        yield from range(block, min(block + 100, n))
 
 
 class _Loop:
@@ -305,3 +321,107 @@ class _Log:
             wanted=wanted,
             touching=touching,
         )
+
+
+FREE_SECONDS = 5.0
+"""Duration where nothing says another one [s]."""
+
+
+@dataclass(frozen=True)
+class FreeTrace:
+    """A recorded motion.
+
+    Attributes
+    ----------
+    t : ndarray, shape (n,)
+        Time of each state, from 0 [s].
+    q, v : ndarray, shape (n, nv)
+        Joint positions [rad or m] and velocities [rad/s or m/s].
+    kinetic, potential : ndarray, shape (n,)
+        Energy, by the model [J].
+    beyond : ndarray, shape (n, nv)
+        How far each joint is beyond an end stop [rad or m]; 0 between the stops, and without any.
+    end_reason : str
+        Reason for an early end; empty without one.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    kinetic: Array
+    potential: Array
+    beyond: Array
+    has_stops: bool
+    end_reason: str = ""
+
+    @property
+    def energy_change(self) -> Array:
+        """Energy gained since the start, shape (n,) [J]."""
+        energy = self.kinetic + self.potential
+        return energy - energy[0]
+
+    def save(self, path: str) -> None:
+        """Write the arrays to a NumPy file."""
+        np.savez(path, t=self.t, q=self.q, v=self.v, kinetic=self.kinetic, potential=self.potential, beyond=self.beyond)
+
+
+class FreeMotion:
+    """One variant of a scenario without a controller.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario; its only node that counts is ``simulator``.
+    variant : str
+        Name of the variant; empty: the first, or the only way there is.
+
+    Raises
+    ------
+    ParameterError
+        When the scenario has no simulator, or something that pushes the arm, or a parameter is not allowed.
+    """
+
+    def __init__(self, scenario: Scenario, variant: str = "") -> None:
+        chosen = scenario.variant(variant)
+        values = chosen.nodes.get("simulator")
+        if values is None or chosen.world.pushes:
+            raise ParameterError(f"{chosen.name} has no controller: a node simulator, and no pushes, are needed")
+        arm = {name: value for name, value in values.items() if name in ArmParameters.types()}
+        self.model: RobotModel = ArmParameters.from_mapping(arm).model(read_description(chosen.robot))
+        self.duration = chosen.duration or FREE_SECONDS
+        q, properties, options = _plant(chosen, self.model.nq)
+        self.engine: EngineParameters = options["engine"]
+        self._simulator = make_simulator(self.model, q, properties, **options)
+
+    def run(self, duration: float = 0.0, title: str | None = None) -> FreeTrace:
+        """Simulate from the start.
+
+        Parameters
+        ----------
+        duration : float
+            How long [s]; 0: as long as the scenario takes.
+        title : str, optional
+            What a bar on the terminal says; None: no bar.
+        """
+        simulator, tau, reason = self._simulator, np.zeros(self.model.nv), ""
+        simulator.reset()
+        rows = [(simulator.q, simulator.v)]
+        n = max(1, round((duration or self.duration) / simulator.timestep))
+        try:
+            for _ in _numbered(n, title):
+                simulator.step(tau)
+                rows.append((simulator.q, simulator.v))
+        except SimulationDiverged as error:
+            reason = str(error)
+        q, v = (np.array(column) for column in zip(*rows, strict=True))
+        return replace(self._trace(q, v), end_reason=reason)
+
+    def _trace(self, q: Array, v: Array) -> FreeTrace:
+        energy = self.model.batch("kinetic_energy", "potential_energy")(q, v)
+        kinetic, potential = (energy[name].reshape(-1) for name in ("kinetic_energy", "potential_energy"))
+        stops = self.engine.rigid_body
+        has_stops = self.engine.engine == "rigid_body" and stops.has_stops
+        lower, upper = end_stops(self.model, stops) if has_stops else (-np.inf, np.inf)
+        is_stopped = np.array(stops.stop_stiffness) > 0.0 if has_stops else False
+        beyond = np.where(is_stopped, np.maximum(np.maximum(q - upper, lower - q), 0.0), 0.0)
+        return FreeTrace(self._simulator.timestep * np.arange(len(q)), q, v, kinetic, potential, beyond, has_stops)

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
     from arm_control.viewer.drawings import MarkerStore
     from arm_control.viewer.page import PERIOD, ArmPage, Page
-    from arm_control.viewer.page_commands import PageCommand
-    from arm_control.viewer.panel import Line
+    from arm_control.viewer.panel import Line, PageCommand
     from arm_control.viewer.plan_view import PlanView
     from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
 else:

@@ -25,7 +25,7 @@ from arm_control.messages import (
     pose_from_message,
     shapes_of,
 )
-from arm_control.viewer.solids import joined, mesh_of
+from arm_control.viewer.arm_shapes import joined, mesh_of
 
 MAX_MARKERS = 500
 """Markers of a topic; more are ignored."""

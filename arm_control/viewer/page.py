@@ -15,8 +15,7 @@ from arm_control.model import RobotModel
 from arm_control.planning import PlanRecord
 from arm_control.viewer.arm_shapes import MeshPart, arm_parts, mesh_roots
 from arm_control.viewer.guard import Guard
-from arm_control.viewer.page_commands import PageCommand, PageCommandQueue
-from arm_control.viewer.panel import Line, Panel
+from arm_control.viewer.panel import Line, PageCommand, PageCommandQueue, Panel
 from arm_control.viewer.plan_view import PlanView
 from arm_control.viewer.plots import NeuralPlots, Plots
 from arm_control.viewer.server import address, close_server, name_of, open_server

@@ -14,8 +14,7 @@ import numpy as np
 
 from arm_control.model import RobotModel
 from arm_control.planning import PlanRecord
-from arm_control.viewer.arm_shapes import MeshPart
-from arm_control.viewer.solids import mesh_of
+from arm_control.viewer.arm_shapes import MeshPart, mesh_of
 from arm_control.viewer.space import move
 
 ARM_COLOUR, OBSTACLE_COLOUR = (25, 118, 210), (230, 120, 0)

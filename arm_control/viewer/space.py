@@ -16,10 +16,9 @@ import numpy as np
 
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.model import RobotModel
-from arm_control.viewer.arm_shapes import MeshPart
+from arm_control.viewer.arm_shapes import MeshPart, joined, mesh_of
 from arm_control.viewer.drawings import Drawing, ShownObstacle
-from arm_control.viewer.page_commands import PageCommandQueue
-from arm_control.viewer.solids import joined, mesh_of
+from arm_control.viewer.panel import PageCommandQueue
 
 TRACE_STEP = 0.004
 """Distance between two points of the trace [m]."""

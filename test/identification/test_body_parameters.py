@@ -7,15 +7,16 @@ import pytest
 from newton_euler import centre_and_inertia
 
 from arm_control import RobotModel
-from arm_control.identification.body_parameters import (
+from arm_control.identification.momentum_regressor import (
     INERTIA_DEVIATION,
+    N_PARAMETERS,
     THINNEST,
     BodyParameters,
     LinkInertias,
     NoBodies,
     PointMass,
+    parameters_of,
 )
-from arm_control.identification.momentum_regressor import N_PARAMETERS, parameters_of
 from arm_control.model import Inertia
 
 

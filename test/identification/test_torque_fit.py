@@ -20,8 +20,7 @@ from arm_control.identification import (
     parameters_of_arm,
     payload_of,
 )
-from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass
-from arm_control.identification.momentum_regressor import N_PARAMETERS, own_frame
+from arm_control.identification.momentum_regressor import N_PARAMETERS, LinkInertias, NoBodies, PointMass, own_frame
 from arm_control.identification.torque_fit import _noise, fit_torque
 from arm_control.identification.torque_rows import torque_rows
 from arm_control.maths import Array

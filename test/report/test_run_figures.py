@@ -15,8 +15,7 @@ from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion import Target, TargetList
 from arm_control.report import Report, make_report
-from arm_control.report.figures import reaches
-from arm_control.report.run_figures import Figure
+from arm_control.report.figures import Figure, reaches
 from arm_control.simulation import Recording, motion_record
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

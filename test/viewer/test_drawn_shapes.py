@@ -11,8 +11,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import UrdfError
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.viewer import arm_parts, mesh_roots
-from arm_control.viewer.arm_shapes import find_mesh
-from arm_control.viewer.solids import Mesh, mesh_of
+from arm_control.viewer.arm_shapes import Mesh, find_mesh, mesh_of
 
 VOLUMES = {
     Sphere(0.5): 4 / 3 * np.pi * 0.5**3,

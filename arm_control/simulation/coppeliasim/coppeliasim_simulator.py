@@ -22,7 +22,15 @@ from arm_control.core import Parameters, parameter, share_path
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths import Array, Pose, Shape, rotation_from_quaternion
 from arm_control.model import RobotModel
-from arm_control.simulation.coppeliasim.arm_scene import build, find, find_joints, find_object, joint_paths, shape_of
+from arm_control.simulation.coppeliasim.arm_scene import (
+    SceneSensors,
+    build,
+    find,
+    find_joints,
+    find_object,
+    joint_paths,
+    shape_of,
+)
 from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
 from arm_control.simulation.coppeliasim.physics_checks import (
     ENGINES,
@@ -36,7 +44,6 @@ from arm_control.simulation.coppeliasim.physics_checks import (
     set_timestep,
     set_torque_mode,
 )
-from arm_control.simulation.coppeliasim.scene_sensors import SceneSensors
 from arm_control.simulation.sensors import RangeSensor
 
 SERVING_TIME = 2e-4

@@ -14,7 +14,7 @@ from arm_control.exceptions import ModelError
 from arm_control.maths import Pose, rotation_from_rpy
 from arm_control.model import RobotModel
 from arm_control.simulation import RangeSensor
-from arm_control.simulation.coppeliasim.scene_sensors import SceneSensors
+from arm_control.simulation.coppeliasim.arm_scene import SceneSensors
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="the sensors are put into the stand-in's scene")
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
