@@ -1,6 +1,6 @@
 """The package's own simulator: an arm's equations of motion, integrated by one of four schemes, without MuJoCo.
 
-A step, and any number of steps under given torque, are one call of compiled code.
+A step is one call of compiled code.
 
 
     (1)  M(q) a = tau - h(q, v) - b v - s(q, v)                                        equation of motion   [N m]
@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import Law, Loop
+from arm_control.compiler import Law
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
 from arm_control.maths import Array, Obstacle, clamp, inverse, maximum, select
@@ -70,33 +70,13 @@ class StepLaw:
     has_stops: bool = False
     has_friction: bool = False
 
-    def one(self) -> Law:
+    def law(self) -> Law:
         """One step: from x, shape (2n,), and f, shape (n,), to those after it."""
         n = self.tree.n
-        return self._law("step", {"x": 2 * n, **self._friction(), "tau": n, **self._constants()})
-
-    def many(self) -> Loop:
-        """Steps one after the other, a row of torque for each; ``state`` is x after each of them."""
-        carried = {"x": 2 * self.tree.n, **self._friction()}
-        law = self._law("run", {**carried, "tau": self.tree.n, **self._constants()})
-        return Loop(law, "rows", tuple(self._constants()), tuple(carried))
-
-    def _law(self, name: str, inputs: Mapping[str, int]) -> Law:
-        function = self._step if name == "step" else self._row
-        return Law(f"rigid body, {name}", function, inputs, [self.scheme, self.has_stops, self.has_friction])
-
-    def _friction(self) -> dict[str, int]:
-        return {"f": self.tree.n} if self.has_friction else {}
-
-    def _constants(self) -> dict[str, int]:
-        n = self.tree.n
         stops = dict.fromkeys(("q_min", "q_max", "K", "D"), n) if self.has_stops else {}
-        coulomb = {"c": n} if self.has_friction else {}
-        return {"dt": 1, "load": n, "tau_max": n, "b": n, **stops, **coulomb}
-
-    def _row(self, i: Inputs) -> dict[str, Any]:
-        result = self._step(i)
-        return {**result, "state": result["x"]}
+        friction = {"f": n, "c": n} if self.has_friction else {}
+        inputs = {"x": 2 * n, "tau": n, "dt": 1, "load": n, "tau_max": n, "b": n, **stops, **friction}
+        return Law("rigid body, step", self._step, inputs, [self.scheme, self.has_stops, self.has_friction])
 
     def _step(self, i: Inputs) -> dict[str, Any]:
         n, x, dt = self.tree.n, i["x"], i["dt"][0]
@@ -325,7 +305,7 @@ class RigidBodySimulator:
         self.steps += 1
 
     def run(self, n: int, tau: npt.ArrayLike = 0.0) -> Array:
-        """Make many steps in one call of compiled code.
+        """Make many steps.
 
         Parameters
         ----------
@@ -345,18 +325,9 @@ class RigidBodySimulator:
             With the last state that is finite and not absurd.
         """
         states = np.empty((n, self._x.size))
-        arrays = {**{name: self._inputs[name] for name in self._constants}, "x": self._x.copy(), "state": states}
-        arrays["tau"] = np.array(np.broadcast_to(tau, (n, self._model.nv)), dtype=float)
-        if "f" in self._inputs:
-            arrays["f"] = self._inputs["f"]
-        self._loop.bind(arrays, n)()
-        is_good = np.abs(states).max(axis=1) < FAR  # nan is not
-        if not is_good.all():
-            k = int(np.argmin(is_good))
-            x = states[k - 1] if k else self._x
-            raise SimulationDiverged((self.steps + k) * self.timestep, *np.split(x, 2))
-        self._x[:] = arrays["x"]
-        self.steps += n
+        for state, torque in zip(states, np.broadcast_to(tau, (n, self._model.nv)), strict=True):
+            self.step(torque)
+            state[:] = self._x
         return states
 
     def load(self, tau: Array) -> None:
@@ -392,16 +363,15 @@ class RigidBodySimulator:
         return max(map(abs, x.tolist())) if math.isfinite(sum(x.tolist())) else math.nan
 
     def _compile(self) -> None:
-        """Make the kernels, and put the constants where the single step reads them."""
-        constants, x = self._constants, np.concatenate([self._q_initial, np.linspace(-0.5, 0.5, self._model.nv)])
-        start = {"x": x, **({"f": np.zeros(self._model.nv)} if "c" in constants else {})}
-        tau = np.linspace(-1.0, 1.0, self._model.nv)
-        samples = {name: values[None] for name, values in {**start, "tau": tau, **constants}.items()}
-        kernel = self._model.compile_law(self._law.one(), samples)
+        """Make the kernel, and put the constants where it reads them."""
+        constants, n = self._constants, self._model.nv
+        start = {"x": np.concatenate([self._q_initial, np.linspace(-0.5, 0.5, n)]), "tau": np.linspace(-1.0, 1.0, n)}
+        start |= {"f": np.zeros(n)} if "c" in constants else {}
+        samples = {name: values[None] for name, values in {**start, **constants}.items()}
+        kernel = self._model.compile_law(self._law.law(), samples)
         self._inputs, self._outputs, self._call = kernel.inputs, kernel.outputs, kernel.call
         for name, values in constants.items():
             self._inputs[name][:] = values
-        self._loop = self._model.compile_law(self._law.many(), {**start, "tau": np.stack([tau, -tau]), **constants})
 
     def _refuse_unstable_damping(self, scheme: str) -> None:
         """Raise where explicit damping would make a motion grow; one joint at a time is beyond its stop."""
