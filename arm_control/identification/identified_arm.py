@@ -12,7 +12,6 @@ from arm_control.exceptions import InputError
 from arm_control.identification.momentum_regressor import (
     N_PARAMETERS,
     LinkInertias,
-    NoBodies,
     PointMass,
     inertia_of,
     own_frame,
@@ -90,7 +89,7 @@ def identify(
         if fit.x[0] > SIGNIFICANT * fit.x_errors[0]:
             return Identified(fit, bodies, False)
     rows = torque_rows(model, recording, [], half)
-    return Identified(fit_torque(rows, NoBodies(), fits_scale=fits_scale), NOTHING, fits_scale)
+    return Identified(fit_torque(rows, LinkInertias([]), fits_scale=fits_scale), NOTHING, fits_scale)
 
 
 def payload_of(identified: Identified) -> Payload | None:

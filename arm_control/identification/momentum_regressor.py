@@ -228,20 +228,6 @@ class BodyParameters(Protocol):
         """Return the derivative of :meth:`numbers`, shape (10 n_bodies, k)."""
 
 
-class NoBodies:
-    """No rigid body is searched for."""
-
-    start = low = high = deviation = np.zeros(0)
-
-    def numbers(self, x: Array) -> Array:
-        """See :class:`BodyParameters`."""
-        return np.zeros(0)
-
-    def jacobian(self, x: Array) -> Array:
-        """See :class:`BodyParameters`."""
-        return np.zeros((0, 0))
-
-
 class PointMass:
     """A payload: x = (m, c), equation (8).
 
@@ -277,7 +263,7 @@ class LinkInertias:
     Parameters
     ----------
     inertias : sequence of Inertia
-        Those of the URDF; bodies without mass stay so.
+        Those of the URDF; bodies without mass stay so. Without any, no body is searched for.
 
     Examples
     --------
@@ -297,7 +283,7 @@ class LinkInertias:
         """See :class:`BodyParameters`."""
         bodies = zip(self._factors, self._fixed, x.reshape(-1, N_PARAMETERS), strict=True)
         parts = [fixed if L_0 is None else _from_pseudo_inertia(_product(L_0, _U(x_i))) for L_0, fixed, x_i in bodies]
-        return np.concatenate(parts)
+        return np.concatenate([np.zeros(0), *parts])
 
     def jacobian(self, x: Array) -> Array:
         """See :class:`BodyParameters`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,10 +31,6 @@ class WrenchSeries(NamedTuple):
 
     stamps: Stamps
     values: Array
-
-    def part(self, which: Any) -> WrenchSeries:
-        """Return those that a mask or a slice selects."""
-        return WrenchSeries(self.stamps[which], self.values[which])
 
 
 @dataclass(frozen=True)
@@ -90,30 +86,22 @@ class Recording:
 
     def until(self, stamp_ns: int) -> Recording:
         """Return the part up to and including a stamp [ns]."""
-        states = self.state_stamps <= stamp_ns
-        commands = self.command_stamps <= stamp_ns
-        return Recording(
-            self.state_stamps[states],
-            self.q[states],
-            self.v[states],
-            self.command_stamps[commands],
-            self.tau[commands],
-            tuple(target for target in self.targets if target.stamp_ns <= stamp_ns),
-            wrenches={name: series.part(series.stamps <= stamp_ns) for name, series in self.wrenches.items()},
-        )
+        targets = tuple(target for target in self.targets if target.stamp_ns <= stamp_ns)
+        return self._part(lambda stamps: stamps <= stamp_ns, targets)
 
     def since_restart(self) -> Recording:
         """Return the part after the last time at which time has started over."""
-        states, commands = (_since_restart(stamps) for stamps in (self.state_stamps, self.command_stamps))
-        return Recording(
-            self.state_stamps[states],
-            self.q[states],
-            self.v[states],
-            self.command_stamps[commands],
-            self.tau[commands],
-            self.targets,
-            wrenches={name: series.part(_since_restart(series.stamps)) for name, series in self.wrenches.items()},
-        )
+        return self._part(_since_restart, self.targets)
+
+    def _part(self, select: Callable[[Stamps], Any], targets: tuple[Target, ...]) -> Recording:
+        """The entries that a mask or a slice of their stamps selects."""
+        states, commands = select(self.state_stamps), select(self.command_stamps)
+        rows = self.state_stamps[states], self.q[states], self.v[states]
+        wrenches = {
+            name: WrenchSeries(*(column[select(series.stamps)] for column in series))
+            for name, series in self.wrenches.items()
+        }
+        return Recording(*rows, self.command_stamps[commands], self.tau[commands], targets, wrenches=wrenches)
 
     def save(self, path: str) -> None:
         """Write the arrays, without the targets, to a NumPy file."""

@@ -13,7 +13,6 @@ from arm_control.identification.momentum_regressor import (
     THINNEST,
     BodyParameters,
     LinkInertias,
-    NoBodies,
     PointMass,
     parameters_of,
 )
@@ -69,5 +68,5 @@ def test_a_payload_is_a_point_mass():
     np.testing.assert_allclose(centre, [0.1, -0.2, 0.3])
     np.testing.assert_allclose(J, 0.0, atol=1e-15)
     assert centre_and_inertia(np.zeros(10))[0].tolist() == [0.0, 0.0, 0.0]
-    assert NoBodies().numbers(np.zeros(0)).shape == (0,)
-    assert NoBodies().jacobian(np.zeros(0)).shape == (0, 0)
+    assert LinkInertias([]).numbers(np.zeros(0)).shape == (0,)
+    assert LinkInertias([]).jacobian(np.zeros(0)).shape == (0, 0)

@@ -20,7 +20,7 @@ from arm_control.identification import (
     parameters_of_arm,
     payload_of,
 )
-from arm_control.identification.momentum_regressor import N_PARAMETERS, LinkInertias, NoBodies, PointMass, own_frame
+from arm_control.identification.momentum_regressor import N_PARAMETERS, LinkInertias, PointMass, own_frame
 from arm_control.identification.torque_fit import _noise, fit_torque
 from arm_control.identification.torque_rows import torque_rows
 from arm_control.maths import Array
@@ -142,7 +142,7 @@ def test_a_joint_that_rests_is_not_identified(ur5: RobotModel, record):
 def test_friction_is_not_negative(ur5: RobotModel, record):
     recording = record()
     pushed = recording._replace(tau=recording.tau - 2.0 * (friction(recording.v, 0.0 * recording.v) - MOTORS[:, 3]))
-    fit = fit_torque(torque_rows(ur5, pushed, [], HALF), NoBodies())
+    fit = fit_torque(torque_rows(ur5, pushed, [], HALF), LinkInertias([]))
     assert (fit.motor[:, :3] >= 0.0).all()
     assert not fit.motor[:, 1].any()
 
@@ -152,7 +152,7 @@ def test_an_effort_that_is_no_torque_has_a_scale(ur5: RobotModel, record):
     recording = record()
     without_rotors = recording.tau - 1.5 * swing(recording.t)[2] * MOTORS[:, 0]  # none has less
     effort = without_rotors * [0.1, -0.1, 0.05, -2.0, 1.0, 1.0]
-    fit = fit_torque(torque_rows(ur5, recording._replace(tau=effort), [], HALF), NoBodies(), fits_scale=True)
+    fit = fit_torque(torque_rows(ur5, recording._replace(tau=effort), [], HALF), LinkInertias([]), fits_scale=True)
     np.testing.assert_allclose(fit.scale[1:4], [-0.1, 0.05, -2.0], rtol=0.1)
     np.testing.assert_allclose(fit.motor[1:4, 1] / fit.scale[1:4], MOTORS[1:4, 1], rtol=0.1)
     assert (fit.r2[1:4] > 0.9).all()
