@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,8 @@ from arm_control.report.pictures.style import (
     INK,
     JOINT_COLOURS,
     ORANGE,
+    joint_colour,
+    legend_below,
     limit,
     moments,
     new_figure,
@@ -41,11 +42,11 @@ def draw_lines(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], name
     charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
     for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
         for i, name in enumerate(names[:MOST]):
-            look = {"color": _colour(i), "linestyle": _line(i), "linewidth": 1.2}
+            look = {"color": joint_colour(i), "linestyle": _line(i), "linewidth": 1.2}
             axes.plot(*_thin(t, values[:, i]), label=_plain(name), **look)
         style(axes, title, ylabel=label)
     time_axis(charts[-1], float(t[-1]))
-    _legend(figure, charts[:1])
+    legend_below(figure, charts[:1])
     figure.savefig(path, dpi=100)
 
 
@@ -86,7 +87,7 @@ def draw_path(path: Path, p: Array, p_des: Array) -> None:
         axes.set_aspect("equal", adjustable="datalim")
         title = f"Path of the end effector, {'xyz'[i]} and {'xyz'[j]}"
         style(axes, title, f"{'xyz'[i]} [m]", f"{'xyz'[j]} [m]")
-    _legend(figure, figure.axes[:1])
+    legend_below(figure, figure.axes[:1])
     figure.savefig(path, dpi=100)
 
 
@@ -119,7 +120,7 @@ def draw_torque(
     for i, axes in enumerate(charts[:n_joints]):
         axes.plot(*_thin(t, torque[:, i]), color=INK, linewidth=1.6, label="torque")
         for k, (term, (times, values)) in enumerate(terms.items()):
-            look = {"color": _colour(k), "linestyle": _line(k), "linewidth": 1.1}
+            look = {"color": joint_colour(k), "linestyle": _line(k), "linewidth": 1.1}
             axes.plot(*_thin(times, values[:, i]), label=_plain(term), **look)
         low, high = axes.get_ylim()
         for value in () if limits is None else (-limits[i], limits[i]):
@@ -130,7 +131,7 @@ def draw_torque(
         time_axis(axes, float(t[-1]), "" if i < n_joints - 2 else "time [s]")
     for axes in charts[n_joints:]:
         axes.set_visible(False)
-    _legend(figure, charts[:1])
+    legend_below(figure, charts[:1])
     figure.savefig(path, dpi=100)
 
 
@@ -156,7 +157,7 @@ def draw_timing(path: Path, t: Array, steps: Mapping[str, Array], answers: Array
     if len(answers):
         charts[1].hist(1e3 * np.clip(answers, 0.0, np.quantile(answers, 0.999)), bins=60, color=BLUE)
         style(charts[1], "From a state to its command", "[ms]", "commands")
-    _legend(figure, charts[:1])
+    legend_below(figure, charts[:1])
     figure.savefig(path, dpi=100)
 
 
@@ -176,21 +177,6 @@ def _plain(name: str) -> str:
     return name.replace("\\", "/").replace("$", "S").lstrip("_")
 
 
-def _colour(i: int) -> str:
-    return JOINT_COLOURS[i % len(JOINT_COLOURS)]
-
-
 def _line(i: int) -> str:
     """Style of a line: colours alone distinguish only as many joints as there are colours."""
     return ("-", "--", ":")[i // len(JOINT_COLOURS) % 3]
-
-
-def _legend(figure: Any, charts: Any) -> None:
-    """A legend of these charts below them, in rows of the same length that read from left to right."""
-    pairs = {label: handle for axes in charts for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    labels, n_rows = list(pairs), -(-len(pairs) // 6)
-    n_columns = -(-len(labels) // max(1, n_rows))
-    by_columns = [label for column in range(n_columns) for label in labels[column::n_columns]]  # as legends are filled
-    where = {"loc": "outside lower center", "ncols": max(1, n_columns), "handlelength": 2.2}
-    handles = [pairs[label] for label in by_columns]
-    figure.legend(handles, by_columns, fontsize=9, frameon=False, labelcolor=INK, **where)

@@ -23,6 +23,8 @@ from arm_control.report.pictures.style import (
     GREY,
     INK,
     JOINT_COLOURS,
+    joint_colour,
+    legend_below,
     limit,
     log_axis,
     moments,
@@ -99,7 +101,7 @@ def draw_tracking(path: Path, record: MotionRecord, targets: TargetList, osc: Os
     _speed(angular, record, angular_speeds, osc.speed_limit_angular if osc else None)
     style(speed, "Speed of the end effector", "time [s]", "speed [m/s]")
     style(angular, "Angular speed of the end effector", "time [s]", "angular speed [rad/s]")
-    _legend(figure, [position], columns=4)
+    legend_below(figure, [position], most=4)
     figure.savefig(path)
 
 
@@ -120,7 +122,7 @@ def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateP
     change = 1e-3 * torque_rates(recording).max(axis=0, initial=0.0)
     _bars(peaks, model, np.zeros(model.nv), change, (1e-3 * gate.rate_limit,))
     style(peaks, "Largest change", "change [N m/ms]")
-    _legend(figure, [shares, rates], columns=model.nv + 2)
+    legend_below(figure, [shares, rates], most=model.nv + 2)
     figure.savefig(path)
 
 
@@ -145,7 +147,7 @@ def draw_force(path: Path, recording: Recording) -> None:
         time_axis(axes, recording.duration)
     style(force, "Force of the hand", ylabel="force [N]")
     style(moment, "Moment of the hand", "time [s]", "moment [N m]")
-    _legend(figure, [force], columns=3)
+    legend_below(figure, [force], most=3)
     figure.savefig(path)
 
 
@@ -173,7 +175,7 @@ def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: 
     moments(shares, record.target_times)
     time_axis(shares, recording.duration)
     style(shares, "Torque, share of the joint's limit", ylabel="torque / limit")
-    _legend(right, [errors, shares], columns=5)
+    legend_below(right, [errors, shares], most=5)
     figure.savefig(path, dpi=100)
     return message
 
@@ -196,16 +198,12 @@ def _photograph(record: MotionRecord, model: RobotModel) -> tuple[Frames, str]:
 def _bars(axes: Any, model: RobotModel, low: Array, high: Array, limits: tuple[float, ...]) -> None:
     """A bar per joint from its smallest to its largest value; limits as dashed lines."""
     rows = np.arange(model.nv)
-    axes.barh(rows, high - low, left=low, height=0.62, color=_colours(model.nv))
+    axes.barh(rows, high - low, left=low, height=0.62, color=[*map(joint_colour, rows)])
     axes.set_yticks(rows, [name.removesuffix("_joint") for name in model.joint_names])
     axes.invert_yaxis()
     for value in limits:
         axes.axvline(value, color=INK, linewidth=1.3, linestyle=DASHES)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
-
-
-def _colours(count: int) -> list[str]:
-    return [JOINT_COLOURS[i % len(JOINT_COLOURS)] for i in range(count)]
 
 
 def _error(axes: Any, record: MotionRecord, error: Array, tolerance: float, period: float) -> None:
@@ -237,10 +235,10 @@ def _torque_shares(axes: Any, recording: Recording, model: RobotModel) -> None:
     """A line per joint; the limits are within sight only when the torque comes near them."""
     seconds = _seconds(recording)
     stride = max(1, len(seconds) // 10_000)
-    for i, (name, colour) in enumerate(zip(model.joint_names, _colours(model.nv), strict=True)):
+    for i, name in enumerate(model.joint_names):
         share, label = recording.tau[::stride, i] / model.tau_max[i], name.removesuffix("_joint")
         dashes = "-" if i < len(JOINT_COLOURS) else "--"
-        axes.plot(seconds[::stride], share, dashes, color=colour, linewidth=1.5, label=label)
+        axes.plot(seconds[::stride], share, dashes, color=joint_colour(i), linewidth=1.5, label=label)
     low, high = axes.get_ylim()
     limit(axes, 1.0)
     limit(axes, -1.0)
@@ -261,9 +259,3 @@ def _torque_rates(axes: Any, recording: Recording, gate: GateParameters) -> None
 def _seconds(recording: Recording) -> Array:
     """Time of each command since the first state [s]."""
     return (recording.command_stamps - recording.state_stamps[0]) * 1e-9
-
-
-def _legend(figure: Any, charts: list[Any], columns: int) -> None:
-    pairs = {label: handle for axes in charts for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    where = {"loc": "outside lower center", "ncols": columns, "columnspacing": 1.3, "handlelength": 1.5}
-    figure.legend(pairs.values(), pairs.keys(), fontsize=9, frameon=False, labelcolor=INK, **where)

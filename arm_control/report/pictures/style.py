@@ -26,6 +26,11 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
 
 
+def joint_colour(i: int) -> str:
+    """Return the colour of joint i, the same for each sixth one."""
+    return JOINT_COLOURS[i % len(JOINT_COLOURS)]
+
+
 def save_in_few_colours(figure: Any, path: Path) -> None:
     """Save a figure in a third of the size."""
     file = BytesIO()
@@ -59,6 +64,17 @@ def legend(axes: Any, loc: str = "best", *, frame: bool = True) -> None:
     if axes.get_legend_handles_labels()[0]:
         look = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"} if frame else {"frameon": False}
         axes.legend(fontsize=8, loc=loc, labelcolor=INK, **look)
+
+
+def legend_below(figure: Any, charts: Any, most: int = 6) -> None:
+    """Add a legend of charts below them, in rows of the same length, at most so many, that read from left to right."""
+    pairs = {label: handle for axes in charts for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    labels, n_rows = list(pairs), -(-len(pairs) // most)
+    n_columns = -(-len(labels) // max(1, n_rows))
+    by_columns = [label for column in range(n_columns) for label in labels[column::n_columns]]  # as legends are filled
+    where = {"loc": "outside lower center", "ncols": max(1, n_columns), "handlelength": 2.0}
+    handles = [pairs[label] for label in by_columns]
+    figure.legend(handles, by_columns, fontsize=9, frameon=False, labelcolor=INK, **where)
 
 
 def time_axis(axes: Any, end: float, label: str = "time [s]") -> None:
