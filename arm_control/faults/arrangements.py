@@ -76,13 +76,6 @@ class Surroundings(NamedTuple):
 class Arrangement:
     """From the states of an arm to the torque of its motors.
 
-    Parameters
-    ----------
-    setup : Setup
-        What is run.
-    surroundings : Surroundings
-        What it may use.
-
     Attributes
     ----------
     tau : ndarray, shape (nv,)
@@ -356,15 +349,7 @@ class Serve(Arrangement):
 
 
 def control_loop_of(setup: Setup, model: RobotModel) -> ControlLoop:
-    """Return the control loop of an arrangement, on its way to the goal.
-
-    Parameters
-    ----------
-    setup : Setup
-        What is run.
-    model : RobotModel
-        The arm.
-    """
+    """Return the control loop of an arrangement, on its way to the goal."""
     loop = control_loop(model, setup.parameters, waits_for_commands=False)
     loop.controller.add(setup.goal)
     return loop

@@ -96,10 +96,6 @@ class Run(NamedTuple):
 
     Attributes
     ----------
-    setup : Setup
-        What was run.
-    record : Record
-        What came of it.
     rest_ms : float or None
         Time until the arm is at rest [ms]; None: it is not.
     enabled_at : float
@@ -120,8 +116,6 @@ class Row:
     ----------
     fault, what, arrangement, plant, robot, controller, verdict : str
         What was run, and what must come of it.
-    passed : bool
-        Whether it did.
     is_blind : bool
         Whether the arm was braked without a state.
     brake_ms, rest_ms : float or None
@@ -140,8 +134,6 @@ class Row:
         Largest joint speed from the onset on [rad/s].
     reason : str
         Which guard acted, in its own words.
-    said : dict of str to int
-        Refusals, with their number.
     failure : str
         What was not as it must be.
     """
@@ -221,8 +213,6 @@ def setup_of(case: Case, plant: str = EXACT) -> Setup:
 
     Parameters
     ----------
-    case : Case
-        The case.
     plant : str
         One of :data:`PLANTS`.
     """
@@ -397,8 +387,6 @@ def fall_of(robot: str, controller: str, plant: str, brake_ms: int, n_right: int
 
     Parameters
     ----------
-    robot, controller, plant : str
-        What was run.
     brake_ms : int
         Time for which the last torque has stayed [ms].
     n_right : int
@@ -476,15 +464,7 @@ def _failure_to_stand(run: Run, speed_after_enable: float | None) -> str:
 
 
 def failure_of_torque(record: Record, setup: Setup) -> str:
-    """Say which limit the torque has not kept, that of effort or that of rate; empty when it has kept both.
-
-    Parameters
-    ----------
-    record : Record
-        The run.
-    setup : Setup
-        What was run.
-    """
+    """Say which limit the torque has not kept, that of effort or that of rate; empty when it has kept both."""
     largest = EFFORT_SHARE * setup.model.tau_max * (1 + ROUNDING)
     if not np.isfinite(record.tau).all() or (np.abs(record.tau) > largest).any():
         return "the torque was above its limit"
@@ -536,8 +516,6 @@ def forked(function: Callable[[int], T], n: int, n_processes: int = 0) -> Iterat
     ----------
     function : callable
         What is done; results are pickled, the function is not.
-    n : int
-        How often.
     n_processes : int
         How many at a time; 0: as many as there are cores.
     """

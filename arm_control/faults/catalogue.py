@@ -69,18 +69,12 @@ class Fault:
 
     Attributes
     ----------
-    name : str
-        Its name.
-    what : str
-        What happens, in words.
     verdict : str
         What must come of it: :data:`BRAKES`, :data:`GOES_ON`, :data:`HOLDS` or :data:`LIMITED`.
     states, commands : callable, optional
         Make the interference with these messages, for one run.
     events : tuple of (float, callable)
         Time since the onset [s], and what happens to the chain then.
-    arrangements : tuple of str
-        Where it can happen.
     period : float
         Time between two states from the onset on [s].
     n_right : int
@@ -123,17 +117,7 @@ def send_zero_stamp(chain: Chain) -> None:
 
 
 def send_older(chain: Chain, n: int, edit: Edit) -> None:
-    """Send states of another publisher.
-
-    Parameters
-    ----------
-    chain : Chain
-        The run.
-    n : int
-        How many.
-    edit : callable
-        Changes each of them.
-    """
+    """Send states of another publisher."""
     for k in range(n):
         message = chain.measured_state()
         edit(message)

@@ -45,19 +45,12 @@ ARRANGEMENTS: Mapping[str, type[Arrangement]] = {
 class Chain:
     """The processes of one run, and the messages on their way.
 
-    Parameters
-    ----------
-    setup : Setup
-        What is run.
-
     Attributes
     ----------
     t : float
         Simulated time [s].
     arrangement : Arrangement
         From the states to the motors.
-    simulator : SimulatedArm or RealArm
-        The arm.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -92,15 +85,7 @@ class Chain:
         self._post(self.arrangement.on_state, delivery)
 
     def refuse(self, what: str, error: Exception) -> None:
-        """Count a refused message.
-
-        Parameters
-        ----------
-        what : str
-            Its topic.
-        error : Exception
-            Why.
-        """
+        """Count a refused message."""
         cause = f"{what}: {str(error).split(':')[0]}"
         self.said[cause] = self.said.get(cause, 0) + 1
 

@@ -47,14 +47,10 @@ def joint_state(
 
     Parameters
     ----------
-    names : sequence of str
-        The joints.
     stamp_ns : int
         Its stamp [ns].
     position, velocity, effort : ndarray, shape (n,) or (0,)
         Its numbers [rad or m; rad/s or m/s; N m or N].
-    frame_id : str
-        Frame of the header.
     """
     sec, nanosec = divmod(stamp_ns, NANOSECONDS)
     header = SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=nanosec), frame_id=frame_id)
@@ -66,11 +62,8 @@ class Delivery(NamedTuple):
 
     Attributes
     ----------
-    message : JointState
     delay : float
         Time that it takes [s].
-    publisher : dict
-        Who sends it.
     """
 
     message: Any
@@ -88,16 +81,10 @@ class Setup:
 
     Attributes
     ----------
-    model : RobotModel
-        The arm.
-    parameters : LoopParameters
-        Controller and gate.
     q : ndarray, shape (nq,)
         Initial positions [rad or m].
     goal : Goal
         Where to go from the start.
-    robot : str
-        Name of that arm.
     arrangement : str
         One of :data:`arm_control.faults.chain.ARRANGEMENTS`.
     plant : PlantProperties
@@ -149,8 +136,6 @@ class Record(NamedTuple):
         Whether the last gate before the motors brakes.
     reason : str
         Why it does, the first time.
-    said : dict of str to int
-        Refusals, with their number.
     error : str
         What has ended a process; empty.
     """
@@ -166,14 +151,6 @@ class Record(NamedTuple):
 
 
 def braked(message: Any, reason: str) -> Any:
-    """Return a command marked as one that brakes.
-
-    Parameters
-    ----------
-    message : JointState
-        The command.
-    reason : str
-        Why its sender brakes.
-    """
+    """Return a command marked as one that brakes."""
     message.header.frame_id = braked_frame(reason)
     return message

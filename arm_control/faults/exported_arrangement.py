@@ -140,17 +140,7 @@ class TickStatus(ctypes.Structure):
 
 
 class CController:
-    """The exported controller, called from Python.
-
-    Parameters
-    ----------
-    library : CDLL
-        See :func:`library_of`.
-    name : str
-        The controller's name.
-    n : int
-        Number of joints.
-    """
+    """The exported controller, called from Python."""
 
     def __init__(self, library: ctypes.CDLL, name: str, n: int) -> None:
         self._library, self._name, self._tau = library, name, np.full(n, UNWRITTEN)

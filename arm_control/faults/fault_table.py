@@ -41,8 +41,6 @@ class Summary(NamedTuple):
 
     Attributes
     ----------
-    n_failed : int
-        Rows that have failed.
     worst_sink_mm, worst_speed_after_enable : float
         Largest sink where states come [mm], largest joint speed after *enable* [rad/s]; 0 without such rows.
     """
@@ -71,13 +69,7 @@ def row_text(row: Row) -> str:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """Return the table in Markdown, one line for each fault.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        What came of all runs.
-    """
+    """Return the table in Markdown, one line for each fault."""
     names = {what: _names(getattr(row, what) for row in rows) for what in ("robot", "controller")}
     head = HEAD.format(n=len(rows), robots=names["robot"], controllers=names["controller"])
     lines = [f"{head}| {' | '.join(TITLES)} |", "|---" * len(TITLES) + "|"]

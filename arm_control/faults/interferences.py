@@ -52,8 +52,6 @@ def edited(edit: Edit, n: int | None = None, every: int = 1) -> Interference:
 
     Parameters
     ----------
-    edit : callable
-        Changes a message.
     n : int, optional
         Of how many messages; by default of all.
     every : int
@@ -100,17 +98,7 @@ def doubled(edit: Edit) -> Interference:
 
 
 def value(name: str, number: float, joint: int = 1) -> Edit:
-    """Return what sets one number of a field.
-
-    Parameters
-    ----------
-    name : str
-        The field.
-    number : float
-        What it is set to.
-    joint : int
-        Of which joint.
-    """
+    """Return what sets one number of a field."""
 
     def set_value(message: Any) -> None:
         values = np.array(getattr(message, name), dtype=float)
@@ -121,15 +109,7 @@ def value(name: str, number: float, joint: int = 1) -> Edit:
 
 
 def resized(name: str, by: int) -> Edit:
-    """Return what makes a field longer or shorter.
-
-    Parameters
-    ----------
-    name : str
-        The field.
-    by : int
-        By how many values.
-    """
+    """Return what makes a field longer or shorter."""
 
     def resize(message: Any) -> None:
         values = np.array(getattr(message, name), dtype=float)

@@ -93,10 +93,6 @@ class SimulatedMiddleware:
 
     Attributes
     ----------
-    waiting : deque of (bytes, dict)
-        States with their info.
-    commands, arrays : list of bytes
-        What was published.
     on_empty : callable
         Called where a message is to be taken and none waits.
     now_ns : int
@@ -234,13 +230,6 @@ class SimulatedNetwork:
     ----------
     now_ns : callable
         Returns the time of the clock [ns].
-
-    Attributes
-    ----------
-    waiting : deque of (bytes, tuple)
-        Datagrams with their senders.
-    sent : list of bytes
-        What was sent.
     """
 
     def __init__(self, now_ns: Callable[[], int]) -> None:

@@ -48,8 +48,6 @@ class TimedFault:
 
     Attributes
     ----------
-    fault : Fault
-        The fault.
     begin, end : int
         Numbers of the first message that it concerns, and of the first one after it.
     """
@@ -68,12 +66,6 @@ class Schedule:
 
     Attributes
     ----------
-    seed : int
-        Its number.
-    controller, arrangement, plant : str
-        What is run.
-    parts : tuple of TimedFault
-        The faults.
     enabled_at : float
         When every gate is enabled [s after the onset]; negative: never.
     failure : str
@@ -130,8 +122,6 @@ def run_schedules(seeds: Iterable[int], n_processes: int = 0) -> Iterator[Schedu
 
     Parameters
     ----------
-    seeds : iterable of int
-        Their numbers.
     n_processes : int
         How many run at a time; 0: as many as there are cores.
     """
@@ -217,13 +207,7 @@ def _failure_to_rest(record: Record, setup: Setup, end: float) -> str:
 
 
 def shortened(schedule: Schedule) -> Schedule:
-    """Return a failing schedule without the parts that it does not need to fail.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        A schedule that fails.
-    """
+    """Return a failing schedule without the parts that it does not need to fail."""
     for k in reversed(range(len(schedule.parts))):
         parts = schedule.parts[:k] + schedule.parts[k + 1 :]
         shorter = tried(replace(schedule, parts=parts))

@@ -42,8 +42,6 @@ class TopicFigures:
 
     Attributes
     ----------
-    count : int
-        Number of messages.
     rate : float
         Median rate by the times at which they were written [Hz]; NaN for fewer than two.
     gap : float
@@ -447,13 +445,7 @@ def _lines(t: Array, x: Array, low: Indices, high: Indices, at: Array) -> tuple[
 
 
 def summary(dynamics: RequiredTorque, model: RobotModel) -> list[tuple[str, ...]]:
-    """Return a table, its head first, with a row per joint: sizes of effort and torque, and their correlation.
-
-    Parameters
-    ----------
-    model : RobotModel
-        Names of the joints.
-    """
+    """Return a table, its head first, with a row per joint: sizes of effort and torque, and their correlation."""
     rows: list[tuple[str, ...]] = [
         ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity", "R^2"),
     ]

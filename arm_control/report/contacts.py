@@ -23,8 +23,6 @@ class ObservedState(NamedTuple):
         Time [s].
     q : ndarray, shape (n,)
         Joint positions [rad or m].
-    names : sequence of str
-        Names of the obstacles.
     """
 
     t: float
@@ -55,8 +53,6 @@ class Contacts:
 
     Attributes
     ----------
-    pairs : tuple of PairContacts
-        The nearest first.
     n_states, n_in_contact : int
         Number of states, and of those with a contact.
     worst : ObservedState

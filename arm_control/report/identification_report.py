@@ -46,13 +46,7 @@ def recorded_motion(series: JointSeries, model: RobotModel) -> JointRecording:
 
 
 def identification_table(identified: Identified, model: RobotModel) -> list[tuple[str, ...]]:
-    """Return a table, its head first, with a row per joint.
-
-    Parameters
-    ----------
-    model : RobotModel
-        Names of the joints.
-    """
+    """Return a table, its head first, with a row per joint."""
     fit = identified.fit
     scale_head = ("effort per torque",) if identified.has_scale else ()
     rows: list[tuple[str, ...]] = [("joint", *scale_head, *MOTOR, "R^2 model", "R^2 fit")]
@@ -92,8 +86,6 @@ def identified_file(identified: Identified, model: RobotModel) -> str:
     ----------
     identified : Identified
         Result of an identification, of torques.
-    model : RobotModel
-        The arm before.
     """
     parameters = parameters_of_arm(model, identified)
     lines = ["# An identified arm; --params-file takes it.", *_section("/**", parameters)]

@@ -42,13 +42,7 @@ class Reproduction:
 
 
 def reproduce(primitive: Primitive, demonstration: Demonstration) -> Reproduction:
-    """Return a demonstration beside the motion that was learned from it.
-
-    Parameters
-    ----------
-    primitive : Primitive
-        The primitive, of this demonstration.
-    """
+    """Return a demonstration beside the motion that was learned from it."""
     times = demonstration.times - demonstration.times[0]
     coordinates = demonstration.positions
     if demonstration.orientations is not None and primitive.quat_xyzw is not None:

@@ -64,8 +64,6 @@ class ComparedQuantity:
     ----------
     name : str
         One of :data:`QUANTITIES`.
-    largest : float
-        Largest entry, by this package.
     differences : dict of str to float
         Largest difference of an entry from this package's, by library.
     durations : dict of str to float
@@ -84,15 +82,7 @@ class ComparedQuantity:
 
 
 def random_states(model: RobotModel, n: int, seed: int) -> list[tuple[Array, Array, Array]]:
-    """Return positions within the limits, velocities and torque, shape (nv,) each.
-
-    Parameters
-    ----------
-    n : int
-        Number of states.
-    seed : int
-        Seed of the random numbers.
-    """
+    """Return positions within the limits, velocities and torque, shape (nv,) each."""
     rng = np.random.default_rng(seed)
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
     v_max, tau_max = (np.where(np.isfinite(limit), limit, 1.0) for limit in (model.v_max, model.tau_max))
@@ -220,17 +210,7 @@ LIBRARIES = {"Pinocchio": pinocchio_dynamics, "MuJoCo": mujoco_dynamics}
 def compare_dynamics(
     model: RobotModel, libraries: Mapping[str, Dynamics], n: int = 100, seed: int = 0
 ) -> list[ComparedQuantity]:
-    """Compare libraries at random states.
-
-    Parameters
-    ----------
-    libraries : mapping of str to Dynamics
-        The other libraries, by name.
-    n : int
-        Number of states.
-    seed : int
-        Seed of the random numbers.
-    """
+    """Compare libraries at random states."""
     states, ours = random_states(model, n, seed), own_dynamics(model)
     rows = []
     for name in QUANTITIES:

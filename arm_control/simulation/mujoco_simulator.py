@@ -343,8 +343,6 @@ def possible_inertias(text: str) -> tuple[str, bool]:
     -------
     text : str
         The URDF, in which such an inertia is that of a ball with the same trace.
-    is_changed : bool
-        Whether there was one.
     """
     robot, is_changed = read_robot(text), False
     for inertia in robot.iterfind("link/inertial/inertia"):

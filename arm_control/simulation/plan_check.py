@@ -283,8 +283,6 @@ class PlanRun(NamedTuple):
     ----------
     plan : Plan
         Its effort counts all that the motion took.
-    motion : TimedPath or None
-        The motion in time.
     check : PlanCheck or None
         None where there is no plan.
     """

@@ -97,8 +97,6 @@ class PlanFile(NamedTuple):
 
     Attributes
     ----------
-    entries : dict of str to object
-        What all its scenes have.
     variants : dict of str to dict
         Entries that replace those, for each variant by its name; empty for a file of one scene.
     where : str

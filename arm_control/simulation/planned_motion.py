@@ -236,8 +236,6 @@ def plan_scene_motion(
     ----------
     content : mapping
         The entry ``plan``, with ``scene``.
-    told : sequence of Mover
-        Obstacles as they are told.
     q_start : ndarray, shape (n,)
         Joint positions at the start [rad or m].
     parameters : MotionPlannerParameters

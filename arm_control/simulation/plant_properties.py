@@ -183,8 +183,6 @@ def body_errors(p: PlantProperties, n: int) -> tuple[Array, Array]:
     ----------
     p : PlantProperties
         Sizes of the errors, and the seed.
-    n : int
-        Number of moving bodies.
 
     Returns
     -------

@@ -206,8 +206,6 @@ class RigidBodySimulator:
         Coulomb friction of the joints [N m or N]; by default none.
     solids : sequence of Obstacle
         Must be empty: this simulator has no contacts.
-    parameters : RigidBodyParameters
-        Scheme, damping and end stops.
 
     Attributes
     ----------
@@ -309,8 +307,6 @@ class RigidBodySimulator:
 
         Parameters
         ----------
-        n : int
-            Number of steps.
         tau : array_like, shape (n, nv), (nv,) or ()
             Joint torque of every step, or of all [N m or N].
 

@@ -53,8 +53,6 @@ class Scenario:
 
     Attributes
     ----------
-    name, description : str
-        Name, and one sentence.
     robot : str
         Name of the robot's URDF, or its path.
     nodes : dict of str to dict
@@ -322,13 +320,7 @@ def _is_of_simulator(name: str) -> bool:
 
 
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with changes; nested mappings are merged entry by entry.
-
-    Parameters
-    ----------
-    changes : mapping
-        Entries that replace values.
-    """
+    """Return values with changes; nested mappings are merged entry by entry."""
     result = dict(values)
     for key, change in changes.items():
         old = result.get(key)
@@ -490,8 +482,6 @@ def check_parameter_file(
     ----------
     namespace : str
         Namespace of the nodes; empty for the root.
-    trust : bool
-        As for :meth:`arm_control.simulation.scenario.Scenario.load`.
 
     Raises
     ------

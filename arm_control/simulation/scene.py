@@ -142,8 +142,6 @@ class World:
 
     Attributes
     ----------
-    pushes : tuple of Push
-        Forces on the end effector.
     floor : float
         Height of the floor, which range sensors see and nothing touches [m]; ``-inf`` for none.
     told : tuple of Mover

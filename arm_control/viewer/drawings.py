@@ -92,8 +92,6 @@ class MarkerStore:
     ----------
     pose_of : callable
         Returns the pose of a frame in the base's frame, by its name; raises when there is no such frame.
-    ignored : tuple of str
-        Namespaces without effect.
     by_stamp : bool
         Whether a marker takes effect at the time of its stamp, as obstacles do
         (:mod:`arm_control.messages.obstacle_tracker`).

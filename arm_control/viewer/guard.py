@@ -48,8 +48,6 @@ class Guard:
 
     Attributes
     ----------
-    control : bool
-        Whether pages may control.
     harmless : set of str
         Names of controls that only change the view.
     value_of : callable
@@ -70,8 +68,6 @@ class Guard:
             Path of the request, with its query.
         headers : callable
             Returns all values of a header, by its name.
-        port : int
-            Port of the page.
         """
         hosts, origins = list(headers("Host")), list(headers("Origin"))
         if len(hosts) != 1 or hosts[0] not in [f"{name}:{port}" for name in HOSTS]:  # (1)
@@ -157,8 +153,6 @@ def cookie_of(headers: Callable[[str], Sequence[str]], port: int) -> str:
     ----------
     headers : callable
         Returns all values of a header, by its name.
-    port : int
-        Port of the page.
     """
     try:
         cookies = SimpleCookie("; ".join(headers("Cookie")))

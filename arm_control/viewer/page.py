@@ -27,8 +27,6 @@ class Page:
 
     Parameters
     ----------
-    control : bool
-        Whether the page may control.
     port : int
         Port on this machine, or the next free one; 0: any.
 

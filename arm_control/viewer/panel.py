@@ -49,13 +49,7 @@ class Line(NamedTuple):
 
 
 class Panel:
-    """Status, buttons, joints, target, obstacles and gains.
-
-    Parameters
-    ----------
-    control : bool
-        Whether the page may control.
-    """
+    """Status, buttons, joints, target, obstacles and gains."""
 
     def __init__(self, gui: Any, commands: PageCommandQueue, control: bool) -> None:
         self._gui = gui
@@ -257,8 +251,6 @@ class Panel:
 
         Parameters
         ----------
-        node : str
-            Name of the node.
         gains : mapping
             Value of each gain, and its unit, bounds and text if they are known.
         """

@@ -37,8 +37,6 @@ def draw_animation(path: Path, record: MotionRecord, model: RobotModel) -> str:
 
     Parameters
     ----------
-    path : Path
-        The GIF file.
     record : MotionRecord
         Motion of the arm and of its targets.
 

@@ -127,13 +127,7 @@ def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateP
 
 
 def draw_force(path: Path, recording: Recording) -> None:
-    """Draw force and moment of the hand over time: estimated by the disturbance observer, and commanded.
-
-    Parameters
-    ----------
-    recording : Recording
-        The run, with wrenches.
-    """
+    """Draw force and moment of the hand over time: estimated by the disturbance observer, and commanded."""
     figure = new_figure(12.0, 4.8)
     force, moment = figure.subplots(2, 1, sharex=True)
     start_ns = int(recording.state_stamps[0]) if recording.state_stamps.size else 0

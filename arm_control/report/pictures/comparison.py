@@ -222,8 +222,6 @@ def draw_energy(path: Path, scenario: Scenario, runs: Mapping[str, FreeTrace], j
     ----------
     runs : dict of str to FreeTrace
         A run of each variant, by its name.
-    joints : sequence of str
-        Names of the joints.
     """
     charts = _energy_charts(list(runs.values()))
     rows = -(-len(charts) // 2) if len(charts) > MOST_IN_A_ROW else 1

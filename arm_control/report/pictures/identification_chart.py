@@ -19,13 +19,7 @@ HEIGHT = 1.9
 
 
 def draw_identification(path: Path, fit: TorqueFit, model: RobotModel, unit: str = "[N m]") -> None:
-    """Draw a chart for each joint; the windows that were held out are shaded.
-
-    Parameters
-    ----------
-    model : RobotModel
-        Names of the joints.
-    """
+    """Draw a chart for each joint; the windows that were held out are shaded."""
     n = len(model.joint_names)
     figure = new_figure(12.0, 0.6 + HEIGHT * n)
     charts = np.atleast_1d(figure.subplots(n, 1, sharex=True))

@@ -83,8 +83,6 @@ def draw_runs(
 
     Parameters
     ----------
-    runs : mapping of str to Trace
-        The runs by name.
     colours : mapping of str to str
         Colours of the paths by name.
     """

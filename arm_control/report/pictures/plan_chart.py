@@ -40,13 +40,7 @@ LARGEST_TREE = 5000
 
 
 def draw_plan(path: Path, scene: PlanScene, run: PlanRun) -> None:
-    """Draw a plan.
-
-    Parameters
-    ----------
-    run : PlanRun
-        A seed with a plan.
-    """
+    """Draw a plan."""
     check = run.check
     if check is None:
         return

@@ -197,8 +197,6 @@ def shape_of(sim: Any, path: str, handle: int) -> Shape:
     ----------
     path : str
         Path of the object, for the message.
-    handle : int
-        Its handle.
 
     Raises
     ------

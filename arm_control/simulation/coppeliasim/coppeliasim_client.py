@@ -47,11 +47,6 @@ CLIENT_TIMEOUT = 1
 class Connection:
     """One client of a running CoppeliaSim.
 
-    Parameters
-    ----------
-    port : int
-        Port of the server.
-
     Attributes
     ----------
     sim : object
@@ -123,13 +118,6 @@ class Connection:
 
     def call(self, script: int, function: str, *arguments: Any) -> Any:
         """Call a function of the bridge's script in CoppeliaSim.
-
-        Parameters
-        ----------
-        script : int
-            Handle of the script.
-        function : str
-            Name of the function.
 
         Returns
         -------

@@ -60,8 +60,6 @@ def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> N
     ----------
     name : str
         The engine, one of :data:`ENGINES`.
-    joints : sequence of int
-        Handles of the joints.
     armature : ndarray, shape (nv,)
         Armature of the joints [kg m^2 or kg].
 
@@ -114,8 +112,6 @@ def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
 
     Parameters
     ----------
-    joints : mapping of str to int
-        Handles by name.
     version : int
         Version of CoppeliaSim, such as 40900.
 
@@ -139,11 +135,6 @@ def check_simulated(sim: Any, joints: Mapping[str, int]) -> None:
     """Check, after a step, that the engine moves the joints.
 
     CoppeliaSim keeps an engine whose plugin is missing; nothing moves then, and nothing is an error.
-
-    Parameters
-    ----------
-    joints : mapping of str to int
-        Handles by name.
 
     Raises
     ------
