@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rosbags import rosbag1, rosbag2
 from rosbags.interfaces import (
@@ -164,30 +164,19 @@ def _publication(connection: Connection) -> tuple[bool, bool]:
 # -- damaged MCAP files ---------------------------------------------------------------------------
 
 
-class _Schema(NamedTuple):
-    name: str
-    definition: MessageDefinition
-
-
-class RecoveredMcap(NamedTuple):
-    """Readable parts of a MCAP file: connections, messages (connection, time [ns], bytes), and errors, each once."""
-
-    connections: list[Connection]
-    messages: list[tuple[Connection, int, bytes]]
-    errors: list[str]
-
-
-def recover_mcap(data: bytes) -> RecoveredMcap:
+def recover_mcap(data: bytes) -> tuple[list[Connection], list[tuple[Connection, int, bytes]], list[str]]:
     """Read the records of a MCAP file in order, without the index at its end; it never raises.
+
+    Returns the connections, the messages (connection, time [ns], bytes), and the errors, each once.
 
     A record is a byte with its type, its length in eight bytes, and its content; messages stand in chunks.
     """
-    schemas: dict[int, _Schema] = {}
+    schemas: dict[int, tuple[str, MessageDefinition]] = {}
     connections: dict[int, Connection] = {}
     messages: list[tuple[Connection, int, bytes]] = []
     errors: dict[str, None] = {}  # each once: a damaged schema makes every message of its topics unreadable
     if not data.startswith(MCAP_MAGIC):
-        return RecoveredMcap([], [], ["no MCAP file"])
+        return [], [], ["no MCAP file"]
     for record_type, record in _records_in_chunks(data, errors):
         try:
             if record_type == SCHEMA:
@@ -201,7 +190,7 @@ def recover_mcap(data: bytes) -> RecoveredMcap:
                 messages.append((connections[number], log_ns, record[22:]))
         except Exception as error:
             errors[f"a record cannot be read: {type(error).__name__}"] = None
-    return RecoveredMcap(list(connections.values()), messages, list(errors))
+    return list(connections.values()), messages, list(errors)
 
 
 def _records_in_chunks(data: bytes, errors: dict[str, None]) -> Iterator[tuple[int, bytes]]:
@@ -238,22 +227,22 @@ def _chunk(record: bytes) -> bytes:
     return bytes(decompress(stream.read(length), compression, size, crc))
 
 
-def _schema(record: bytes) -> tuple[int, _Schema]:
+def _schema(record: bytes) -> tuple[int, tuple[str, MessageDefinition]]:
     (number,) = struct.unpack_from("<H", record)
     stream = BytesIO(record[2:])
     name = read_string(stream)
     definition_format = DEFINITION_FORMATS.get(read_string(stream), MessageDefinitionFormat.NONE)
-    return number, _Schema(name, MessageDefinition(definition_format, read_string(stream)))
+    return number, (name, MessageDefinition(definition_format, read_string(stream)))
 
 
-def _connection(record: bytes, schemas: dict[int, _Schema]) -> Connection:
+def _connection(record: bytes, schemas: dict[int, tuple[str, MessageDefinition]]) -> Connection:
     number, schema_number = struct.unpack_from("<HH", record)
     stream = BytesIO(record[4:])
     topic = read_string(stream)
     encoding = read_string(stream)
-    schema = schemas[schema_number]
+    name, definition = schemas[schema_number]
     ext = ConnectionExtRosbag2(encoding, get_qos(read_bytes(stream)))
-    return Connection(number, topic, schema.name, schema.definition, "", 0, ext, None)
+    return Connection(number, topic, name, definition, "", 0, ext, None)
 
 
 # -- memory ---------------------------------------------------------------------------------------

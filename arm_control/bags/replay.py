@@ -68,23 +68,6 @@ class Commands:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """The first field that differs."""
-
-    topic: str
-    field: str
-    stamp_ns: int
-    recorded: float
-    replayed: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.topic} at {self.stamp_ns * 1e-9:.9f} s: {self.field} was {self.recorded:.12g} and is"
-            f" {self.replayed:.12g}"
-        )
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Differences of two streams of commands.
 
@@ -96,6 +79,8 @@ class Comparison:
         Number of recorded commands without a replayed one.
     largest : ndarray, shape (nv,)
         Largest difference by joint, as a share of its torque limit.
+    first : str
+        The first torque that differs by more than is allowed; empty where none does.
     identical : bool
         Whether all compared commands are the same to the last bit.
     """
@@ -103,7 +88,7 @@ class Comparison:
     compared: int
     missing: int
     largest: Array
-    first: Difference | None
+    first: str
     identical: bool
 
 
@@ -239,11 +224,12 @@ def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance
     after = replayed.tau[j]
     share = np.abs(after - before) / model.tau_max
     too_large = np.argwhere(~(share <= tolerance))  # NaN is too large
-    first = None
+    first = ""
     if len(too_large):
         k, joint = too_large[0]
-        name = f"effort[{model.joint_names[joint]}]"
-        first = Difference(COMMANDS, name, int(recorded.stamps[i[k]]), float(before[k, joint]), float(after[k, joint]))
+        stamp, name = 1e-9 * int(recorded.stamps[i[k]]), model.joint_names[joint]
+        was, now = float(before[k, joint]), float(after[k, joint])
+        first = f"{COMMANDS} at {stamp:.9f} s: effort[{name}] was {was:.12g} and is {now:.12g}"
     largest = share.max(axis=0, initial=0.0)
     n_missing = len(recorded.stamps) - len(pairs)
     return Comparison(len(pairs), n_missing, largest, first, bool((before == after).all()))

@@ -24,7 +24,7 @@ from arm_control.faults.arrangements import (
     Surroundings,
     info_of,
 )
-from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup, joint_state
+from arm_control.faults.chain_setup import STEP, Delivery, Interference, Record, Setup, joint_state
 from arm_control.faults.exported_arrangement import Exported
 from arm_control.faults.native_arrangement import NativeAlone, NativeServe
 from arm_control.maths import Array
@@ -65,7 +65,7 @@ class Chain:
         self._numbers = itertools.count()
         self._n_states = self._n_commands = 0
         self._next_state = 0.0
-        self._rows: list[Moment] = []
+        self._rows: list[tuple[float, Array, Array, Array, bool]] = []
         self._reason = self._error = ""
 
     # -- what events do ---------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Chain:
             Simulated time [s].
         """
         setup, simulator, arrangement, arm = self.setup, self.simulator, self.arrangement, self._true_arm
-        latest = self._rows[-1].t if self._rows else -np.inf
+        latest = self._rows[-1][0] if self._rows else -np.inf
         events = sorted(
             (event for event in setup.events if setup.onset + event[0] > latest), key=lambda event: event[0]
         )
@@ -122,7 +122,7 @@ class Chain:
             if is_braked and not self._reason:
                 self._reason = arrangement.reason
             tau = arrangement.tau
-            before = Moment(self.t, arm.q.copy(), arm.v.copy(), tau.copy(), is_braked)
+            before = self.t, arm.q.copy(), arm.v.copy(), tau.copy(), is_braked
             try:
                 simulator.step(tau)
             except ArmControlError as raised:

@@ -113,16 +113,6 @@ class Setup:
     period: float = STEP
 
 
-class Moment(NamedTuple):
-    """One step of the arm; as a row of :class:`Record`."""
-
-    t: float
-    q: Array
-    v: Array
-    tau: Array
-    is_braked: bool
-
-
 class Record(NamedTuple):
     """A run, one row for each step of the arm.
 

@@ -232,27 +232,10 @@ def recording_of(bag: Bag, series: JointSeries, commands: Commands, model: Robot
     return Recording(series.times, q, v, commands.stamps, commands.tau, tuple(targets))
 
 
-@dataclass(frozen=True)
-class Power:
-    """Mechanical power.
+def power(series: JointSeries, effort: Array) -> tuple[Array, Array]:
+    """Return the power of each joint, shape (n, nj) [W], and the work of all since the start, shape (n,) [J].
 
-    Attributes
-    ----------
-    t : ndarray, shape (n,)
-        Time since the first state [s].
-    power : ndarray, shape (n, nj)
-        Torque times speed of each joint [W].
-    energy : ndarray, shape (n,)
-        Work done by all joints since the start [J].
-    """
-
-    t: Array
-    power: Array
-    energy: Array
-
-
-def power(series: JointSeries, effort: Array) -> Power:
-    """Compute power and energy; a state without speed or torque counts as 0.
+    A state without speed or torque counts as 0.
 
     Parameters
     ----------
@@ -263,7 +246,7 @@ def power(series: JointSeries, effort: Array) -> Power:
     steps = np.diff(series.t)
     total = watts.sum(axis=1)
     energy = np.r_[0.0, np.cumsum(0.5 * (total[1:] + total[:-1]) * steps)] if len(steps) else np.zeros(len(total))
-    return Power(series.t, watts, energy)
+    return watts, energy
 
 
 def torque_terms(bag: Bag, prefix: str = "torque_terms/") -> dict[str, JointSeries]:

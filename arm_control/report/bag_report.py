@@ -296,12 +296,12 @@ def _add_power(draft: _Draft) -> None:
     torque, torque_name, unit = draft.torque
     if np.isnan(torque).all() or np.isnan(draft.series.velocity).all():
         return
-    result = bag_figures.power(draft.series, torque)
-    charts = {"Power of each joint": (result.power, "[W]")}
-    bag_charts.draw_lines(draft.picture("power.png"), result.t, charts, draft.series.names)
+    watts, energy = bag_figures.power(draft.series, torque)
+    charts = {"Power of each joint": (watts, "[W]")}
+    bag_charts.draw_lines(draft.picture("power.png"), draft.series.t, charts, draft.series.names)
     text = (
-        f"Torque ({torque_name}) times speed. Largest sum of all joints {np.abs(result.power.sum(axis=1)).max():.4g} W;"
-        f" work until the end {result.energy[-1]:.4g} J, at most {result.energy.max():.4g} J."
+        f"Torque ({torque_name}) times speed. Largest sum of all joints {np.abs(watts.sum(axis=1)).max():.4g} W;"
+        f" work until the end {energy[-1]:.4g} J, at most {energy.max():.4g} J."
     )
     if unit == AS_RECORDED:
         text += " That holds where the effort is a torque; on many arms it is motor current."

@@ -165,8 +165,8 @@ def make_changed_arm(
         from arm_control.simulation.plant_file import read_plant_file
 
         given = properties.file, model, options["timestep"], properties.file_joints, options["solids"]
-        read = read_plant_file(*given, has_links=options["has_links"])
-        options |= {"mujoco_model": read.mujoco_model, "differences": read.differences, "movers": ()}
+        compiled, differences = read_plant_file(*given, has_links=options["has_links"])
+        options |= {"mujoco_model": compiled, "differences": differences, "movers": ()}
     arm = MujocoSimulator(model, q_initial, **options)
     change_bodies(arm, model, properties)
     return arm

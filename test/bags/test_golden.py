@@ -154,7 +154,7 @@ def test_another_back_end_gives_the_same_torque(name: str, n: int, backend: str)
     assert model.backend == backend
     assert len(replayed.stamps) == n
     comparison = compare(recorded, replayed, model, TOLERANCE)
-    assert comparison.first is None, str(comparison.first)
+    assert not comparison.first, comparison.first
 
 
 @pytest.mark.parametrize("name", GAINS)
@@ -202,7 +202,7 @@ def test_a_recording_in_which_time_starts_over_is_followed():
     assert (same.compared, same.missing, same.identical) == (60, 0, True)
     recorded.tau[45, 2] += 1.0  # in the second round
     changed = compare(recorded, replayed, model, TOLERANCE).first
-    assert (changed.stamp_ns, changed.field) == (15_000_000, f"effort[{model.joint_names[2]}]")
+    assert changed.startswith(f"joint_commands at 0.015000000 s: effort[{model.joint_names[2]}] was ")
 
 
 def test_what_the_node_would_refuse_is_counted_and_passed_over():

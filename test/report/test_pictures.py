@@ -81,10 +81,10 @@ def spread(path: Path) -> float:
 
 
 def render_or_skip(model: RobotModel, shots: rendering.Shots) -> Array:
-    result = rendering.render(model, shots)
-    if not len(result.frames):
-        pytest.skip(result.message)
-    return result.frames.astype(float)
+    frames, message = rendering.render(model, shots)
+    if not len(frames):
+        pytest.skip(message)
+    return frames.astype(float)
 
 
 @pytest.mark.usefixtures("no_opengl")
@@ -125,14 +125,41 @@ def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots:
     assert np.abs(ghostly[2] - frames[2]).max() > 20
 
 
-@pytest.mark.processes
-def test_a_backend_that_fails_or_hangs_is_given_up(
+def test_an_arm_without_shapes_is_drawn_as_capsules() -> None:
+    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    joint = (
+        '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="0.2 0 0.3"/>'
+        '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
+    )
+    text = f'<robot name="bare"><link name="a"/><link name="b">{link}</link><link name="c">{link}</link>'
+    text += joint.format("j", "a", "b") + joint.format("k", "b", "c") + "</robot>"
+    none = np.zeros((0, 4, 4))
+    shots = rendering.Shots(
+        np.array([[0.0, 0.0], [0.9, 0.0]]),
+        np.zeros((0, 3)),
+        np.zeros(2, int),
+        none,
+        np.zeros((2, 0), bool),
+        np.zeros((0, 2)),
+    )
+    frames = render_or_skip(RobotModel.from_urdf(text), shots)
+    assert np.abs(frames[1] - frames[0]).max() > 50
+
+
+def test_without_any_backend_the_message_says_why(model: RobotModel, shots: rendering.Shots) -> None:
+    frames, message = rendering.render(model, shots, backends=("nowhere",))
+    assert len(frames) == 0
+    assert "cannot render" in message
+    assert "nowhere" in message
+
+
+def test_a_backend_that_hangs_is_given_up(
     model: RobotModel, shots: rendering.Shots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "cannot render here (nowhere: " in rendering.render(model, shots, backends=("nowhere",)).message
     monkeypatch.setattr(rendering, "START_TIME", 0.01)
     monkeypatch.setattr(rendering, "FRAME_TIME", 0.0)
-    assert "no answer within" in rendering.render(model, shots, backends=("egl",)).message
+    assert "no answer within" in rendering.render(model, shots, backends=("egl",))[1]
 
 
 def test_an_imported_mujoco_does_not_choose_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.report.pictures.rendering import Frames, Rendering, Shots, render
+from arm_control.report.pictures.rendering import Frames, Shots, render
 from arm_control.report.pictures.sketch import sketch
 from arm_control.report.pictures.style import AXIS_COLOURS, ORANGE
 from arm_control.simulation import MotionRecord
@@ -46,20 +46,20 @@ def draw_animation(path: Path, record: MotionRecord, model: RobotModel) -> str:
         How it was drawn: one sentence.
     """
     samples = _samples(record)
-    rendering = render_or_sketch(model, make_shots(record, samples))
+    frames, message = render_or_sketch(model, make_shots(record, samples))
     captions = [_caption(record, i) for i in samples]
-    path.write_bytes(encode(rendering.frames, captions))
-    return rendering.message
+    path.write_bytes(encode(frames, captions))
+    return message
 
 
-def render_or_sketch(model: RobotModel, shots: Shots) -> Rendering:
-    """Return frames by MuJoCo, or, with a warning, by matplotlib where MuJoCo cannot render."""
-    rendering = render(model, shots)
-    if len(rendering.frames):
-        return rendering
-    message = f"drawn by matplotlib, because {rendering.message}"
+def render_or_sketch(model: RobotModel, shots: Shots) -> tuple[Frames, str]:
+    """Return frames by MuJoCo, or, with a warning, by matplotlib where MuJoCo cannot render; and how they were made."""
+    frames, message = render(model, shots)
+    if len(frames):
+        return frames, message
+    message = f"drawn by matplotlib, because {message}"
     _log.warning("the arm is %s", message)
-    return Rendering(sketch(model, shots), message)
+    return sketch(model, shots), message
 
 
 def make_shots(record: MotionRecord, samples: npt.NDArray[np.int64], size: tuple[int, int] = (480, 360)) -> Shots:

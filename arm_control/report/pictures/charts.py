@@ -185,8 +185,8 @@ def _photograph(record: MotionRecord, model: RobotModel) -> tuple[Frames, str]:
     n_trail_points = np.array([len(shots.trail)])
     visible = np.ones_like(shots.visible)
     shots = replace(shots, ghosts=record.q[chosen[1:]], triad=0.06, n_trail_points=n_trail_points, visible=visible)
-    rendering = render_or_sketch(model, shots)
-    return rendering.frames[0], rendering.message
+    frames, message = render_or_sketch(model, shots)
+    return frames[0], message
 
 
 def _bars(axes: Any, model: RobotModel, low: Array, high: Array, limits: tuple[float, ...]) -> None:

@@ -64,24 +64,10 @@ class Shots:
     triad: float = 0.1
 
 
-@dataclass(frozen=True)
-class Rendering:
-    """Outcome of a try to render.
-
-    Attributes
-    ----------
-    frames : ndarray of uint8, shape (n, height, width, 3)
-        The pictures; none when no way worked.
-    message : str
-        How they were made, or why there are none: one sentence.
-    """
-
-    frames: Frames
-    message: str
-
-
-def render(model: RobotModel, shots: Shots, backends: Sequence[str] | None = None) -> Rendering:
+def render(model: RobotModel, shots: Shots, backends: Sequence[str] | None = None) -> tuple[Frames, str]:
     """Render the arm with MuJoCo, by the first back end that works on this machine.
+
+    Returns the frames, none when no way worked, and how they were made, or why there are none: one sentence.
 
     Parameters
     ----------
@@ -97,11 +83,10 @@ def render(model: RobotModel, shots: Shots, backends: Sequence[str] | None = Non
         for backend in BACKENDS if backends is None else backends:
             failure = _run(backend, job, result, START_TIME + FRAME_TIME * len(shots.qs))
             if not failure:
-                return Rendering(np.load(result), f"rendered by MuJoCo ({backend or 'its default'})")
+                return np.load(result), f"rendered by MuJoCo ({backend or 'its default'})"
             failures.append(f"{backend or 'default'}: {failure}")
-    return Rendering(
-        np.zeros((0, *shots.size[::-1], 3), np.uint8), f"MuJoCo cannot render here ({'; '.join(failures)})"
-    )
+    no_frames = np.zeros((0, *shots.size[::-1], 3), np.uint8)
+    return no_frames, f"MuJoCo cannot render here ({'; '.join(failures)})"
 
 
 def _run(backend: str, job: Path, result: Path, seconds: float) -> str:
