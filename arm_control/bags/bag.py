@@ -59,8 +59,6 @@ class Bag:
         In the order in which they were written.
     topics : list of Topic
         Sorted by name; also those without a message.
-    damage : list of str
-        Parts of the file that could not be read.
     malformed : Counter
         Messages that could not be read, by topic and cause; it grows as messages are read.
     namespace : str

@@ -251,8 +251,6 @@ class ReplayOptions:
     ----------
     scenario, variant : str
         Name or path of a scenario, and of its variant.
-    controller : str
-        Name of a controller, in place of a scenario's.
     params_file : str
         ROS parameter file; its values override the scenario's.
     urdf : str
@@ -290,11 +288,6 @@ def description_in(bag: Bag, urdf: str = "") -> str:
 def scenario_of(bag: Bag, options: ReplayOptions) -> Scenario | None:
     """Return the scenario of a recording, with the variant, robot and parameters of the run; None where there is none.
 
-    Parameters
-    ----------
-    options : ReplayOptions
-        They override what the bag names.
-
     Raises
     ------
     BagError
@@ -330,11 +323,6 @@ def _scenario_of_controller(bag: Bag) -> Scenario | None:
 def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopParameters]:
     """Return arm and parameters of the controller of a replay.
 
-    Parameters
-    ----------
-    options : ReplayOptions
-        They override what the bag names.
-
     Raises
     ------
     BagError
@@ -355,13 +343,6 @@ def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopPar
 
 def arm_of(bag: Bag, options: ReplayOptions, names: Sequence[str]) -> RobotModel:
     """Return the arm of a recording, whether or not its controller is known.
-
-    Parameters
-    ----------
-    options : ReplayOptions
-        They override what the bag names.
-    names : sequence of str
-        The recorded joints, for the message of an error.
 
     Raises
     ------

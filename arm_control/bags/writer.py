@@ -39,15 +39,7 @@ INFINITE = QosTime(9223372036, 854775807)
 
 @dataclass(frozen=True)
 class Publication:
-    """QoS of a topic.
-
-    Attributes
-    ----------
-    latched : bool
-        Whether late subscribers get the last messages.
-    reliable : bool
-        Whether lost messages are sent again.
-    """
+    """QoS of a topic."""
 
     latched: bool = False
     reliable: bool = True

@@ -116,8 +116,6 @@ class Row:
     ----------
     fault, what, arrangement, plant, robot, controller, verdict : str
         What was run, and what must come of it.
-    is_blind : bool
-        Whether the arm was braked without a state.
     brake_ms, rest_ms : float or None
         Time from the first wrong message to a braking torque, and until the arm rests [ms]; None: there was none.
     sunk_mm : float or None
@@ -132,10 +130,6 @@ class Row:
         Largest change of a joint's torque in a millisecond [N m].
     speed : float
         Largest joint speed from the onset on [rad/s].
-    reason : str
-        Which guard acted, in its own words.
-    failure : str
-        What was not as it must be.
     """
 
     fault: str

@@ -49,8 +49,6 @@ class Chain:
     ----------
     t : float
         Simulated time [s].
-    arrangement : Arrangement
-        From the states to the motors.
     """
 
     def __init__(self, setup: Setup) -> None:

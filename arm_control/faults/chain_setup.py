@@ -83,12 +83,8 @@ class Setup:
     ----------
     q : ndarray, shape (nq,)
         Initial positions [rad or m].
-    goal : Goal
-        Where to go from the start.
     arrangement : str
         One of :data:`arm_control.faults.chain.ARRANGEMENTS`.
-    plant : PlantProperties
-        How the arm differs from its model.
     states, commands : Interference
         What becomes of messages from the onset on.
     events : list of (float, callable)

@@ -103,13 +103,7 @@ def draw(seed: int) -> Schedule:
 
 
 def tried(schedule: Schedule) -> Schedule:
-    """Run a schedule.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        What is run; its failure is found anew.
-    """
+    """Run a schedule."""
     chain = _chain(schedule.arrangement, schedule.controller, schedule.plant)
     return replace(schedule, failure=_failure(chain, schedule))
 

@@ -103,8 +103,6 @@ def write_report(bag: Bag, folder: Path, options: ReplayOptions, topic: str = "j
     ----------
     folder : Path
         Folder of the page; made when it does not exist.
-    options : ReplayOptions
-        The arm, by the command line.
 
     Returns
     -------

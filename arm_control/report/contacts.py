@@ -38,8 +38,6 @@ class PairContacts(NamedTuple):
     ----------
     nearest : NearPair
         The pair in the state in which it is nearest.
-    n_contacts : int
-        Number of states in which it is in contact.
     """
 
     nearest: NearPair

@@ -159,8 +159,6 @@ def text_table(rows: Sequence[Sequence[str]], widths: Sequence[int] = (), gap: s
     ----------
     rows : sequence of sequence of str
         The cells; all rows have the same length.
-    widths : sequence of int
-        Least widths of the first columns.
     n_left : int
         Number of columns that are aligned to the left; the others are aligned to the right.
 
@@ -222,8 +220,6 @@ class Report:
     ----------
     reaches : tuple of Reach
         One for each target whose period ended within the run.
-    figures : tuple of Figure
-        The worst of each, with its bound.
     """
 
     reaches: tuple[Reach, ...]
@@ -253,8 +249,6 @@ def make_report(
 
     Parameters
     ----------
-    targets : TargetList
-        What was to be reached, and how closely.
     osc : OscParameters or None
         The speed limits that held on straight lines; None for a controller without them.
     """

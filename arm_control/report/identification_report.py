@@ -80,13 +80,7 @@ def notes_on(identified: Identified, model: RobotModel) -> list[str]:
 
 
 def identified_file(identified: Identified, model: RobotModel) -> str:
-    """Return a ROS parameter file for all nodes of the arm.
-
-    Parameters
-    ----------
-    identified : Identified
-        Result of an identification, of torques.
-    """
+    """Return a ROS parameter file for all nodes of the arm."""
     parameters = parameters_of_arm(model, identified)
     lines = ["# An identified arm; --params-file takes it.", *_section("/**", parameters)]
     lines.append("# A simulated arm has this friction, too.")

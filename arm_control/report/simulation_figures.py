@@ -82,11 +82,6 @@ def figures_of_simulation(
 ) -> FiguresByName:
     """Compute the figures of a run.
 
-    Parameters
-    ----------
-    task : TaskPath, optional
-        Path that the end effector was planned to follow.
-
     Returns
     -------
     dict of str to float
@@ -143,8 +138,6 @@ def failed_checks(figures: FiguresByName, required: Mapping[str, Any], where: st
     ----------
     required : mapping
         Requirements by name of the figure: true, false, or a mapping of ``most`` and ``least``.
-    where : str
-        Place of the requirements, for the message of an error.
 
     Raises
     ------

@@ -74,11 +74,6 @@ class SimulatedArm(Protocol):
 def engine_of(values: Mapping[str, Any], where: str) -> EngineParameters:
     """Return the engine among a simulator's parameters.
 
-    Parameters
-    ----------
-    where : str
-        Source of the values, for the message.
-
     Raises
     ------
     ParameterError
@@ -185,8 +180,6 @@ class RealArm:
         Viscous damping of every joint, beside that of the properties [N m s/rad].
     movers : sequence of Mover
         What all links touch, where the properties say that they touch anything.
-    engine : EngineParameters
-        What computes the motion; by default MuJoCo.
 
     Attributes
     ----------
@@ -332,8 +325,6 @@ def make_simulator(
         What the end effector touches; by default nothing.
     movers : sequence of Mover
         Obstacles; with ``contacts = arm`` they are bodies, which all links touch.
-    engine : EngineParameters, optional
-        What computes the motion; by default MuJoCo.
     """
     engine = engine or EngineParameters()
     if properties.is_ideal:

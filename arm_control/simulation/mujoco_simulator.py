@@ -54,8 +54,6 @@ class MujocoSimulator:
         Coulomb friction of the joints [N m or N]; by default none.
     solids : sequence of Obstacle
         What the end effector touches; by default nothing.
-    has_links : bool
-        Whether all links touch solids and each other.
     movers : sequence of Mover
         Obstacles that move as they are told, at the time of the simulation, and touch the links; by default none.
     mujoco_model : mujoco.MjModel, optional
@@ -238,10 +236,6 @@ def build_mujoco_model(
         Coulomb friction of the joints [N m or N]; by default none.
     solids : sequence of Obstacle
         What the end effector touches; by default nothing.
-    has_links : bool
-        Whether all links touch solids and each other.
-    movers : sequence of Mover
-        Obstacles that move, and touch the links.
 
     Raises
     ------

@@ -29,10 +29,6 @@ class ObstacleUpdate(NamedTuple):
 
     Attributes
     ----------
-    number : int
-        Number of the obstacle in its scenario.
-    obstacle : Obstacle or None
-        The obstacle; None when it is deleted.
     lifetime : float
         Time for which the update holds [s]; infinite: until the next one.
     """

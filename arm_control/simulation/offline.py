@@ -81,8 +81,6 @@ class Simulation:
         Which joints did not move in the last run though they were asked to; empty for none.
     wrench_rate : float
         Measurements per second of the wrench at the end effector [Hz]; 0: none.
-    planned : PlannedScenarioMotion or None
-        The motion that was planned before the run.
     plant : tuple of str
         How the arm of a plant file differs from the model, in the last run.
 

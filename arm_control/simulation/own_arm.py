@@ -50,8 +50,6 @@ def proposed_limits(robot: str, arm: Mapping[str, Any]) -> dict[str, list[str]]:
 
     Parameters
     ----------
-    robot : str
-        A robot's name, or a URDF or xacro file.
     arm : mapping
         Parameters about the arm, as of :class:`ArmParameters`; their limits are kept.
 
@@ -89,8 +87,6 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
     ----------
     folder : Path
         The folder; it exists.
-    robot : str
-        A robot's name, or a URDF or xacro file.
     arm : mapping
         Parameters about the arm, as of :class:`ArmParameters`.
     start : ndarray, shape (nq,), optional

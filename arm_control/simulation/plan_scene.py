@@ -55,8 +55,6 @@ class PlanScene:
         Joint positions to reach [rad or m].
     pose : Pose or None
         Pose of the end effector to reach; of a position alone ``has_orientation`` is false.
-    has_orientation : bool
-        Whether the orientation of the pose counts.
     kind : str
         ``kinematic``: joint speeds are limited; ``dynamic``: torques, too, and the motion starts and ends at rest.
     obstacles : tuple of Placed
@@ -99,8 +97,6 @@ class PlanFile(NamedTuple):
     ----------
     variants : dict of str to dict
         Entries that replace those, for each variant by its name; empty for a file of one scene.
-    where : str
-        Path of the file, for messages.
     """
 
     name: str

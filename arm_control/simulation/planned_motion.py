@@ -84,15 +84,9 @@ class PlannedScenarioMotion:
     ----------
     q_start : ndarray, shape (nq,)
         Joint positions at the start [rad or m].
-    where : str
-        The scenario and the entry, for messages.
 
     Attributes
     ----------
-    points : Waypoints
-        The motion that was planned before the run.
-    task : TaskPath or None
-        Path that the end effector follows.
     counts : dict of str to int
         How often the motion was changed in the run, by the name of the :class:`Action`.
 
@@ -240,8 +234,6 @@ def plan_scene_motion(
         Joint positions at the start [rad or m].
     parameters : MotionPlannerParameters
         Margins, the share of the joint speeds, and the seed.
-    where : str
-        The scenario and the entry, for messages.
 
     Raises
     ------

@@ -66,8 +66,6 @@ def read_plant_file(
 
     Parameters
     ----------
-    model : RobotModel
-        The arm whose joints it must have.
     timestep : float
         Duration of one step [s].
     names : sequence of str

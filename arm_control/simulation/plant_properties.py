@@ -125,11 +125,6 @@ class PlantProperties(Parameters):
 def properties_of(values: Mapping[str, Any], where: str) -> PlantProperties:
     """Return the properties among a simulator's parameters, whose names begin with ``plant.``.
 
-    Parameters
-    ----------
-    where : str
-        Source of the values, for the message.
-
     Raises
     ------
     ParameterError
@@ -178,11 +173,6 @@ def _per_joint(name: str, values: Array | tuple[float, ...], n: int) -> Array:
 
 def body_errors(p: PlantProperties, n: int) -> tuple[Array, Array]:
     """Return the random errors of moving bodies: of their centres of mass, and factors of their inertia.
-
-    Parameters
-    ----------
-    p : PlantProperties
-        Sizes of the errors, and the seed.
 
     Returns
     -------

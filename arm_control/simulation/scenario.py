@@ -53,8 +53,6 @@ class Scenario:
 
     Attributes
     ----------
-    robot : str
-        Name of the robot's URDF, or its path.
     nodes : dict of str to dict
         Parameters of each node, by the node's name, before any variant.
     variants : dict of str to dict
@@ -63,8 +61,6 @@ class Scenario:
         Simulated time [s]; 0: without end.
     checks : dict of str to dict
         Bounds on figures, by the name of a variant or ``all``.
-    range_sensors : tuple of RangeSensor
-        Sensors of distance on the simulated arm.
     plan : dict of str to value
         Motion to plan before the run (:mod:`arm_control.simulation.planned_motion`); empty: none.
     source : str
@@ -395,8 +391,6 @@ def is_needed(simulator: str, plant: Mapping[str, Any], where: str) -> bool:
         What moves it: ``mujoco``, ``coppeliasim``, or ``none`` for a real arm.
     plant : mapping of str to value
         Parameters of the node ``simulator``.
-    where : str
-        Source of these values, for the message.
 
     Raises
     ------

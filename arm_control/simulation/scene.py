@@ -128,8 +128,6 @@ class Push:
     ----------
     wrench : ndarray, shape (6,)
         Force [N] and moment [N m], in world axes.
-    span : Span
-        The time in which it acts.
     """
 
     wrench: Array
@@ -161,8 +159,6 @@ class World:
         ----------
         content : mapping
             :data:`SURROUNDINGS`.
-        where : str
-            The file and the entry, for the error message.
 
         Raises
         ------

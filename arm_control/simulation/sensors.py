@@ -216,8 +216,6 @@ def range_sensors_of(entries: Any, where: str) -> tuple[RangeSensor, ...]:
     ----------
     entries : object
         A list of mappings, from YAML, or None.
-    where : str
-        The file and the entry, for the message.
 
     Raises
     ------

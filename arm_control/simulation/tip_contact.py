@@ -100,8 +100,6 @@ def add_contacts(
     ----------
     spec : mujoco.MjSpec
         The arm, with the links of its model.
-    has_links : bool
-        Whether the other links touch, too.
 
     Raises
     ------

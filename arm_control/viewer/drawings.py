@@ -50,8 +50,6 @@ class Drawing:
         (two points) or ``text``.
     points : ndarray, shape (n, 3)
         Points in its own frame [m].
-    rgba : tuple of float
-        Colour and opacity, 0 to 1.
     width : float
         Width of lines, points and an arrow's shaft; height of a text [m].
     """
@@ -71,8 +69,6 @@ class ShownObstacle(NamedTuple):
     ----------
     solids : tuple of (Shape, Pose)
         Its shapes, with their poses in its own frame.
-    rgba : tuple of float
-        Colour and opacity, 0 to 1.
     appearance : hashable
         Equal for obstacles that differ in their pose only.
     """

@@ -34,8 +34,6 @@ class Page:
     ----------
     address : str
         Address with the token; it gives access to the page.
-    commands : PageCommandQueue
-        Commands of the people at the page.
     """
 
     def __init__(self, control: bool = False, port: int = 0) -> None:
@@ -132,8 +130,6 @@ class ArmPage:
 
     Attributes
     ----------
-    notes : list of str
-        A sentence for each mesh that is not drawn.
     q : ndarray, shape (nq,)
         Joint positions [rad or m].
     """

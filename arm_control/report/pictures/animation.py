@@ -35,11 +35,6 @@ RARE = tuple(tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5)) for colour in 
 def draw_animation(path: Path, record: MotionRecord, model: RobotModel) -> str:
     """Write a GIF of the arm, its path and its targets.
 
-    Parameters
-    ----------
-    record : MotionRecord
-        Motion of the arm and of its targets.
-
     Returns
     -------
     str
@@ -67,8 +62,6 @@ def make_shots(record: MotionRecord, samples: npt.NDArray[np.int64], size: tuple
 
     Parameters
     ----------
-    record : MotionRecord
-        Motion of the arm and of its targets.
     samples : ndarray of int, shape (n,)
         Samples of the record, one per frame.
     size : tuple of int

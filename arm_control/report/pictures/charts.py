@@ -80,15 +80,7 @@ def draw_report(
 
 
 def draw_tracking(path: Path, record: MotionRecord, targets: TargetList, osc: OscParameters | None) -> None:
-    """Draw errors against tolerances, and speeds against limits, over time.
-
-    Parameters
-    ----------
-    record : MotionRecord
-        Motion of the end effector and of its targets.
-    osc : OscParameters or None
-        The speed limits, where there are any.
-    """
+    """Draw errors against tolerances, and speeds against limits, over time."""
     figure = new_figure(12.0, 6.4)
     (position, orientation), (speed, angular) = figure.subplots(2, 2, sharex=True)
     degrees = np.degrees(targets.orientation_tolerance)

@@ -79,13 +79,7 @@ def draw_run(axes: Any, view: View, trace: Trace, model: RobotModel, world: Worl
 def draw_runs(
     axes: Any, view: View, runs: Mapping[str, Trace], model: RobotModel, world: World, colours: Mapping[str, str]
 ) -> None:
-    """Draw the paths of several runs over each other, with the arm at the start and at the end of the first one.
-
-    Parameters
-    ----------
-    colours : mapping of str to str
-        Colours of the paths by name.
-    """
+    """Draw the paths of several runs over each other, with the arm at the start and at the end of the first one."""
     x, y, backwards, _ = view
     first = next(iter(runs.values()))
     _obstacles(axes, view, first, world)
@@ -224,13 +218,7 @@ LETTERS = "xyz"
 
 
 def draw_nearest_points(path: Path, monitor: ContactMonitor, state: ObservedState, margins: Margins) -> None:
-    """Draw the nearest pairs of a state: red in contact, orange within the margin, else dark.
-
-    Parameters
-    ----------
-    state : ObservedState
-        The state, and the obstacles in it.
-    """
+    """Draw the nearest pairs of a state: red in contact, orange within the margin, else dark."""
     pairs = monitor.near(state.q, state.obstacles, state.names)[:DRAWN]
     arm = _capsules(monitor, state.q)
     obstacles = [surface(o.shape) @ o.X_WO.R.T + o.X_WO.p for o in state.obstacles]

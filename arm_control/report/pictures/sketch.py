@@ -24,13 +24,7 @@ TRIAD = 0.08
 
 
 def draw_path(path: Path, record: MotionRecord, model: RobotModel) -> None:
-    """Draw the end effector's path, the straight lines it should follow, the targets and the arm.
-
-    Parameters
-    ----------
-    record : MotionRecord
-        Motion of the end effector and of its targets.
-    """
+    """Draw the end effector's path, the straight lines it should follow, the targets and the arm."""
     figure = Figure(figsize=(9.0, 5.8), dpi=DPI, facecolor="white")
     axes: Any = figure.add_axes((-0.05, 0.035, 0.86, 1.04), projection="3d")
     first, last = link_points(model, record.q[0]), link_points(model, record.q[-1])

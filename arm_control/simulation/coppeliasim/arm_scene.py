@@ -40,23 +40,12 @@ def alias(name: str) -> str:
 
 
 def find(sim: Any, path: str) -> int:
-    """Return the handle of an object; -1 when there is none.
-
-    Parameters
-    ----------
-    path : str
-        Path of the object in the scene.
-    """
+    """Return the handle of an object; -1 when there is none."""
     return int(sim.getObject(path, {"noError": True}))
 
 
 def find_object(sim: Any, path: str) -> int:
     """Return the handle of an object.
-
-    Parameters
-    ----------
-    path : str
-        Path of the object in the scene.
 
     Raises
     ------
@@ -91,11 +80,6 @@ def joint_paths(model: RobotModel, exceptions: Sequence[str]) -> dict[str, str]:
 
 def find_joints(sim: Any, paths: Mapping[str, str]) -> list[int]:
     """Return the handles of joints.
-
-    Parameters
-    ----------
-    paths : mapping of str to str
-        Path of each joint in the scene.
 
     Raises
     ------
@@ -192,11 +176,6 @@ def _rows(X: Pose) -> list[float]:
 
 def shape_of(sim: Any, path: str, handle: int) -> Shape:
     """Return the shape of an object in the scene.
-
-    Parameters
-    ----------
-    path : str
-        Path of the object, for the message.
 
     Raises
     ------

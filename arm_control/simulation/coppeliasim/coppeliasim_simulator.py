@@ -96,8 +96,6 @@ class CoppeliasimSimulator:
         [N m or N].
     steps : int
         Steps since the start or the last :meth:`reset`.
-    version : int
-        Version of CoppeliaSim, such as 40900.
     is_paused, is_stopped : bool
         Whether the simulation was paused or stopped in CoppeliaSim: no step is made then.
     """
@@ -410,11 +408,6 @@ def stop(sim: Any) -> None:
 
 def wait_until(condition: Callable[[], bool], verb: str) -> None:
     """Poll a condition of CoppeliaSim, which answers once in each cycle of its main loop.
-
-    Parameters
-    ----------
-    verb : str
-        The awaited change, for the message.
 
     Raises
     ------

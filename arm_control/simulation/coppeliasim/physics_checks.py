@@ -110,11 +110,6 @@ def set_timestep(sim: Any, seconds: float) -> None:
 def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
     """Put joints under torque control; before 4.4 under velocity control, with the torque as its limit.
 
-    Parameters
-    ----------
-    version : int
-        Version of CoppeliaSim, such as 40900.
-
     Raises
     ------
     ModelError
