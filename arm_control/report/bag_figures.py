@@ -249,18 +249,12 @@ def power(series: JointSeries, effort: Array) -> tuple[Array, Array]:
     return watts, energy
 
 
-def torque_terms(bag: Bag, prefix: str = "torque_terms/") -> dict[str, JointSeries]:
-    """Return the terms of the torque by name; terms without a message are left out.
-
-    Parameters
-    ----------
-    prefix : str
-        Part of the topics' names before the name of the term.
-    """
+def torque_terms(bag: Bag) -> dict[str, JointSeries]:
+    """Return the terms of the torque by name; terms without a message are left out."""
     topics = [
         topic.name.strip("/")
         for topic in bag.topics
-        if prefix in topic.name and topic.type_name.endswith("/JointState")
+        if "torque_terms/" in topic.name and topic.type_name.endswith("/JointState")
     ]
     terms = {name.rpartition("/")[2]: joint_series(bag, name) for name in topics}
     return {name: series for name, series in terms.items() if len(series.stamps)}
@@ -385,8 +379,10 @@ def inverse_dynamics(series: JointSeries, model: RobotModel) -> RequiredTorque:
     return RequiredTorque(t, tau, gravity, series.of(model, "effort"), a)
 
 
-def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
-    """Return value and slope at each time of the line fitted to the values within ``half`` of it [s].
+def fitted(t: Array, x: Array) -> tuple[Array, Array]:
+    """Return value and slope at each time of the line fitted to the values within WINDOW of it.
+
+    The window is extended to the neighbours where it holds fewer than three times.
 
     Parameters
     ----------
@@ -394,8 +390,6 @@ def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
         Times, increasing [s].
     x : ndarray, shape (n, m)
         Values.
-    half : float
-        Half of the window [s]; extended to the neighbours where it holds fewer than three times.
 
     Examples
     --------
@@ -405,8 +399,8 @@ def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
     (array([2.  , 2.03, 2.09, 2.12]), array([3., 3., 3., 3.]))
     """
     n = len(t)
-    low = np.minimum(np.searchsorted(t, t - half, "left"), np.maximum(np.arange(n) - 1, 0))
-    high = np.maximum(np.searchsorted(t, t + half, "right"), np.minimum(np.arange(n) + 2, n))
+    low = np.minimum(np.searchsorted(t, t - WINDOW, "left"), np.maximum(np.arange(n) - 1, 0))
+    high = np.maximum(np.searchsorted(t, t + WINDOW, "right"), np.minimum(np.arange(n) + 2, n))
     value = np.empty_like(x)
     slope = np.empty_like(x)
     for begin in range(0, n, BLOCK):  # each with an origin of its own: sums of squares of large times lose digits

@@ -221,7 +221,7 @@ def _add_task(draft: _Draft, model: RobotModel) -> None:
     if np.isfinite(motion.distance).any():
         rows["Distance to the nearest obstacle"] = MILLI * motion.distance, "[mm]"
     rows["Condition number of the Jacobian"] = motion.condition, ""
-    bag_charts.draw_task(draft.picture("tracking.png"), motion.t, rows, motion.goal_times)
+    bag_charts.draw_lines(draft.picture("tracking.png"), motion.t, rows, goal_times=motion.goal_times)
     text = f"{len(motion.goal_times)} targets or motions; end effector {model.tip}." if len(rows) > 1 else ""
     draft.add("Tracking, conditioning, distances", text, image="tracking.png")
     bag_charts.draw_path(draft.picture("path.png"), motion.p, motion.p_des)

@@ -28,47 +28,37 @@ MOST = 16
 """Largest number of joints in a chart."""
 
 
-def draw_lines(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], names: Sequence[str]) -> None:
-    """Draw charts below each other, with a line for each joint.
+def draw_lines(
+    path: Path,
+    t: Array,
+    rows: Mapping[str, tuple[Array, str]],
+    names: Sequence[str] = (),
+    goal_times: Sequence[float] | Array = (),
+) -> None:
+    """Draw charts below each other, with a line for each joint, or one line, and the times of new goals.
 
     Parameters
     ----------
     t : ndarray, shape (n,)
         Times [s].
-    rows : mapping of str to (ndarray, shape (n, nj), str)
+    rows : mapping of str to (ndarray, shape (n, nj) or (n,), str)
         Values and label of the axis of each chart, by its title.
+    names : sequence of str
+        Names of the joints; without them there is no legend.
+    goal_times : ndarray, shape (k,)
+        [s].
     """
     figure = new_figure(12.0, 1.0 + 2.4 * len(rows))
     charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
     for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
-        for i, name in enumerate(names[:MOST]):
-            look = {"color": joint_colour(i), "linestyle": _line(i), "linewidth": 1.2}
-            axes.plot(*_thin(t, values[:, i]), label=_plain(name), **look)
-        style(axes, title, ylabel=label)
-    time_axis(charts[-1], float(t[-1]))
-    legend_below(figure, charts[:1])
-    figure.savefig(path, dpi=100)
-
-
-def draw_task(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], goal_times: Array) -> None:
-    """Draw charts below each other, with one line each and the times of new goals.
-
-    Parameters
-    ----------
-    t : ndarray, shape (n,)
-        Times [s].
-    rows : mapping of str to (ndarray, shape (n,), str)
-        Values and label of the axis of each chart, by its title.
-    goal_times : ndarray, shape (k,)
-        Times of new goals [s].
-    """
-    figure = new_figure(12.0, 1.0 + 2.0 * len(rows))
-    charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
-    for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
         moments(axes, goal_times)
-        axes.plot(t, np.where(np.isfinite(values), values, np.nan), color=BLUE, linewidth=1.4)
+        for i, column in enumerate(np.where(np.isfinite(values), values, np.nan).reshape(len(t), -1).T[:MOST]):
+            look = {"color": joint_colour(i), "linestyle": _line(i), "linewidth": 1.2}
+            axes.plot(*_thin(t, column), label=_plain(names[i]) if names else None, **look)
         style(axes, title, ylabel=label)
     time_axis(charts[-1], float(t[-1]))
+    if names:
+        legend_below(figure, charts[:1])
     figure.savefig(path, dpi=100)
 
 
