@@ -12,7 +12,7 @@ from arm_control.control import OscParameters, rows_of, scaled_jacobian
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.report.figures import linear_angular_norms, torque_shares
-from arm_control.report.pictures.in_space import arm_points, draw_run, draw_runs, same_frame, views
+from arm_control.report.pictures.in_space import arm_points, draw_runs, same_frame, views
 from arm_control.report.pictures.style import (
     BLUE,
     DASHES,
@@ -68,10 +68,8 @@ def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], m
     colours = dict(zip(runs, COLOURS, strict=False))
     places = [(view, name) for view, names in drawn for name in names]
     for axes, (view, name) in zip(grid.ravel(), places, strict=True):
-        if is_overlaid:
-            draw_runs(axes, view, runs, model, scenario.world, colours)
-        else:
-            draw_run(axes, view, runs[name], model, scenario.world, colours[name])
+        shown = runs if is_overlaid else {name: runs[name]}
+        draw_runs(axes, view, shown, model, scenario.world, colours)
         style(axes, f"{name}, {view[3]}".strip(", "), f"{'xyz'[view[0]]} [m]", f"{'xyz'[view[1]]} [m]")
     legend(grid[0, 0])
     for row in grid if len(runs) > 1 and not is_overlaid else grid.reshape(-1, 1):

@@ -52,47 +52,46 @@ def views(points: Array, moving: Array) -> tuple[View, ...]:
     return ABOVE, SIDES[int(np.argmax(np.ptp(moving[:, :2], axis=0)))]
 
 
-def draw_run(axes: Any, view: View, trace: Trace, model: RobotModel, world: World, colour: str) -> None:
-    """Draw one run with several postures of the arm."""
-    x, y, backwards, _ = view
-    _obstacles(axes, view, trace, world)
-    for number, k in enumerate(_spread(trace)):
-        arm = link_points(model, trace.q[k])
-        tone, label = (0.25, None) if number < len(POSTURES) - 1 else (0.9, "arm, at the end")
-        axes.plot(arm[:, x], arm[:, y], color=GREY, alpha=tone, linewidth=4.0, solid_capstyle="round", label=label)
-    if not trace.goals:
-        axes.plot(
-            trace.p_des[:, x], trace.p_des[:, y], color=INK, linewidth=1.0, linestyle=":", label="where it should be"
-        )
-    up = lifted(trace)
-    drawn = np.where(up[:, None], np.nan, trace.p)
-    axes.plot(drawn[:, x], drawn[:, y], color=colour, linewidth=2.0, label="path of the end effector")
-    if up.any():
-        air = np.where(up[:, None], trace.p, np.nan)
-        axes.plot(air[:, x], air[:, y], color=colour, linewidth=0.8, alpha=0.5, label="pen lifted")
-    _goals(axes, view, trace)
-    _pushes(axes, view, trace, world)
-    if backwards:
-        axes.invert_xaxis()
-
-
 def draw_runs(
     axes: Any, view: View, runs: Mapping[str, Trace], model: RobotModel, world: World, colours: Mapping[str, str]
 ) -> None:
-    """Draw the paths of several runs over each other, with the arm at the start and at the end of the first one."""
+    """Draw one run with several postures of the arm, or the paths of several with the first and last one of the first.
+
+    Parameters
+    ----------
+    colours : mapping of str to str
+        Of the paths, by the names of the runs.
+    """
     x, y, backwards, _ = view
-    first = next(iter(runs.values()))
+    is_alone, (name, first) = len(runs) == 1, next(iter(runs.items()))
     _obstacles(axes, view, first, world)
-    for k, tone, label in ((0, 0.35, "arm, at the start"), (-1, 0.9, f"arm, at the end ({next(iter(runs))})")):
-        arm = link_points(model, first.q[k])
-        axes.plot(arm[:, x], arm[:, y], color=GREY, alpha=tone, linewidth=4.0, solid_capstyle="round", label=label)
+    *before, end = _spread(first) if is_alone else (0, -1)
+    for k in before:
+        label = None if is_alone else "arm, at the start"
+        _stick(axes, link_points(model, first.q[k])[:, [x, y]], 0.25 if is_alone else 0.35, label)
+    label = "arm, at the end" if is_alone else f"arm, at the end ({name})"
+    _stick(axes, link_points(model, first.q[end])[:, [x, y]], 0.9, label)
+    if is_alone and not first.goals:
+        p = first.p_des
+        axes.plot(p[:, x], p[:, y], color=INK, linewidth=1.0, linestyle=":", label="where it should be")
     for number, (name, trace) in enumerate(runs.items()):
-        width = 1.2 + 0.9 * (len(runs) - 1 - number)
-        axes.plot(trace.p[:, x], trace.p[:, y], color=colours[name], linewidth=width, label=f"path, {name}")
+        up = lifted(trace)
+        drawn = np.where(up[:, None], np.nan, trace.p)
+        width = 2.0 if is_alone else 1.2 + 0.9 * (len(runs) - 1 - number)
+        label = "path of the end effector" if is_alone else f"path, {name}"
+        axes.plot(drawn[:, x], drawn[:, y], color=colours[name], linewidth=width, label=label)
+        if up.any():
+            air = np.where(up[:, None], trace.p, np.nan)
+            axes.plot(air[:, x], air[:, y], color=colours[name], linewidth=0.8, alpha=0.5, label="pen lifted")
     _goals(axes, view, first)
     _pushes(axes, view, first, world)
     if backwards:
         axes.invert_xaxis()
+
+
+def _stick(axes: Any, points: Array, tone: float, label: str | None) -> None:
+    """The arm as a line."""
+    axes.plot(*points.T, color=GREY, alpha=tone, linewidth=4.0, solid_capstyle="round", label=label)
 
 
 def _spread(trace: Trace) -> list[int]:
