@@ -84,86 +84,55 @@ def engine_of(values: Mapping[str, Any], where: str) -> EngineParameters:
 
 
 def make_arm(
-    model: RobotModel, q_initial: npt.ArrayLike | None, engine: EngineParameters, **options: Any
+    model: RobotModel,
+    q_initial: npt.ArrayLike | None,
+    engine: EngineParameters,
+    properties: PlantProperties,
+    *,
+    solids: Sequence[Obstacle] = (),
+    movers: Sequence[Mover] = (),
+    **options: Any,
 ) -> SimulatedArm:
-    """Return an arm that is its model, in an engine.
+    """Return an arm in an engine, with the masses, rotors, payload, base and contacts of its properties.
 
     Parameters
     ----------
     q_initial : array_like, shape (nq,), or None
         Joint positions at the start [rad or m]; None for zero.
-    **options
-        ``timestep``, ``damping``, ``friction`` and ``solids`` of a
-        :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`, and those of :func:`contact_options`.
-
-    Raises
-    ------
-    ParameterError
-        When the links of an arm in another engine than MuJoCo are to touch anything.
-    """
-    if engine.engine == "rigid_body":
-        options.pop("movers", None)
-        if options.pop("has_links", False):
-            raise ParameterError("plant.contacts = 'arm' needs the engine mujoco")
-        return RigidBodySimulator(model, q_initial, **options, parameters=engine.rigid_body)
-    from arm_control.simulation.mujoco_simulator import MujocoSimulator
-
-    return MujocoSimulator(model, q_initial, **options)
-
-
-def contact_options(
-    properties: PlantProperties, solids: Sequence[Obstacle], movers: Sequence[Mover] = ()
-) -> dict[str, Any]:
-    """Return which parts of an arm touch what, as options of :func:`make_arm`.
-
-    Parameters
-    ----------
+    properties : PlantProperties
+        Ideal, or with a number for each joint in every list.
     movers : sequence of Mover
         What moves, or stands in the way: all links of the arm touch it, or nothing does.
-    """
-    has_links = properties.contacts == "arm"
-    return {
-        "solids": () if properties.contacts == "none" else solids,
-        "has_links": has_links,
-        "movers": [mover for mover in movers if has_links and not mover.is_solid],
-    }
-
-
-def make_changed_arm(
-    model: RobotModel,
-    q_initial: npt.ArrayLike | None,
-    engine: EngineParameters,
-    properties: PlantProperties,
-    **options: Any,
-) -> SimulatedArm:
-    """Return an arm with other masses, rotors, payload and base than its model.
-
-    Parameters
-    ----------
-    model, q_initial, engine, **options
-        As for :func:`make_arm`.
-    properties : PlantProperties
-        The differences, with a number for each joint in every list.
+    **options
+        ``timestep``, ``damping`` and ``friction`` of a
+        :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`.
 
     Raises
     ------
     ParameterError
-        When an arm from a file is to be simulated by another engine than MuJoCo.
+        When the links are to touch anything, or an arm is from a file, in another engine than MuJoCo.
     """
+    has_links, is_changed = properties.contacts == "arm", not properties.is_ideal
+    solids = () if properties.contacts == "none" else solids
     if engine.engine == "rigid_body":
-        if properties.file:
-            raise ParameterError("plant.file needs the engine mujoco")
-        return make_arm(changed_model(model, properties), q_initial, engine, **options)
+        if properties.file or has_links:
+            what = "plant.file" if properties.file else "plant.contacts = 'arm'"
+            raise ParameterError(f"{what} needs the engine mujoco")
+        own = changed_model(model, properties) if is_changed else model
+        return RigidBodySimulator(own, q_initial, **options, solids=solids, parameters=engine.rigid_body)
     from arm_control.simulation.mujoco_simulator import MujocoSimulator, change_bodies
 
+    contacts: dict[str, Any] = {"solids": solids, "has_links": has_links}
+    contacts["movers"] = [mover for mover in movers if has_links and not mover.is_solid]
     if properties.file:
         from arm_control.simulation.plant_file import read_plant_file
 
-        given = properties.file, model, options["timestep"], properties.file_joints, options["solids"]
-        compiled, differences = read_plant_file(*given, has_links=options["has_links"])
-        options |= {"mujoco_model": compiled, "differences": differences, "movers": ()}
-    arm = MujocoSimulator(model, q_initial, **options)
-    change_bodies(arm, model, properties)
+        given = properties.file, model, options["timestep"], properties.file_joints, solids
+        compiled, differences = read_plant_file(*given, has_links=has_links)
+        contacts |= {"mujoco_model": compiled, "differences": differences, "movers": ()}
+    arm = MujocoSimulator(model, q_initial, **options, **contacts)
+    if is_changed:
+        change_bodies(arm, model, properties)
     return arm
 
 
@@ -213,8 +182,8 @@ class RealArm:
         friction = self._coulomb + self._stribeck if has_friction else None
         viscous = np.array(p.viscous) + damping
         options: dict[str, Any] = {"timestep": timestep, "damping": viscous, "friction": friction}
-        options |= contact_options(p, solids, movers)
-        self.arm: SimulatedArm = make_changed_arm(model, q_initial, engine or EngineParameters(), p, **options)
+        options |= {"solids": solids, "movers": movers}
+        self.arm: SimulatedArm = make_arm(model, q_initial, engine or EngineParameters(), p, **options)
         self._has_stribeck = bool(self._stribeck.any())
         self._resolution, self._ripple = np.array(p.torque_resolution), np.array(p.torque_ripple)
         self._lag = timestep / max(p.actuator_time_constant, timestep)
@@ -327,12 +296,10 @@ def make_simulator(
         Obstacles; with ``contacts = arm`` they are bodies, which all links touch.
     """
     engine = engine or EngineParameters()
-    if properties.is_ideal:
-        contacts = contact_options(properties, solids, movers)
-        return make_arm(model, q_initial, engine, timestep=timestep, damping=damping, **contacts)
     options: dict[str, Any] = {"timestep": timestep, "damping": damping, "solids": solids, "movers": movers}
-    options["engine"] = engine
-    return RealArm(model, q_initial, properties=properties, **options)
+    if properties.is_ideal:
+        return make_arm(model, q_initial, engine, properties, **options)
+    return RealArm(model, q_initial, properties=properties, engine=engine, **options)
 
 
 def true_arm(simulator: SimulatedArm | RealArm) -> SimulatedArm:
