@@ -226,16 +226,7 @@ def build_mujoco_model(
 ) -> mujoco.MjModel:
     """Return MuJoCo's model of the arm: one motor for each joint, contacts of the end effector only.
 
-    Parameters
-    ----------
-    timestep : float
-        Duration of one step [s].
-    damping : float or ndarray, shape (nv,)
-        Viscous damping of every joint [N m s/rad].
-    friction : ndarray, shape (nv,), optional
-        Coulomb friction of the joints [N m or N]; by default none.
-    solids : sequence of Obstacle
-        What the end effector touches; by default nothing.
+    Parameters are those of :class:`MujocoSimulator`.
 
     Raises
     ------
