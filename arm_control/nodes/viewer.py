@@ -244,7 +244,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         if topic == NEURAL_TOPICS[0] and matrix.shape == (3, 3):
             self.page.neurons.add_state(self.now_ns / NANOSECONDS, matrix[:, [0, 2]])
         elif topic == NEURAL_TOPICS[1]:
-            self.page.neurons.raster.add(matrix)
+            self.page.neurons.add_spikes(matrix)
 
     def _read_state(self, message: JointState) -> None:
         if self.is_alone:

@@ -15,11 +15,12 @@ import numpy as np
 from arm_control.model import RobotModel
 from arm_control.planning import PlanRecord
 from arm_control.viewer.arm_shapes import MeshPart, mesh_of
-from arm_control.viewer.space import move
+from arm_control.viewer.space import draw_arm, draw_mesh, move
 
-ARM_COLOUR, OBSTACLE_COLOUR = (25, 118, 210), (230, 120, 0)
 LINE_COLOUR, TREE_COLOUR = (13, 71, 161), (140, 140, 140)
 OPACITY = 0.45
+ARM_COLOUR = (25 / 255, 118 / 255, 210 / 255, OPACITY)
+OBSTACLE_COLOUR = (230 / 255, 120 / 255, 0.0, OPACITY)
 LINE_POINTS = 120
 """Points of the end effector's line."""
 MOST_EDGES = 3000
@@ -74,7 +75,7 @@ class PlanView:
         self._time.step = self._time.max / STEPS
         with self._server.atomic():
             self._root = self._draw.add_frame("/plan", show_axes=False)
-            self._draw_arm()
+            self._links = draw_arm(self._draw, "/plan", self._parts, ARM_COLOUR)
             self._draw_lines(self._model, record)
             self._draw_obstacles(record)
 
@@ -123,12 +124,6 @@ class PlanView:
 
     # -- drawings ---------------------------------------------------------------------------------
 
-    def _draw_arm(self) -> None:
-        self._links = {part.link: self._draw.add_frame(f"/plan/{part.link}", show_axes=False) for part in self._parts}
-        for i, part in enumerate(self._parts):
-            name, mesh = f"/plan/{part.link}/{i}", part.mesh
-            self._draw.add_mesh_simple(name, mesh.corners, mesh.faces, color=ARM_COLOUR, opacity=OPACITY)
-
     def _draw_lines(self, model: RobotModel, record: PlanRecord) -> None:
         """The end effector's line, and its places at both ends of each edge of the trees."""
         times = np.linspace(0.0, record.duration, LINE_POINTS)
@@ -143,9 +138,7 @@ class PlanView:
         for k, mover in enumerate(record.obstacles):
             mesh, name = mesh_of(mover.obstacle.shape), f"/plan/obstacle_{k}"
             self._obstacles.append(self._draw.add_frame(name, show_axes=False))
-            self._draw.add_mesh_simple(
-                f"{name}/shape", mesh.corners, mesh.faces, color=OBSTACLE_COLOUR, opacity=OPACITY
-            )
+            draw_mesh(self._draw, f"{name}/shape", mesh, OBSTACLE_COLOUR)
 
     def _draw_at(self, model: RobotModel, record: PlanRecord, t: float) -> None:
         """Move arm and obstacles to a time [s]."""

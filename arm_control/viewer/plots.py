@@ -188,55 +188,17 @@ ROW_HEIGHT = 3
 """Height of a neuron [px]; the lowest line is blank."""
 
 
-class Raster:
-    """Spikes of the newest bins of time."""
-
-    def __init__(self, gui: Any) -> None:
-        self._gui = gui
-        self._folder = gui.add_folder("spikes of neurons: x, y, z; 0.8 s", visible=False)
-        self._counts = np.zeros((0, COLUMNS))
-        self._is_outdated = False
-        self.handle: Any = None
-
-    def add(self, counts: Array) -> None:
-        """Add the counts of the next bins, shape (neurons, bins); another number of neurons begins anew."""
-        counts = counts[:MOST_ROWS, -COLUMNS:]
-        if len(counts) != len(self._counts):
-            self._counts = np.zeros((len(counts), COLUMNS))
-        self._counts = np.hstack([self._counts[:, counts.shape[1] :], counts])
-        self._is_outdated = True
-
-    def draw(self) -> None:
-        """Send the picture, if there are new spikes."""
-        if not self._is_outdated:
-            return
-        self._is_outdated = False
-        picture = self._picture()
-        if self.handle is None:
-            self._folder.visible = True
-            with self._folder:
-                self.handle = self._gui.add_image(picture, format="png")
-        else:
-            self.handle.image = picture
-
-    def _picture(self) -> Array:
-        """White, and the colour of the axis where a neuron fired."""
-        n = len(self._counts)
-        picture = np.full((n, ROW_HEIGHT, COLUMNS, 3), 255, dtype=np.uint8)
-        for k, rows in enumerate(np.array_split(np.arange(n), GROUPS)):
-            colour = [int(COLOURS[k][i : i + 2], 16) for i in (1, 3, 5)]
-            fired = np.repeat(self._counts[rows, None] > 0.0, ROW_HEIGHT - 1, axis=1)
-            picture[rows, : ROW_HEIGHT - 1] = np.where(fired[..., None], np.array(colour, dtype=np.uint8), 255)
-        return picture.reshape(n * ROW_HEIGHT, COLUMNS, 3)
-
-
 class NeuralPlots:
-    """Raster and decoded position; both appear with the first message."""
+    """Decoded position, and the spikes of the newest bins of time; both appear with the first message."""
 
     def __init__(self, gui: Any) -> None:
         labels = {f"{axis} {what}": f"{axis} {what}".removesuffix(" decoded") for what in PARTS for axis in "xyz"}
         self.position = Plot(gui, "decoded position, and the goal [m]", labels)
-        self.raster = Raster(gui)
+        self._gui = gui
+        self._folder = gui.add_folder("spikes of neurons: x, y, z; 0.8 s", visible=False)
+        self._counts = np.zeros((0, COLUMNS))
+        self._is_outdated = False
+        self.picture: Any = None
 
     def add_state(self, t: float, positions: Array) -> None:
         """Add positions at a time [s].
@@ -253,7 +215,34 @@ class NeuralPlots:
         }
         self.position.add(t, values)
 
+    def add_spikes(self, counts: Array) -> None:
+        """Add the counts of the next bins, shape (neurons, bins); another number of neurons begins anew."""
+        counts = counts[:MOST_ROWS, -COLUMNS:]
+        if len(counts) != len(self._counts):
+            self._counts = np.zeros((len(counts), COLUMNS))
+        self._counts = np.hstack([self._counts[:, counts.shape[1] :], counts])
+        self._is_outdated = True
+
     def draw(self) -> None:
         """Send what is new."""
         self.position.draw()
-        self.raster.draw()
+        if not self._is_outdated:
+            return
+        self._is_outdated = False
+        picture = self._spikes()
+        if self.picture is None:
+            self._folder.visible = True
+            with self._folder:
+                self.picture = self._gui.add_image(picture, format="png")
+        else:
+            self.picture.image = picture
+
+    def _spikes(self) -> Array:
+        """White, and the colour of the axis where a neuron fired."""
+        n = len(self._counts)
+        picture = np.full((n, ROW_HEIGHT, COLUMNS, 3), 255, dtype=np.uint8)
+        for k, rows in enumerate(np.array_split(np.arange(n), GROUPS)):
+            colour = [int(COLOURS[k][i : i + 2], 16) for i in (1, 3, 5)]
+            fired = np.repeat(self._counts[rows, None] > 0.0, ROW_HEIGHT - 1, axis=1)
+            picture[rows, : ROW_HEIGHT - 1] = np.where(fired[..., None], np.array(colour, dtype=np.uint8), 255)
+        return picture.reshape(n * ROW_HEIGHT, COLUMNS, 3)

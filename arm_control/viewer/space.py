@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.model import RobotModel
-from arm_control.viewer.arm_shapes import MeshPart, joined, mesh_of
+from arm_control.viewer.arm_shapes import Mesh, MeshPart, joined, mesh_of
 from arm_control.viewer.drawings import Drawing, ShownObstacle
 from arm_control.viewer.panel import PageCommandQueue
 
@@ -80,12 +80,7 @@ class Scene:
         for handle in self._links.values():
             handle.remove()
         self._model, self._parts = model, parts
-        self._links = {part.link: self._draw.add_frame(f"/arm/{part.link}", show_axes=False) for part in parts}
-        for i, part in enumerate(parts):
-            colour, opacity = _colour(part.rgba)
-            self._draw.add_mesh_simple(
-                f"/arm/{part.link}/{i}", part.mesh.corners, part.mesh.faces, color=colour, opacity=opacity
-            )
+        self._links = draw_arm(self._draw, "/arm", parts)
         self.clear_trace()
         self._set_initial_camera()
 
@@ -200,7 +195,6 @@ class Scene:
     def _new_obstacle(self, key: Hashable, obstacle: ShownObstacle) -> Any:
         name = f"/obstacles/{next(self._numbers)}"
         mesh = joined([mesh_of(shape).moved(X_MO.R, X_MO.p) for shape, X_MO in obstacle.solids])
-        colour, opacity = _colour(obstacle.rgba)
         place = {"position": obstacle.X.p, "wxyz": _wxyz(obstacle.X.R)}
         if self._control:
             reach = float(np.abs(mesh.corners).max()) + 0.06
@@ -209,7 +203,7 @@ class Scene:
             self._send_drags(handle, key)
         else:
             handle = self._draw.add_frame(name, show_axes=False, **place)
-        self._draw.add_mesh_simple(f"{name}/shape", mesh.corners, mesh.faces, color=colour, opacity=opacity)
+        draw_mesh(self._draw, f"{name}/shape", mesh, obstacle.rgba)
         return handle
 
     # -- drawings of other nodes ------------------------------------------------------------------------------
@@ -273,6 +267,20 @@ def camera_of(model: RobotModel, parts: list[MeshPart]) -> tuple[Array, Array]:
     across, up, near = np.array([right, np.cross(back, right), back]) @ (points - middle).T
     half_height = np.maximum(np.abs(across) / ASPECT, np.abs(up)) + margin / ASPECT
     return middle + float(np.max(near + half_height / slope)) * back, middle
+
+
+def draw_arm(draw: Any, root: str, parts: Sequence[MeshPart], rgba: tuple[float, ...] = ()) -> dict[str, Any]:
+    """Draw an arm below a name, in one colour where one is given; return the frames of its links."""
+    links = {part.link: draw.add_frame(f"{root}/{part.link}", show_axes=False) for part in parts}
+    for i, part in enumerate(parts):
+        draw_mesh(draw, f"{root}/{part.link}/{i}", part.mesh, rgba or part.rgba)
+    return links
+
+
+def draw_mesh(draw: Any, name: str, mesh: Mesh, rgba: tuple[float, ...]) -> None:
+    """Draw triangles in one colour."""
+    colour, opacity = _colour(rgba)
+    draw.add_mesh_simple(name, mesh.corners, mesh.faces, color=colour, opacity=opacity)
 
 
 def move(handle: Any, X: Pose) -> None:

@@ -356,26 +356,26 @@ def test_a_joint_that_is_a_length_says_so(page: Page):
 def test_neurons_are_there_when_there_are_some(page: Page):
     neurons = page.neurons
     neurons.draw()
-    assert neurons.raster.handle is None
+    assert neurons.picture is None
     assert not neurons.position.handle.visible
     counts = np.zeros((6, 50))
     counts[0, 10], counts[5, 49] = 1.0, 2.0
-    neurons.raster.add(counts)
+    neurons.add_spikes(counts)
     neurons.add_state(1.0, np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]))
     neurons.draw()
     assert [float(row[-1]) for row in neurons.position.handle.data] == [1.0, 0.1, 0.3, 0.5, 0.2, 0.4, 0.6]
-    picture = neurons.raster.handle.image
+    picture = neurons.picture.image
     assert picture.shape == (18, 400, 3)
     fired = np.argwhere((picture < 255).any(axis=2))
     assert sorted(map(tuple, fired.tolist())) == [(0, 360), (1, 360), (15, 399), (16, 399)]
     assert not np.array_equal(picture[0, 360], picture[15, 399]), "each axis has its colour"
-    neurons.raster.add(np.ones((6, 1)))
+    neurons.add_spikes(np.ones((6, 1)))
     neurons.draw()
-    assert (neurons.raster.handle.image[0, 359] < 255).any(), "time goes on"
-    assert (neurons.raster.handle.image[:, 399] < 255).any(axis=1).sum() == 12
-    neurons.raster.add(np.ones((500, 1000)))
+    assert (neurons.picture.image[0, 359] < 255).any(), "time goes on"
+    assert (neurons.picture.image[:, 399] < 255).any(axis=1).sum() == 12
+    neurons.add_spikes(np.ones((500, 1000)))
     neurons.draw()
-    assert neurons.raster.handle.image.shape == (360, 400, 3), "no message makes it larger than the page"
+    assert neurons.picture.image.shape == (360, 400, 3), "no message makes it larger than the page"
 
 
 # -- the camera -------------------------------------------------------------------------------------------
