@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         parameters_of_plant,
         payload_of,
     )
-    from arm_control.identification.torque_fit import MOTOR, TorqueFit
+    from arm_control.identification.torque_fit import MOTOR, TorqueFit, explained
     from arm_control.identification.torque_rows import JointRecording
 else:
     __getattr__, __dir__, __all__ = face(__name__)

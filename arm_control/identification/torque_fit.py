@@ -201,10 +201,11 @@ def explained(tau: Array, predicted: Array, counts: Array) -> Array:
     >>> explained(np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [1.0]]), np.ones((3, 1), dtype=bool))
     array([0.5])
     """
-    mean = (tau * counts).sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
-    variance = (np.square(tau - mean) * counts).sum(axis=0)
+    n = np.maximum(counts.sum(axis=0), 1)
+    squares = np.square(tau - (tau * counts).sum(axis=0) / n) * counts
     errors = (np.square(tau - predicted) * counts).sum(axis=0)
-    return np.where(variance > 0.0, 1.0 - errors / np.where(variance > 0.0, variance, 1.0), np.nan)
+    variance, is_varied = squares.sum(axis=0), squares.sum(axis=0) > 1e-24 * n
+    return np.where(is_varied, 1.0 - errors / np.where(is_varied, variance, 1.0), np.nan)
 
 
 def _problem(rows: TorqueRows, bodies: BodyParameters, sizes: Array, *, is_whole: bool, fits_scale: bool) -> _Problem:

@@ -24,6 +24,7 @@ from arm_control.bags import Bag, Commands, JointSeries, Topic, joint_series
 from arm_control.collision import Proximity, clearance
 from arm_control.control import condition_number, pose_errors
 from arm_control.exceptions import ArmControlError, BagError, cause_of
+from arm_control.identification import explained
 from arm_control.kinematics import pose_rank
 from arm_control.maths import Array
 from arm_control.messages import POSE_GOALS, ObstacleTracker, nanoseconds, pose_goal_of
@@ -426,13 +427,14 @@ def summary(dynamics: RequiredTorque, model: RobotModel) -> list[tuple[str, ...]
     rows: list[tuple[str, ...]] = [
         ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity", "R^2"),
     ]
+    shares = explained(np.nan_to_num(dynamics.effort), dynamics.tau, np.isfinite(dynamics.effort))
     for i, name in enumerate(model.joint_names):
         known = np.isfinite(dynamics.effort[:, i])
         effort, tau, gravity = (x[known, i] for x in (dynamics.effort, dynamics.tau, dynamics.gravity))
         sizes = [f"{_rms(x):.4g}" for x in (effort, tau, tau - effort)]
         correlations = [f"{correlation(x, effort):.3f}" for x in (tau, gravity)]
-        share = f"{explained(effort, tau):.3f}"
-        rows.append((name, *(cell.replace("nan", "-") for cell in [*sizes, *correlations, share])))
+        cells = [*sizes, *correlations, f"{shares[i]:.3f}"]
+        rows.append((name, *(cell.replace("nan", "-") for cell in cells)))
     return rows
 
 
@@ -449,18 +451,6 @@ def correlation(x: Array, y: Array) -> float:
     x, y = x - np.mean(x), y - np.mean(y)
     scale = float(np.linalg.norm(x) * np.linalg.norm(y))
     return float(x @ y) / scale if scale > 1e-12 else float("nan")
-
-
-def explained(x: Array, y: Array) -> float:
-    """Return R^2, the share of the variance of a series that another one explains; NaN where it is constant.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-        The series, and the other one.
-    """
-    variance = float(np.var(x)) if len(x) else 0.0
-    return 1.0 - float(np.mean((x - y) ** 2)) / variance if variance > 1e-24 else float("nan")
 
 
 def _rms(x: Array) -> float:
