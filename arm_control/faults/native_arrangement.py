@@ -240,10 +240,14 @@ class SimulatedNetwork:
 
     def record(self) -> Network:
         """Return the network for the loop."""
-        functions = (_c_function(f, n, self._kept) for f, n in ((self._poll, 3), (self._receive, 6), (self._send, 6)))
-        clock = _clock(self._now_ns, self._kept)
+        kept = self._kept
+        poll, receive, send = (
+            _c_function(f, n, kept) for f, n in ((self._poll, 3), (self._receive, 6), (self._send, 6))
+        )
+        clock = _clock(self._now_ns, kept)
         polled = np.zeros(2, dtype=np.int64)
-        return Network(*functions, clock, 0, -1, polled, 0, new_datagram(), new_datagram(), np.zeros(1, dtype=np.int64))
+        counted = np.zeros(1, dtype=np.int64)
+        return Network(poll, receive, send, clock, 0, -1, polled, 0, new_datagram(), new_datagram(), counted)
 
     def _poll(self, *_: int) -> int:
         return min(len(self.waiting), 1)

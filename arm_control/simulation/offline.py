@@ -198,7 +198,7 @@ def _plant(chosen: Scenario, n: int) -> tuple[Array, PlantProperties, dict[str, 
     """Where a simulated arm of n joints starts, how it differs from its model, and what else makes it."""
     values, where = chosen.nodes.get("simulator", {}), f"{chosen.name}: simulator"
     q = np.array(values.get("initial_position") or np.zeros(n), dtype=float)
-    options = {name: values[name] for name in ("timestep", "damping") if name in values}
+    options: dict[str, Any] = {name: values[name] for name in ("timestep", "damping") if name in values}
     options |= {"engine": engine_of(values, where), "solids": chosen.world.solids}
     return q, properties_of(values, where), options
 

@@ -168,10 +168,11 @@ class World:
         refuse_unknown(content, SURROUNDINGS, where)
         told: list[Mover] = []
         movers: list[Mover] = []
-        for k, placed in enumerate(obstacles_in(entries := content.get("obstacles"), f"{where}: obstacles")):
+        entries = content.get("obstacles") or ()
+        for placed, entry in zip(obstacles_in(entries, f"{where}: obstacles"), entries, strict=True):
             parts = stretches(placed, where)
             told += parts
-            movers += _changed(parts[0], entries[k]["change"], where) if "change" in entries[k] else parts
+            movers += parts if entry.get("change") is None else _changed(parts[0], entry["change"], where)
         try:
             pushes = tuple(map(_push, content.get("pushes") or ()))
             return cls(tuple(movers), pushes, _floor(content.get("floor", 0.0)), tuple(told))
@@ -247,7 +248,7 @@ def _mover(entry: Mapping[str, Any]) -> Mover:
     if not isinstance(is_solid, bool):
         raise ParameterError(f"solid = {is_solid!r}: true or false is needed")
     mover = Mover(Obstacle(_shape(entry), _pose(entry), _twist(entry.get("velocity", ()))), _span(entry), is_solid)
-    if is_solid and (mover.obstacle.V_WO.any() or mover.span != Span()):
+    if is_solid and (np.any(mover.obstacle.V_WO) or mover.span != Span()):
         raise ParameterError("a solid obstacle must not move, appear or vanish")
     return mover
 

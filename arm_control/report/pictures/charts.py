@@ -184,7 +184,7 @@ def _photograph(record: MotionRecord, model: RobotModel) -> tuple[Frames, str]:
 def _bars(axes: Any, model: RobotModel, low: Array, high: Array, limits: tuple[float, ...]) -> None:
     """A bar per joint from its smallest to its largest value; limits as dashed lines."""
     rows = np.arange(model.nv)
-    axes.barh(rows, high - low, left=low, height=0.62, color=[*map(joint_colour, rows)])
+    axes.barh(rows, high - low, left=low, height=0.62, color=[*map(joint_colour, range(model.nv))])
     axes.set_yticks(rows, [name.removesuffix("_joint") for name in model.joint_names])
     axes.invert_yaxis()
     for value in limits:
