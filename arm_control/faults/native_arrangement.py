@@ -246,8 +246,8 @@ class SimulatedNetwork:
         )
         clock = _clock(self._now_ns, kept)
         polled = np.zeros(2, dtype=np.int64)
-        counted = np.zeros(1, dtype=np.int64)
-        return Network(poll, receive, send, clock, 0, -1, polled, 0, new_datagram(), new_datagram(), counted)
+        n_taken = np.zeros(1, dtype=np.int64)
+        return Network(poll, receive, send, clock, 0, -1, polled, 0, new_datagram(), new_datagram(), n_taken)
 
     def _poll(self, *_: int) -> int:
         return min(len(self.waiting), 1)
