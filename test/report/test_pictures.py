@@ -93,7 +93,8 @@ def test_a_report_has_every_picture_even_without_opengl(
 ) -> None:
     stamps = recording.state_stamps[::10]
     wrench = WrenchSeries(stamps, np.outer(np.linspace(0.0, 10.0, stamps.size), np.ones(6)))
-    pressing = replace(recording, wrenches={"estimated_wrench": wrench, "commanded_wrench": WrenchSeries(*(x[:5] for x in wrench))})
+    first = WrenchSeries(*(x[:5] for x in wrench))
+    pressing = replace(recording, wrenches={"estimated_wrench": wrench, "commanded_wrench": first})
     paths = report(tmp_path / "new" / "folder", pressing, model, targets)
     assert list(paths) == ["recording.npz", "tracking.png", "torque.png", "path.png", "arm.gif", "force.png"]
     np.testing.assert_array_equal(np.load(paths["recording.npz"])["estimated_wrench"], wrench.values)
