@@ -23,7 +23,6 @@ from arm_control.viewer.drawings import Drawing, ShownObstacle
 from arm_control.viewer.guard import cookie_name
 from arm_control.viewer.panel import (
     COMMAND_TYPES,
-    LEVEL_STYLES,
     VIEW_COMMANDS,
     PageCommandQueue,
     slider_ends,
