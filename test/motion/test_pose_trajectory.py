@@ -41,7 +41,7 @@ def motion(request: pytest.FixtureRequest) -> PoseTrajectory:
 
 def test_twist_and_acceleration_are_the_derivatives_of_the_pose(motion: PoseTrajectory):
     turned = 0.0
-    for t in np.linspace(0.502, 3.498, 200):
+    for t in np.linspace(0.502, 3.498, 60):
         if np.abs(TIMES - t).min() < 2 * H:
             continue
         a, now, b = (motion.sample(t + d) for d in (-H, 0.0, H))
@@ -87,25 +87,11 @@ def test_before_its_first_point_and_after_its_last_it_rests(motion: PoseTrajecto
         assert not reference.A_des.any()
 
 
-def test_cubic_and_quintic_are_those_of_the_textbook():
-    """Straight on: x = v t (1 - t)^2 with a twist at the start alone; the quintic has 1/2 a t^2 (1 - t)^3 beside."""
-    here = (Pose(np.eye(3), np.zeros(3)),) * 2
-    V, A = np.zeros((2, 6)), np.zeros((2, 6))
-    V[0, 0], A[0, 1], A[0, 3] = 2.0, 3.0, 3.0
-    cubic = PoseTrajectory(PosePoints(np.array([0.0, 1.0]), here, V))
-    quintic = PoseTrajectory(PosePoints(np.array([0.0, 1.0]), here, 0 * V, A))
-    for t in (0.1, 0.5, 0.9):
-        np.testing.assert_allclose(cubic.sample(t).X_WT.p, [2.0 * t * (1 - t) ** 2, 0, 0], rtol=0, atol=1e-14)
-        x = quintic.sample(t).X_WT
-        np.testing.assert_allclose(x.p, [0, 1.5 * t**2 * (1 - t) ** 3, 0], rtol=0, atol=1e-14)
-        np.testing.assert_allclose(rotation_vector(x.R), [1.5 * t**2 * (1 - t) ** 3, 0, 0], rtol=0, atol=1e-12)
-
-
 def test_the_series_meets_the_closed_form_and_nothing_is_lost_at_small_angles():
     below, above = (np.array(_coefficients((SERIES * x) ** 2)) for x in (1 - 1e-9, 1 + 1e-9))
     np.testing.assert_allclose(below, above, rtol=1e-9)
     np.testing.assert_allclose(_coefficients(0.0), [1 / 2, 1 / 6, -1 / 12, -1 / 60], rtol=1e-15)
-    for angle in np.logspace(-12, np.log10(3.0), 40):
+    for angle in np.logspace(-12, np.log10(3.0), 8):
         turn = Pose(rotation_from_vector([angle, 0, 0]), np.zeros(3))
         motion = PoseTrajectory(PosePoints(np.array([0.0, 1.0]), (Pose(np.eye(3), np.zeros(3)), turn)))
         np.testing.assert_allclose(motion.sample(0.5).V_des[3], 15 / 8 * angle, rtol=1e-6, atol=1e-15)
@@ -117,14 +103,6 @@ def test_a_frame_at_rest_turns_everything():
     np.testing.assert_array_equal(seen.X_WT.p, X.R @ there.p + X.p)
     np.testing.assert_allclose(seen.V_des, np.concatenate([X.R @ [0, 1, 2], X.R @ [3, 4, 5]]), rtol=1e-12)
     np.testing.assert_array_equal(seen.A_des, -seen.V_des)
-
-
-def test_joined_motions_follow_each_other():
-    a, b = (PosePoints(np.array([0.0, k]), draw(2, seed=5), np.zeros((2, 6)), np.zeros((2, 6))) for k in (1.0, 2.0))
-    whole = join_points(a, b)
-    np.testing.assert_array_equal(whole.times, [0.0, 1.0, 3.0])
-    np.testing.assert_array_equal(whole.delayed(2.0).times, [2.0, 3.0, 5.0])
-    assert len(whole.poses) == len(whole.Vs) == len(whole.As) == 3
 
 
 @pytest.mark.parametrize("missing", ["Vs", "As"])
@@ -145,13 +123,10 @@ BEND = Pose(rotation_from_vector([0, 0, 3.1]), np.zeros(3))
         ({"poses": (), "times": []}, "no points: at least one"),
         ({"times": [0.0, 1.0]}, "times of 2 points, poses of 5"),
         ({"times": [0, 1, 2, 2, 3]}, "times do not increase"),
-        ({"times": [-1, 1, 2, 3, 4]}, "times do not increase"),
-        ({"times": [0, 1, 2, 3, np.inf]}, "times do not increase"),
         ({"poses": draw(1), "times": [0.0]}, "no time: the last point must be later"),
         ({"accelerations": rows(1)}, "accelerations without velocities"),
         ({"twists": np.ones((5, 6))}, "it must be at rest"),
         ({"twists": np.ones((4, 6))}, "5 rows of 6 finite"),
-        ({"twists": np.full((5, 6), np.nan)}, "5 rows of 6 finite"),
         ({"poses": (*draw(4), Pose(np.eye(3), np.array([np.nan, 0, 0])))}, "a position is not finite"),
         ({"poses": (Pose(np.eye(3), np.zeros(3)), BEND), "times": [0, 1]}, "points 0 and 1 are 178 deg apart"),
     ],

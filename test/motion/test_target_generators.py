@@ -12,7 +12,7 @@ from arm_control.motion.generators import MOST_POINTS, circle, curve, grid, rand
 CENTER = np.array([0.5, 0.1, 0.3])
 
 
-@pytest.mark.parametrize(("plane", "axes"), [("xy", (0, 1)), ("yz", (1, 2)), ("zx", (2, 0))])
+@pytest.mark.parametrize(("plane", "axes"), [("xy", (0, 1)), ("zx", (2, 0))])
 def test_a_star_goes_out_and_back_in_its_plane(plane: str, axes: tuple[int, int]):
     places = star(CENTER, 0.2, 8, plane) - CENTER
     assert places.shape == (17, 3)
@@ -23,7 +23,7 @@ def test_a_star_goes_out_and_back_in_its_plane(plane: str, axes: tuple[int, int]
     assert not places[:, 3 - sum(axes)].any()
 
 
-@pytest.mark.parametrize("count", [(3, 3, 3), (2, 4, 3), (1, 5, 1), (4, 1, 2)])
+@pytest.mark.parametrize("count", [(2, 4, 3), (4, 1, 2)])
 def test_a_grid_fills_its_box_and_every_step_is_to_a_neighbour(count: tuple[int, int, int]):
     size = np.array([0.2, 0.3, 0.4])
     places = grid(CENTER, size, count)
@@ -54,16 +54,11 @@ def test_random_places_are_inside_the_same_for_a_seed_and_spread():
     ("make", "message"),
     [
         (lambda: star(CENTER, 0.2, 8, "xx"), "plane = 'xx': two different axes"),
-        (lambda: star(CENTER, 0.2, 8, "xyz"), "plane = 'xyz'"),
         (lambda: star(CENTER, 0.0), "radius = 0.0: a positive number"),
         (lambda: star([0, 0], 0.1), "three finite numbers"),
         (lambda: grid(CENTER, [1, 1, 1], [3, 0, 3]), "three numbers from 1 on"),
-        (lambda: grid(CENTER, [1, 1, 1], [3, 3]), "three numbers from 1 on"),
         (lambda: random(CENTER, 3), "radius or size: one of them"),
-        (lambda: random(CENTER, 3, 0, 0.1, [1, 1, 1]), "radius or size: one of them"),
-        (lambda: random(CENTER, 3, radius=-0.1), "radius = -0.1"),
         (lambda: random(CENTER, 0, radius=0.1), "count = 0"),
-        (lambda: random([0, 0, np.nan], 1, radius=0.1), "three finite numbers"),
     ],
 )
 def test_rules_that_make_no_sense_are_refused(make, message: str):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from many_rollouts import CHUNK, CoupledRollouts, LinearRollouts
 
-from arm_control.exceptions import InputError
 from arm_control.primitives import Primitive, PrimitiveRun
 
 N = CHUNK + 9
@@ -51,36 +48,3 @@ def test_coupled_rollouts_are_those_of_a_run(reach: Primitive, coupled: CoupledR
             path.append(y)
         np.testing.assert_allclose(paths[i], path, atol=1e-9)
     assert np.abs(paths[:, -1] - goals).max() > 1e-3  # slowed down
-
-
-def test_without_coupling_they_are_linear(reach: Primitive):
-    goals = np.random.default_rng(1).normal(size=(4, 3))
-    paths = CoupledRollouts(3, 25, 400, np.zeros((0, 4))).run(reach.weights, reach.start, goals, 2.0)
-    wanted = LinearRollouts(25, np.linspace(0.0, 2.0, 401), 2.0).run(reach.weights, reach.start, goals)[0]
-    np.testing.assert_allclose(paths.transpose(0, 2, 1), wanted, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda _: LinearRollouts(25, [[0.0]]),
-        lambda _: LinearRollouts(25, [np.nan]),
-        lambda _: LinearRollouts(25, [0.0], 0.0),
-        lambda _: LinearRollouts(25, [0.0], 1.0, 3),
-        lambda _: LinearRollouts(25, [0.0]).run(np.zeros((3, 24)), np.zeros(3), np.zeros(3)),
-        lambda _: LinearRollouts(25, [0.0]).run(np.zeros((4, 3, 25)), np.zeros(3), np.zeros((5, 3))),
-        lambda _: LinearRollouts(25, [0.0]).run(np.zeros((3, 25)), np.zeros(3), [np.nan, 0.0, 0.0]),
-        lambda _: CoupledRollouts(1, 25, 100, np.zeros((0, 2))),
-        lambda _: CoupledRollouts(3, 25, 0, np.zeros((0, 4))),
-        lambda _: CoupledRollouts(3, 25, 100, [[np.inf] * 4]),
-        lambda _: CoupledRollouts(3, 25, 100, [[0.0] * 3]),
-        lambda _: CoupledRollouts(3, 25, 100, np.zeros((0, 4)), lag=0.0),
-        lambda _: CoupledRollouts(3, 25, 100, np.zeros((0, 4)), phase_stopping=-1.0),
-        lambda one: one.run(np.zeros((3, 24)), np.zeros(3), np.zeros(3)),
-        lambda one: one.run(np.zeros((3, 25)), np.zeros(3), np.zeros(3), 0.0),
-        lambda one: one.run(np.zeros((3, 25)), np.zeros(3), np.zeros((2, 3)), np.ones(3)),
-    ],
-)
-def test_what_does_not_fit_is_refused(coupled: CoupledRollouts, call: Callable[[CoupledRollouts], object]):
-    with pytest.raises(InputError):
-        call(coupled)

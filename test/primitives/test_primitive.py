@@ -2,86 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from demonstrated_motions import bump, cycle
 
-from arm_control.exceptions import InputError, ParameterError
+from arm_control.exceptions import InputError
 from arm_control.maths import (
-    Array,
     Pose,
     quaternion_from_rotation,
     rotation_from_quaternion,
     rotation_from_vector,
     rotation_vector,
 )
-from arm_control.primitives import Demonstration, Primitive, gate, gaussians, rhythmic_basis
-from arm_control.primitives.discrete_law import quintics
+from arm_control.primitives import Demonstration, Primitive, rhythmic_basis
 
 TURN = 2.0 * np.pi
-
-
-def textbook_rollout(goal: float, demonstrated_goal: float) -> Array:
-    """The form of Ijspeert 2013 whose force is multiplied by g - y_0, by small Euler steps, with the exact force.
-
-    What the form does, without any error of fitting: the force that reproduces the demonstration is known in closed
-    form at every phase.
-    """
-    t, y_d = bump(demonstrated_goal, n=2001)
-    v_d, dt = np.gradient(y_d, t), t[1]
-    force = np.gradient(v_d, t) - 25.0 * (6.25 * (demonstrated_goal - y_d) - v_d)
-    y, v, path = 0.0, 0.0, []
-    for f in force * goal / demonstrated_goal:
-        path.append(y)
-        v += dt * (25.0 * (6.25 * (goal - y) - v) + f)
-        y += dt * v
-    return np.array(path)
 
 
 # -- basis -----------------------------------------------------------------------------------------------
 
 
-def test_functions_of_a_cycle_are_periodic_and_their_sum_is_one():
-    phi = np.linspace(-3.0, 9.0, 50)[:, None]
-    psi = rhythmic_basis(phi, 10)
-    np.testing.assert_allclose(psi, rhythmic_basis(phi + TURN, 10), atol=1e-13)
-    np.testing.assert_allclose(psi.sum(axis=1), 1.0, atol=1e-15)
-
-
-@pytest.mark.parametrize("n_basis", [2, 3, 1000])
+@pytest.mark.parametrize("n_basis", [2, 1000])
 def test_narrow_functions_do_not_overflow(n_basis: int):
     """exp(h cos(phi - c) - 1) of h = 1000 is infinite, and infinite by infinite is not a number."""
     psi = rhythmic_basis(np.linspace(0.0, TURN, 101)[:, None], n_basis, h=1000.0)
     assert np.isfinite(psi).all()
     np.testing.assert_allclose(psi.sum(axis=1), 1.0, atol=1e-14)
-    with np.errstate(over="ignore"):
-        assert np.isinf(np.exp(1000.0 * np.cos(0.0) - 1.0))
-
-
-def test_25_functions_have_the_usual_concentration():
-    np.testing.assert_allclose(
-        rhythmic_basis(np.array([[0.3]]), 25), rhythmic_basis(np.array([[0.3]]), 25, 25.0), atol=3e-3
-    )
-
-
-@pytest.mark.parametrize("n_basis", [2, 25, 200])
-def test_the_sum_of_gaussians_may_divide(n_basis: int):
-    total = gaussians(np.linspace(0.0, 1.0, 997)[:, None], n_basis).sum(axis=1)
-    assert 1.4 < total.min() < total.max() < 2.1
-    assert (gate(0.0), gate(1.0), gate(0.5)) == (0.0, 0.0, 1.0)
-
-
-def test_quintics_start_and_end_as_they_should():
-    ends = np.array([[quintics(s) for s in (0.0, 1.0)]])[0]
-    expected = np.zeros((2, 3, 3))
-    expected[1, 0, 0] = expected[0, 1, 1] = expected[1, 2, 1] = 1.0  # m(1), k'(0), l'(1)
-    np.testing.assert_allclose(ends, expected, atol=1e-14)
-    s, d = np.linspace(0.1, 0.9, 9), 1e-5
-    for x, ahead, behind in zip(quintics(s), quintics(s + d), quintics(s - d), strict=True):
-        for order in (0, 1):
-            np.testing.assert_allclose((ahead[order] - behind[order]) / (2 * d), x[order + 1], atol=1e-7)
 
 
 # -- scaling ---------------------------------------------------------------------------------------------
@@ -96,15 +42,12 @@ def test_a_goal_near_the_start_does_not_make_another_goal_huge():
     t = np.linspace(0.0, 1.0, 501)
     peak = np.abs(learned().rollout(t, goal=[0.11]).q).max()
     assert 0.3 < peak <= 0.4
-    assert np.abs(textbook_rollout(0.11, 0.01)).max() > 3.0
 
 
 def test_a_goal_on_the_other_side_does_not_mirror_the_motion():
     t, y = bump()
     path = learned().rollout(t, goal=[-0.01]).q[:, 0]
     assert np.corrcoef(path, y)[0, 1] > 0.99
-    mirrored = textbook_rollout(-0.01, 0.01)
-    assert np.corrcoef(mirrored, bump(n=2001)[1])[0, 1] < -0.99
 
 
 def test_a_motion_that_ends_where_it_began_is_learned():
@@ -114,7 +57,7 @@ def test_a_motion_that_ends_where_it_began_is_learned():
     np.testing.assert_allclose(motion.q[:, 0], y, atol=1e-4)
 
 
-@pytest.mark.parametrize("goal", [-3.0, 0.0, 0.5, 100.0])
+@pytest.mark.parametrize("goal", [-3.0, 100.0])
 def test_every_goal_is_reached_at_the_end_and_kept(reach: Primitive, goal: float):
     motion = reach.rollout(np.linspace(0.0, 6.0, 61), goal=[goal, 1.0, -goal], start=[1.0, 2.0, 3.0], duration=3.0)
     for i in (30, 31, 60):
@@ -135,14 +78,6 @@ def test_velocities_at_both_ends_are_those_asked_for(reach: Primitive):
     np.testing.assert_allclose(later.q[1], reach.goal, atol=1e-5)
 
 
-def test_a_motion_with_a_velocity_at_its_end_is_learned():
-    t = np.linspace(0.0, 1.0, 201)
-    strike = Primitive.learn(Demonstration(t, (t**3)[:, None]), final_velocity=[3.0])
-    motion = strike.rollout(t)
-    np.testing.assert_allclose(motion.q[:, 0], t**3, atol=1e-3)
-    np.testing.assert_allclose([motion.q[-1, 0], motion.v[-1, 0]], [1.0, 3.0], atol=1e-12)
-
-
 # -- learning --------------------------------------------------------------------------------------------
 
 
@@ -155,56 +90,15 @@ def test_more_functions_reproduce_better_and_least_squares_better_than_one_by_on
     assert 0.1 > np.abs(local.rollout(t).q - wave.positions).max() > 10.0 * errors[1]
 
 
-def test_weights_of_one_after_the_other_do_not_depend_on_the_duration_and_fade_at_the_end():
-    (t, y), rise = bump(0.2), bump(0.2, height=0.0)[1]
-    slow, fast = (
-        Primitive.learn(Demonstration(x, np.column_stack([y, rise])), method="locally_weighted") for x in (3.0 * t, t)
-    )
-    np.testing.assert_allclose(slow.weights, fast.weights, rtol=1e-6, atol=1e-6)
-    assert np.abs(slow.weights[1]).max() < 1e-3 * np.abs(slow.weights[0]).max()  # the reference needs no force
-    late = slow.rollout([1.0, 3.0, 9.0])
-    assert abs(late.q[1, 0] - 0.2) > 1e-4
-    np.testing.assert_allclose(late.q[2], 0.2, atol=1e-9)
-
-
-@pytest.mark.parametrize("n_basis", [10, 25, 400])
+@pytest.mark.parametrize("n_basis", [10, 400])
 def test_a_cycle_is_learned_about_the_middle_of_its_range(n_basis: int):
     t, y = cycle()
     one = Primitive.learn(Demonstration(t, y), "rhythmic", n_basis)
     np.testing.assert_allclose(one.goal, (y.min(axis=0) + y.max(axis=0)) / 2.0, atol=1e-15)
     assert np.abs(one.goal - y.mean(axis=0)).max() > 0.1  # not the average
-    np.testing.assert_allclose(one.rollout(t).q, y, atol={10: 3e-3, 25: 1e-5, 400: 1e-6}[n_basis])
+    np.testing.assert_allclose(one.rollout(t).q, y, atol={10: 3e-3, 400: 1e-6}[n_basis])
     local = Primitive.learn(Demonstration(t, y), "rhythmic", n_basis, "locally_weighted")
-    assert np.abs(local.rollout(t).q - y).max() < {10: 0.6, 25: 0.15, 400: 1e-3}[n_basis]
-
-
-def test_noise_is_averaged_since_nothing_is_differentiated():
-    rng, (t, y) = np.random.default_rng(0), bump(0.2, n=1001)
-    noisy = Demonstration(t, (y + rng.normal(0.0, 1e-3, len(y)))[:, None])
-    error = np.abs(Primitive.learn(noisy).rollout(t).q[:, 0] - y)[50:-50].max()
-    assert error < 1e-3
-    local = Primitive.learn(noisy, method="locally_weighted").rollout(t).q[:, 0]
-    assert np.abs(local - y)[50:-50].max() > 5.0 * error
-
-
-def test_samples_are_weighted_by_the_time_they_stand_for():
-    t, y = bump(0.2, n=2001)
-    keep = np.sort(
-        np.random.default_rng(1).choice(np.arange(1, 2000), 500, replace=False, p=np.linspace(1, 9, 1999) / 9995)
-    )
-    keep = np.concatenate([[0], keep, [2000]])
-    motion = Primitive.learn(Demonstration(t[keep], y[keep, None])).rollout(t)
-    np.testing.assert_allclose(motion.q[:, 0], y, atol=2e-4)
-
-
-def test_several_cycles_and_few_samples_are_learned():
-    t = np.linspace(0.0, 5.0, 501)
-    y = np.column_stack([np.sin(TURN * t / 2.0), np.cos(TURN * t / 2.0)])
-    one = Primitive.learn(Demonstration(t, y), "rhythmic", period=2.0)
-    np.testing.assert_allclose(one.rollout(t).q, y, atol=1e-5)
-    few = np.linspace(0.0, 2.0, 21)
-    one = Primitive.learn(Demonstration(few, np.sin(TURN * few / 2.0)[:, None]), "rhythmic", 100)
-    np.testing.assert_allclose(one.rollout(t).q[:, 0], np.sin(TURN * t / 2.0), atol=0.01)
+    assert np.abs(local.rollout(t).q - y).max() < {10: 0.6, 400: 1e-3}[n_basis]
 
 
 # -- cycles ----------------------------------------------------------------------------------------------
@@ -219,28 +113,15 @@ def test_a_cycle_repeats_and_is_reached_from_everywhere(walk: Primitive):
     np.testing.assert_allclose(walk.rollout([0.0], start=[50.0, -20.0]).q, [[50.0, -20.0]], atol=1e-12)
 
 
-def test_amplitude_period_centre_and_phase_do_what_they_say(walk: Primitive):
-    t = np.linspace(0.0, 2.0, 101)
-    plain = walk.rollout(t)
-    np.testing.assert_allclose(walk.rollout(t, amplitude=2.5).q - walk.goal, 2.5 * (plain.q - walk.goal), atol=1e-12)
-    fast = walk.rollout(t / 2.0, duration=1.0)
-    np.testing.assert_allclose(fast.q, plain.q, atol=1e-12)
-    np.testing.assert_allclose(fast.v, 2.0 * plain.v, atol=1e-12)
-    np.testing.assert_allclose(walk.rollout(t, goal=walk.goal + [1.0, -2.0]).q, plain.q + [1.0, -2.0], atol=1e-12)
-    np.testing.assert_allclose(walk.rollout(t, phase=np.pi).q, walk.rollout(t + 1.0).q, atol=1e-9)
-
-
 # -- derivatives -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["discrete", "cycle", "far"])
+@pytest.mark.parametrize("kind", ["discrete", "cycle"])
 def test_velocities_and_accelerations_are_the_derivatives(kind: str, reach: Primitive, walk: Primitive):
     t, d = np.linspace(0.05, 2.9, 40), 1e-4
     one, arguments = (
         (reach, {"goal": [1.0, 0.5, 0.2], "final_velocity": [0.1, 0.2, 0.3]}) if kind == "discrete" else (walk, {})
     )
-    if kind == "far":
-        arguments = {"start": [3.0, -2.0], "start_velocity": [1.0, 2.0]}
     at, ahead, behind = (one.rollout(t + x, **arguments) for x in (0.0, d, -d))
     scale = np.abs(at.a).max()
     np.testing.assert_allclose((ahead.q - behind.q) / (2 * d), at.v, atol=1e-5 * scale)
@@ -279,17 +160,6 @@ def test_angular_velocity_and_acceleration_are_the_derivatives(pose_demonstratio
         np.testing.assert_allclose(at.A_des, (ahead.V_des - behind.V_des) / (2 * d), atol=1e-3)
 
 
-def test_an_orientation_may_swing_about_a_centre():
-    t = np.linspace(0.0, 2.0, 201)
-    half = 0.2 * np.sin(np.pi * t)
-    quats = np.column_stack([np.zeros((201, 2)), np.sin(half), np.cos(half)])
-    one = Primitive.learn(Demonstration(t, np.outer(np.cos(np.pi * t), [0.1, 0, 0]), quats), "rhythmic")
-    angle = rotation_vector(one.rollout([0.5]).pose(0).R)[2]
-    assert angle == pytest.approx(0.4, abs=1e-5)
-    wide = rotation_vector(one.rollout([0.5], amplitude=2.0).pose(0).R)[2]
-    assert wide == pytest.approx(0.8, abs=1e-5)
-
-
 # -- files and refusals ----------------------------------------------------------------------------------
 
 
@@ -299,36 +169,6 @@ def test_a_mapping_brings_back_the_same_primitive(walk: Primitive, pose_demonstr
         again = Primitive.from_mapping(values)
         np.testing.assert_array_equal(again.rollout([0.1, 0.7]).q, one.rollout([0.1, 0.7]).q)
         assert again.as_mapping() == values
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"colour": 1}, "gait.yaml: unknown colour"),
-        ({"kind": "round"}, "gait.yaml: kind = 'round'"),
-        ({"kind": ["discrete"]}, "gait.yaml: kind"),
-        ({"duration": 0.0}, "duration = 0.0"),
-        ({"duration": "2"}, "duration = '2'"),
-        ({"duration": True}, "duration = True"),
-        ({"weights": [[1.0, 2.0], [1.0]]}, "weights is not an array"),
-        ({"weights": [1.0, 2.0]}, r"weights of shape \(2,\)"),
-        ({"weights": [[1.0], [2.0]]}, "1 basis functions; allowed for a rhythmic primitive: 2 to 1000"),
-        ({"weights": [[1.0, np.nan]] * 2}, "weights of shape"),
-        ({"goal": [0.0]}, r"goal has shape \(1,\); allowed: 2 finite"),
-        ({"goal": [0.0, np.inf]}, "goal has shape"),
-        ({"start": None}, "start has shape"),
-        ({"names": ["a"]}, "weights of 2 joints, names of 1"),
-        ({"names": "ab"}, "names = 'ab'"),
-        ({"frame": 3}, "frame = 3"),
-        ({"quat_xyzw": [0, 0, 0, 1.0]}, "quat_xyzw, of length 1, belongs"),
-        ({"quat_xyzw": [0, 0, 1.0]}, r"quat_xyzw has shape \(3,\)"),
-    ],
-)
-def test_a_file_that_is_no_primitive_is_refused(change: dict, sentence: str, walk: Primitive):
-    with pytest.raises((InputError, ParameterError), match=sentence):
-        Primitive.from_mapping({**walk.as_mapping(), **change}, where="gait.yaml")
-    with pytest.raises(InputError, match=r"gait.yaml: weights missing"):
-        Primitive.from_mapping({k: v for k, v in walk.as_mapping().items() if k != "weights"}, where="gait.yaml")
 
 
 T3, Y3 = np.linspace(0.0, 1.0, 20), np.linspace(0.0, 1.0, 20)[:, None] ** 2
@@ -355,17 +195,17 @@ def test_what_cannot_be_learned_is_refused(arguments: tuple, sentence: str):
 
 
 def test_what_cannot_be_rolled_out_is_refused(reach: Primitive, pose_demonstration: Demonstration):
-    for arguments in ({"goal": [0.0]}, {"goal": [0.0, np.nan, 0.0]}, {"start": [[0.0] * 3]}, {"duration": 0.0}):
-        with pytest.raises(InputError):
-            reach.rollout([0.0], **arguments)
-    for arguments in (
-        {"amplitude": np.nan},
-        {"start_velocity": [1.0]},
-        {"goal": Pose.identity()},
-        {"goal": [1e7, 0, 0]},
+    for name, value in (
+        ("goal", [0.0, np.nan, 0.0]),
+        ("start", [[0.0] * 3]),
+        ("duration", 0.0),
+        ("amplitude", np.nan),
+        ("start_velocity", [1.0]),
+        ("goal", Pose.identity()),
+        ("goal", [1e7, 0, 0]),
     ):
         with pytest.raises(InputError):
-            reach.rollout([0.0], **arguments)
+            reach.rollout([0.0], **{name: value})
     with pytest.raises(InputError, match="times"):
         reach.rollout([[0.0]])
     with pytest.raises(InputError, match="without orientation"):
@@ -379,9 +219,3 @@ def test_what_cannot_be_rolled_out_is_refused(reach: Primitive, pose_demonstrati
         pose_demonstration.orientations[-1],
         atol=1e-9,
     )
-
-
-def test_a_primitive_cannot_be_changed(walk: Primitive):
-    with pytest.raises(ValueError, match="read-only"):
-        walk.weights[0, 0] = 1.0
-    assert replace(walk, duration=3.0).duration == 3.0

@@ -9,10 +9,8 @@ from arm_control.maths import rotation_from_quaternion, rotation_from_vector, ro
 from arm_control.primitives import rotation_coordinates, rotation_motion
 from arm_control.primitives.orientation import nearest_turn
 
-ANGLES = [0.0, *np.logspace(-12, -1, 12), 0.0999, 0.1001, 1.0, 3.0, np.pi, 3.5, 6.0]
 
-
-@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-6, 0.0999, 0.1001, 1.0, np.pi, 6.0])
 def test_angular_velocity_and_acceleration_are_those_of_the_rotation(angle: float):
     rng, d = np.random.default_rng(3), 1e-4
     axis, rate, second = rng.normal(size=(3, 3))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -62,23 +61,12 @@ def test_a_pose_run_is_the_rollout(pose_demonstration: Demonstration):
     np.testing.assert_allclose(at.p, X_g.p, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "sizes", [LiveLaw("discrete", 3, 5, 2, False), LiveLaw("rhythmic", 2, 4, 1), LiveLaw("discrete", 6, 3, 1, True)]
-)
+@pytest.mark.parametrize("sizes", [LiveLaw("discrete", 3, 5, 2, False), LiveLaw("rhythmic", 2, 4, 1)])
 def test_the_kernel_computes_what_the_law_does_on_floats(sizes: LiveLaw):
     law, samples = sizes.law(), sizes.samples()
     kernel = compile_law(plain_compiler(), law, samples)
     assert kernel.is_compiled
     check_kernel(law, samples, kernel)
-
-
-def test_without_a_compiler_the_law_runs_as_it_stands(walk: Primitive, monkeypatch: pytest.MonkeyPatch):
-    compiled = follow(PrimitiveRun(walk, start=[1.0, 0.0]), 50, 0.01)
-    monkeypatch.setattr(sys.modules[PrimitiveRun.__module__], "plain_compiler", lambda: None)
-    run = PrimitiveRun(walk, start=[1.0, 0.0])
-    assert not run.is_compiled
-    for found, wanted in zip(follow(run, 50, 0.01), compiled, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 
 
 # -- changed on the way ------------------------------------------------------------------------------------
@@ -101,34 +89,6 @@ def test_a_goal_moved_on_the_way_is_reached_without_a_jump(reach: Primitive):
     assert run.is_done
 
 
-def test_amplitude_period_and_centre_change_without_a_jump(walk: Primitive):
-    run = PrimitiveRun(walk)
-
-    def change(k: int) -> None:
-        if k == 1000:
-            run.set_duration(1.0)
-        if k == 2000:
-            run.set_amplitude(0.3)
-        if k == 3000:
-            run.set_goal([5.0, -5.0])
-
-    q, v, a = follow(run, 8000, 1e-3, change)
-    q_jump, v_jump = largest_jump(q, v, a, 1e-3)
-    assert q_jump < 3e-4
-    assert v_jump < 0.1 * np.abs(v).max()
-    moved = walk.rollout(np.linspace(0.0, 1.0, 1001), goal=[5.0, -5.0], amplitude=0.3, duration=1.0)
-    np.testing.assert_allclose(q[-1000:].min(axis=0), moved.q.min(axis=0), atol=1e-5)
-    np.testing.assert_allclose(q[-1000:].max(axis=0), moved.q.max(axis=0), atol=1e-5)
-    np.testing.assert_allclose(q[-1], q[-1001], atol=1e-9)
-
-
-def test_the_duration_of_a_motion_changes_without_a_jump(reach: Primitive):
-    run = PrimitiveRun(reach)
-    q, v, a = follow(run, 2500, 1e-3, lambda k: run.set_duration(4.0) if k == 500 else None)
-    assert largest_jump(q, v, a, 1e-3)[0] < 1e-6
-    assert run.phase == pytest.approx(0.25 + 2.0 / 4.0)
-
-
 def test_the_phase_waits_while_the_arm_lags_behind(reach: Primitive, walk: Primitive):
     for one in (reach, walk):
         free, held = PrimitiveRun(one, phase_stopping=100.0), PrimitiveRun(one, phase_stopping=100.0)
@@ -149,8 +109,7 @@ def straight(n: int) -> Primitive:
     return Primitive("discrete", 1.0, np.zeros(n), np.ones(n), np.zeros((n, 5)), np.zeros(n))
 
 
-@pytest.mark.parametrize("n", [2, 3, 7])
-@pytest.mark.parametrize("aside", [0.0, 1e-12, 0.02])
+@pytest.mark.parametrize(("n", "aside"), [(2, 0.0), (3, 1e-12), (7, 0.02)])
 def test_an_obstacle_dead_ahead_is_passed_and_the_goal_reached(n: int, aside: float):
     centre, radius = np.full(n, 0.5) + np.eye(n)[0] * aside, 0.1
     run = PrimitiveRun(straight(n), n_obstacles=2, duration=2.0)
@@ -161,19 +120,6 @@ def test_an_obstacle_dead_ahead_is_passed_and_the_goal_reached(n: int, aside: fl
     assert largest_jump(q, v, a, 1e-3)[0] < 1e-5
 
 
-def test_the_usual_term_is_zero_dead_ahead_and_this_one_largest():
-    y, v, numbers = np.zeros(3), np.array([1.0, 0.0, 0.0]), ObstacleCoupling(reach=1e9).numbers()
-    angles = np.radians([0.0, 1.0, 5.0, 10.0, 45.0, 90.0, 180.0])
-    forces = [obstacle_force(y, v, np.array([[np.cos(x), np.sin(x), 0.0, 0.0, 1.0]]), numbers, 1.0) for x in angles]
-    sizes = np.linalg.norm(forces, axis=1)
-    hoffmann = 1000.0 * angles * np.exp(-20.0 / np.pi * angles)
-    assert hoffmann[0] == 0.0
-    np.testing.assert_allclose(sizes[:3], 1000.0 * np.pi / 20.0 / np.e, rtol=1e-8)
-    np.testing.assert_allclose(sizes[3:], hoffmann[3:], rtol=1e-8)
-    assert all(force[1] <= 0.0 for force in forces[1:])  # away from it
-    np.testing.assert_allclose(np.array(forces) @ v, 0.0, atol=1e-9)
-
-
 def test_the_force_fades_with_the_distance_from_the_rim_and_is_bounded_within():
     v, coupling = np.array([0.0, 2.0]), ObstacleCoupling(reach=0.5)
     sizes = [
@@ -182,28 +128,6 @@ def test_the_force_fades_with_the_distance_from_the_rim_and_is_bounded_within():
     ]
     assert sizes[0] == pytest.approx(2.0 * 1.5 * 1000.0 * np.pi / 20.0 / np.e)
     np.testing.assert_allclose(sizes, sizes[0] * np.exp([0.0, 0.0, -1.0]), rtol=1e-12)
-
-
-def test_it_is_hoffmanns_rotation_of_the_velocity():
-    rng = np.random.default_rng(0)
-    y, v, o = rng.normal(size=(3, 3))
-    axis = np.cross(o - y, v)
-    across = rotation_from_vector(axis / np.linalg.norm(axis) * np.pi / 2) @ v
-    theta = np.arccos((o - y) @ v / np.linalg.norm(o - y) / np.linalg.norm(v))
-    wanted = 1000.0 * across * theta * np.exp(-20.0 / np.pi * theta)
-    found = obstacle_force(y, v, np.array([[*o, 0.0, 1.0]]), ObstacleCoupling(reach=1e12).numbers(), 1.0)
-    np.testing.assert_allclose(found, wanted, rtol=1e-9)
-
-
-def test_an_obstacle_far_away_or_taken_away_changes_nothing():
-    run = PrimitiveRun(straight(2), n_obstacles=1)
-    plain = follow(PrimitiveRun(straight(2)), 500)[0]
-    run.set_obstacles([[0.5, 0.5]], [0.1])
-    run.set_obstacles([], [])
-    np.testing.assert_allclose(follow(run, 500)[0], plain, atol=1e-12)
-    run = PrimitiveRun(straight(2), n_obstacles=1)
-    run.set_obstacles([[50.0, 50.0]], [0.1])
-    np.testing.assert_allclose(follow(run, 500)[0], plain, atol=1e-12)
 
 
 def test_obstacles_do_not_turn_an_orientation(pose_demonstration: Demonstration):
@@ -231,11 +155,8 @@ def test_what_is_not_allowed_is_refused_and_leaves_the_run_as_it_was(walk: Primi
             run.set_duration(bad)
     for call in (
         lambda: run.set_goal([np.nan, 0.0]),
-        lambda: run.set_goal([0.0]),
         lambda: run.set_duration(0.0),
         lambda: run.set_obstacles([[0.0, 0.0]] * 2, [0.1] * 2),
-        lambda: run.set_obstacles([[0.0, 0.0]], []),
-        lambda: run.set_obstacles([[0.0]], [0.1]),
         lambda: run.set_obstacles([[0.0, np.inf]], [0.1]),
         lambda: run.set_obstacles([[0.0, 0.0]], [-0.1]),
         lambda: PrimitiveRun(walk, phase_stopping=-1.0),

@@ -59,19 +59,6 @@ def test_a_preview_is_what_comes_and_changes_nothing(reach: Primitive, wave: Pri
         assert run.phase == same.phase
 
 
-def test_a_snapshot_brings_back_goal_amplitude_and_duration(reach: Primitive):
-    run = PrimitiveRun(reach)
-    before = run.snapshot()
-    run.set_goal([5.0, 5.0])
-    run.set_amplitude(3.0)
-    run.set_duration(9.0)
-    run.step(0.5)
-    run.restore(before)
-    new = PrimitiveRun(reach)
-    for _ in range(10):
-        np.testing.assert_array_equal(run.step(0.05).q_des, new.step(0.05).q_des)
-
-
 def test_a_snapshot_brings_back_the_orientation_that_turns_are_about(turning: Primitive):
     run, new = PrimitiveRun(turning), PrimitiveRun(turning)
     before = run.snapshot()
