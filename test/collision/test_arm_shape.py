@@ -11,7 +11,6 @@ from small_arm import random_states, small_arm
 
 from arm_control import RobotModel
 from arm_control.collision import ArmShape
-from arm_control.collision.arm_shape import CLUSTER, enclosing_ball
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths import Array
 from arm_control.model import LinkCapsule, State
@@ -39,8 +38,8 @@ def shape(request: pytest.FixtureRequest, ur5: RobotModel) -> ArmShape:
 
 def test_joints_move_no_point_further_than_the_reach(shape: ArmShape):
     """Also over large motions, and nearly as far for some."""
-    starts, stops = (random_states(shape.model, 300, seed) for seed in (1, 2))
-    scale = np.random.default_rng(3).uniform(0.001, 1.0, (300, 1))
+    starts, stops = (random_states(shape.model, 60, seed) for seed in (1, 2))
+    scale = np.random.default_rng(3).uniform(0.001, 1.0, (60, 1))
     stops = starts + scale * (stops - starts)
     fullest = 0.0
     for k in shape.moving:
@@ -53,24 +52,12 @@ def test_joints_move_no_point_further_than_the_reach(shape: ArmShape):
 
 
 def test_only_joints_between_two_links_move_them_against_each_other(shape: ArmShape):
-    starts, stops = (random_states(shape.model, 40, seed) for seed in (1, 2))
+    starts, stops = (random_states(shape.model, 15, seed) for seed in (1, 2))
     for g, h in shape.pairs:
         reach = shape.pair_reach(g, h)
         for a, b in zip(starts, stops, strict=True):
             gaps = [np.linalg.norm(ends(shape, g, q)[:, None] - ends(shape, h, q), axis=2) for q in (a, b)]
             assert np.abs(gaps[1] - gaps[0]).max() <= reach @ np.abs(b - a) + 1e-12
-
-
-def test_two_links_come_nearer_by_the_smaller_reach_of_both():
-    """The joint ``turn`` is the axis of ``lower``: however far ``tool`` is out, their distance stays."""
-    shape = ArmShape(small_arm())
-    base, lower, upper, tool = range(4)
-    half_of_base = float(np.abs(shape.links[base].whole.capsules[0].a).max())
-    assert shape.pair_reach(base, tool)[0] == pytest.approx(half_of_base, abs=1e-6)
-    bottom_of_lower = 0.5 - float(shape.links[lower].whole.capsules[0].a[2])  # below the joint ``lift``
-    assert shape.pair_reach(lower, tool) == pytest.approx([0.0, bottom_of_lower, 1.0], abs=1e-6)
-    assert np.array_equal(shape.pair_reach(lower, tool), shape.pair_reach(tool, lower))
-    assert shape.pair_reach(lower, upper) == pytest.approx([0.0, 0.3, 0.0], abs=1e-6)
 
 
 def test_no_point_is_accelerated_more_than_the_bound(shape: ArmShape):
@@ -102,17 +89,6 @@ def test_capsules_that_keep_their_distance_are_not_compared():
     assert still.moving_clusters(0, 1) == (still.links[0].clusters, still.links[1].clusters)
 
 
-def test_one_joint_alone_may_move_a_link_as_far_as_its_reach():
-    """A ball on a long arm, turned by a small angle: the bound is reached."""
-    shape = ArmShape(small_arm())
-    k = [link.link for link in shape.links].index("tool")
-    q = np.array([0.0, 0.0, 0.3])
-    moved = np.linalg.norm((ends(shape, k, q + [1e-6, 0.0, 0.0]) - ends(shape, k, q))[0]) * 1e6
-    assert moved == pytest.approx(0.9, abs=1e-6)
-    assert shape.reach(k)[0] == pytest.approx(0.9, abs=1e-6)
-    assert shape.reach(k)[2] == 1.0
-
-
 def test_balls_contain_their_capsules(shape: ArmShape):
     for link in shape.links:
         assert sum(len(cluster.capsules) for cluster in link.clusters) == len(link.whole.capsules)
@@ -120,24 +96,6 @@ def test_balls_contain_their_capsules(shape: ArmShape):
             for c in cluster.capsules:
                 for end in (c.a, c.b):
                     assert np.linalg.norm(end - cluster.centre) + c.radius <= cluster.radius + 1e-12
-
-
-def test_many_capsules_are_split_into_clusters():
-    rng = np.random.default_rng(0)
-    balls = [LinkCapsule("tool", p, p, 0.01) for p in rng.uniform(-0.5, 0.5, (13, 3))]
-    (tool,) = ArmShape(small_arm(), balls).links
-    assert len(tool.clusters) == 4
-    assert max(len(cluster.capsules) for cluster in tool.clusters) <= CLUSTER
-    assert max(cluster.radius for cluster in tool.clusters) < 0.9 * tool.whole.radius
-
-
-def test_a_ball_around_balls_is_small():
-    rng = np.random.default_rng(0)
-    on_sphere = rng.normal(size=(200, 3))
-    on_sphere *= 0.4 / np.linalg.norm(on_sphere, axis=1, keepdims=True)
-    centre, radius = enclosing_ball(on_sphere + [1.0, 2.0, 3.0], np.full(200, 0.1))
-    assert radius == pytest.approx(0.5, abs=5e-3)
-    np.testing.assert_allclose(centre, [1.0, 2.0, 3.0], atol=5e-3)
 
 
 def test_shapes_that_cannot_be_checked_are_refused(tmp_path: Path):

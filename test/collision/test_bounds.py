@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from small_arm import random_states, small_arm
 
-from arm_control.collision import AllowedPairs, ArmShape, Validity, obstacle_tables
-from arm_control.collision.obstacle_rows import SPEED
-from arm_control.collision.pair_texts import Squares, clearance
-from arm_control.maths import Array, Box, Capsule, Cylinder, Obstacle, Pose, Shape, Sphere
+from arm_control.collision import AllowedPairs, ArmShape, Validity
+from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import LinkCapsule, State
 
 PLACES = {
@@ -68,7 +66,7 @@ def test_balls_that_pass_are_free_between_the_ends_too(balls: Validity, speed: f
     """Long motions, of which many pass something within a centimetre."""
     balls.place(spheres(speed))
     model = balls.shape.model
-    a, b = (random_states(model, 3000, seed) for seed in (1, 2))
+    a, b = (random_states(model, 1000, seed) for seed in (1, 2))
     if speed:
         b = a + 0.1 * (b - a)
     free = balls.free_motions(a, b, 0.0, 0.5)
@@ -78,13 +76,13 @@ def test_balls_that_pass_are_free_between_the_ends_too(balls: Validity, speed: f
     found = balls.distances(qs, np.tile(0.5 * shares, len(a)), 0.01)
     least = np.concatenate([found.to_obstacles, found.between_links], axis=1).min(axis=1).reshape(len(a), -1)
     assert (least > 0.0).all()
-    assert (least.min(axis=1) < 0.01).sum() > 20
+    assert (least.min(axis=1) < 0.01).sum() > 5
 
 
 def test_distances_up_to_a_reach_are_those_of_the_centres(balls: Validity):
     there = spheres(0.0)
     balls.place(there)
-    qs = random_states(balls.shape.model, 300, 3)
+    qs = random_states(balls.shape.model, 100, 3)
     to_obstacles, between = smallest(balls, there, qs)
     for reach in (0.01, 0.1, 10.0):
         found = balls.distances(qs, reach=reach)
@@ -104,28 +102,3 @@ def test_balls_at_a_constant_distance_below_the_margin_are_not_free():
         checks = Validity(model, shape, AllowedPairs("small"), link_margin=link_margin)
         assert checks.distances(q).between_links[0, 0] == pytest.approx(0.53)
         assert checks.free_states(q)[0] == is_free
-
-
-@pytest.mark.parametrize("shape", [Capsule(0.1, 0.6), Box((0.6, 0.8, 0.2)), Cylinder(0.3, 0.8), Sphere(0.4)])
-def test_no_point_of_an_obstacle_is_faster_than_its_row_says(shape: Shape):
-    """Its farthest point, when it turns in the direction in which the obstacle moves."""
-    far = {Box: [0.3, 0.4, 0.1], Cylinder: [0.3, 0.0, 0.4], Capsule: [0.0, 0.0, 0.4], Sphere: [0.4, 0.0, 0.0]}[
-        type(shape)
-    ]
-    p = np.array(far)
-    omega = np.cross(p, [0.3, 0.2, 0.7])
-    V = np.array([*(0.5 * np.cross(omega, p) / np.linalg.norm(np.cross(omega, p))), *omega])
-    (table,) = obstacle_tables([Obstacle(shape, Pose.identity(), V)]).values()
-    turns = not isinstance(shape, Sphere)
-    fastest = np.linalg.norm(V[:3] + np.cross(omega, p)) if turns else 0.5
-    assert table[0, SPEED] == pytest.approx(fastest)
-
-
-def test_a_clearance_is_a_lower_bound_for_capsules_of_different_radii():
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        D, radii, gap = rng.uniform(0.0, 0.5, 3), rng.uniform(0.01, 0.3, 3).tolist(), float(rng.uniform(0.0, 0.02))
-        exact = float((D - radii).min()) - 0.05 - gap
-        bound = float(clearance(Squares((D**2).tolist(), radii, 0.05), gap))
-        assert bound <= exact + 1e-15 or exact < 0.0
-        assert (bound > 0.0) == (exact > 0.0)

@@ -11,11 +11,9 @@ import pytest
 from coal_scene import distance, placed_capsule
 from small_arm import random_pose, random_states
 
-from arm_control.collision import Hull, HullObstacle, Validity, obstacle_tables
-from arm_control.collision.hulls import squared_segment_to_facet
-from arm_control.collision.obstacle_rows import NUMBER, SPEED
+from arm_control.collision import Hull, HullObstacle, Validity
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, Box, Obstacle, Pose, Span, rotation_from_vector
+from arm_control.maths import Array, Box, Obstacle, Pose, rotation_from_vector
 
 TURN = np.array([0.1, -0.2, 0.1, 1.0, 0.5, -0.7])
 CORNERS = np.stack(np.meshgrid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]), axis=-1).reshape(-1, 3)
@@ -59,7 +57,7 @@ def coal_distances(validity: Validity, told: list[HullObstacle], q: Array, t: fl
 def test_distances_of_hulls_are_those_of_coal(validity: Validity, twist: Array | None):
     told, t = stones(twist), 0.4
     validity.place(told)
-    qs = random_states(validity.shape.model, 30, 1)
+    qs = random_states(validity.shape.model, 12, 1)
     found = validity.distances(qs, t)
     n = 0
     for i, q in enumerate(qs):
@@ -69,7 +67,7 @@ def test_distances_of_hulls_are_those_of_coal(validity: Validity, twist: Array |
         np.testing.assert_allclose(found.to_obstacles[i][outside], expected.min(axis=1)[outside], rtol=0, atol=1e-6)
         np.testing.assert_array_equal(found.nearest[i][outside], expected.argmin(axis=1)[outside])
         assert (found.to_obstacles[i][~outside] <= 1e-9).all()
-    assert 50 < n < 90
+    assert 20 < n < 36
     near = validity.pairs(qs[0], t, 5.0)
     assert len(near) == len({pair[:2] for pair in near}) == 3 * len(told) + len(validity.link_pairs)
 
@@ -80,7 +78,7 @@ def test_the_hull_of_a_box_is_the_box(validity: Validity):
     hull = Hull.of_points(CORNERS * size / 2.0)
     poses = [random_pose(rng) for _ in range(4)]
     boxes = [Obstacle(Box(tuple(size)), X, TURN) for X in poses]
-    a, b = (random_states(validity.shape.model, 400, seed) for seed in (3, 4))
+    a, b = (random_states(validity.shape.model, 150, seed) for seed in (3, 4))
     b = a + 0.3 * (b - a)
     validity.place(boxes)
     as_boxes, expected = validity.motions(a, b, 0.0, 0.5), validity.distances(a, 0.1)
@@ -89,7 +87,7 @@ def test_the_hull_of_a_box_is_the_box(validity: Validity):
     outside = expected.to_obstacles > 0.0
     np.testing.assert_allclose(found.to_obstacles[outside], expected.to_obstacles[outside], rtol=0, atol=1e-9)
     assert (found.to_obstacles[~outside] <= 0.0).all()
-    assert (~outside).sum() > 30
+    assert (~outside).sum() > 10
     decided = (as_boxes.is_free | as_boxes.is_contact) & (as_hulls.is_free | as_hulls.is_contact)
     np.testing.assert_array_equal(as_hulls.is_free[decided], as_boxes.is_free[decided])
     assert decided.mean() > 0.98
@@ -98,32 +96,9 @@ def test_the_hull_of_a_box_is_the_box(validity: Validity):
 def test_a_link_deep_inside_a_hull_touches_it(validity: Validity):
     """Further from each triangle than its size."""
     validity.place([HullObstacle(Hull.of_points(CORNERS * 5.0), Pose.at([0.3, 0.2, 0.1]))])
-    qs = random_states(validity.shape.model, 200, 5)
+    qs = random_states(validity.shape.model, 50, 5)
     assert not validity.free_states(qs).any()
     assert (validity.distances(qs).to_obstacles < 0.0).all()
-
-
-def test_a_segment_through_a_slab_far_from_its_edges_touches_it():
-    """Both ends are outside, and no edge is near."""
-    slab = Hull.of_points(CORNERS * [1.0, 1.0, 0.05])
-    for x, y in np.random.default_rng(0).uniform(-0.9, 0.9, (20, 2)):
-        ends = np.array([x, y, 1.0]), np.array([y, x, -1.0])
-        assert min(squared_segment_to_facet(*ends, facet, slab.middle) for facet in slab.triangles) == 0.0
-
-
-def test_a_hull_is_there_in_its_time_only(validity: Validity):
-    hull = HullObstacle(Hull.of_points(CORNERS), Pose.identity(), (0.0,) * 6, Span(1.0, 2.0))
-    validity.place([hull])
-    assert validity.free_states(np.zeros((4, 3)), [0.5, 1.0, 2.0, 2.5]).tolist() == [True, False, False, True]
-
-
-def test_no_point_of_a_hull_is_faster_than_its_rows_say():
-    """The far corner of a needle that turns about z, in the direction of its velocity."""
-    needle = Hull.of_points(np.concatenate([0.01 * CORNERS, [[2.0, 0.0, 0.0]]]))
-    table = obstacle_tables([HullObstacle(needle, Pose.identity(), (0.0, 0.3, 0.0, 0.0, 0.0, 0.5))])["turning facet"]
-    np.testing.assert_allclose(table[:, SPEED], 0.3 + 0.5 * 2.0)
-    assert set(table[:, NUMBER]) == {0.0}
-    assert len(table) == len(needle.triangles)
 
 
 def write_obj(path: Path, points: Array, triangles: list[tuple[int, int, int]]) -> Path:
@@ -154,7 +129,6 @@ def test_meshes_without_a_hull_are_refused_with_a_sentence(tmp_path: Path, monke
     for call, message in (
         (lambda: Hull.of_points(ball), "hull of points has 1596 triangles; allowed are 1000, .* simplify the mesh"),
         (lambda: Hull.of_points(flat), "hull of points is flat; a thin box is needed"),
-        (lambda: Hull.of_points(np.zeros((9, 3))), "is flat"),
         (lambda: Hull.of_points(np.eye(3)), r"four corners or more; their shape is \(3, 3\)"),
         (lambda: Hull.of_points(CORNERS * np.nan), "a corner is not finite"),
         (lambda: Hull.of_mesh(tmp_path / "none.stl"), "none.stl does not exist"),

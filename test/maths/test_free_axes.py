@@ -57,14 +57,14 @@ def near(seeds: range, frame: str, axes: list[int]) -> list[Motions]:
     """Motions whose error is neither near 0, where it has no direction, nor near half a turn."""
     motions = map(Motions, seeds)
     chosen = [motion for motion in motions if 0.2 < np.linalg.norm(motion.error(frame, axes, 0.0)) < 2.0]
-    assert len(chosen) > 8
+    assert len(chosen) > 4
     return chosen
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_one_turn_has_the_first_and_second_derivative_of_its_error(frame: str, axis: int):
-    for motion in near(range(20), frame, [axis]):
+    for motion in near(range(12), frame, [axis]):
         turns = motion.turns(frame, [axis])
         rate = derivative(lambda t, m=motion: m.error(frame, [axis], t), RATE, 1)
         np.testing.assert_allclose(turns.V_des - turns.E @ motion.w_E, rate, rtol=0, atol=1e-9)
@@ -74,19 +74,9 @@ def test_one_turn_has_the_first_and_second_derivative_of_its_error(frame: str, a
 
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("free", [0, 1, 2])
-def test_two_turns_have_the_rate_of_their_angle(frame: str, free: int):
-    axes = [axis for axis in range(3) if axis != free]
-    for motion in near(range(20), frame, axes):
-        turns, e = motion.turns(frame, axes), motion.error(frame, axes, 0.0)
-        rate = derivative(lambda t, m=motion: np.linalg.norm(m.error(frame, axes, t)), RATE, 1)
-        assert e @ (turns.V_des - turns.E @ motion.w_E) / np.linalg.norm(e) == pytest.approx(rate, abs=1e-8)
-
-
-@pytest.mark.parametrize("frame", FRAMES)
-@pytest.mark.parametrize("free", [0, 1, 2])
 def test_two_turns_have_the_acceleration_of_that_rate_whatever_the_hand_spins(frame: str, free: int):
     axes, k = [axis for axis in range(3) if axis != free], np.eye(3)[free]
-    for motion in map(Motions, range(6)):
+    for motion in map(Motions, range(3)):
 
         def velocity(t: float, m: Motions = motion) -> Array:
             E, T = m.at(t)
@@ -107,12 +97,3 @@ def test_a_free_axis_that_points_the_other_way_gives_finite_rates():
     for axes in ([0], [0, 2]):
         turns = partial_turns(np.eye(3), half_a_turn, rates, axes, in_world=False)
         assert all(np.isfinite(part).all() for part in turns)
-
-
-def test_rows_that_do_not_count_are_zero():
-    motion = Motions(1)
-    for axes in ([1], [0, 1]):
-        turns = motion.turns("end_effector", axes)
-        free = [axis for axis in range(3) if axis not in axes]
-        for part in turns:
-            np.testing.assert_array_equal(part[free], np.zeros_like(part[free]))

@@ -43,7 +43,7 @@ def test_rays_hit_what_mujoco_s_rays_hit(name: str):
 @pytest.mark.parametrize("shape", [Cone(0.3, 0.8), Cone(0.5, 0.1), *(one[0] for one in SHAPES.values())])
 def test_a_ray_ends_at_the_first_point_of_the_shape(shape: Shape):
     """The signed distance is 0 there and positive before; a ray without a hit stays outside."""
-    for p, d in zip(*rays(100), strict=True):
+    for p, d in zip(*rays(30), strict=True):
         (t,) = ray_distances(shape, p, d[None])
         way = np.linspace(0.0, min(t, 3.0), 400)[:, None]
         distances = shape.signed_distance(p + way * d).distance
@@ -60,13 +60,6 @@ def test_rays_along_the_axes_and_from_inside(shape: Shape):
     assert below == pytest.approx(top, abs=1e-12)
     assert np.isinf(above)
     assert np.isinf(ray_distances(shape, np.array([2.0, 0.0, 0.0]), directions)[[0, 1, 2, 4, 5]]).all()
-
-
-def test_a_cone_along_its_side():
-    """A line parallel to the side meets the double cone once: through the base, out at the side."""
-    cone = Cone(0.5, 1.0)
-    d = np.array([[-0.5, 0.0, 1.0]]) / np.sqrt(1.25)
-    assert ray_distances(cone, np.array([0.25, 0.0, -1.0]), d)[0] == pytest.approx(0.5 * np.sqrt(1.25), abs=1e-12)
 
 
 def test_the_floor_is_all_below_a_height():

@@ -11,12 +11,9 @@ from scipy.spatial.transform import Rotation
 
 from arm_control.maths import (
     Array,
-    Box,
-    Capsule,
     Nearest,
     Shape,
     ShapeSearch,
-    Sphere,
     closest_on_segment,
     columns,
     cross,
@@ -54,13 +51,6 @@ def along(a: Array, b: Array, n: int = 4001) -> Array:
     return a + np.linspace(0.0, 1.0, n)[:, None] * (b - a)
 
 
-def test_the_nearest_point_of_a_segment_has_three_branches_and_a_degenerate_one():
-    a, b = np.zeros(3), np.array([2.0, 0.0, 0.0])
-    for p, s in (([-1, 1, 0], 0.0), ([2, 1, 0], 1.0), ([1, 0, 5], 0.5), ([5, 1, 0], 1.0)):
-        assert closest_on_segment(np.array(p, float), a, b) == s
-    assert closest_on_segment(np.ones(3), b, b) == 0.0
-
-
 def test_vectors_are_numpys_and_one_across_is_any_perpendicular():
     for a, b in zip(*segments(4, 10), strict=True):
         np.testing.assert_allclose(cross(a, b), np.cross(a, b), rtol=0, atol=1e-15)
@@ -86,7 +76,7 @@ coordinate = st.one_of(st.integers(-2, 2).map(float), st.floats(-2.0, 2.0).map(l
 point = st.tuples(coordinate, coordinate, coordinate)
 
 
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(point, point, point, point)
 def test_between_segments_nothing_is_nearer_and_the_points_are_on_them(a0, a1, b0, b1):
     a0, a1, b0, b1 = (np.array(x) for x in (a0, a1, b0, b1))
@@ -102,15 +92,6 @@ def test_between_segments_nothing_is_nearer_and_the_points_are_on_them(a0, a1, b
         np.testing.assert_allclose(x + s * (y - x), p, rtol=0, atol=1e-9)
 
 
-def test_between_random_segments_as_coal():
-    (a0, a1), (b0, b1) = segments(5, 200), segments(6, 200)
-    near = between_segments(a0, a1, b0, b1)
-    for row in range(200):
-        found = coal_distance(capsule(a0[row], a1[row]), capsule(b0[row], b1[row]))
-        if near.distance[row] > 0.03:
-            assert found == pytest.approx(near.distance[row] - 0.02, abs=1e-6)
-
-
 def test_segments_that_cross_have_a_normal_across_both():
     a, b = np.array([[-1.0, 0, 0]]), np.array([[1.0, 0, 0]])
     for c, d in (([0, -1.0, 0], [0, 1.0, 0]), ([-0.5, 0, 0], [3, 0, 0]), ([0, 0, 0], [0, 0, 0])):
@@ -122,9 +103,9 @@ def test_segments_that_cross_have_a_normal_across_both():
 
 
 def test_no_sample_of_a_segment_is_nearer_to_a_shape(shape: Shape):
-    a, b = segments(7, 100, 0.9)
+    a, b = segments(7, 40, 0.9)
     near = segments_to_shape(a, b, shape)
-    for row in range(100):
+    for row in range(40):
         sampled = shape.signed_distance(along(a[row], b[row])).distance.min()
         assert near.distance[row] <= sampled + 1e-12
         assert near.distance[row] >= sampled - np.linalg.norm(b[row] - a[row]) / 4000
@@ -135,63 +116,27 @@ def test_no_sample_of_a_segment_is_nearer_to_a_shape(shape: Shape):
     assert (near.distance < 0.0).any()
 
 
-@pytest.mark.parametrize("shape", [Sphere(0.3), Capsule(0.2, 0.5)], ids=str)
-def test_the_search_and_the_closed_form_agree(shape: Shape):
-    a, b = segments(8, 200)
-    half = np.tile([0.0, 0.0, shape.length / 2 if isinstance(shape, Capsule) else 0.0], (200, 1))
-    wanted = between_segments(a, b, -half, half).distance - shape.radius
-    np.testing.assert_allclose(segments_to_shape(a, b, shape).distance, wanted, rtol=0, atol=1e-10)
-
-
 def test_a_capsule_and_a_shape_as_coal(shape: Shape, other: coal.ShapeBase):
-    a, b = segments(9, 100)
+    a, b = segments(9, 40)
     near = segments_to_shape(a, b, shape)
     compared = 0
-    for row in range(100):
+    for row in range(40):
         if near.distance[row] > 0.02:
             found = coal_distance(capsule(a[row], b[row]), (other, coal.Transform3s()))
             assert found == pytest.approx(near.distance[row] - 0.01, abs=2e-6)
             compared += 1
-    assert compared > 20
-
-
-def test_the_search_ends_where_samples_find_nothing_nearer_by_more_than_rounding(shape: Shape):
-    """Round the point found, at all scales: a search that stops early leaves something nearer there."""
-    a, b = segments(12, 500, 0.6)
-    near, d = segments_to_shape(a, b, shape), b - a
-    s = np.einsum("ij,ij->i", near.p - a, d) / np.einsum("ij,ij->i", d, d)
-    for step in np.geomspace(1e-9, 1e-2, 15):
-        for side in (-step, step):
-            around = a + np.clip(s + side, 0.0, 1.0)[:, None] * d
-            assert (shape.signed_distance(around).distance >= near.distance - 2e-12).all()
+    assert compared > 8
 
 
 def test_tangents_at_both_ends_bound_the_distance_from_below(shape: Shape):
-    a, b = segments(14, 2000, 0.6)
+    a, b = segments(14, 400, 0.6)
     bracket = ShapeSearch(columns(a.T), columns((b - a).T), shape.distance).begin()
-    bound, near = rows(smallest_by_tangents(bracket), 2000), segments_to_shape(a, b, shape)
-    is_end = rows(bracket.low.s - bracket.high.s, 2000) == 0.0
-    assert 200 < is_end.sum() < 1800
+    bound, near = rows(smallest_by_tangents(bracket), 400), segments_to_shape(a, b, shape)
+    is_end = rows(bracket.low.s - bracket.high.s, 400) == 0.0
+    assert 40 < is_end.sum() < 360
     assert (bound <= near.distance + 1e-12).all()
     np.testing.assert_allclose(bound[is_end], near.distance[is_end], rtol=0, atol=1e-12)
     assert (bound > near.distance - 0.1)[~is_end].mean() > 0.3
-
-
-def test_one_pair_of_floats_is_a_column_of_many(shape: Shape):
-    a, b = segments(13, 20)
-    near = segments_to_shape(a, b, shape)
-    for i in range(20):
-        for x, y in zip(of_one(a[i], b[i], shape.distance), near, strict=True):
-            np.testing.assert_allclose(np.asarray(x, float), y[i], rtol=0, atol=1e-12)
-
-
-def test_a_segment_without_length_and_one_along_a_face():
-    box = Box((0.4, 0.6, 0.9))
-    p = np.array([[1.0, 0.0, 0.0]])
-    assert segments_to_shape(p, p, box).distance[0] == pytest.approx(0.8)
-    near = segments_to_shape(np.array([[0.5, 0, -2.0]]), np.array([[0.5, 0, 2.0]]), box)
-    assert near.distance[0] == pytest.approx(0.3)
-    np.testing.assert_allclose(near.normal[0], [1, 0, 0], rtol=0, atol=1e-9)
 
 
 def capsule(a: Array, b: Array) -> tuple[coal.ShapeBase, coal.Transform3s]:

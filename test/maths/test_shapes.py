@@ -54,7 +54,7 @@ def contains(shape: Shape, p: Array) -> Array:
 
 
 def test_the_distance_is_that_of_the_nearest_sample_and_negative_inside(shape: Shape):
-    points = np.random.default_rng(1).uniform(-1.0, 1.0, (300, 3)) * 0.9
+    points = np.random.default_rng(1).uniform(-1.0, 1.0, (150, 3)) * 0.9
     samples = surface(shape)
     nearest, _ = cKDTree(samples).query(points)
     d = shape.signed_distance(points).distance
@@ -65,7 +65,7 @@ def test_the_distance_is_that_of_the_nearest_sample_and_negative_inside(shape: S
 
 
 def test_the_gradient_is_the_derivative_and_leads_to_the_surface(shape: Shape):
-    points = np.random.default_rng(2).uniform(-0.9, 0.9, (300, 3))
+    points = np.random.default_rng(2).uniform(-0.9, 0.9, (150, 3))
     d, n = shape.signed_distance(points)
     step = 1e-7
     numeric = np.stack(
@@ -83,7 +83,7 @@ def test_the_gradient_is_the_derivative_and_leads_to_the_surface(shape: Shape):
 
 
 def test_coal_agrees_outside(shape: Shape, other: coal.ShapeBase):
-    for p in np.random.default_rng(3).uniform(-1.0, 1.0, (100, 3)):
+    for p in np.random.default_rng(3).uniform(-1.0, 1.0, (30, 3)):
         d, n = shape.signed_distance(p)
         if d > 0.05:
             result = coal.DistanceResult()
@@ -103,16 +103,6 @@ def test_where_the_direction_is_open_one_is_chosen(shape: Shape):
 
 def test_the_extent_is_the_farthest_point(shape: Shape):
     assert shape.extent == pytest.approx(np.linalg.norm(surface(shape), axis=1).max(), rel=1e-3)
-
-
-def test_a_closed_form_of_each():
-    assert Sphere(1.0).signed_distance([0, 3, 4]).distance == pytest.approx(4.0)
-    assert Box((2, 2, 2)).signed_distance([2, 3, 3]).distance == pytest.approx(3.0)
-    assert Box((2, 4, 6)).signed_distance([0.5, 0, 0]).distance == pytest.approx(-0.5)
-    assert Cylinder(1.0, 2.0).signed_distance([4, 0, 5]).distance == pytest.approx(5.0)
-    assert Cone(3.0, 4.0).signed_distance([0, 0, 5]).distance == pytest.approx(3.0)
-    assert Cone(3.0, 4.0).signed_distance([0, 0, 0]).distance == pytest.approx(-1.2)
-    assert Capsule(1.0, 2.0).signed_distance([0, 4, 4]).distance == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
