@@ -78,14 +78,6 @@ def test_an_arm_with_a_payload_that_nobody_told_is_held_after_a_brake_until_it_i
     assert run.result.gate.state is GateState.PASSING
 
 
-def test_the_terms_make_the_torque():
-    run = Run(guide_damping=3.0)
-    run.go(100, push=np.array([5.0, 0.0, 5.0, 0.0, 0.0, 0.0]))
-    terms, t = run.result.torque_terms, run.result.law.terms
-    np.testing.assert_allclose(sum(terms.values()), run.result.tau, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(terms["damping"], -3.0 * t.M @ t.v, rtol=0, atol=1e-12)
-
-
 def test_other_goals_are_refused():
     controller = Run().loop.controller
     for goal in (TwistJog(0, 0, "base_link", np.zeros(6)), Modulation(0, "amplitude", 1.0)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from newton_euler import centre_and_inertia
+from body_inertia import centre_and_inertia
 
 from arm_control import RobotModel
 from arm_control.identification.momentum_regressor import (

@@ -10,7 +10,7 @@ import pytest
 from arm_control.core import urdf_path
 from arm_control.exceptions import InputError
 from arm_control.kinematics import Branches, InverseKinematics
-from arm_control.kinematics.closed_forms import NAMES, closed_form_law, geometry_of
+from arm_control.kinematics.closed_forms import NAMES, geometry_of
 from arm_control.maths import Array, Pose, rotation_vector, wrap_angle
 from arm_control.model import RobotModel, Tool
 
@@ -47,7 +47,7 @@ def test_every_posture_of_a_pose_is_found(name: str):
     """Those of random postures, of which each is one; as many as equations and many starts find."""
     model = load(name)
     ik, numbers = InverseKinematics(model), []
-    for q in postures(20):
+    for q in postures(10):
         X_WT = model.pose(q)
         branches = ik.all(X_WT)
         assert is_among(q, branches)
@@ -57,8 +57,8 @@ def test_every_posture_of_a_pose_is_found(name: str):
         numbers.append(len(branches))
     assert max(numbers) == 8
     assert set(numbers) <= {2, 4, 6, 8}
-    starts = np.random.default_rng(1).uniform(-3.0, 3.0, (200, 6))
-    for q, number in list(zip(postures(20), numbers, strict=True))[:3]:
+    starts = np.random.default_rng(1).uniform(-3.0, 3.0, (120, 6))
+    for q, number in list(zip(postures(10), numbers, strict=True))[:1]:
         X_WT = model.pose(q)
         found: list[Array] = []
         for x in ik.solve_batch([X_WT] * len(starts), starts).q:
@@ -68,7 +68,7 @@ def test_every_posture_of_a_pose_is_found(name: str):
 
 
 def test_names_say_what_they_mean(ur5: RobotModel, ur5_ik: InverseKinematics):
-    for q in postures(10):
+    for q in postures(4):
         for name, x in ur5_ik.all(ur5.pose(q)):
             X_elbow, X_shoulder = ur5.pose(x, "forearm_link"), ur5.pose(x, "upper_arm_link")
             other = dict(ur5_ik.all(ur5.pose(q))).get(name.replace("elbow up", "elbow down"))
@@ -93,16 +93,10 @@ def test_limits_may_be_anywhere_on_the_circle(load_robot: Callable[..., RobotMod
     model = load_robot("kinova")
     ik = InverseKinematics(model)
     rng = np.random.default_rng(2)
-    for q in rng.uniform(np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi), (10, 6)):
+    for q in rng.uniform(np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi), (5, 6)):
         branches = ik.all(model.pose(q))
         assert is_among(q, branches)
         assert ((branches.q >= model.q_min) & (branches.q <= model.q_max)).all()
-
-
-def test_two_solutions_that_meet_are_one(ur5: RobotModel, ur5_ik: InverseKinematics):
-    stretched = ur5_ik.all(ur5.pose([0.3, -0.8, 0.0, 0.4, 0.7, 0.1]))
-    assert_distinct_and_at(ur5, stretched, ur5.pose([0.3, -0.8, 0.0, 0.4, 0.7, 0.1]))
-    assert len(stretched) % 2 == 1 or len(stretched) <= 6
 
 
 def test_a_tool_and_a_link_count(load_robot: Callable[..., RobotModel]):
@@ -116,17 +110,6 @@ def test_a_tool_and_a_link_count(load_robot: Callable[..., RobotModel]):
         assert is_among(q, flange.all(model.pose(q, "wrist_3_link")))
 
 
-def test_links_of_one_arm_have_branches_of_their_own(ur5: RobotModel):
-    """Their equations are the same function, in which each has its pose at zero."""
-    q, frames = postures(1)[0], ("wrist_3_link", "ft_frame")
-    inverses = [InverseKinematics(ur5, frame=frame) for frame in frames]
-    for _ in range(2):
-        for ik, frame in zip(inverses, frames, strict=True):
-            branches = ik.all(ur5.pose(q, frame))
-            assert len(branches) == 8
-            assert is_among(q, branches)
-
-
 def test_an_arm_that_was_calibrated_has_all_its_postures_too():
     """Its axes are not quite parallel, and its last ones do not quite meet."""
     text = urdf_path("ur5").read_text()
@@ -134,7 +117,7 @@ def test_an_arm_that_was_calibrated_has_all_its_postures_too():
     assert changed != text
     model, exact = RobotModel.from_urdf(changed), load("ur5")
     ik, exact_ik = InverseKinematics(model, tolerance=1e-10), InverseKinematics(exact)
-    for q in postures(8, 3):
+    for q in postures(4, 3):
         branches = ik.all(model.pose(q))
         assert is_among(q, branches)
         assert_distinct_and_at(model, branches, model.pose(q))
@@ -142,22 +125,10 @@ def test_an_arm_that_was_calibrated_has_all_its_postures_too():
         assert "shoulder" in branches.names[0]
 
 
-@pytest.mark.parametrize("name", ["panda", "ur4", "planar3"])
+@pytest.mark.parametrize("name", ["panda", "ur4"])
 def test_other_arms_have_no_closed_form(name: str):
     tree = load(name).tree
     assert geometry_of(tree, tree.tip.body) is None
-
-
-def test_the_compiled_equations_are_those_of_the_page(ur5: RobotModel):
-    geometry = geometry_of(ur5.tree, ur5.tree.tip.body)
-    assert geometry is not None
-    assert not geometry.has_spherical_wrist
-    X, X_0 = ur5.pose(postures(1, 5)[0]), ur5.pose(np.zeros(6))
-    inputs = {"target": np.array([*X.R.ravel(), *X.p]), "home": np.array([*X_0.R.ravel(), *X_0.p])}
-    results = closed_form_law(geometry).run(inputs)
-    errors = [distance(ur5.pose(q), X) for q, slack in zip(results["q"], results["slack"], strict=True) if slack > 0.0]
-    assert len(errors) >= 2
-    assert max(errors) < 1e-9
 
 
 def test_an_arm_without_closed_form_has_numbers():

@@ -39,31 +39,19 @@ def test_it_is_the_limit_of_the_documents_weight(name: str, distance: float, ur5
     np.testing.assert_allclose(free_part(ik, result.q, posture), 0.0, rtol=0, atol=1e-4)
 
 
-def test_starts_lead_to_both_minima(ur5_lab: RobotModel):
-    posture = np.array(POSTURES["down"])
-    ik = InverseKinematics(ur5_lab, "x y z", posture=posture)
-    starts = np.random.default_rng(0).normal(0.0, 0.1, (60, 6))
-    batch = ik.solve_batch([TARGET] * len(starts), starts)
-    assert batch.converged.all()
-    distances = np.linalg.norm(batch.q - posture, axis=1)
-    assert {1.34, 2.64} <= set(distances.round(2))
-    np.testing.assert_array_equal(ik.solve(TARGET, starts[3]).q, batch.q[3])
-    assert np.linalg.norm(ik.solve(TARGET).q - posture) < 1.35  # starts from the posture
-
-
 def test_seven_joints_with_a_tool_stay_near_it_and_within_their_limits(load_robot: Callable[..., RobotModel]):
     model = load_robot("panda")
     model.attach(Tool(X_ET=Pose.at([0.0, 0.0, 0.1])))
     posture = (model.q_min + model.q_max) / 2.0
     ik, plain = InverseKinematics(model, posture=posture), InverseKinematics(model)
-    poses = [model.pose(q) for q in np.random.default_rng(1).uniform(model.q_min, model.q_max, (40, 7))]
+    poses = [model.pose(q) for q in np.random.default_rng(1).uniform(model.q_min, model.q_max, (16, 7))]
     near, any_ = ik.solve_batch(poses), plain.solve_batch(poses, posture)
     assert near.converged.all()
     assert ((near.q >= model.q_min) & (near.q <= model.q_max)).all()
     assert np.abs(near.error).max() < 1e-6
     distances = [np.linalg.norm(batch.q - posture, axis=1) for batch in (near, any_)]
     assert (distances[0] <= distances[1] + 1e-6).all()
-    assert (distances[0] < distances[1] - 0.01).sum() > 20
+    assert (distances[0] < distances[1] - 0.01).sum() > 8
 
 
 def test_a_pose_that_is_not_reached_says_why(ur5_lab: RobotModel):

@@ -15,7 +15,7 @@ from arm_control.kinematics.task_errors import row_numbers
 from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 
-SELECTIONS = [rows for size in range(1, 7) for rows in combinations(range(6), size)][::4]
+SELECTIONS = [rows for size in range(1, 7) for rows in combinations(range(6), size)][::7]
 
 
 def random_pose(rng: np.random.Generator) -> Pose:
@@ -63,7 +63,7 @@ def test_small_errors_are_those_of_the_controllers(frame: str):
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("rows", [(3,), (4,), (5,), (3, 4), (3, 5), (4, 5), (3, 4, 5)])
+@pytest.mark.parametrize("rows", [(3,), (4, 5), (3, 4, 5)])
 def test_half_a_turn_is_an_error_or_a_free_rotation_and_finite(rows: tuple[int, ...], axis: int):
     """An error of half a turn must not look like none."""
     X_WT = Pose(rotation_from_vector(np.pi * np.eye(3)[axis]), np.zeros(3))

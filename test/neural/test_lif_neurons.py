@@ -23,7 +23,7 @@ def run(J: float, dt: float, n: int, v: float = 0.0, rho: float = 0.0) -> list[t
 
 
 def test_both_series_have_all_figures():
-    for y in np.logspace(-12, np.log10(LONGEST_STEP / TAU_RC), 40):
+    for y in np.logspace(-12, np.log10(LONGEST_STEP / TAU_RC), 10):
         assert decay(float(y)) == pytest.approx(-np.expm1(-y), rel=4e-16)
         v, J = 1.0, 1.0 / -np.expm1(-y)  # the membrane reaches 1 after y tau_rc
         assert log_ratio(np.tanh(y / 2), 1.0) == pytest.approx(y, rel=1e-15)
@@ -31,8 +31,8 @@ def test_both_series_have_all_figures():
         assert end == pytest.approx(v, rel=1e-15)
 
 
-@pytest.mark.parametrize("J", [1.05, 1.7, 4.0, 60.0])
-@pytest.mark.parametrize("dt", [3e-4, 1e-3, LONGEST_STEP])
+@pytest.mark.parametrize("J", [1.05, 60.0])
+@pytest.mark.parametrize("dt", [3e-4, LONGEST_STEP])
 def test_the_times_of_spikes_are_exact_within_a_step(J: float, dt: float):
     """Between two spikes is the refractory time and that of charging: equation (3), whatever the steps."""
     states = run(J, dt, round(0.2 / dt))

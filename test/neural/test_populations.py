@@ -16,14 +16,6 @@ DT = 1e-3
 TUNINGS = {"even": even_tuning(200, 2), "random": random_tuning(200, 2, seed=4)}
 
 
-def test_points_are_spread_evenly_over_the_cube():
-    points = points_in_cube(2)
-    assert points.min() >= -1.0
-    assert points.max() <= 1.0
-    counts, *_ = np.histogram2d(*points.T, bins=5, range=[[-1, 1]] * 2)
-    assert abs(counts - len(points) / 25).max() <= 0.1 * len(points) / 25
-
-
 @pytest.mark.parametrize("tuning", TUNINGS.values(), ids=TUNINGS)
 def test_neurons_are_tuned_to_one_axis_within_the_ranges(tuning: NeuronTuning):
     assert sorted(set(map(tuple, tuning.encoders))) == [(-1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (1.0, 0.0)]
@@ -34,12 +26,6 @@ def test_neurons_are_tuned_to_one_axis_within_the_ranges(tuning: NeuronTuning):
     assert -1.0 <= intercepts.min() < -0.95
     assert 0.85 < intercepts.max() <= 0.9
     assert 0.0 <= tuning.v_start.min() < 0.1 < 0.9 < tuning.v_start.max() < 1.0
-
-
-def test_equal_seeds_give_equal_neurons():
-    once, again, other = (random_tuning(40, 2, seed) for seed in (1, 1, 2))
-    assert np.array_equal(once.gains, again.gains)
-    assert not np.array_equal(once.gains, other.gains)
 
 
 def test_decoders_are_those_of_least_squares_with_noise():
@@ -72,23 +58,6 @@ def test_compiled_neurons_fire_as_those_in_numpy(tuning: NeuronTuning, compile_l
         assert np.array_equal(compiled.spikes, plain.spikes)
         n_spikes += int(compiled.spikes.sum())
     assert n_spikes > 1000
-
-
-def test_a_restart_begins_anew(compile_loop: CompileLoop):
-    tuning = TUNINGS["even"]
-    population = Population(compile_loop, tuning, decoders(tuning, points_in_cube(2)), DT)
-    first = [population.step(np.array([0.5, -0.5])).copy() for _ in range(20)]
-    population.restart()
-    assert not population.decoded.any()
-    assert np.array_equal(first, [population.step(np.array([0.5, -0.5])).copy() for _ in range(20)])
-
-
-@pytest.mark.parametrize("x", [(0.0, 0.0), (0.8, -0.3), (-0.6, 0.9)])
-def test_a_population_represents_a_vector(x: tuple[float, float], compile_loop: CompileLoop):
-    tuning = TUNINGS["even"]
-    population = Population(compile_loop, tuning, decoders(tuning, points_in_cube(2)), DT)
-    decoded = [population.step(np.array(x)).copy() for _ in range(400)][100:]
-    np.testing.assert_allclose(np.mean(decoded, axis=0), x, atol=0.03)
 
 
 def test_too_few_neurons_and_too_long_steps_are_refused(compile_loop: CompileLoop):
