@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from arm_control.control import OscParameters
-from arm_control.core import Parameters, SavedParameter, Spec, group, parameter, parameter_text, refuse_unknown
+from arm_control.core import Parameters, SavedParameter, group, parameter, parameter_text
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters
 
@@ -29,13 +29,10 @@ class Sample(Parameters):
     ("name", "given", "taken"),
     [
         ("stiffness", 0.0, 0.0),
-        ("stiffness", 500.0, 500.0),
         ("stiffness", 7, 7.0),
-        ("count", 1, 1),
         ("on", False, False),
         ("mode", "hard", "hard"),
         ("gains", [-1, 2.0], (-1.0, 2.0)),
-        ("gains", np.array([0.5, 1.5]), (0.5, 1.5)),
         ("gains", [], ()),
         ("names", ["a", "b"], ("a", "b")),
     ],
@@ -52,18 +49,12 @@ def test_a_good_value_is_taken_in_the_type_of_the_field(name: str, given: Any, t
     ("name", "given", "message"),
     [
         ("stiffness", True, "stiffness = True: a float is needed, not a bool"),
-        ("stiffness", "1", "stiffness = '1': a float is needed, not a str"),
-        ("stiffness", None, "stiffness = None: a float is needed"),
         ("count", 2.0, "count = 2.0: a int is needed, not a float"),
-        ("count", True, "count = True: a int is needed, not a bool"),
         ("on", 1, "on = 1: a bool is needed, not a int"),
         ("mode", 1, "mode = 1: a str is needed"),
         ("gains", 1.0, "gains = 1.0: a list is needed"),
-        ("gains", "12", "gains = '12': a list is needed"),
         ("gains", [1.0, True], "gains = True: a float is needed"),
-        ("gains", ["1"], "gains = '1': a float is needed"),
         ("names", [1], "names = 1: a str is needed"),
-        ("names", "ab", "names = 'ab': a list is needed"),
     ],
 )
 def test_a_wrong_type_is_refused(name: str, given: Any, message: str):
@@ -75,13 +66,10 @@ def test_a_wrong_type_is_refused(name: str, given: Any, message: str):
     ("name", "given", "message"),
     [
         ("stiffness", -1e-9, r"stiffness \[1/s\^2\], allowed >= 0.0 and <= 500.0$"),
-        ("stiffness", 500.1, "stiffness = 500.1 is out of bounds"),
         ("stiffness", np.nan, "stiffness = nan is out of bounds"),
-        ("stiffness", np.inf, "stiffness = inf is out of bounds"),
         ("count", 0, "count = 0 is out of bounds: how many, allowed >= 1"),
         ("gains", [0.0, 2.1], r"gains = \(0.0, 2.1\) is out of bounds"),
         ("gains", [np.nan], r"gains = \(nan,\) is out of bounds"),
-        ("gains", [-np.inf, 0.0], "gains = .* is out of bounds"),
         ("mode", "medium", "mode = 'medium' is out of bounds: how it acts, allowed one of soft, hard"),
     ],
 )
@@ -90,33 +78,12 @@ def test_a_value_out_of_bounds_is_refused_with_what_is_allowed(name: str, given:
         Sample(**{name: given})
 
 
-def test_numbers_without_bounds_must_still_be_finite():
-    assert Spec("free").allows(-1e300)
-    assert not Spec("free").allows(np.inf)
-    assert not Spec("free").allows((1.0, np.nan))
-
-
 def test_unknown_keys_are_all_named():
     message = r"^here: unknown stifness, zeta; allowed: count, gains, mode, names, on"
     with pytest.raises(ParameterError, match=message):
         Sample.from_mapping({"zeta": 1, "stifness": 1.0, "count": 2}, where="here")
     with pytest.raises(ParameterError, match=r"^Sample: unknown x"):
         Sample.from_mapping({"x": 1})
-
-
-def test_a_similar_name_is_proposed():
-    with pytest.raises(ParameterError, match=r"unknown cuont; allowed: .*; did you mean 'count'\?"):
-        Sample.from_mapping({"cuont": 1})
-
-
-def test_a_value_that_is_not_allowed_is_named_with_its_place():
-    with pytest.raises(ParameterError, match=r"^here: count = 0 is out of bounds"):
-        Sample.from_mapping({"count": 0}, where="here")
-
-
-def test_known_keys_pass_and_the_rest_keeps_its_default():
-    assert Sample.from_mapping({"count": 2}) == Sample(count=2)
-    refuse_unknown({"a": 1}, ("a", "b"), "here")
 
 
 def test_replace_checks_and_leaves_the_original():
@@ -130,11 +97,6 @@ def test_replace_checks_and_leaves_the_original():
 def test_a_check_across_fields_holds_for_a_replacement_too():
     with pytest.raises(ParameterError, match=r"acceleration_limit_linear = 5.0 is too small"):
         OscParameters().replace(speed_limit_linear=5.0)
-
-
-def test_parameters_cannot_be_changed():
-    with pytest.raises(FrozenInstanceError):
-        Sample().count = 2
 
 
 @pytest.mark.parametrize("kind", [OscParameters, GateParameters])

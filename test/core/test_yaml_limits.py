@@ -44,11 +44,6 @@ def test_it_is_refused_with_a_sentence(content: bytes, reason: str, tmp_path: Pa
     assert caught.type is ParameterError
 
 
-def test_a_file_without_an_end_is_not_read_to_its_end():
-    with pytest.raises(ParameterError, match="larger than"):
-        load_yaml(Path("/dev/zero"))
-
-
 def test_aliases_that_stand_for_little_are_allowed(tmp_path: Path):
     path = tmp_path / "file.yaml"
     path.write_text("a: &a {x: 1}\nb: *a\nc: {<<: *a, y: &y 2}\nd: *y\n")
