@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.compiler import Law, Loop
 from arm_control.control import (
     AdaptationParameters,
     AdaptiveTorque,
@@ -22,9 +21,6 @@ from arm_control.control import (
 from arm_control.control.adaptive_torque import (
     FADING_TIME,
     LARGEST_WEIGHTS,
-    SHARES,
-    neuron_loop,
-    step_law,
     tuning_curves,
 )
 from arm_control.controllers import JointLoopParameters, OscLoopParameters, control_loop
@@ -35,7 +31,6 @@ from arm_control.model import RobotModel, Terms
 from arm_control.motion import JointGoal, Waypoints
 from arm_control.simulation import PlantProperties, RealArm, make_simulator
 
-Load = Callable[..., RobotModel]
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1e-3
 FEW = AdaptationParameters(adaptive_torque=True, adaptation_neurons=64, learning_rate=20.0)
@@ -85,61 +80,6 @@ def test_a_torque_that_is_linear_in_the_rates_is_found_and_the_weights_never_los
     assert np.abs(epsilon).max() < 0.2 * largest
 
 
-def test_motions_that_differ_have_rates_as_the_page_says(ur5: RobotModel):
-    """``phi^T phi'`` is a Gaussian of the way, with the spread of 8192 random neurons."""
-    p = AdaptationParameters(adaptation_neurons=8192)
-    encoders, (a, b) = tuning_curves(ur5, p)
-    assert a @ a == pytest.approx(2.0 * SHARES[0] + SHARES[1] + SHARES[2])
-
-    def rates(q: Array, v: Array) -> Array:
-        return a * np.cos(np.concatenate([q, v, np.zeros(6)]) @ encoders + b)
-
-    direction = np.array([1.0, -2.0, 0.5, 1.0, 0.0, 1.0]) / np.sqrt(7.25)
-    for way in (0.0, 0.3, 0.6, 1.2):
-        expected = SHARES[0] * np.exp(-0.5 * (way / 0.5) ** 2) + SHARES[2]
-        for q, v in ((way * direction, np.zeros(6)), (np.zeros(6), 2.0 * way * direction)):
-            assert rates(q, v) @ rates(np.zeros(6), np.zeros(6)) == pytest.approx(expected, abs=0.02)
-
-
-def test_a_turn_of_a_joint_without_limits_changes_nothing(load_robot: Load):
-    model = load_robot("double_pendulum")
-    assert np.isinf(model.q_max).any()
-    adaptation = AdaptiveTorque(model, FEW)
-    terms = model.evaluate(np.zeros(model.nv), np.ones(model.nv))
-    learn(adaptation, terms, 0.1 * np.minimum(model.tau_max, 10.0), 50)
-    adaptation.learn(None, MS)
-    turned = terms._replace(q=np.where(np.isinf(model.q_max), 2.0 * np.pi, 0.0))
-    np.testing.assert_allclose(adaptation.tick(turned), adaptation.tick(terms), atol=1e-12)
-
-
-def test_compiled_neurons_are_those_of_the_page(ur5: RobotModel):
-    assert AdaptiveTorque(ur5, FEW).is_compiled
-    rng = np.random.default_rng(4)
-    for law in (step_law(ur5.tau_max), neuron_loop(6)):
-        kernel = ur5.compile_law(law, samples(law))
-        x = samples(law)
-        if isinstance(law, Law):
-            for name in law.inputs:
-                kernel.inputs[name][:] = x[name][0] = rng.normal(0.0, 100.0, law.inputs[name])
-            kernel.call()
-            results, expected = kernel.outputs, law.run({name: x[name][0] for name in law.inputs})
-        else:
-            outputs = {name: np.zeros(law.shape(name, size, 8)) for name, size in kernel.outputs.items()}
-            copies = {name: array.copy() for name, array in {**x, **outputs}.items()}
-            kernel.bind({**x, **outputs})()
-            law.run(copies, 8)
-            results, expected = outputs, {name: copies[name] for name in outputs}
-        for name, values in expected.items():
-            np.testing.assert_allclose(results[name], values, rtol=1e-12, atol=1e-12)
-
-
-def samples(law: Law | Loop) -> dict[str, Array]:
-    rng = np.random.default_rng(5)
-    if isinstance(law, Law):
-        return {name: rng.uniform(0.1, 1.0, (1, size)) for name, size in law.inputs.items()}
-    return {name: rng.uniform(-1.0, 1.0, law.shape(name, size, 8)) for name, size in law.law.inputs.items()}
-
-
 def test_the_torque_is_bounded(ur5: RobotModel):
     adaptation, terms = AdaptiveTorque(ur5, FEW.replace(adaptation_share=0.2)), state(ur5, HOME, np.zeros(6))
     learn(adaptation, terms, np.array([1e6, 0.0, 0.0, 0.0, 0.0, -3.0]), 1000)
@@ -172,16 +112,6 @@ def test_a_share_that_changes_fades(ur5: RobotModel):
             assert not taus[-1].any()
     np.testing.assert_allclose(taus[-1], known, rtol=1e-3)
     assert (np.abs(np.diff(taus, axis=0)) <= MS / FADING_TIME * ur5.tau_max + 1e-9).all()
-
-
-def test_with_rate_zero_what_is_known_stays(ur5: RobotModel):
-    adaptation, terms = AdaptiveTorque(ur5, FEW), state(ur5, HOME, np.zeros(6))
-    learn(adaptation, terms, np.ones(6), 100)
-    adaptation.configure(FEW.replace(learning_rate=0.0))
-    learn(adaptation, terms, np.ones(6), 2)
-    before = adaptation.W.copy()
-    learn(adaptation, terms, -50.0 * np.ones(6), 100)
-    np.testing.assert_array_equal(adaptation.W, before)
 
 
 def test_beside_an_observer_it_learns_in_motion_only(ur5: RobotModel):
@@ -286,16 +216,6 @@ def test_a_brake_ends_what_is_learnt_and_nothing_is_learnt_until_a_new_goal_acts
     assert estimates[399] > 1.0
 
 
-@pytest.mark.parametrize("has_observer", [False, True])
-def test_an_arm_at_rest_learns_where_nothing_else_compensates(ur5: RobotModel, has_observer: bool):
-    loop = control_loop(ur5, joint_parameters(disturbance_observer=has_observer))
-    for k in range(20):  # something holds the arm 0.01 rad from its place
-        q = HOME + 0.01 * (k > 0)
-        loop.tick(Measurement(k * 1_000_000, q, np.zeros(6), MS if k else 0.0, k == 0))
-    assert bool(loop.adaptation.W.any()) is not has_observer
-    assert np.abs(loop.unknown_torque).max() > 0.01
-
-
 def test_a_gate_that_cuts_teaches_nothing_wrong(ur5: RobotModel):
     """A law asks for far more than the effort limits; the torque that was sent is what counts."""
     parameters = joint_parameters(rate_limit=150.0)
@@ -319,37 +239,7 @@ def test_a_restart_forgets_and_a_run_is_repeated_to_the_last_bit(ur5: RobotModel
     np.testing.assert_array_equal(runs[0], runs[1])
 
 
-def test_live_changes_are_no_step_of_the_torque(ur5: RobotModel):
-    def change(k: int, loop: ControlLoop) -> None:
-        if k in (300, 400):
-            p = parameters.adaptation.replace(learning_rate=5.0, adaptation_share=0.0 if k == 300 else 0.3)
-            loop.adaptation.configure(p)
-
-    parameters = joint_parameters()
-    rows = drive(ur5, parameters, make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0)), 0.7, each_tick=change)
-    changes = np.abs(np.diff([row.adaptation for row in rows[290:]], axis=0)) / ur5.tau_max
-    assert changes.max() <= MS / FADING_TIME + 1e-9
-
-
-def test_the_terms_of_the_torque_add_up(ur5: RobotModel):
-    values = {"adaptive_torque": True, "disturbance_observer": True, "inertia_floor": 0.02}
-    parameters = resolve_parameters(OscLoopParameters, values, ur5)
-    simulator = make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0))
-    row = drive(ur5, parameters, simulator, 0.2)[-1]
-    terms = row.torque_terms
-    assert np.abs(terms["adaptation"]).max() > 0.01
-    assert np.abs(terms["observer"]).max() > 0.2
-    np.testing.assert_allclose(sum(terms.values()), row.tau, atol=1e-9)
-
-
 def test_a_contact_is_not_learnt():
     model, values = RobotModel.from_urdf(urdf_path("planar2")), {"adaptive_torque": True, "force_axes": ["x"]}
     with pytest.raises(ParameterError, match="the force of a contact"):
         control_loop(model, resolve_parameters(OscLoopParameters, values, model))
-
-
-def test_without_it_nothing_is_learnt(ur5: RobotModel):
-    parameters = joint_parameters(adaptive_torque=False)
-    row = drive(ur5, parameters, make_simulator(ur5, HOME, PlantProperties()), 0.01)[-1]
-    assert row.adaptation is None
-    assert row.tau is row.law.tau

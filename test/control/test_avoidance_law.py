@@ -6,14 +6,13 @@ import importlib.util
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import BuiltinFunctionType
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_control.collision import PLACES, ROOM, SEARCHED, Proximity, distance_loop, samples, search_loop
+from arm_control.collision import ROOM, Proximity
 from arm_control.control import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths import (
@@ -26,7 +25,6 @@ from arm_control.maths import (
     Pose,
     Sphere,
     rotation_from_vector,
-    rotation_with_z,
 )
 from arm_control.model import RobotModel
 
@@ -91,25 +89,6 @@ def test_the_rate_of_the_distance_is_its_derivative(name: str, request: pytest.F
     assert compared > 100 or name != "ur5"
 
 
-def test_the_rows_are_those_of_the_models_jacobian(ur5: RobotModel, around: list[Obstacle]):
-    proximity = Proximity(ur5)
-    for q in postures(10):
-        pairs = proximity.near(q, around, 0.5, 0.0)
-        assert len(pairs.rho) > 3
-        for (link, obstacle), n, J_n, rho in zip(pairs.names, pairs.n, pairs.J_n, pairs.rho, strict=True):
-            shape = around[int(obstacle.split()[1])]
-            X = ur5.pose(q, link)
-            best = np.inf
-            for capsule in (c for c in proximity.capsules if c.link == link):
-                on_axis = X.p + (capsule.a + np.linspace(0, 1, 400)[:, None] * (capsule.b - capsule.a)) @ X.R.T
-                d = shape.shape.signed_distance((on_axis - shape.X_WO.p) @ shape.X_WO.R).distance - capsule.radius
-                if d.min() < best:
-                    best, p = d.min(), on_axis[d.argmin()]
-            assert rho == pytest.approx(best, abs=1e-4)
-            J = ur5.jacobian(q, link, X.R.T @ (p - X.p))
-            np.testing.assert_allclose(J_n, n @ J[:3], rtol=0, atol=2e-3)
-
-
 def test_links_that_are_neighbours_or_close_by_design_are_not_watched(ur5: RobotModel):
     watched = Proximity(ur5).link_pairs
     assert ("upper_arm_link", "wrist_2_link") in watched
@@ -128,61 +107,6 @@ def test_an_arm_folded_onto_itself_is_pushed_apart(ur5: RobotModel):
     assert output.pairs.rho[nearest] < 0.1
     assert output.pairs.J_n[nearest] @ np.linalg.solve(t.M, output.tau) > 0.0
     assert not len(Avoidance(ur5, AvoidanceParameters(self_threshold=0.0)).tick(t, []).pairs.rho)
-
-
-def test_points_lie_on_the_surfaces(ur5: RobotModel, around: list[Obstacle]):
-    proximity = Proximity(ur5)
-    capsules = {link: [c for c in proximity.capsules if c.link == link] for link in ur5.frames}
-
-    def on(link: str, p: Array) -> float:
-        X, found = ur5.pose(q, link), []
-        for c in capsules[link]:
-            local, d = X.R.T @ (p - X.p), c.b - c.a
-            s = np.clip((local - c.a) @ d / max(d @ d, 1e-12), 0.0, 1.0)
-            found.append(np.linalg.norm(local - c.a - s * d) - c.radius)
-        return min(found, key=abs)
-
-    of_links = 0
-    for q in postures(20):
-        pairs = proximity.near(q, around, 0.3, 0.3)
-        np.testing.assert_allclose(pairs.p - pairs.p_other, pairs.rho[:, None] * pairs.n, rtol=0, atol=1e-12)
-        for (link, other), p, p_other in zip(pairs.names, pairs.p, pairs.p_other, strict=True):
-            assert abs(on(link, p)) < 1e-9
-            if other.startswith("obstacle"):
-                o = around[int(other.split()[1])]
-                assert abs(o.shape.signed_distance(o.X_WO.R.T @ (p_other - o.X_WO.p)).distance) < 1e-9
-            else:
-                of_links += 1
-                assert abs(on(other, p_other)) < 1e-9
-    assert of_links > 5
-
-
-def rho_of(of_type: str, x: dict[str, Array]) -> Array:
-    """Distance of one pair, by the text of its law."""
-    return (search_loop if of_type in SEARCHED else distance_loop)(of_type).law.run(x)["rho"]
-
-
-def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotModel, around: list[Obstacle]):
-    proximity = Proximity(ur5)
-    for q in postures(2):
-        pairs = proximity.near(q, around, 1.0, 1.0)
-        assert len(set(pairs.names)) == len(pairs.names) > 20
-        links = [c.link for c in proximity.capsules]
-        poses = {link: ur5.pose(q, link) for link in links}
-        ends = [[poses[c.link].R @ end + poses[c.link].p for end in (c.a, c.b)] for c in proximity.capsules]
-        for (link, other), k, rho in zip(pairs.names, pairs.obstacle, pairs.rho, strict=True):
-            distances = []
-            numbers = around[max(k, 0)].numbers
-            shape = {name: numbers[rows] for name, rows in PLACES.items()}
-            for i, (a, b) in enumerate(ends):
-                x = {"a": a, "b": b, "radius": np.array([proximity.capsules[i].radius])}
-                if links[i] == link and k >= 0:
-                    distances.append(rho_of(around[k].type, {**x, **shape}))
-                for j in proximity.capsule_pairs[proximity.capsule_pairs[:, 0] == i, 1]:
-                    if k < 0 and (links[i], links[j]) == (link, other):
-                        second = {"c": ends[j][0], "d": ends[j][1], "size": np.array([proximity.capsules[j].radius])}
-                        distances.append(rho_of("link", {**x, **second}))
-            assert rho == pytest.approx(min(distances), abs=1e-9)
 
 
 # -- the law --------------------------------------------------------------------------------------------
@@ -239,7 +163,7 @@ def test_what_the_arm_cannot_avoid_does_not_take_over(ur5: RobotModel):
 
 def test_inside_an_obstacle_the_push_is_bounded_and_leads_out(ur5: RobotModel):
     law = Avoidance(ur5, AvoidanceParameters(self_threshold=0.0))
-    for q in postures(20):
+    for q in postures(6):
         t = ur5.evaluate(q, np.zeros(6))
         ball = Obstacle(Sphere(0.1), Pose(np.eye(3), t.X_WE.p + [0.0, 0.0, -0.08]))
         output = law.tick(t, [ball])
@@ -248,40 +172,6 @@ def test_inside_an_obstacle_the_push_is_bounded_and_leads_out(ur5: RobotModel):
         assert (np.abs(output.tau) <= ur5.tau_max * (1 + 1e-12)).all()
         acceleration = output.pairs.J_n @ np.linalg.solve(t.M, output.tau)
         assert acceleration[output.pairs.rho.argmin()] > 0.0
-
-
-def test_an_output_keeps_what_it_is_about(ur5: RobotModel, around: list[Obstacle]):
-    """Also what it computes only when asked."""
-    law = Avoidance(ur5, AvoidanceParameters(threshold=0.3, self_threshold=0.1))
-    (q, other), v = postures(2), np.linspace(-1.0, 1.0, 6)
-    t = ur5.evaluate(q, v)
-    first, wanted = law.tick(t, around), law.tick(t, around)
-    takeover_torque, pairs = wanted.takeover_torque, wanted.pairs
-    law.tick(ur5.evaluate(other, -v), [moved(o, 0.1) for o in around[::-1]])
-    law.parameters = AvoidanceParameters()
-    law.tick(ur5.evaluate(other, -v), [moved(o, 0.1) for o in around])
-    np.testing.assert_array_equal(first.takeover_torque, takeover_torque)
-    for x, y in zip(first.pairs, pairs, strict=True):
-        np.testing.assert_array_equal(x, y)
-
-
-def test_what_moves_appears_or_goes_is_seen(ur5: RobotModel, around: list[Obstacle]):
-    law, t = Avoidance(ur5, STRONG), ur5.evaluate(HOME, np.ones(6))
-    obstacles = list(around)
-    for step in range(40):
-        match step % 4:
-            case 0:
-                obstacles = [moved(o, 0.05) for o in obstacles]
-            case 1:
-                obstacles[step % 5] = moved(obstacles[step % 5], 0.1)
-            case 2:
-                obstacles = obstacles[1:] + obstacles[:1]
-        found, wanted = (
-            law.tick(t, obstacles[: 1 + step % 5]),
-            Avoidance(ur5, STRONG).tick(t, obstacles[: 1 + step % 5]),
-        )
-        np.testing.assert_array_equal(found.tau, wanted.tau)
-        assert found.distance == wanted.distance
 
 
 def scenes(model: RobotModel, n: int) -> list[tuple[Array, Array, list[Obstacle]]]:
@@ -300,62 +190,11 @@ def scenes(model: RobotModel, n: int) -> list[tuple[Array, Array, list[Obstacle]
     return drawn
 
 
-def degenerate(model: RobotModel, q: Array) -> list[Obstacle]:
-    """Obstacles whose origin is an end or the middle of a capsule, or beside it, with parallel or crossing axes."""
-    obstacles = []
-    for i, c in enumerate(Proximity(model).capsules):
-        X, R = model.pose(q, c.link), np.eye(3)
-        if np.linalg.norm(c.b - c.a) > 1e-6:
-            R = rotation_with_z((c.b - c.a) / np.linalg.norm(c.b - c.a))
-        for k, p in enumerate(
-            (c.a, c.b, (c.a + c.b) / 2, c.a + R[:, 0] * 0.2, (c.a + c.b) / 2 + R[:, 1] * (c.radius + 0.05))
-        ):
-            turn = (np.eye(3), rotation_from_vector([np.pi / 2, 0, 0]))[(i + k) % 2]
-            obstacles.append(Obstacle(SHAPES[(2 * i + k) % 5], Pose(X.R @ R @ turn, X.R @ p + X.p)))
-    return obstacles
-
-
-def test_where_things_coincide_or_are_parallel_the_compiled_distances_are_the_texts(load_robot):
-    """Which of several nearest points is found may be decided by rounding; how near they are may not."""
-    compiled, text = (Proximity(load_robot("ur5", backend=name)) for name in ("llvm", "python"))
-    ur5 = load_robot("ur5")
-    for q in (HOME, np.zeros(6), *postures(3)):
-        around = degenerate(ur5, q)
-        found, wanted = (proximity.near(q, around, 1.0, 1.0) for proximity in (compiled, text))
-        assert found.names == wanted.names
-        assert (found.rho < -0.01).any()
-        np.testing.assert_allclose(found.rho, wanted.rho, rtol=0, atol=1e-9)
-        for pairs in (found, wanted):
-            assert all(np.isfinite(x).all() for x in pairs[1:])
-            np.testing.assert_allclose(np.linalg.norm(pairs.n, axis=1), 1.0, rtol=0, atol=1e-12)
-            for (_, other), p_other in zip(pairs.names, pairs.p_other, strict=True):
-                if other.startswith("obstacle"):
-                    o = around[int(other.split()[1])]
-                    assert abs(o.shape.signed_distance(o.X_WO.R.T @ (p_other - o.X_WO.p)).distance) < 1e-9
-
-
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_the_compiled_law_is_the_text(name: str, load_robot):
-    compiled, text = load_robot(name), load_robot(name, backend="python")
-    for p in (AvoidanceParameters(), replace(STRONG, self_threshold=0.1, takeover_distance=0.05)):
-        law, page = Avoidance(compiled, p), Avoidance(text, p)
-        for q, v, obstacles in scenes(compiled, 12):
-            t = compiled.evaluate(q, v)
-            found, wanted = law.tick(t, obstacles), page.tick(t, obstacles)
-            for x, y in (
-                (found.tau, wanted.tau), (found.takeover_torque, wanted.takeover_torque),
-                (found.task_share, wanted.task_share), (found.distance, wanted.distance),
-                (found.pairs.rho, wanted.pairs.rho),
-            ):  # fmt: skip
-                np.testing.assert_allclose(x, y, rtol=0, atol=1e-8 * max(1.0, np.abs(y).max(initial=0.0)))
-            assert found.pairs.names == wanted.pairs.names
-
-
 def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
     """Equations (1) to (7) once more, straight from the pairs."""
     p = AvoidanceParameters(threshold=0.2, self_threshold=0.1, takeover_distance=0.05)
     law, shares = Avoidance(ur5, p), []
-    for q, v, obstacles in scenes(ur5, 30):
+    for q, v, obstacles in scenes(ur5, 15):
         t = ur5.evaluate(q, v)
         output = law.tick(t, obstacles)
         pairs, M_inv = output.pairs, np.linalg.inv(t.M)
@@ -382,7 +221,7 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
 numbers = st.floats(-1.0, 1.0)
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=20, derandomize=True)
 @given(
     st.lists(st.floats(-3.1, 3.1), min_size=6, max_size=6),
     st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6),
@@ -404,7 +243,9 @@ def test_the_torque_is_finite_and_within_the_limits_whatever_comes(law, ur5, q, 
     assert 0.0 <= output.task_share <= 1.0
 
 
-def test_wrong_obstacles_and_parameters_are_refused():
+def test_wrong_obstacles_torques_and_parameters_are_refused(ur5: RobotModel, law: Avoidance):
+    with pytest.raises(InputError, match=r"tau_task has shape \(5,\); 6 numbers are needed"):
+        law.tick(ur5.evaluate(HOME, np.zeros(6)), [], np.zeros(5))
     good = Pose(np.eye(3), np.zeros(3))
     for pose, V in (
         (Pose(np.eye(3), np.array([0, 0, np.nan])), np.zeros(6)),
@@ -420,17 +261,11 @@ def test_wrong_obstacles_and_parameters_are_refused():
 
 # -- in simulation --------------------------------------------------------------------------------------
 
-TOUCHING = [
-    pytest.param(moving, seed, marks=() if seed < 2 else pytest.mark.campaign)
-    for moving in (False, True)
-    for seed in range(5)
-]
 
-
-@pytest.mark.parametrize(("moving", "seed"), TOUCHING)
-def test_the_arm_goes_through_an_obstacle_without_avoidance_and_not_with_it(ur5: RobotModel, moving: bool, seed: int):
+@pytest.mark.parametrize("moving", [False, True])
+def test_the_arm_goes_through_an_obstacle_without_avoidance_and_not_with_it(ur5: RobotModel, moving: bool):
     campaign = load_campaign()
-    contact, drawn = campaign.Contact(ur5), campaign.scene(ur5, seed, moving, kinds="S")
+    contact, drawn = campaign.Contact(ur5), campaign.scene(ur5, 0, moving, kinds="S")
     without = campaign.run(ur5, drawn, None, contact)
     assert without.distance < 0.0
     assert without.clearance <= 0.0
@@ -459,13 +294,12 @@ def crowd(n: int, seed: int = 5) -> list[Obstacle]:
     ]
 
 
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_a_short_reach_leaves_out_what_is_farther_and_nothing_else(name: str, request: pytest.FixtureRequest):
-    """Of 100,000 pairs, as a search with a long reach finds them, which leaves out nothing on the way."""
-    model = request.getfixturevalue(name)
+def test_a_short_reach_leaves_out_what_is_farther_and_nothing_else(ur5: RobotModel):
+    """Of 10,000 pairs, as a search with a long reach finds them, which leaves out nothing on the way."""
+    model = ur5
     proximity, obstacles, rng = Proximity(model), crowd(200), np.random.default_rng(6)
     n_near = 0
-    for k in range(20):
+    for k in range(5):
         obstacles[k] = moved(obstacles[k], 0.3)
         q = rng.uniform(np.maximum(model.q_min, -2), np.minimum(model.q_max, 2))
         pairs, every = proximity.near(q, obstacles, 0.1, 0.03), proximity.near(q, obstacles, 100.0, 100.0)
@@ -474,60 +308,7 @@ def test_a_short_reach_leaves_out_what_is_farther_and_nothing_else(name: str, re
         for x, y in zip(pairs[1:], every[1:], strict=True):
             np.testing.assert_allclose(x, y[is_near], rtol=0, atol=1e-12)
         n_near += len(pairs.names)
-    assert n_near > 5
-
-
-@pytest.mark.parametrize("of_type", SEARCHED)
-def test_the_ends_of_a_segment_give_the_distance_of_the_search_or_a_bound(of_type: str, ur5: RobotModel):
-    """100,000 pairs of all sizes, also inside and without length; to the last bit where the nearest point is an end."""
-    n, results = 100_000, []
-    x = samples(of_type, n)
-    for name, scale in zip(
-        ("a", "b", "centre", "size"), np.random.default_rng(7).uniform(-3.0, 0.5, (4, n)), strict=True
-    ):
-        x[name] *= 10.0**scale
-    x["b"][:, :1000], x["a"][:, 1000:2000] = x["a"][:, :1000], x["centre"][:, 1000:2000]
-    if of_type == "turned":  # cylinders, cones and truncated cones
-        x["size"][1, ::3], x["size"][1, 1::3] = x["size"][0, ::3], 0.0
-    for loop in (distance_loop(of_type), search_loop(of_type)):
-        kernel = ur5.compile_law(loop, samples(of_type))
-        results.append({name: np.zeros((size, n)) for name, size in kernel.outputs.items()})
-        kernel.bind({**x, **results[-1]})()
-    ends, searched = results
-    between = ends["between"][0] > 0.0
-    for name in ("rho", "n", "p"):
-        np.testing.assert_array_equal(ends[name][:, ~between], searched[name][:, ~between])
-    assert (ends["rho"] <= searched["rho"])[:, between].all()
-    assert 0.2 < between.mean() < 0.8
-    assert (searched["rho"] < -x["radius"]).sum() > 1000
-
-
-@pytest.mark.parametrize("links", [None, [("forearm_link", "base_link_inertia"), ("wrist_3_link", "upper_arm_link")]])
-def test_no_pair_of_links_that_is_near_is_left_out(ur5: RobotModel, links: list[tuple[str, str]] | None):
-    """As a search with a long reach finds them; also where a link does not move."""
-    proximity, n_near = Proximity(ur5, links), 0
-    for q in np.random.default_rng(8).uniform(-3.0, 3.0, (1000, 6)):
-        pairs, every = proximity.near(q, [], 0.1, 0.06), proximity.near(q, [], 0.1, 100.0)
-        is_near = every.rho < 0.06
-        assert pairs.names == [pair for pair, near in zip(every.names, is_near, strict=True) if near]
-        np.testing.assert_array_equal(pairs.rho, every.rho[is_near])
-        n_near += len(pairs.names)
-    assert n_near > 50
-
-
-def test_two_links_that_do_not_move_are_measured_too(load_robot):
-    """A UR5 whose last three joints move alone, the others locked in a fold that brings forearm and base together."""
-    wrist = [f"wrist_{k}_joint" for k in (1, 2, 3)]
-    folded = {"shoulder_pan_joint": 0.0, "shoulder_lift_joint": -0.3, "elbow_joint": 2.9}
-    part, whole = load_robot("ur5", joints=wrist, locked=folded), load_robot("ur5")
-    links = [("base_link_inertia", "forearm_link"), ("base_link_inertia", "wrist_3_link")]
-    q = np.array([0.3, -0.2, 0.1])
-    found, expected = (
-        Proximity(model, links).near(x, [], 0.1, 5.0)
-        for model, x in ((part, q), (whole, np.concatenate([list(folded.values()), q])))
-    )
-    assert sorted(map(sorted, found.names)) == sorted(map(sorted, expected.names)) == sorted(map(sorted, links))
-    np.testing.assert_allclose(np.sort(found.rho), np.sort(expected.rho), rtol=0, atol=1e-9)
+    assert n_near > 3
 
 
 def test_a_thousand_obstacles_and_more_are_measured(ur5: RobotModel):
@@ -554,29 +335,6 @@ def is_equal(some: AvoidanceOutput, other: AvoidanceOutput) -> bool:
     )
 
 
-def test_the_compiled_call_has_the_results_of_the_method(ur5: RobotModel, around: list[Obstacle]):
-    law = Avoidance(ur5, AvoidanceParameters(threshold=0.2, takeover_distance=0.05))
-    assert isinstance(law.tick, BuiltinFunctionType)
-    n_near, rng = 0, np.random.default_rng(1)
-    for q, v, _ in scenes(ur5, 6):
-        t = ur5.evaluate(q, v)
-        tau = rng.uniform(-9.0, 9.0, 6)
-        slow = law.tick(t._replace(q=q.tolist()), around, tau.tolist())
-        assert is_equal(law.tick(t, around, tau), slow)
-        assert is_equal(law.tick(t, tuple(around), tau), slow)
-        assert is_equal(law.tick(t, iter(around), tau), slow)
-        np.testing.assert_array_equal(slow.combined(tau), slow.tau_total)
-        np.testing.assert_array_equal(law.tick(t, around).tau_total, law.tick(t, around, None).combined(np.zeros(6)))
-        n_near += slow.distance < 0.2
-    assert n_near > 1
-    with pytest.raises(InputError, match=r"tau_task has shape \(5,\); 6 numbers are needed"):
-        law.tick(t, around, np.zeros(5))
-    with pytest.raises(TypeError):
-        law.tick(t)
-    with pytest.raises(AttributeError):
-        law.tick(None, around)
-
-
 def test_a_list_that_changes_in_place_is_noticed(ur5: RobotModel):
     law, t = Avoidance(ur5, AvoidanceParameters()), ur5.evaluate(HOME, np.ones(6))
     obstacles, rows = crowd(60), law._tick.search.record.obstacles
@@ -591,14 +349,3 @@ def test_a_list_that_changes_in_place_is_noticed(ur5: RobotModel):
         assert is_equal(law.tick(t, obstacles), expected)
         assert law.tick(t, obstacles).obstacles == tuple(obstacles)
     assert law._tick.search.record.obstacles is rows, "another table"
-
-
-def test_results_hold_no_reference_too_many(ur5: RobotModel, around: list[Obstacle]):
-    law, t = Avoidance(ur5, AvoidanceParameters()), ur5.evaluate(HOME, np.ones(6))
-    held = law.tick(t, around)
-    objects = [t.q, t.M, around, held.obstacles, held.parameters, held.reader, *around]
-    before = list(map(sys.getrefcount, objects))
-    for _ in range(100):
-        law.tick(t, around)
-        law.tick(t, tuple(around))
-    assert list(map(sys.getrefcount, objects)) == before

@@ -43,20 +43,13 @@ def observe(
     return estimates
 
 
-@pytest.mark.parametrize("name", ["double_pendulum", "ur5"])
-def test_a_constant_torque_is_known_to_1_minus_exp_of_time(name: str, load_robot: Load):
-    model = load_robot(name)
+def test_a_constant_torque_is_known_to_1_minus_exp_of_time(ur5: RobotModel):
+    model = ur5
     q, v = np.linspace(0.3, 0.9, model.nv), np.linspace(-0.5, 0.5, model.nv)
     tau_d, K = 0.01 * model.tau_max * np.where(np.arange(model.nv) % 2, 1.0, -0.6), 30.0
     estimates = observe(model, q, v, tau_d, K, 150)
     for k in (1, 20, 60, 149):
         np.testing.assert_allclose(estimates[k], (1.0 - np.exp(-K * k * MS)) * tau_d, atol=4e-3 * abs(tau_d).max())
-
-
-def test_a_known_torque_is_not_estimated_again(ur5: RobotModel):
-    tau_d, known = np.array([2.0, 0, 0, 0, 0, 0]), np.array([0, 5.0, 1.0, 0.3, 0, 0])
-    last = observe(ur5, HOME, np.zeros(6), tau_d, 50.0, 150, known)[-1]
-    np.testing.assert_allclose(last, tau_d, atol=0.02)
 
 
 def rest(model: RobotModel, observer: DisturbanceObserver, tau: Array, n: int, *, is_passing: bool = True) -> None:
@@ -145,10 +138,9 @@ def drive(model: RobotModel, loop: ControlLoop, simulator, seconds: float, resta
     return rows
 
 
-@pytest.mark.parametrize("rate", [1000.0, 250.0])
-def test_a_target_is_reached_against_friction_and_a_payload(ur5: RobotModel, rate: float):
+def test_a_target_is_reached_against_friction_and_a_payload(ur5: RobotModel):
     """Without the observer the same arm ends more than 5 mm and 10 degrees off."""
-    plant = PlantProperties(set="real", payload_mass=1.0)
+    plant, rate = PlantProperties(set="real", payload_mass=1.0), 250.0
     goal = ur5.pose(HOME + np.array([0.4, 0.2, -0.3, 0.3, 0.3, 0.6]))
     errors = []
     for on in (True, False):
@@ -165,50 +157,13 @@ def test_a_target_is_reached_against_friction_and_a_payload(ur5: RobotModel, rat
     assert errors[1][1] > 10.0
 
 
-def test_an_arm_that_is_its_model_keeps_its_torque(ur5: RobotModel):
-    """At rest on the ideal plant nothing is estimated; the wrist's floor is taken back before anything is felt."""
-    rows = drive(ur5, osc_loop(ur5), make_simulator(ur5, HOME, PlantProperties()), 2.0)
-    taus = np.array([row.gate.tau for row in rows])
-    assert np.abs(np.diff(taus[-500:], axis=0)).max() < 1e-4
-    assert np.abs(rows[-1].compensation).max() < 1e-3
-
-
-def test_noise_is_not_turned_into_chatter(ur5: RobotModel):
-    """With a velocity noise of 3e-3 rad/s the torque at rest changes by less than three times that without observer."""
-    changes = []
-    for on in (True, False):
-        loop = osc_loop(ur5, **({} if on else {"disturbance_observer": False, "inertia_floor": 0.0}))
-        rows = drive(ur5, loop, make_simulator(ur5, HOME, PlantProperties(velocity_noise=3e-3)), 1.0)
-        changes.append(np.sqrt(np.mean(np.diff([row.gate.tau for row in rows[-500:]], axis=0) ** 2, axis=0)))
-    share = [change / ur5.tau_max for change in changes]
-    assert share[0].max() < 0.01
-    assert changes[0][:3].max() < 4.0 * changes[1][:3].max()
-
-
-@pytest.mark.parametrize("floor", [0.0, 0.02])
-def test_a_restart_forgets_the_estimate_and_the_torque_does_not_jump(ur5: RobotModel, floor: float):
-    loop = osc_loop(ur5, inertia_floor=floor)
+def test_a_restart_forgets_the_estimate_and_the_torque_does_not_jump(ur5: RobotModel):
+    loop = osc_loop(ur5, inertia_floor=0.02)
     rows = drive(ur5, loop, make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0)), 1.5, restart=1400)
     assert np.abs(rows[1399].compensation).max() > 5.0
     assert np.abs(rows[1400].compensation).max() < 0.1  # without the estimate; what is left belongs to the floor
     taus = np.array([row.gate.tau for row in rows[1400:]])
     assert np.abs(np.diff(taus, axis=0)).max() <= 1.5 + 1e-9  # the rate limit proposed for 150 N m
-
-
-def test_the_terms_of_the_torque_add_up(ur5: RobotModel):
-    rows = drive(ur5, osc_loop(ur5), make_simulator(ur5, HOME, PlantProperties(payload_mass=1.0)), 0.2)
-    terms = rows[-1].torque_terms
-    assert "observer" in terms
-    np.testing.assert_allclose(sum(terms.values()), rows[-1].tau, atol=1e-9)
-
-
-@pytest.mark.parametrize("law", ["computed_torque", "pd"])
-def test_joint_space_control_holds_a_payload(ur5: RobotModel, law: str):
-    values = {"disturbance_observer": True, "inertia_floor": 0.02, "law": law}
-    loop = control_loop(ur5, JointLoopParameters.from_mapping(values))
-    simulator = make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0))
-    drive(ur5, loop, simulator, 2.0)
-    assert np.abs(simulator.arm.q - HOME).max() < 1e-3
 
 
 def test_known_friction_is_not_compensated_twice(load_robot: Load):
@@ -224,11 +179,3 @@ def test_known_friction_is_not_compensated_twice(load_robot: Load):
     assert len(moving) > 200
     assert max(np.abs(result.compensation / coulomb).max() for result in moving) < 0.2
     assert max(result.law.figures()["joint_error"] for result in moving) < 2e-3
-
-
-def test_without_it_nothing_is_added(ur5: RobotModel):
-    loop = osc_loop(ur5, disturbance_observer=False, inertia_floor=0.0)
-    assert loop.observer is None
-    row = drive(ur5, loop, make_simulator(ur5, HOME, PlantProperties()), 0.01)[-1]
-    assert row.compensation is None
-    assert row.tau is row.law.tau

@@ -20,7 +20,7 @@ from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateOutput, GateParameters, GateReport, GatesBehind, GateState
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion import Goal, JointGoal, JointJog, Target, TwistJog
+from arm_control.motion import Goal, JointGoal, Target
 from arm_control.primitives import Demonstration, Primitive, PrimitiveFile
 from arm_control.simulation import PlantProperties, make_simulator, true_arm
 
@@ -186,15 +186,12 @@ def enabled(cell: Cell, seconds: float = 2.0) -> float:
     return max(cell.speeds[n:])
 
 
-@pytest.mark.parametrize(
-    ("plant", "has_gate_behind"), [(LOADED, False), (PlantProperties(), True)], ids=["loaded, own", "exact, behind"]
-)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "has_gate_behind"), [(name, k % 2 > 0) for k, name in enumerate(CASES)])
 def test_an_arm_that_is_enabled_stands_until_a_new_goal_acts_and_reaches_that(
-    make_cell: Any, name: str, plant: PlantProperties, has_gate_behind: bool
+    make_cell: Any, name: str, has_gate_behind: bool
 ):
     """Where a load is not compensated, it ends as near to the goal as an arm that was never braked."""
-    case = CASES[name]
+    case, plant = CASES[name], PlantProperties() if has_gate_behind else LOADED
     cell = make_cell(case, plant, has_gate_behind=has_gate_behind)
     braked(cell, case)
     assert enabled(cell) <= SLOWEST
@@ -215,38 +212,7 @@ def test_an_arm_that_is_enabled_stands_until_a_new_goal_acts_and_reaches_that(
     assert cell.distance(case, 0.3) < undisturbed.distance(case, 0.3) + 0.01
 
 
-@pytest.mark.parametrize("name", ["osc", "osc with observer", "osc with adaptation", "joint", "joint with observer"])
-@pytest.mark.parametrize("plant", [PlantProperties(), LOADED], ids=["exact", "loaded"])
-def test_a_gate_behind_to_which_nobody_listens_does_not_let_the_arm_run_after_its_reference(
-    make_cell: Any, name: str, plant: PlantProperties
-):
-    cell = make_cell(CASES[name], plant, has_gate_behind=True)
-    cell.loop.gates_behind = None
-    braked(cell, CASES[name])
-    assert cell.loop.gate.state is GateState.PASSING
-    assert enabled(cell) <= SLOWEST
-    assert cell.gate.state is GateState.HOLDING
-    assert "than holds the arm" in cell.gate.reason
-
-
-@pytest.mark.parametrize("name", ["osc", "osc with observer", "joint"])
-@pytest.mark.parametrize("damping", [35.0, 100.0])
-def test_a_controller_holds_with_the_torque_of_a_gate_behind_that_brakes_otherwise(
-    make_cell: Any, name: str, damping: float
-):
-    """Another damping lets the load sink elsewhere; the controller's own brake would hold with another torque."""
-    cell = make_cell(CASES[name], LOADED, has_gate_behind=True)
-    cell.gate = EffortGate(cell.model, GateParameters(brake_damping=damping))
-    braked(cell, CASES[name])
-    before, own = cell.applied[-1], cell.results[-1].gate.tau
-    assert np.abs(own - before).max() > 1.0
-    assert enabled(cell) <= SLOWEST
-    assert cell.gate.state is GateState.PASSING
-    np.testing.assert_allclose(cell.applied[-1], before, rtol=0, atol=0.1)
-
-
-@pytest.mark.parametrize("name", ["osc with observer", "osc with both", "joint with observer"])
-@pytest.mark.parametrize("has_gate_behind", [False, True], ids=["own", "behind"])
+@pytest.mark.parametrize(("name", "has_gate_behind"), [("osc with both", True), ("joint with observer", False)])
 def test_what_the_gate_has_carried_is_the_first_estimate_of_the_observer(
     make_cell: Any, name: str, has_gate_behind: bool
 ):
@@ -282,46 +248,11 @@ def test_without_an_observer_the_torque_that_was_carried_fades(make_cell: Any):
     np.testing.assert_allclose(added, shares[:, None] * carried, rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["osc", "osc with observer", "attractor", "joint"])
-@pytest.mark.parametrize("has_gate_behind", [False, True], ids=["own", "behind"])
-def test_a_stream_of_velocities_that_goes_on_does_not_move_an_enabled_arm(
-    make_cell: Any, name: str, has_gate_behind: bool
-):
-    case = CASES[name]
-    cell = make_cell(case, PlantProperties(), has_gate_behind=has_gate_behind)
-
-    def stream(seconds: float) -> None:
-        for _ in range(round(seconds / 0.05)):
-            stamp_ns = cell.stamp_ns
-            jog: Goal = TwistJog(stamp_ns, stamp_ns, "tool0", np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
-            cell.loop.controller.add(JointJog(stamp_ns, stamp_ns, np.full(6, 0.2)) if case.is_of_joints else jog)
-            cell.go_on(0.05)
-
-    cell.step()
-    stream(0.6)
-    assert cell.speeds[-1] > SLOWEST
-    cell.gate.brake("a test")
-    stream(1.0)
-    n = len(cell.speeds)
-    cell.gate.enable()
-    stream(3.0)
-    assert max(cell.speeds[n:]) <= SLOWEST
-    assert cell.loop.gate.state is GateState.HOLDING
-    cell.go_on(0.5)
-    stream(0.6)
-    assert cell.speeds[-1] > SLOWEST, "after a pause it counts again"
-
-
 @pytest.mark.parametrize(
     ("values", "largest_way"),
     [
         ({}, 0.005),
-        ({"mass_error": 0.05}, 0.006),
-        ({"payload_mass": 1.0}, 0.02),
-        ({"set": "real"}, 0.008),
-        ({"set": "real", "payload_mass": 1.0}, 0.01),
         ({"set": "real", "payload_mass": 3.0}, 0.035),
-        ({"coulomb": (1.5, 1.5, 1.5, 0.28, 0.28, 0.28), "payload_mass": 1.0}, 0.02),
     ],
 )
 def test_a_brake_stops_an_arm_that_is_not_its_model_within_centimetres(

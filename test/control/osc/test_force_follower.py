@@ -106,15 +106,6 @@ def test_a_brake_ends_the_force_until_a_wrench_comes_that_does_not_only_go_on(ur
     assert run.tick(0.1)[-1, 2] < -4.0, "time has started over"
 
 
-def test_time_that_starts_over_begins_without_force(ur5: RobotModel):
-    run = Run(ur5)
-    run.ask()
-    run.tick(0.3)
-    run.follower.restart()
-    assert run.follower.share == 0.0
-    assert not run.follower.hand_wrench().F.any()
-
-
 def test_a_wrench_is_along_the_axes_of_its_frame(ur5: RobotModel):
     R = ur5.pose(HOME).R
     in_tool = R.T @ [0.0, 0.0, -10.0]

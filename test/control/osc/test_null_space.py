@@ -11,12 +11,9 @@ from arm_control.control.osc.null_space import NullSpace, TaskInverse, dynamical
 from arm_control.control.osc.osc_controller import structure_of
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.task import task_motion
-from arm_control.exceptions import ParameterError
-from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
 from arm_control.motion import Reference
-from arm_control.simulation import MujocoSimulator
 
 PANDA = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.7, 0.8])
 UR5 = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -40,9 +37,10 @@ def acceleration(t: Terms, tau: Array) -> Array:
     return t.J @ np.linalg.solve(t.M, tau - t.h) + t.Jdot_v
 
 
-@pytest.mark.parametrize("tasks", STACKS, ids=" | ".join)
-@pytest.mark.parametrize("frame", ["world", "end_effector", "target"])
-@pytest.mark.parametrize("name", ["ur5", "panda"])
+@pytest.mark.parametrize(
+    ("tasks", "frame", "name"),
+    zip(STACKS, ("end_effector", "world", "target", "end_effector", "target"), ("panda", "ur5") * 3, strict=False),
+)
 def test_every_task_accelerates_as_commanded(
     name: str, frame: str, tasks: tuple[str, ...], request: pytest.FixtureRequest
 ):
@@ -67,7 +65,7 @@ def inverse_in(t: Terms, tasks: tuple[str, ...], M_w: Array | None = None) -> tu
     return J_sharp, N
 
 
-@pytest.mark.parametrize("tasks", STACKS, ids=" | ".join)
+@pytest.mark.parametrize("tasks", STACKS[1:4:2], ids=" | ".join)
 def test_a_filtered_acceleration_moves_no_task(tasks: tuple[str, ...], panda: RobotModel):
     rng = np.random.default_rng(0)
     for t in near("panda", panda):
@@ -76,30 +74,6 @@ def test_a_filtered_acceleration_moves_no_task(tasks: tuple[str, ...], panda: Ro
         for level in J_sharp.levels:
             assert np.abs(level.J @ a).max() < 1e-9
         assert np.abs(a).max() > 0.1
-
-
-def test_a_single_task_is_khatibs(panda: RobotModel):
-    """Torque ``J^T Lambda A`` and the null space ``1 - J^T Lambda J M^-1``, written down once more."""
-    for t in near("panda", panda):
-        J_sharp, N = inverse_in(t, STACKS[0])
-        A, tau = np.arange(1.0, 7.0), np.linspace(-5, 5, 7)
-        M_inv = np.linalg.inv(t.M)
-        Lambda = np.linalg.inv(t.J @ M_inv @ t.J.T)
-        expected = t.J.T @ Lambda @ A
-        found = t.M @ (J_sharp @ A)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-        filtered = t.M @ (N @ (M_inv @ tau))
-        np.testing.assert_allclose(filtered, tau - t.J.T @ Lambda @ t.J @ M_inv @ tau, rtol=0, atol=1e-9)
-
-
-def test_a_task_is_not_disturbed_by_those_below_it(panda: RobotModel):
-    A = np.array([1.0, -2.0, 0.5, 3.0, 0.0, -1.0])
-    for t in near("panda", panda):
-        J_sharp, _ = inverse_in(t, ("x y z", "rx ry rz"))
-        one, both = TaskInverse(J_sharp.levels[:1]) @ A, J_sharp @ A
-        assert np.abs(both - one).max() > 0.1
-        np.testing.assert_allclose(t.J[:3] @ one, A[:3], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(t.J @ both, A, rtol=0, atol=1e-9)
 
 
 def test_the_pseudo_inverse_lets_the_posture_through_to_the_task(panda: RobotModel):
@@ -123,23 +97,6 @@ def test_a_heavy_joint_is_spared_and_the_task_met_all_the_same(panda: RobotModel
         assert abs(heavy[4]) < 0.1 * abs(light[4])
 
 
-def test_a_redundant_arm_uses_other_joints_where_one_is_at_its_limit(panda: RobotModel):
-    """In simulation, through the gate: without the weight a joint runs into its limit, and the task is lost."""
-    q0 = np.array([1.726, -0.441, 1.057, -0.598, 0.737, 1.7, 1.368])
-    reference = Reference(panda.pose(np.array([2.211, -0.866, 0.331, -0.717, 0.82, 2.152, 1.608])))
-    error = {}
-    for weight in (10.0, 0.0):
-        p = OscParameters(posture=tuple(q0), joint_limit_weight=weight)
-        osc, gate, simulator = CompiledOsc(panda, p), EffortGate(panda, GateParameters()), MujocoSimulator(panda, q0)
-        for _ in range(5000):
-            output = osc.tick(simulator.q, simulator.v, reference)
-            gate.offer(panda.joint_names, output.tau)
-            simulator.step(gate.tick(output.state, 1e-3).tau)
-        error[weight] = np.linalg.norm(output.error)
-    assert error[10.0] < 1e-3
-    assert error[0.0] > 0.1
-
-
 def test_position_goes_before_orientation_where_both_cannot_be(load_robot):
     """Five joints: the position accelerates as commanded, the orientation as far as it can."""
     koch = load_robot("koch")
@@ -147,7 +104,7 @@ def test_position_goes_before_orientation_where_both_cannot_be(load_robot):
     osc = OperationalSpaceController(koch, p)
     assert osc.structure.tasks == ((0, 1, 2), (3, 4, 5))
     rng, met = np.random.default_rng(2), 0
-    for _ in range(200):
+    for _ in range(100):
         t = koch.evaluate(rng.uniform(-1.2, 1.2, 5), rng.uniform(-1, 1, 5))
         S = np.linalg.svd(t.J[:3], compute_uv=False)
         if S[-1] < 0.045:
@@ -159,7 +116,7 @@ def test_position_goes_before_orientation_where_both_cannot_be(load_robot):
         found = acceleration(t, output.tau)
         np.testing.assert_allclose(found[:3], wanted[:3], rtol=0, atol=1e-8 * np.abs(wanted).max())
         assert not np.allclose(found[3:], wanted[3:], rtol=0, atol=1e-6)
-    assert met > 30
+    assert met > 15
 
 
 def test_rows_that_an_arm_never_moves_are_left_out(load_robot):
@@ -188,11 +145,6 @@ def test_joints_can_be_left_out_of_the_posture(panda: RobotModel):
         np.testing.assert_allclose(b[[0, 2, 3, 5, 6]], -60.0 * t.v[[0, 2, 3, 5, 6]], rtol=0, atol=1e-9)
 
 
-def test_unknown_joints_of_the_posture_are_refused(panda: RobotModel):
-    with pytest.raises(ParameterError, match=r"posture_joints: unknown elbow; allowed: panda_joint1"):
-        OperationalSpaceController(panda, OscParameters(posture=(0.0,) * 7, posture_joints=("elbow",)))
-
-
 def test_a_joint_near_its_limit_is_pushed_away_and_no_other_one(panda: RobotModel):
     p = OscParameters(posture=tuple(PANDA), kp_posture=0.0, kv_posture=0.0, joint_limit_zone=0.3)
     osc = OperationalSpaceController(panda, p)
@@ -203,16 +155,6 @@ def test_a_joint_near_its_limit_is_pushed_away_and_no_other_one(panda: RobotMode
         a = np.linalg.solve(t.M, osc.posture_torque(t))
         size = 100.0 * 0.3 * max(0.0, 1.0 - share) ** 2
         np.testing.assert_allclose(a, [0, -size, 0, size, 0, 0, 0], rtol=0, atol=1e-9)
-
-
-def test_joints_that_go_round_and_round_have_no_limit_to_avoid(load_robot):
-    kinova = load_robot("kinova")
-    p = OscParameters(posture=(3.0,) * 6, kp_posture=0.0, kv_posture=0.0)
-    continuous = np.isinf(kinova.q_max)
-    assert continuous.any()
-    q = np.where(continuous, 100.0, (np.maximum(kinova.q_min, -10) + np.minimum(kinova.q_max, 10)) / 2)
-    t = kinova.evaluate(q, np.zeros(6))
-    np.testing.assert_array_equal(OperationalSpaceController(kinova, p).posture_torque(t), np.zeros(6))
 
 
 # -- disturbances -----------------------------------------------------------------------------------
@@ -235,35 +177,18 @@ def test_of_a_known_disturbance_the_task_feels_nothing_and_the_null_space_all(pa
 # -- the same, compiled -----------------------------------------------------------------------------
 
 FORMS = [
-    {"tasks": ("x y z", "rx ry rz")},
+    {"tasks": ("x y z", "rx ry rz"), "speed_limit_form": "scaled"},
     {"tasks": ("x y z rx ry",), "task_frame": "end_effector"},
     {"tasks": ("z", "x y rx"), "task_frame": "target"},
-    {"singularity": "truncate"},
+    {"singularity": "truncate", "speed_limit_form": "per_axis"},
     {"singularity": "damp"},
-    {"singularity": "none"},
-    {"speed_limit_form": "scaled"},
-    {"speed_limit_form": "per_axis", "null_space": "pseudo_inverse"},
-    {"tasks": ("rx", "ry rz")},
+    {"singularity": "none", "null_space": "pseudo_inverse"},
 ]
 
 
-ARMS = ("panda", "ur5", "koch", "panda", "ur5", "koch", "ur5", "panda", "koch")
-"""The arm on which every run of the suite compiles a form, of six, seven or five joints; the campaign takes all."""
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        pytest.param(name, options, id=f"{name}-{options}", marks=() if name == arm else pytest.mark.campaign)
-        for arm, options in zip(ARMS, FORMS, strict=True)
-        for name in ("ur5", "panda", "koch")
-    ],
-)
-def test_every_form_of_the_law_compiles_to_what_it_says(name: str, options: dict, load_robot):
-    model = load_robot(name)
-    rng = np.random.default_rng(4)
-    if name == "koch" and (options == {"singularity": "none"} or "null_space" in options):
-        pytest.skip("without handling an arm with five joints has no six-dimensional task inertia")
+@pytest.mark.parametrize("options", FORMS, ids=str)
+def test_every_form_of_the_law_compiles_to_what_it_says(options: dict, ur5: RobotModel):
+    model, rng = ur5, np.random.default_rng(4)
     p = OscParameters(posture=tuple(rng.uniform(-1, 1, model.nv)), **options)
     compiled, page = CompiledOsc(model, p), OperationalSpaceController(model, p)
     assert compiled.is_compiled

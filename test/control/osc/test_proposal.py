@@ -12,7 +12,6 @@ from arm_control.control import CompiledOsc, capability, propose, resolve_parame
 from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.maths import Pose
 from arm_control.model import RobotModel
 from arm_control.motion import Reference
 from arm_control.simulation import MujocoSimulator
@@ -38,21 +37,6 @@ def test_slow_loops_get_soft_gains(ur5: RobotModel):
     assert propose(ur5, 1000.0).kp_linear == pytest.approx(200.0)
 
 
-def test_reach_and_acceleration_scale_as_they_must(ur5: RobotModel):
-    """Twice the torque beside no weight: twice the acceleration; the reach is the arm's length."""
-    free, strong = (
-        RobotModel.from_urdf(
-            ur5.urdf.text, tip="tool0", gravity=(0.0, 0.0, 0.0),
-            effort_limits=dict(zip(ur5.joint_names, k * ur5.tau_max, strict=True)),
-        )
-        for k in (1.0, 2.0)
-    )  # fmt: skip
-    (reach, a), (same_reach, b) = capability(free, 1e6), capability(strong, 1e6)
-    np.testing.assert_allclose(b, 2.0 * np.array(a), rtol=1e-12)
-    assert reach == same_reach
-    assert 0.8 < reach < 0.95
-
-
 def test_a_torque_counts_as_far_as_the_gate_lets_it_through_in_time(ur5: RobotModel):
     """With motors far stronger than the gate is fast, the acceleration is that of 0.1 s of the gate."""
     strong = RobotModel.from_urdf(
@@ -65,44 +49,9 @@ def test_a_torque_counts_as_far_as_the_gate_lets_it_through_in_time(ur5: RobotMo
     assert given == propose(ur5, rate_limit=100.0).acceleration_limit_linear < propose(ur5).acceleration_limit_linear
 
 
-def test_a_planar_arm_with_joints_to_spare_is_not_singular_everywhere():
-    """Four joints in a plane move three rows: the fourth singular value is always 0, and says nothing."""
-    three, four = (propose(RobotModel.from_urdf(urdf_path(name)), rate_limit=1e6) for name in ("planar3", "planar4"))
-    assert four.speed_limit_linear > 0.3
-    assert four.acceleration_limit_linear > 0.2 * three.acceleration_limit_linear
-
-
-def test_postures_that_the_arm_cannot_hold_do_not_count(ur5: RobotModel):
-    """A counterbalanced or submerged arm, whose motors cannot hold it everywhere, has proposals all the same."""
-    weak = RobotModel.from_urdf(ur5.urdf.text, tip="tool0", effort_limits={"shoulder_lift_joint": 30.0})
-    postures = np.random.default_rng(0).uniform(-np.pi, np.pi, (100, 6))
-    assert np.mean([np.any(np.abs(weak.gravity(q)) > weak.tau_max) for q in postures]) > 0.3
-    assert propose(weak).speed_limit_linear > 0.03
-
-
-@pytest.mark.parametrize("name", ["planar3", "ur5"])
-def test_a_heavy_arm_behind_a_gate_of_the_default_rate_comes_to_rest(name: str):
-    """planar3 has links of 100 kg and motors of 3000 N m."""
-    model = RobotModel.from_urdf(urdf_path(name))
-    q0 = np.array([0.3, -1.4, 1.9, -2.07, -1.57, 0.0])[: model.nv]
-    X_WT = model.pose(q0 + 0.3)
-    osc = CompiledOsc(model, propose(model, posture=tuple(q0)))
-    gate, simulator = EffortGate(model, GateParameters()), MujocoSimulator(model, q0, timestep=1e-3)
-    for _ in range(8000):
-        output = osc.tick(simulator.q, simulator.v, Reference(X_WT))
-        gate.offer(model.joint_names, output.tau.tolist())
-        simulator.step(gate.tick(output.state, 1e-3).tau)
-    assert np.linalg.norm(output.error[:3]) < 1e-3
-    assert np.abs(simulator.v).max() < 1e-2
-
-
-ARMS = ("ur5", "panda", "kinova", "koch", "planar2", "planar3", "arm6", "ur4")
-
-
-@pytest.mark.parametrize(("name", "rate"), [*((name, 1000) for name in ARMS), ("ur5", 250), ("planar2", 250)])
-def test_an_untuned_arm_reaches_a_target(name: str, rate: int, load_robot, request: pytest.FixtureRequest):
-    in_tests = ("ur5", "panda", "kinova", "koch")
-    model = load_robot(name) if name in in_tests else RobotModel.from_urdf(urdf_path(name))
+@pytest.mark.parametrize(("name", "rate"), [("koch", 1000), ("planar2", 250)])
+def test_an_untuned_arm_reaches_a_target(name: str, rate: int, load_robot):
+    model = load_robot(name) if name == "koch" else RobotModel.from_urdf(urdf_path(name))
     rng = np.random.default_rng(5)
     low, high = np.maximum(model.q_min, -1.5), np.minimum(model.q_max, 1.5)
     middle, span = (low + high) / 2, (high - low) / 2
@@ -121,13 +70,3 @@ def test_an_untuned_arm_reaches_a_target(name: str, rate: int, load_robot, reque
     assert np.linalg.norm(output.error[:3]) < max(1e-3, 0.01 * np.linalg.norm(start[:3]))
     assert np.linalg.norm(output.state.V_WE[:3]) < 0.01
     assert peak < 1.0
-
-
-def test_an_arm_that_turns_its_tip_on_the_spot_has_proposals_too():
-    model = RobotModel.from_urdf(urdf_path("ur4_2links"))
-    p = propose(model)
-    X = model.pose(np.zeros(model.nv))
-    output = CompiledOsc(model, p.replace(posture=(0.0,) * model.nv)).tick(
-        np.zeros(model.nv), np.zeros(model.nv), Reference(Pose(X.R, X.p))
-    )
-    assert np.isfinite(output.tau).all()

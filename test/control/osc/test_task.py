@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -12,7 +14,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths import Pose, rotation_from_vector
 
 
-def poses(seed: int, n: int = 50) -> list[tuple[Pose, Pose]]:
+def poses(seed: int, n: int = 12) -> list[tuple[Pose, Pose]]:
     rng = np.random.default_rng(seed)
     return [
         (Pose(Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)),
@@ -57,13 +59,6 @@ def test_many_errors_at_once_are_those_one_by_one():
     assert pose_errors([], []).shape == (0, 6)
 
 
-def test_rows_that_do_not_count_are_zero_and_change_nothing():
-    for X_WE, X_WT in poses(1):
-        whole = pose_error(X_WE, X_WT)
-        np.testing.assert_array_equal(pose_error(X_WE, X_WT, (0, 2)), whole * [1, 0, 1, 0, 0, 0])
-        np.testing.assert_array_equal(pose_error(X_WE, X_WT, (3, 4, 5)), whole * [0, 0, 0, 1, 1, 1])
-
-
 @pytest.mark.parametrize("free", [0, 1, 2])
 def test_two_turns_see_the_angle_of_the_free_axis_and_no_spin_about_it(free: int):
     rows = tuple(row for row in (3, 4, 5) if row - 3 != free)
@@ -80,22 +75,8 @@ def test_two_turns_see_the_angle_of_the_free_axis_and_no_spin_about_it(free: int
         np.testing.assert_allclose(pose_error(X_WE, spun, rows, X_WE.R), e, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_one_turn_is_the_twist_about_its_axis(axis: int):
-    """R = swing twist, the swing about an axis across: the quaternion's part along the axis."""
-    for X_WE, X_WT in poses(3):
-        R = X_WT.R @ X_WE.R.T
-        x = Rotation.from_matrix(R).as_quat()
-        expected = 2.0 * np.arctan2(x[axis], x[3])
-        expected -= 2.0 * np.pi * round(expected / (2.0 * np.pi))
-        e = orientation_error(R, [axis])
-        assert e[axis] == pytest.approx(expected, abs=1e-9)
-        assert np.count_nonzero(e) <= 1
-
-
-@pytest.mark.parametrize("angle", [*np.geomspace(1e-12, 3.1, 15), np.pi])
-def test_turns_are_exact_at_every_angle(angle: float):
-    for k in range(3):
+def test_turns_are_exact_at_every_angle():
+    for angle, k in product([*np.geomspace(1e-12, 3.1, 15), np.pi], range(3)):
         np.testing.assert_allclose(
             orientation_error(rotation_from_vector(angle * np.eye(3)[k]), [k]),
             angle * np.eye(3)[k],

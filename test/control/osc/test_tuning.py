@@ -4,32 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from arm_control import RobotModel, urdf_path
+from arm_control import RobotModel
 from arm_control.app import RunOptions
-from arm_control.control import PROPOSED, OscParameters, OscTuning, describe_proposals, propose, resolve_parameters
+from arm_control.control import OscParameters, OscTuning, propose, resolve_parameters
 from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ParameterError
 from arm_control.simulation import Scenario, Simulation
-
-
-@pytest.mark.parametrize("robot", ["ur5", "planar2", "planar3", "arm6"])
-def test_what_is_proposed_is_named(robot: str):
-    model = RobotModel.from_urdf(urdf_path(robot))
-    values, defaults = propose(model, 333.0), OscParameters()
-    assert {name for name in OscParameters.types() if getattr(values, name) != getattr(defaults, name)} <= set(PROPOSED)
-
-
-def test_what_is_given_stays_and_the_rest_is_proposed_around_it(ur5: RobotModel):
-    given = {"kp_linear": 1000, "rate": 500.0, "posture": [0.0] * 6, "eta": 1e-3}
-    p = resolve_parameters(OscTuning, given, ur5)
-    wanted = propose(ur5, 500.0, kp_linear=1000.0, posture=(0.0,) * 6)
-    assert p.law == wanted
-    assert (p.law.kp_linear, p.rate, p.avoidance.eta) == (1000.0, 500.0, 1e-3)
-    assert "kp_linear" not in describe_proposals(p, given)
-    assert describe_proposals(p, given).startswith("kp_angular = 200, speed_limit_linear = ")
-    off = resolve_parameters(OscTuning, {"propose_gains": False}, ur5)
-    assert off.law == OscParameters()
-    assert describe_proposals(off, ()) == ""
 
 
 def test_while_the_arm_is_unknown_what_is_given_is_checked_as_far_as_it_can_be(ur5: RobotModel):
