@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -65,23 +63,6 @@ def states() -> Callable[..., list[tuple[Array, Array]]]:
         return [(rng.uniform(low, high), rng.uniform(-1.0, 1.0, model.nv)) for _ in range(n)]
 
     return draw
-
-
-@pytest.fixture
-def in_two_threads() -> Iterator[Callable[[Callable[[int], object]], None]]:
-    """Run work of two threads, 0 and 1, which take turns as often as the interpreter lets them."""
-
-    def run(work: Callable[[int], object]) -> None:
-        threads = [Thread(target=work, args=(i,)) for i in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield run
-    sys.setswitchinterval(interval)
 
 
 class _Depth:

@@ -81,7 +81,7 @@ SMALL: dict[str, tuple[str, dict[str, object]]] = {
         {"armature": [0.1, 0.2]},
     ),
 }  # fmt: skip
-LARGE = ("ur5", "panda", "kinova", "double_pendulum", "koch")
+LARGE = ("panda", "double_pendulum")
 
 
 def small(name: str) -> Arm:

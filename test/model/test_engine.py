@@ -14,7 +14,6 @@ from arm_control import urdf_path
 from arm_control.compiler import compiled_law as compile_law
 from arm_control.compiler import kernels, llvm_compiler, llvm_kernels
 from arm_control.core import Cache
-from arm_control.core import cache as cache_module
 from arm_control.exceptions import ModelError
 from arm_control.model import TERMS, Arm, RobotModel, engine
 from arm_control.model import arm as arm_module
@@ -73,9 +72,8 @@ def test_without_llvmlite_python_answers(expected: np.ndarray, monkeypatch: Patc
     assert warning.endswith(f": {reason}; the next one is taken")
 
 
-@pytest.mark.parametrize("what", ["compile_code", "Library"])
-def test_when_compiling_fails_python_answers(what: str, expected: np.ndarray, monkeypatch: Patch):
-    monkeypatch.setattr(llvm_compiler, what, fail)
+def test_when_compiling_fails_python_answers(expected: np.ndarray, monkeypatch: Patch):
+    monkeypatch.setattr(llvm_compiler, "compile_code", fail)
     robot = model()
     assert_right(robot, expected)
     assert (robot.backend, robot.backend_reasons) == ("python", ("back end llvm: RuntimeError: on purpose",))
@@ -91,15 +89,6 @@ def test_when_tracing_fails_pinocchio_answers(
     assert [reason.split(":")[0] for reason in robot.backend_reasons] == ["back end llvm", "back end python"]
     assert len(warnings()) == 2
     np.testing.assert_allclose(robot.batch("h")([Q], [V])["h"], [expected], rtol=0, atol=1e-12)
-
-
-def test_what_was_made_stays_when_a_later_kernel_fails(expected: np.ndarray, monkeypatch: Patch):
-    robot = model()
-    before = robot.mass_matrix(Q)
-    monkeypatch.setattr(llvm_compiler, "compile_code", fail)
-    assert_right(robot, expected)
-    assert robot.backend == "python"
-    np.testing.assert_array_equal(robot.mass_matrix(Q), before)
 
 
 @pytest.mark.parametrize("backend", engine.BACKENDS[:2])
@@ -120,7 +109,7 @@ def test_when_all_fail_all_reasons_are_told(monkeypatch: Patch):
         model().gravity(Q)
 
 
-@pytest.mark.parametrize("backend", ["", "LLVM", "numpy"])
+@pytest.mark.parametrize("backend", ["", "LLVM"])
 def test_an_unknown_back_end_is_refused(backend: str):
     with pytest.raises(ModelError, match=f"backend is '{backend}', allowed: auto, llvm, python, pinocchio"):
         model(backend=backend)
@@ -160,21 +149,11 @@ def test_a_kernel_with_wrong_code_is_noticed_and_never_kept(
     assert again.backend == "llvm"
 
 
-def test_a_batch_with_wrong_code_is_noticed_and_never_kept(expected: np.ndarray, cache: Cache):
-    with pytest.MonkeyPatch.context() as patch:
-        spoil_writers(patch)
-        robot = model(cache)
-        np.testing.assert_allclose(robot.batch("h")([Q], [V])["h"], [expected], rtol=0, atol=1e-12)
-    assert robot.backend == "python"
-    assert cache.entries() == []
-
-
-@pytest.mark.parametrize("ask", [lambda robot: robot.gravity(Q), lambda robot: robot.batch("g")])
-def test_a_python_function_that_is_wrong_is_noticed(ask: Callable[[RobotModel], object], monkeypatch: Patch):
-    write = kernels.python_source
-    monkeypatch.setattr(kernels, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
+def test_a_python_function_that_is_wrong_is_noticed(monkeypatch: Patch):
+    write = python_kernels.python_source
+    monkeypatch.setattr(python_kernels, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
     with pytest.raises(ModelError, match=r"back end python: ModelError: 'g' is \S+ off the float run"):
-        ask(model(backend="python"))
+        model(backend="python").gravity(Q)
 
 
 def test_a_kernel_that_finds_good_input_not_finite_is_noticed(monkeypatch: Patch):
@@ -184,20 +163,7 @@ def test_a_kernel_that_finds_good_input_not_finite_is_noticed(monkeypatch: Patch
         model(backend="llvm").gravity(Q)
 
 
-def test_a_batch_whose_last_block_is_wrong_is_noticed(monkeypatch: Patch):
-    make = llvm_kernels._block_runner
-
-    def without_rest(*arguments: object) -> Callable[..., float]:
-        run = make(*arguments)
-        return lambda arrays, out, is_new: run(arrays, out[:-1], is_new)
-
-    monkeypatch.setattr(llvm_kernels, "_block_runner", without_rest)
-    with pytest.raises(ModelError, match="'g' is nan off the float run"):
-        model(backend="llvm").batch("g")
-
-
-@pytest.mark.parametrize("name", ["g", "M", "p_WE"])
-def test_a_kernel_that_forgets_the_tool_is_noticed(name: str, monkeypatch: Patch, small_arm: Callable[[str], Arm]):
+def test_a_kernel_that_forgets_the_tool_is_noticed(monkeypatch: Patch, small_arm: Callable[[str], Arm]):
     write = llvm_kernels.scalar_code
     arm = small_arm("branches")
 
@@ -209,8 +175,8 @@ def test_a_kernel_that_forgets_the_tool_is_noticed(name: str, monkeypatch: Patch
         return code
 
     monkeypatch.setattr(llvm_kernels, "scalar_code", without_tool)
-    with pytest.raises(ModelError, match=f"'{name}' is .* off the float run"):
-        Engine(arm.tree, arm.urdf.text, "r", arm.identity, Cache(None), "llvm").kernel((name,))
+    with pytest.raises(ModelError, match=r"'g' is .* off the float run"):
+        Engine(arm.tree, arm.urdf.text, "r", arm.identity, Cache(None), "llvm").kernel(("g",))
 
 
 # -- the cache ---------------------------------------------------------------------------------------
@@ -247,42 +213,3 @@ def test_other_arms_other_processors_and_other_generators_share_nothing(cache: C
             patch.setattr(module, name, lambda: "another")
             model(cache).gravity(Q)
     assert len(cache.entries()) == 4
-
-
-def test_one_state_and_many_share_nothing(cache: Cache):
-    for _ in range(2):
-        robot = model(cache, backend="llvm")
-        np.testing.assert_allclose(robot.batch("g")([Q])["g"], [robot.gravity(Q)], rtol=0, atol=1e-12)
-        assert len(cache.entries()) == 2
-
-
-def test_jacobians_of_different_links_share_nothing(cache: Cache):
-    robot = model(cache)
-    Js = [robot.jacobian(Q, frame, (0.1, 0, 0)) for frame in ("tool0", "forearm_link")]
-    assert len(cache.entries()) == 2
-    assert np.abs(Js[0] - Js[1]).max() > 0.1
-
-
-@pytest.mark.parametrize("place", [-1, 100, len(cache_module._MAGIC) + 1])
-def test_an_entry_that_was_tampered_with_is_made_again(
-    place: int, expected: np.ndarray, cache: Cache, caplog: pytest.LogCaptureFixture
-):
-    model(cache).bias(Q, V)
-    (entry,) = cache.entries()
-    content = bytearray(entry.path.read_bytes())
-    content[place] ^= 1
-    entry.path.write_bytes(content)
-    robot = model(cache)
-    assert_right(robot, expected)
-    assert robot.backend == "llvm"
-    assert "is not used" in caplog.text
-    assert len(cache.entries()) == 1
-
-
-def test_without_a_cache_nothing_is_kept(expected: np.ndarray, monkeypatch: Patch, tmp_path: object):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("ARM_CONTROL_CACHE", "")
-    assert_right(model(Cache(None)), expected)
-    assert list(tmp_path.iterdir()) == []
-    assert_right(RobotModel.from_urdf(UR5), expected)
-    assert [path.name for path in tmp_path.iterdir()] == ["arm_control"]

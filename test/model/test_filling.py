@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
-from arm_control.model import RobotModel, Terms
+from arm_control.model import RobotModel
 
 STATE = np.array([0.1, -1.4, 1.9, -2.0, -1.5, 0.3])
 V, A, F_E = np.linspace(-1.0, 1.0, 6), np.linspace(2.0, -1.0, 6), np.arange(6.0)
@@ -76,7 +74,6 @@ READ_ONLY.flags.writeable = False
     [
         (np.zeros((6, 5)), r"into has shape \(6, 5\); needed is \(6, 6\)"),
         (np.zeros((6, 6), np.float32), "into has type float32; needed is float64"),
-        (np.zeros((6, 6), ">f8"), "into has type >f8; needed is float64"),
         (READ_ONLY, "into is read-only"),
         ([[0.0] * 6] * 6, "into is of type list; needed is ndarray"),
         (Pose.identity(), "into is of type Pose; needed is ndarray"),
@@ -102,22 +99,3 @@ def test_nothing_is_written_where_one_array_does_not_fit(ur5: RobotModel):
 def test_a_method_that_returns_a_number_fills_nothing(ur5: RobotModel):
     with pytest.raises(TypeError, match="into"):
         ur5.kinetic_energy(STATE, V, into=np.zeros(()))
-
-
-def test_references_and_memory_stay(ur5: RobotModel):
-    t, M = ur5.evaluate(STATE, V), ur5.mass_matrix(STATE)
-    wrong = t._replace(M=np.zeros((5, 5)))
-    watched = [t, M, wrong, STATE, V, *arrays(t), Terms]
-    gc.collect()  # garbage of other tests refers to Terms
-    before = [sys.getrefcount(x) for x in watched]
-    for _ in range(2000):
-        ur5.evaluate(STATE, V, into=t)
-        ur5.mass_matrix(STATE, into=M)
-        for bad in (wrong, None, M):
-            try:
-                ur5.evaluate(STATE, V, into=bad)
-            except InputError:
-                continue
-    gc.collect()
-    after = [sys.getrefcount(x) for x in watched]
-    assert max(abs(x - y) for x, y in zip(after, before, strict=True)) < 10

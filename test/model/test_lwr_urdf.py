@@ -69,20 +69,6 @@ def test_its_gravity_is_the_identified_one(lwr: RobotModel, states: Callable[...
         np.testing.assert_allclose(lwr.gravity(q), gravity(q), rtol=0, atol=2e-6)
 
 
-def test_its_stretched_arm_has_the_identified_inertia(lwr: RobotModel):
-    """Inertia about the shoulder without what turns behind the elbow, and about the elbow behind the wrist."""
-    inertials = {name: link.inertial for name, link in lwr.urdf.robot.link_map.items() if link.inertial}
-    m = np.array([inertials[f"link{k}"].mass for k in range(8)])
-    across = [inertials[f"link{k}"].inertia.ixx for k in range(8)]
-    c2, c3 = inertials["link2"].origin.xyz[1], inertials["link3"].origin.xyz[2]
-    c4, c5 = -inertials["link4"].origin.xyz[1], inertials["link5"].origin.xyz[2]
-    shoulder = m[2] * c2**2 + across[2] + m[3] * c3**2 + across[3] + 0.4**2 * m[4:].sum()
-    elbow = m[4] * c4**2 + across[4] + m[5] * c5**2 + across[5] + 0.39**2 * m[6:].sum()
-    assert shoulder == pytest.approx(1.3243817, abs=1e-6)
-    assert elbow == pytest.approx(0.4665121, abs=1e-6)
-    assert m.sum() == pytest.approx(16.0, abs=1.0)
-
-
 def test_its_shapes_keep_apart_where_it_bends_as_far_as_it_can(lwr: RobotModel):
     validity = Validity(lwr, ArmShape(lwr))
     bent = np.zeros((8, 7))

@@ -8,16 +8,12 @@ import gc
 import inspect
 import pickle
 import re
-import sys
 import weakref
 from collections.abc import Callable
-from decimal import Decimal
-from fractions import Fraction
 from types import BuiltinFunctionType, MethodType
 
 import numpy as np
 import pytest
-from memory_and_threads import resident, run_in_threads
 
 from arm_control.compiler import builtin_calls
 from arm_control.core import Cache
@@ -142,22 +138,17 @@ def read_only(x: Array) -> Array:
 
 VARIANTS: dict[str, Callable[[Array], object]] = {
     "array": np.array, "list": np.ndarray.tolist, "tuple": tuple, "float32": lambda x: x.astype(np.float32),
-    "int": lambda x: x.astype(int), "bool": lambda x: x > 0, "big endian": lambda x: x.astype(">f8"),
-    "text": lambda x: x.astype(str), "complex": lambda x: x + 0j, "object": lambda x: x.astype(object),
+    "int": lambda x: x.astype(int), "big endian": lambda x: x.astype(">f8"),
     "subclass": lambda x: x.view(Subclass), "every second": lambda x: np.repeat(x, 2)[::2],
-    "backwards": lambda x: x[::-1], "column": lambda x: x[:, None], "row": lambda x: x[None],
+    "backwards": lambda x: x[::-1],
     "short": lambda x: x[:-1], "long": lambda x: np.append(x, 0.0), "flat": lambda x: np.array(1.0),
     "nan": lambda x: np.where(x == x.max(), np.nan, x), "infinite": lambda x: x / 0.0 if x.all() else x,
     "nan in a list": lambda x: [np.nan, *x.tolist()[1:]], "none": lambda x: None, "number": lambda x: 1.0,
     "word": lambda x: "q" * len(x), "set": lambda x: set(x.tolist()), "raises": lambda x: Raises(),
     "type": lambda x: np.ndarray, "empty": lambda x: np.zeros(0), "iterator": iter,
     "read-only": read_only, "not aligned": crooked, "broadcast": lambda x: np.broadcast_to(x[0], x.shape),
-    "float16": lambda x: x.astype(np.float16), "long double": lambda x: x.astype(np.longdouble),
     "masked": np.ma.masked_array, "partly masked": lambda x: np.ma.masked_array(x, x == x.max()),
-    "matrix": np.asmatrix, "record": lambda x: x.view([("x", float)]), "0-d": lambda x: np.array(x[0]),
-    "time": lambda x: x.astype("m8[s]"), "bytes": np.ndarray.tobytes, "view": memoryview,
     "C array": lambda x: (ctypes.c_double * len(x))(*x), "nested": lambda x: [[a] for a in x],
-    "fraction": lambda x: [Fraction(float(a)) for a in x], "decimal": lambda x: [Decimal(float(a)) for a in x],
     "ragged": lambda x: [x.tolist(), [1.0]], "dictionary": lambda x: dict(enumerate(x)),
     "big integers": lambda x: [10**400] * len(x), "scalar": lambda x: x[0], "range": lambda x: range(len(x)),
     "like an array": lambda x: LikeAnArray(x, np.array), "no array after all": lambda x: LikeAnArray(x, refuse),
@@ -189,62 +180,12 @@ def test_all_arguments_give_the_answer_of_the_method(model: RobotModel, in_pytho
     rng = np.random.default_rng(1)
     for robot in (model, in_python):
         robot.attach(TOOL)
-    for _ in range(60):
+    for _ in range(30):
         same(model, in_python, name, rng)
     for robot in (model, in_python):
         robot.attach(None)
-    for _ in range(30):
+    for _ in range(10):
         same(model, in_python, name, rng)
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.filterwarnings("ignore:Casting complex", "ignore:the matrix subclass")
-def test_a_million_calls_with_wrong_arguments(model: RobotModel, in_python: RobotModel, seed: int):
-    """With four seeds and two arms: half of them to built-in functions, half to methods."""
-    rng, names, size = np.random.default_rng([2, seed]), list(ARGUMENTS), 0
-    for k in range(5):
-        for _ in range(12_500):
-            same(model, in_python, str(rng.choice(names)), rng)
-        gc.collect()
-        size = size or resident()
-        assert resident() - size < 4 * 2**20, k
-
-
-def test_memory_is_flat(model: RobotModel):
-    q, v = np.full(model.nv, 0.3), np.full(model.nv, 0.5)
-
-    def run(n: int) -> None:
-        for _ in range(n):
-            model.evaluate(q, v)
-            model.inverse_dynamics(q, v, v)
-            model.kinetic_energy(q, v)
-            model.pose(q)
-            model.mass_matrix(q)
-        gc.collect()
-
-    run(2000)
-    watched = [np.dtype(float), np.ndarray, type(model.evaluate(q, v)), type(model.pose(q)), q, v, model._calls.tool]
-    before, size = [sys.getrefcount(x) for x in watched], resident()
-    run(20_000)
-    assert all(abs(now - then) < 20 for now, then in zip(map(sys.getrefcount, watched), before, strict=True))
-    assert resident() - size < 2**20
-
-
-def test_threads_share_a_model(model: RobotModel):
-    """Arrays, which go the fast way, and lists, which do not."""
-    wrong: list[int] = []
-
-    def beat(seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        for _ in range(200):
-            q, v = rng.uniform(-1.0, 1.0, (2, model.nv))
-            t, M = model.evaluate(q, v), model.mass_matrix(q.tolist())
-            if not (np.array_equal(t.q, q) and np.array_equal(t.M, M)):
-                wrong.append(seed)
-
-    run_in_threads(beat)
-    assert wrong == []
 
 
 class Doubled(RobotModel):
@@ -263,16 +204,7 @@ def test_a_subclass_keeps_its_methods(arm: Arm, model: RobotModel):
     assert type(doubled.gravity) is BuiltinFunctionType
 
 
-def test_a_method_that_was_kept_from_before_still_answers(arm: Arm, model: RobotModel):
-    fresh, q = RobotModel(arm, "llvm", Cache(None)), np.full(model.nv, 0.3)
-    kept = fresh.mass_matrix
-    assert type(kept) is MethodType
-    for _ in range(2):
-        np.testing.assert_array_equal(kept(q), model.mass_matrix(q))
-    assert type(fresh.mass_matrix) is BuiltinFunctionType
-
-
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+@pytest.mark.parametrize("make", [copy.copy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_a_copy_has_kernels_of_its_own(arm: Arm, make: Callable[[RobotModel], RobotModel]):
     model, q = RobotModel(arm, "llvm", Cache(None)), np.full(arm.tree.n, 0.3)
     model.attach(TOOL)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.collision import Proximity
 from arm_control.core import urdf_path
 from arm_control.maths import rotation_vector
 from arm_control.model import RobotModel, load_urdf
-from arm_control.simulation import MujocoSimulator
 
 READY = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
 PUBLISHED = {  # limits of Franka's control interface: lower, upper [rad], speed [rad/s], torque [N m]
@@ -64,7 +62,7 @@ def test_its_hand_is_where_the_published_lengths_put_it(ours: RobotModel, states
 
 def test_it_moves_as_in_the_other_file(ours: RobotModel, panda: RobotModel, states):
     assert panda.joint_names == ours.joint_names
-    for q, v in states(ours, 50):
+    for q, v in states(ours, 8):
         np.testing.assert_allclose(ours.mass_matrix(q), panda.mass_matrix(q), rtol=0, atol=1e-9)
         np.testing.assert_allclose(ours.gravity(q), panda.gravity(q), rtol=0, atol=1e-9)
         np.testing.assert_allclose(ours.bias(q, v), panda.bias(q, v), rtol=0, atol=1e-9)
@@ -79,17 +77,3 @@ def test_what_can_move_has_a_mass_and_a_shape_and_nothing_needs_a_mesh():
     assert shaped == {*(f"panda_link{k}" for k in range(8)), "panda_hand", "panda_fingers"}
     assert shaped == set(robot.link_masses())
     assert "mesh" not in robot.text
-
-
-def test_its_shapes_keep_apart_in_ordinary_postures(ours: RobotModel):
-    pairs = Proximity(ours)
-    for q in (READY, READY + [0.5, 0.3, -0.4, 0.4, 0.5, 0.3, 0.6], READY + [-1.0, 0.6, 0.5, 0.6, -1.0, 0.5, -1.0]):
-        near = pairs.near(q, [], 0.0, 1.0)
-        assert near.rho.min() > 0.0
-
-
-def test_it_stands_still_under_gravity_compensation(ours: RobotModel):
-    simulator = MujocoSimulator(ours, READY)
-    for _ in range(500):
-        simulator.step(ours.gravity(simulator.q))
-    np.testing.assert_allclose(simulator.q, READY, rtol=0, atol=1e-5)

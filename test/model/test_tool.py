@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from arm_control.core import Cache
@@ -77,43 +76,6 @@ def test_a_tool_is_the_same_as_links_in_the_urdf(small_arm: Callable[[str], Arm]
     assert model.backend == backend
 
 
-def test_a_tool_does_what_pinocchio_says(ur5: RobotModel):
-    """Behind three fixed joints; the payload hangs on the last link that moves."""
-    model = RobotModel.from_urdf(ur5.urdf.text, cache=Cache(None))
-    oracle = pin.buildModelFromXML(ur5.urdf.text)
-    tip = oracle.frames[oracle.getFrameId("tool0")]
-    oracle.appendBodyToJoint(tip.parentJoint, pin.Inertia(1.7, np.array(CENTRE), MOMENTS), tip.placement)
-    frame = oracle.addFrame(pin.Frame("T", tip.parentJoint, tip.placement * pin.SE3(*TOOL.X_ET), pin.OP_FRAME))
-    data = oracle.createData()
-    model.attach(TOOL)
-    for q, v, a in np.random.default_rng(8).uniform(-3, 3, (10, 3, 6)):
-        t = model.evaluate(q, v)
-        M = np.triu(pin.crba(oracle, data, q))
-        close(t.M, M + np.triu(M, 1).T)
-        close(t.g, pin.computeGeneralizedGravity(oracle, data, q))
-        close(model.inverse_dynamics(q, v, a), pin.rnea(oracle, data, q, v, a))
-        close(model.forward_dynamics(q, v, a), pin.aba(oracle, data, q, v, a))
-        axes = pin.LOCAL_WORLD_ALIGNED
-        close(t.J, pin.computeFrameJacobian(oracle, data, q, frame, axes))
-        pin.forwardKinematics(oracle, data, q, v, 0 * a)
-        X = pin.updateFramePlacement(oracle, data, frame)
-        close(t.X_WE.R, X.rotation)
-        close(t.X_WE.p, X.translation)
-        close(t.Jdot_v, pin.getFrameClassicalAcceleration(oracle, data, frame, axes).vector)
-
-
-def test_a_payload_weighs(ur5: RobotModel):
-    """m g times the horizontal distance from the axis, whatever else hangs there."""
-    model = RobotModel.from_urdf(ur5.urdf.text, cache=Cache(None))
-    q, centre = np.array([0.3, -1.0, 0.8, 0.2, -0.4, 0.6]), np.array([0.1, 0.2, 0.3])
-    J = model.jacobian(q, point=centre)
-    g = model.gravity(q)
-    model.attach(Tool(mass=2.0, centre=centre))
-    close(model.gravity(q) - g, 2.0 * 9.81 * J[2], tolerance=1e-13)
-    model.attach(Tool(mass=4.0, centre=centre))
-    close(model.gravity(q) - g, 4.0 * 9.81 * J[2], tolerance=1e-13)
-
-
 def test_a_frame_without_weight_moves_the_end_effector_only(ur5: RobotModel):
     model = RobotModel.from_urdf(ur5.urdf.text, cache=Cache(None))
     q, v = np.linspace(-1, 1, 6), np.linspace(1, -2, 6)
@@ -145,24 +107,14 @@ BAD = {
     "negative mass": ({"mass": -1.0}, "mass is -1 kg"),
     "inertia without mass": ({"inertia": np.eye(3)}, "mass is 0 kg with an inertia up to 1"),
     "no number": ({"mass": np.nan}, "allowed: finite numbers"),
-    "infinite": ({"mass": 1.0, "centre": (0, np.inf, 0)}, "allowed: finite numbers"),
-    "infinite place": ({"X_ET": Pose(np.eye(3), np.array([0, 0, np.inf]))}, "allowed: finite numbers"),
-    "no moment": ({"mass": 1.0, "inertia": np.full((3, 3), np.nan)}, "allowed: finite numbers"),
     "negative moment": (
         {"mass": 1.0, "inertia": np.diag([-1.0, 1, 1])},
         "-1, 1, 1 kg m.2, which is physically impossible",
     ),
-    "slightly negative": (
-        {"mass": 1.0, "inertia": np.diag([-0.0005, 1, 1])},
-        "-0.0005, 1, 1 kg m.2, which is physically impossible",
-    ),
     "triangle": ({"mass": 1.0, "inertia": np.diag([1.0, 1, 2.1])}, "1, 1, 2.1 kg m.2, which is physically impossible"),
     "asymmetric": ({"mass": 1.0, "inertia": np.eye(3) + np.eye(3, k=1) * 0.1}, "which is physically impossible"),
-    "shape of centre": ({"centre": (0, 0)}, r"centre has shape \(2,\)"),
     "shape of inertia": ({"mass": 1.0, "inertia": (1, 1, 1)}, r"its inertia \(3,\); allowed: \(3,\) and \(3, 3\)"),
     "shape of R": ({"X_ET": Pose(np.eye(2), np.zeros(3))}, r"R and p of shapes \(2, 2\) and \(3,\); allowed"),
-    "shape of p": ({"X_ET": Pose(np.eye(3), np.zeros(4))}, r"R and p of shapes \(3, 3\) and \(4,\); allowed"),
-    "stretched": ({"X_ET": Pose(1.001 * np.eye(3), np.zeros(3))}, "X_ET.R is .*; allowed: a rotation"),
     "mirrored": ({"X_ET": Pose(np.diag([1.0, 1, -1]), np.zeros(3))}, "X_ET.R is .*; allowed: a rotation"),
 }
 
@@ -171,16 +123,6 @@ BAD = {
 def test_a_tool_that_cannot_be_is_refused(numbers: dict[str, object], message: str):
     with pytest.raises(ModelError, match=message):
         Tool(**numbers)
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [{}, {"mass": 1}, {"mass": 1, "inertia": np.diag([0.0, 1, 1])}, {"mass": 1.0, "inertia": np.diag([1, 1, 2.0005])}],
-)
-def test_points_rods_and_rounded_plates_are_tools(ur5: RobotModel, numbers: dict[str, object]):
-    model = RobotModel.from_urdf(ur5.urdf.text, backend="python", cache=Cache(None))
-    model.attach(Tool(X_ET=Pose([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 0, 0]), **numbers))
-    assert np.isfinite(model.gravity(np.zeros(6))).all()
 
 
 def test_the_text_of_a_law_has_poses_of_links_and_points_with_the_tool(load_robot: Callable[..., RobotModel]):

@@ -13,7 +13,6 @@ from arm_control.model import load_urdf
 
 REPO = Path(__file__).parents[2]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"
-OTHER = REPO / "test" / "data" / "urdf" / "ur5_ros2.urdf"
 NAMES = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 JOINTS = tuple(f"{name}_joint" for name in NAMES)
 HOME = np.array([0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0])
@@ -36,11 +35,6 @@ def pose(model: pin.Model, q: Array, frame: str = "tool0") -> Array:
     return data.oMf[model.getFrameId(frame)].homogeneous
 
 
-def mass_matrix(model: pin.Model, q: Array) -> Array:
-    M = np.triu(pin.crba(model, model.createData(), q))
-    return M + np.triu(M, 1).T
-
-
 def dh_pose(q: Array) -> Array:
     """Rz(pi) times the product of the standard Denavit-Hartenberg transforms, lengths in m."""
     d = (0.089159, 0, 0, 0.10915, 0.09465, 0.0823)
@@ -56,12 +50,8 @@ def dh_pose(q: Array) -> Array:
 
 
 def test_tool_pose_is_that_of_the_published_lengths(model: pin.Model):
-    for q in random_configurations(200):
+    for q in random_configurations(20):
         np.testing.assert_allclose(pose(model, q), dh_pose(q), rtol=0, atol=1e-9)
-
-
-def test_tool_pose_stretched_out(model: pin.Model):
-    np.testing.assert_allclose(pose(model, np.zeros(6))[:3, 3], [0.81725, 0.19145, -0.005491], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -71,16 +61,6 @@ def test_tool_pose_stretched_out(model: pin.Model):
 def test_gravity_torque(model: pin.Model, q: Array, expected: list[float]):
     g = pin.computeGeneralizedGravity(model, model.createData(), q)
     np.testing.assert_allclose(g, expected, atol=5e-5)
-
-
-def test_total_mass():
-    assert sum(load_urdf(UR5).link_masses().values()) == pytest.approx(21.0489, abs=1e-9)
-
-
-def test_root_link_has_no_inertial():
-    robot = load_urdf(UR5)
-    assert robot.root == "base_link"
-    assert "base_link" not in robot.link_masses()
 
 
 def test_limits(model: pin.Model):
@@ -98,20 +78,3 @@ def test_joints_and_links():
     assert robot.movable_joints == robot.chain("tool0") == robot.chain("ft_frame") == JOINTS
     assert robot.leaves == ("ft_frame", "tool0", "base")
     assert all(joint.type in ("revolute", "fixed") for joint in robot.robot.joints)
-
-
-@pytest.mark.parametrize("frame", ["base_link_inertia", "base", "ft_frame", "flange", "tool0"])
-def test_frames_agree_with_the_ros2_description(model: pin.Model, frame: str):
-    other = the_ros2_description()
-    for q in random_configurations(20):
-        np.testing.assert_allclose(pose(model, q, frame), pose(other, q, frame), rtol=0, atol=1e-9)
-
-
-def test_mass_matrix_agrees_with_the_ros2_description(model: pin.Model):
-    other = the_ros2_description()
-    for q in random_configurations(50):
-        np.testing.assert_allclose(mass_matrix(model, q), mass_matrix(other, q), rtol=0, atol=1e-9)
-
-
-def the_ros2_description() -> pin.Model:
-    return pin.buildModelFromXML(load_urdf(OTHER).text)

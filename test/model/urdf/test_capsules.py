@@ -9,7 +9,6 @@ import pytest
 
 from arm_control.maths import Array, Pose, rotation_from_rpy
 from arm_control.model import LinkCapsule, RobotModel, link_capsules, load_urdf
-from arm_control.model.urdf.capsules import enclosing_capsule
 
 REPO = Path(__file__).parents[3]
 
@@ -47,11 +46,8 @@ CORNERS = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3
     ("shape", "points"),
     [
         ('<cylinder radius="0.04" length="0.4"/>', rim(0.04, 0.4)),
-        ('<cylinder radius="0.4" length="0.04"/>', rim(0.4, 0.04)),
         ('<box size="0.1 0.2 0.7"/>', CORNERS * [0.1, 0.2, 0.7]),
-        ('<box size="0.7 0.1 0.2"/>', CORNERS * [0.7, 0.1, 0.2]),
         ('<box size="0.1 0.7 0.2"/>', CORNERS * [0.1, 0.7, 0.2]),
-        ('<box size="0.3 0.3 0.3"/>', CORNERS * 0.3),
         ('<sphere radius="0.2"/>', np.eye(3) * 0.2),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -61,14 +57,6 @@ def test_a_shape_is_inside_its_capsule_and_touches_it(shape: str, points: Array)
     gap = outside(capsule, placed(points))
     assert gap.max() == pytest.approx(0.0, abs=1e-12)
     assert notes == ()
-
-
-def test_a_long_shape_gets_a_slim_capsule_and_a_cube_a_ball():
-    low, high, radius = enclosing_capsule(np.array([-1.0, 1.0]), np.array([0.05, 0.05]))
-    assert radius < 0.052
-    assert high == pytest.approx(-low)
-    assert high < 1.0
-    assert enclosing_capsule(np.array([-0.1, 0.1]), np.array([0.4, 0.4]))[1] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_sphere_is_exact_and_several_shapes_give_several_capsules():
@@ -93,13 +81,6 @@ def test_a_mesh_that_is_not_there_is_a_note(name: str):
     capsules, notes = link_capsules(load_urdf(urdf(f'<mesh filename="{name}"/>', '<sphere radius="0.2"/>')))
     assert len(capsules) == 1
     assert "link 'a'" in notes[0]
-    assert "has no capsule" in notes[0]
-
-
-def test_a_file_that_is_no_mesh_is_a_note(tmp_path: Path):
-    pytest.importorskip("coal")
-    (tmp_path / "a.stl").write_text("nothing")
-    _, notes = link_capsules(load_urdf(urdf('<mesh filename="a.stl"/>')), tmp_path)
     assert "has no capsule" in notes[0]
 
 

