@@ -10,7 +10,6 @@ from scipy.linalg import expm
 from arm_control import RobotModel, urdf_path
 from arm_control.maths import Array, rotation_from_vector
 from arm_control.optimal import (
-    ArmDynamics,
     Barrier,
     ControlError,
     Costs,
@@ -60,17 +59,6 @@ def random_linear(seed: int, n: int = 10, m: int = 2, h: float = 0.01) -> tuple[
         Term(StateError(np.zeros(n)), running=h, terminal=h), Term(ControlError(np.zeros(m)), running=0.1 * h)
     )
     return linear, costs, A, B
-
-
-def reach(model: RobotModel, n: int, q0: Array, target: Array, w_p: float = 0.0) -> tuple[ArmDynamics, Costs, Array]:
-    """Reach a point within n steps of 10 ms, and stand still there."""
-    dt, nv = 0.01, model.nv
-    costs = Costs(
-        Term(ControlError(np.zeros(nv)), running=2.0 * dt),
-        Term(PositionError(target), running=2.0 * w_p * dt, terminal=2e4),
-        Term(StateError(np.zeros(2 * nv)), terminal=2e4, scale=[0.0] * nv + [1.0] * nv),
-    )
-    return ArmDynamics(model, dt), costs, np.concatenate([q0, np.zeros(nv)])
 
 
 def everything(model: RobotModel, frame: str) -> Costs:

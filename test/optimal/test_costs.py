@@ -21,7 +21,6 @@ from arm_control.optimal import (
     Square,
     StateError,
     Term,
-    UserCosts,
 )
 from arm_control.optimal.residuals import Knot, log_derivative
 
@@ -84,7 +83,7 @@ def test_forms(form):
 
 def test_the_derivative_of_a_rotation_vector_at_every_angle():
     axis = np.array([0.36, 0.48, -0.8])
-    for angle in [*10.0 ** np.arange(-12.0, 0.5, 0.5), 0.0316, 0.0317, 3.0, 3.1]:
+    for angle in [1e-12, 1e-8, 1e-4, 0.0316, 0.0317, 1.0, 3.0, 3.1]:
         r = angle * axis
         if angle > 3.1:
             continue
@@ -116,24 +115,6 @@ def test_the_sum_and_its_slope(ur5):
     assert (found.l_u[-1] == 0.0).all()  # no running weight at the last knot
 
 
-def test_where_a_residual_is_linear_the_hessian_is_exact():
-    costs = Costs(
-        Term(StateError([0.3, -0.2, 0.1]), running=2.0, form=SmoothAbs(0.2), scale=[1.0, 2.0, 3.0]),
-        Term(ControlError([0.5]), running=0.7),
-        Term(LimitDistance([-1.0, -1.0], [1.0, 1.0]), running=1.0, form=Barrier(0.8)),
-    )
-    xs, us = np.random.default_rng(2).uniform(-0.9, 0.9, (2, 3)), np.array([[0.4], [0.1]])
-    weights = costs.weights(1)
-    found = costs.expansions(xs, us, weights, None)
-
-    def function(xs, us, knots):
-        return costs.values(xs, us, weights[knots], None)
-
-    other = UserCosts(function).expansions(xs, us, np.zeros((2, 0)), None)
-    for a, b in zip(found, other, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=2e-6)
-
-
 def test_weights_over_time():
     term = Term(ControlError([0.0]), running=2.0, terminal=5.0, over_time=[1.0, 0.0, 3.0])
     np.testing.assert_array_equal(Costs(term).weights(2)[:, 0], [2.0, 0.0, 15.0])
@@ -146,10 +127,8 @@ def test_weights_over_time():
     [
         (Costs, "there is no cost"),
         (lambda: Term(ControlError([0.0]), running=-1.0), "running of ControlError is -1"),
-        (lambda: Term(ControlError([0.0]), running=np.nan), "running"),
         (lambda: Term(ControlError([0.0]), scale=[1.0, 2.0]), "scale has shape"),
         (lambda: PositionError([0.0, 1.0]), "3 finite numbers"),
-        (lambda: PositionError([0.0, 1.0, np.nan]), "3 finite numbers"),
         (lambda: StateError([np.inf]), "finite"),
         (lambda: OrientationError(2.0 * np.eye(3)), "no rotation matrix"),
         (lambda: LimitDistance([1.0], [-1.0]), "limits cross"),

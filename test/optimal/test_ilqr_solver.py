@@ -5,27 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from linear_quadratic import finite_horizon
-from problems import CAR_LIMITS, CAR_START, car, random_linear
-from scipy.linalg import solve_discrete_are
+from problems import random_linear
 
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.optimal import ControlError, Costs, Ilqr, IlqrParameters, StateError, Term, UserCosts, UserDynamics
-from arm_control.optimal.riccati import Cost, expand, expand_semi_implicit, step
 
 
 def linear_problem():
     dynamics, costs, A, B = random_linear(0)
     rng = np.random.default_rng(100)
     return dynamics, costs, A, B, rng.standard_normal(10), 0.1 * rng.standard_normal((200, 2))
-
-
-def test_the_oracle_ends_at_the_solution_of_the_riccati_equation():
-    rng = np.random.default_rng(0)
-    A, B = 0.6 * rng.standard_normal((4, 4)), rng.standard_normal((4, 2))
-    Q, R = np.diag(rng.uniform(0.1, 2.0, 4)), np.diag(rng.uniform(0.1, 2.0, 2))
-    K, P = finite_horizon(A, B, Q, R, Q, 500)
-    np.testing.assert_allclose(P[0], solve_discrete_are(A, B, Q, R), rtol=1e-8)
-    assert np.max(np.abs(np.linalg.eigvals(A - B @ K[0]))) < 1.0
 
 
 def test_on_a_linear_system_it_is_lqr_in_one_iteration():
@@ -47,46 +36,6 @@ def test_on_a_linear_system_it_is_lqr_in_one_iteration():
     assert result.alphas == (1.0,)
 
 
-def test_the_value_is_that_of_the_gains_whatever_lambda_is():
-    """Equation (4) against the cost itself: gains of any quality, their value by rolling them out."""
-    rng = np.random.default_rng(5)
-    n, m = 4, 2
-    A, B, root = rng.standard_normal((n, n)), rng.standard_normal((n, m)), rng.standard_normal((n + m, n + m))
-    l_zz, l_z, V_x = root @ root.T, rng.standard_normal(n + m), rng.standard_normal(n)
-    V_xx = np.diag(rng.uniform(0.5, 2.0, n))
-    cost = Cost(0.0, l_z[:n], l_z[n:], l_zz[:n, :n], l_zz[n:, :n], l_zz[n:, n:])
-    for lamb in (0.0, 1.0, 30.0):
-        for by_state in (False, True):
-            state = expand(cost, A, B, V_x, V_xx + lamb * np.eye(n)) if by_state else None
-            found = step(expand(cost, A, B, V_x, V_xx), lamb, None, state)
-
-            def value(x, found=found):
-                u = found.k + found.K @ x
-                z, y = np.concatenate([x, u]), A @ x + B @ u
-                return l_z @ z + 0.5 * z @ l_zz @ z + V_x @ y + 0.5 * y @ V_xx @ y
-
-            at_zero = value(np.zeros(n))
-            assert at_zero == pytest.approx(found.dV_1 + found.dV_2, rel=1e-9, abs=1e-9)
-            for x in rng.standard_normal((3, n)):
-                predicted = at_zero + found.V_x @ x + 0.5 * x @ found.V_xx @ x
-                assert predicted == pytest.approx(value(x), rel=1e-9)
-
-
-def test_half_sized_products_are_the_whole_ones():
-    rng, n, dt = np.random.default_rng(6), 3, 0.02
-    G_x, root, W = rng.standard_normal((n, 2 * n)), rng.standard_normal((n, n)), rng.standard_normal((2 * n, 2 * n))
-    G_u, V_xx, V_x = root @ root.T, W @ W.T, rng.standard_normal(2 * n)
-    cost = Cost(0.0, *(rng.standard_normal(s) for s in (2 * n, n)), W.T @ W, rng.standard_normal((n, 2 * n)), np.eye(n))
-    f_x = np.vstack([np.hstack([np.eye(n), np.zeros((n, n))]) + dt * G_x, G_x])
-    whole = expand(cost, f_x, np.vstack([dt * G_u, G_u]), V_x, V_xx)
-    for kind in (float, object):
-        half = expand_semi_implicit(
-            cost, *(x.astype(kind) for x in (G_x, G_u)), dt, *(x.astype(kind) for x in (V_x, V_xx))
-        )
-        for a, b in zip(whole, half, strict=True):
-            np.testing.assert_allclose(b.astype(float), a, rtol=1e-11, atol=1e-11)
-
-
 def test_the_random_linear_system_within_limits():
     """Optimal by the conditions: the gradient by each control, zero or towards a limit it is at."""
     dynamics, costs, A, B, x0, us = linear_problem()
@@ -103,19 +52,6 @@ def test_the_random_linear_system_within_limits():
     assert ((result.held != 0) == (np.abs(result.us) == 0.6)).all()
 
 
-@pytest.mark.parametrize("n", [60, pytest.param(500, marks=pytest.mark.campaign)])
-def test_the_car_parks(n: int):
-    """In 15 s; with 500 steps as Tassa has it."""
-    dynamics, costs = car(period=15.0 / n)
-    us = 0.1 * np.random.default_rng(1).standard_normal((n, 2))
-    solver = Ilqr(dynamics, costs, n, -CAR_LIMITS, CAR_LIMITS, IlqrParameters(max_iterations=70, lambda_start=1.0))
-    result = solver.solve(CAR_START, us)
-    assert result.cost < 2.0
-    assert np.max(np.abs(result.xs[-1] * [1, 1, 1, 0.1])) < 0.05
-    assert (np.abs(result.us) <= CAR_LIMITS).all()
-    assert (np.diff(result.costs) <= 0.0).all()
-
-
 def pendulum(second_order: bool = False):
     """Swing up a pendulum with little torque, an hourglass for solvers."""
 
@@ -127,7 +63,7 @@ def pendulum(second_order: bool = False):
     return UserDynamics(function, 2, 1, second_order=second_order), costs
 
 
-@pytest.mark.parametrize(("regularization", "second_order"), [("control", True), ("state", True), ("control", False)])
+@pytest.mark.parametrize(("regularization", "second_order"), [("control", True), ("state", False)])
 def test_a_pendulum_swings_up_within_its_torque(regularization, second_order):
     dynamics, costs = pendulum(second_order)
     p = IlqrParameters(max_iterations=400, lambda_start=1.0, regularization=regularization)
@@ -138,29 +74,6 @@ def test_a_pendulum_swings_up_within_its_torque(regularization, second_order):
     assert 0.0 in result.lambdas
     assert all(lamb == 0.0 or lamb > 1e-6 for lamb in result.lambdas)
     assert (np.diff(result.costs) <= 0.0).all()
-
-
-def test_second_derivatives_make_the_last_steps_quadratic():
-    dynamics, costs = pendulum(second_order=True)
-    p = IlqrParameters(max_iterations=100, gradient_tolerance=1e-7, cost_tolerance=1e-14)
-    last = {}
-    for d in (dynamics, pendulum()[0]):
-        result = Ilqr(d, costs, 30, parameters=p).solve([0.0, 0.0], np.zeros((30, 1)))
-        excess = np.array(result.costs) - result.cost
-        last[d is dynamics] = int(((excess > 1e-9) & (excess < 0.1)).sum())
-        assert result.cost == pytest.approx(7.685989313527, rel=1e-9)
-    assert last[True] <= 2
-    assert last[False] >= 6
-
-
-def test_naive_clamping_obeys_the_limits_too():
-    dynamics, costs, _, _, x0, us = linear_problem()
-    p = IlqrParameters(lambda_start=1.0, limiting="clamp", max_iterations=10)
-    clamped = Ilqr(dynamics, costs, 100, [-0.6] * 2, [0.6] * 2, p).solve(10 * x0, us[:100])
-    box = Ilqr(dynamics, costs, 100, [-0.6] * 2, [0.6] * 2, IlqrParameters(lambda_start=1.0)).solve(10 * x0, us[:100])
-    assert np.abs(clamped.us).max() <= 0.6
-    assert box.cost <= clamped.cost
-    assert not clamped.held.any()
 
 
 def test_a_warm_start_takes_fewer_iterations_and_the_same_input_gives_the_same_plan():
@@ -194,8 +107,7 @@ class Breaks:
         return np.full_like(self.function(*arguments), np.nan)
 
 
-@pytest.mark.parametrize("how", ["raises", "nan"])
-@pytest.mark.parametrize("what", ["dynamics", "cost"])
+@pytest.mark.parametrize(("what", "how"), [("dynamics", "raises"), ("cost", "nan")])
 def test_the_last_valid_plan_is_kept(what: str, how: str):
     dynamics, costs = pendulum()
     weights = costs.weights(80)
@@ -252,13 +164,6 @@ def test_where_the_cost_curves_down_lambda_grows_until_it_does_not():
     assert "not positive definite at knot 2, and lambda is at its largest" in given_up.reason
 
 
-def test_small_steps_because_of_a_large_lambda_are_not_the_end():
-    dynamics, costs, _, _, x0, us = linear_problem()
-    best = Ilqr(dynamics, costs, 200).solve(x0, us)
-    slow = Ilqr(dynamics, costs, 200, parameters=IlqrParameters(lambda_start=1e6, cost_tolerance=1e-12)).solve(x0, us)
-    assert slow.cost == pytest.approx(best.cost, rel=1e-6)
-
-
 @pytest.mark.parametrize("what", ["the dynamics' derivatives", "a cost's derivatives"])
 def test_derivatives_that_are_not_finite_are_named(what: str):
     def derivatives(xs, us):
@@ -306,12 +211,9 @@ def test_bad_problems_are_refused():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"max_iterations": -1},
         {"alphas": ()},
         {"alphas": (2.0,)},
-        {"lambda_factor": 1.0},
         {"lambda_min": 0.0},
-        {"regularization": "none"},
         {"limiting": "penalty"},
     ],
 )

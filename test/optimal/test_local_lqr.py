@@ -11,10 +11,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-import reach_pictures
-from linear_quadratic import finite_horizon
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from PIL import Image
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import InputError
@@ -23,7 +19,6 @@ from arm_control.optimal import (
     ArmDynamics,
     ControlError,
     Costs,
-    Ilqr,
     LocalLqr,
     PositionError,
     ReachPlanner,
@@ -45,31 +40,6 @@ def problem(model: RobotModel) -> tuple[ArmDynamics, Costs]:
         Term(ControlError(model.gravity(HOME)), running=1e-4 * dt),
     )
     return ArmDynamics(model, dt), costs
-
-
-def test_at_rest_it_is_the_first_iteration_of_iterative_lqr(ur5: RobotModel):
-    """There the arm stays, so that every knot of the first plan is the first state."""
-    dynamics, costs = problem(ur5)
-    x0, u0 = np.append(HOME, np.zeros(6)), ur5.gravity(HOME)
-    k, K = LocalLqr(dynamics, costs, N).gains(x0, u0)
-    passes = Ilqr(dynamics, costs, N).passes
-    passes.start(x0, np.tile(u0, (N, 1)), None)
-    passes.expand()
-    passes.backward(0.0)
-    np.testing.assert_allclose(passes.xs[-1], x0, rtol=0, atol=1e-12)
-    for ours, theirs in ((k, passes.k), (K, passes.K)):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * np.abs(theirs).max())
-
-
-def test_the_feedback_is_that_of_the_riccati_recursion(ur5: RobotModel):
-    dynamics, costs = problem(ur5)
-    x0, u0 = np.append(HOME, 0.5 * np.ones(6)), ur5.gravity(HOME)
-    (A,), (B,) = dynamics.derivatives(x0[None], u0[None])
-    knots = np.tile(x0, (N + 1, 1)), np.vstack([np.tile(u0, (N, 1)), np.zeros(6)])
-    cost = costs.expansions(*knots, costs.weights(N), dynamics.arm)
-    expected, _ = finite_horizon(A, B, cost.l_xx[0], cost.l_uu[0], cost.l_xx[N], N)
-    _, K = LocalLqr(dynamics, costs, N).gains(x0, u0)
-    np.testing.assert_allclose(K, -expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("left", [N, 7])
@@ -156,21 +126,3 @@ def test_the_page_has_the_figures_of_one_reach(example: ModuleType):
         assert float(rows[name]) == pytest.approx(cost, rel=6e-3), name
     costs = list(found.values())
     assert costs == sorted(costs)
-
-
-def test_on_three_links_it_costs_tens_of_times_as_much(example: ModuleType):
-    q, model = example.START_3, example.planar3()
-    both = example.pair(model, q, model.pose(q).p + [example.RADIUS_3, 0.0, 0.0], w_u=example.TORQUE_3)
-    assert example.cost_of(both["LQR"]) > 10.0 * example.cost_of(both["iLQR"])
-    found = example.star_figures([both])
-    assert found["median_cost_ratio"] == pytest.approx(27.0, rel=0.01)
-    assert found["largest_end_error_lqr"] > 10.0 * found["largest_end_error_ilqr"]
-
-
-def test_both_are_drawn(example: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)  # most of the time; nobody looks here
-    one = example.one_reach()
-    pairs = [{"iLQR": one["iLQR"], "LQR": one["LQR, anew in every step"]}]
-    reach_pictures.draw_lqr(tmp_path / "lqr.png", one, pairs, {"two links": {1.0: [1.1], 2.0: [4.0]}})
-    with Image.open(tmp_path / "lqr.png") as picture:
-        assert picture.width > 2000

@@ -58,15 +58,6 @@ def test_it_answers_as_the_planner_in_this_process(process: PlannerProcess):
         assert ours.seconds > 0.0
 
 
-def test_the_last_plan_is_what_a_warm_start_begins_with():
-    inline = InlinePlanner(ReachPlanner(planar(2), PARAMETERS))
-    iterations = []
-    for number, is_warm in enumerate((False, False, True)):
-        inline.request(request(number, is_warm=is_warm))
-        iterations.append(inline.poll().plan.iterations)
-    assert iterations[0] == iterations[1] > iterations[2]
-
-
 def test_an_error_is_a_sentence_and_the_next_request_is_answered(process: PlannerProcess):
     process.request(request(1, START * np.nan))
     answer = process.poll(wait=True)
@@ -79,17 +70,6 @@ def test_an_error_is_a_sentence_and_the_next_request_is_answered(process: Planne
     process.request(request(4))
     assert process.poll(wait=True).plan is not None
     assert process.alive
-
-
-def test_a_failed_solve_leaves_the_last_plan_for_the_next_warm_start():
-    inline = InlinePlanner(ReachPlanner(planar(2), PARAMETERS))
-    iterations = []
-    for number, x0 in enumerate((START, START * np.nan, START)):
-        inline.request(request(number, x0, is_warm=True))
-        answer = inline.poll()
-        iterations.append(answer.plan.iterations if answer.plan else -1)
-    assert iterations[1] == -1
-    assert iterations[2] < iterations[0]
 
 
 def test_a_killed_planner_is_dead_and_nobody_waits_for_it():

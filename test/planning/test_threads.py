@@ -12,7 +12,7 @@ from problems import UR5_HOME, planar
 
 from arm_control.collision import Validity
 from arm_control.core import urdf_path
-from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
 from arm_control.motion import JointReference, spline_path
 from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, LocalLqr, PositionError, StateError, Term
@@ -38,50 +38,7 @@ from arm_control.planning.plans import proved_shares
 
 START, GOAL = np.array([-0.8, 0.3]), np.array([1.0, 0.3])
 PASSING = [Obstacle(Sphere(0.1), Pose.at([2.0, -1.0, 0.0]), (0.0, 0.4, 0.0, 0.0, 0.0, 0.0))]
-InTwoThreads = Callable[[Callable[[int], object]], None]
 LockDepths = Callable[[Any, Any, Sequence[str]], list[int]]
-
-
-# -- one object, two threads ---------------------------------------------------------------------------
-
-
-def test_what_touches_something_is_called_free_to_no_thread(ur5: RobotModel, in_two_threads: InTwoThreads):
-    rng = np.random.default_rng(0)
-    validity = Validity(ur5)
-    validity.place([Obstacle(Sphere(0.1), Pose.at(list(p))) for p in rng.uniform(-0.8, 0.8, (10, 3))])
-    a = rng.uniform(-2.0, 2.0, (2, 64, 6))
-    b = a + rng.uniform(-0.4, 0.4, a.shape)
-    is_free = [validity.free_motions(*motions) for motions in zip(a, b, strict=True)]
-    assert 0 < np.sum(is_free) < 128
-    counts = np.zeros((2, 2), int)
-
-    def work(i: int) -> None:
-        for _ in range(300):
-            found = validity.free_motions(a[i], b[i])
-            counts[i] += (found & ~is_free[i]).sum(), (found != is_free[i]).sum()
-
-    in_two_threads(work)
-    assert counts.tolist() == [[0, 0], [0, 0]]
-
-
-def paths(validity: Validity) -> Callable[[int], Sequence[Array]]:
-    validity.place(wall_with_gap())
-    planner = RrtConnect(validity)
-    ends = [[-1.2, 0.3], [1.2, -0.3]], [[-0.9, 0.6], [0.9, 0.5]]
-    return lambda i: [planner.plan(*ends[i]).path]
-
-
-def motions_in_time(validity: Validity) -> Callable[[int], Sequence[Array]]:
-    """Each thread has an obstacle of its own."""
-    planner = PlannerInTime(validity, PathLimits.of(validity.shape.model, a_max=8.0, share=0.9), 8.0)
-    obstacles = PASSING, [Obstacle(Sphere(0.1), Pose.at([1.7, 0.1, 0.0]))]
-    return lambda i: [planner.plan(JointReference.at_rest(START), GOAL, obstacles[i]).trajectory.pieces]
-
-
-def fastest_motions(_: Validity) -> Callable[[int], Sequence[Array]]:
-    scaler = TimeScaler(planar(2), PathLimits(np.full(2, 2.0), np.array([60.0, 25.0]), np.full(2, 6.0)), 60)
-    ways = [spline_path([[0.2, 0.5], [1.0, x], [0.1, -1.2]]) for x in (-0.6, 0.4)]
-    return lambda i: [scaler.fastest(ways[i]).x]
 
 
 def arm_problem(ur5: RobotModel) -> tuple[ArmDynamics, Costs]:
@@ -91,36 +48,6 @@ def arm_problem(ur5: RobotModel) -> tuple[ArmDynamics, Costs]:
         Term(ControlError(ur5.gravity(UR5_HOME)), running=2e-6),
     )
     return ArmDynamics(ur5, 0.02), costs
-
-
-def local_gains(_: Validity) -> Callable[[int], Sequence[Array]]:
-    model = RobotModel.from_urdf(urdf_path("ur5"))
-    lqr, u0 = LocalLqr(*arm_problem(model), 30), model.gravity(UR5_HOME)
-    return lambda i: lqr.gains(np.append(UR5_HOME + 0.1 * i, np.zeros(6)), u0)
-
-
-def iterated_controls(_: Validity) -> Callable[[int], Sequence[Array]]:
-    model = RobotModel.from_urdf(urdf_path("ur5"))
-    solver, us = Ilqr(*arm_problem(model), 20), np.tile(model.gravity(UR5_HOME), (20, 1))
-    return lambda i: [solver.solve(np.append(UR5_HOME + 0.1 * i, np.zeros(6)), us).us]
-
-
-@pytest.mark.parametrize("make", [paths, motions_in_time, fastest_motions, local_gains, iterated_controls])
-def test_threads_may_share_a_planner(make: Callable[[Validity], Any], in_two_threads: InTwoThreads):
-    solve = make(planar_validity(margin=0.01))
-    expected, wrong = [solve(0), solve(1)], []
-
-    def work(i: int) -> None:
-        for _ in range(20):
-            try:
-                found = solve(i)
-            except Exception as error:  # would end the thread, and no more
-                wrong.append(error)
-                continue
-            wrong.extend(x for x, y in zip(found, expected[i], strict=True) if not np.array_equal(x, y))
-
-    in_two_threads(work)
-    assert wrong == []
 
 
 # -- obstacles stay while a motion is checked ----------------------------------------------------------

@@ -8,7 +8,6 @@ from planar_arm import planar_validity, plate, smallest_distance, wall_with_gap
 
 from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.motion import JointTrajectory
 from arm_control.planning import (
     PathLimits,
@@ -66,22 +65,6 @@ def test_the_rounded_path_of_a_plan_is_free_and_its_motion_within_limits(validit
         assert np.linalg.norm(q - reference.q_des, axis=1).min() < 0.03
     assert np.allclose(motion.sample(-1.0).q_des, plan.path[0])
     assert np.allclose(motion.sample(motion.duration + 1.0).q_des, plan.path[-1])
-
-
-def test_less_room_leaves_smaller_parabolas(validity: Validity):
-    """A small sphere that only the nearly stretched arm touches, in the middle of the parabola with d = 0.3."""
-    place = 2.0365 * np.array([np.cos(0.8), np.sin(0.8), 0.0])
-    sphere = Obstacle(Sphere(0.01), Pose(np.eye(3), place))
-    path = np.array([[-0.2, 0.15], [0.8, 0.15], [0.8 + 0.7 / np.sqrt(5.0), 0.15 - 1.4 / np.sqrt(5.0)]])
-    validity.place([])
-    (wide,) = rounded_paths(validity, plan_of(path))
-    assert np.diff(wide.knots)[1] == pytest.approx(0.6)
-    validity.place([sphere])
-    assert validity.free_motions(path[:-1], path[1:]).all()
-    assert not validity.free_states(wide.sample(float(wide.knots[1]) + 0.3).q_des[None])[0]
-    (narrow,) = rounded_paths(validity, plan_of(path))
-    assert np.diff(narrow.knots)[1] <= 0.3 + 1e-9
-    assert smallest_distance(validity, plan_of(points((narrow,))), [sphere], step=0.05) > 0.0
 
 
 def test_the_arm_stops_where_the_path_turns_back(validity: Validity):

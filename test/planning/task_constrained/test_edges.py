@@ -10,10 +10,10 @@ import pytest
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Validity
 from arm_control.maths import Array, Obstacle, Pose, Sphere
-from arm_control.motion import JointTrajectory, powers, quintic
-from arm_control.planning import TaskConstrainedProblem, TaskParameters, circle, line
+from arm_control.motion import JointTrajectory
+from arm_control.planning import TaskConstrainedProblem, TaskParameters, circle
 from arm_control.planning.task_constrained.edges import Chains, Edges, Start
-from arm_control.planning.task_constrained.task_tree import deviations, first_unproved, is_free, keeps_limits
+from arm_control.planning.task_constrained.task_tree import first_unproved, is_free, keeps_limits
 
 START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
 TAU_MAX = np.array([6.0, 4.0, 2.0, 1.0])
@@ -74,13 +74,6 @@ def test_chains_lead_along_the_path_and_back(kinematic: Edges, problem: TaskCons
     assert back.is_valid[:, 0].tolist() == [True, True, True, False]  # the path ends
     np.testing.assert_allclose(problem.model.pose(back.q[2, -1, :, 0]).p[:2], [1.2, -0.7], atol=1e-5)
     np.testing.assert_allclose(back.t[2, -1, 0], 3 / N / 0.2)  # time goes on
-
-
-def test_chains_end_with_the_path_and_with_the_horizon(problem: TaskConstrainedProblem):
-    short = Edges(replace(problem, path=line([1.2, -0.7], [1.2, -0.6])), TaskParameters(lanes=8, levels=2))
-    assert follow(short, 3).is_valid[:, 0].tolist() == [True, True, False]
-    late = HORIZON - 1.5 * 0.5 / 0.2
-    assert follow(short, 2, t=late).is_valid[:, 0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -149,16 +142,3 @@ def test_curves_are_proved_free_not_chords(problem: TaskConstrainedProblem):
     assert first_unproved(replace(problem, v_max=np.full(4, 9.0)), motion) == 1
     assert first_unproved(problem, bump(0.1)) is None
     assert first_unproved(problem, bump(0.6)) == 1
-
-
-def test_deviations_bound_curves(problem: TaskConstrainedProblem):
-    rng = np.random.default_rng(3)
-    ends = rng.normal(size=(6, 20, 4))
-    motion = JointTrajectory(np.arange(21.0) * 0.3, quintic(*ends, 0.3))
-    r = np.linspace(0.0, 1.0, 33)[:, None]
-    q = np.einsum("pk,mkn->mpn", powers(0.3 * r[:, 0])[0], motion.pieces)
-    away = np.abs(q - (q[:, :1] + r * (q[:, -1:] - q[:, :1]))).max(axis=1)
-    bound = deviations(motion)
-    assert (away <= bound).all()
-    motion.pieces[:, 3:] = 0.0  # of a parabola it is the deviation itself
-    np.testing.assert_allclose(deviations(motion), np.abs(motion.pieces[:, 2]) * 0.3**2 / 4.0)

@@ -82,13 +82,3 @@ def test_the_acceleration_of_the_task_is_that_of_the_path_and_the_feedback(plana
     J_r_q_r = State(planar4.tree, {"q": Q, "v": q_r}).Jdot_v[:2]
     for wrong in (q_rr + 2.0 * np.linalg.pinv(J) @ J_r_q_r, q_rr + np.linalg.pinv(J) @ J_r_q_r):
         assert np.abs(J @ wrong + J_r_q_r - expected).max() > 1e-3 * scale
-
-
-def test_a_wait_bends_no_path(planar4: RobotModel):
-    i = inputs(0.0)
-    q_r = kinematic(planar4, Q, i)[0]
-    J = planar4.jacobian(Q)[:2]
-    e = path_point(PIECE, U).y - planar4.pose(Q).p[:2]
-    q_rr = dynamic(planar4, Q, q_r, i)
-    J_r_q_r = State(planar4.tree, {"q": Q, "v": q_r}).Jdot_v[:2]
-    np.testing.assert_allclose(J @ q_rr + J_r_q_r, 1600.0 * e - 80.0 * J @ q_r, rtol=1e-4)
