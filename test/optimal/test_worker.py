@@ -72,6 +72,17 @@ def test_an_error_is_a_sentence_and_the_next_request_is_answered(process: Planne
     assert process.alive
 
 
+def test_a_failed_solve_leaves_the_last_plan_for_the_next_warm_start():
+    inline = InlinePlanner(ReachPlanner(planar(2), PARAMETERS))
+    iterations = []
+    for number, x0 in enumerate((START, START * np.nan, START)):
+        inline.request(request(number, x0, is_warm=True))
+        answer = inline.poll()
+        iterations.append(answer.plan.iterations if answer.plan else -1)
+    assert iterations[1] == -1
+    assert iterations[2] < iterations[0]
+
+
 def test_a_killed_planner_is_dead_and_nobody_waits_for_it():
     process = PlannerProcess(planar(2), MAKE)
     assert process.alive

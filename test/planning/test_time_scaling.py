@@ -138,7 +138,27 @@ def test_points_that_make_no_path_are_refused(points: list[list[float]], message
         spline_path(points)
 
 
+def test_limits_of_another_arm_are_refused():
+    limits = PathLimits(np.ones(3), np.ones(3))
+    with pytest.raises(InputError, match=r"v_max has shape \(3,\); allowed: \(2,\)"):
+        TimeScaler(planar(2), limits)
+
+
 @pytest.mark.parametrize("changes", [{"v_max": 0.0}, {"tau_max": -1.0}, {"a_max": np.nan}])
 def test_limits_that_are_none_are_refused(changes: dict[str, float]):
     with pytest.raises(InputError, match="positive numbers are needed"):
         scaler(60, **changes)
+
+
+def test_on_a_coarse_grid_a_fast_arm_stops_nowhere():
+    """As fast as it may at one point is not at rest at the next."""
+    model, rng = planar(2), np.random.default_rng(0)
+    scaling = TimeScaler(model, PathLimits(0.6 * model.v_max, 0.6 * model.tau_max), 20)
+    for points in rng.uniform(-2.0, 2.0, (20, 5, 2)):
+        try:
+            motion = scaling.fastest(spline_path(points))
+        except InputError as error:
+            assert "20 intervals are too few near s = " in str(error)  # noqa: PT017
+            continue
+        assert np.isfinite(motion.duration)
+        assert (motion.x[1:-1] >= 0.25 * motion.x[:-2] * (1.0 - 1e-9)).all()

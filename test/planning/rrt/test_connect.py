@@ -18,6 +18,7 @@ from arm_control.planning.rrt.goals import plan_to_pose
 from arm_control.planning.rrt.joint_space import SearchSpace
 from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.shortcuts import improve
+from arm_control.planning.rrt.trees import ROOM
 
 THROUGH, OUTSIDE = np.array([0.0, 0.0]), np.array([1.6, 0.0])
 """The stretched arm through the gap, and beside the wall: the lower link must be drawn back in between."""
@@ -51,6 +52,16 @@ def test_the_compiled_search_is_that_of_the_text(validity: Validity, monkeypatch
     interpreted = RrtConnect(validity, SearchParameters(samples=2, connections=2)).plan(THROUGH, OUTSIDE)
     assert compiled.effort.motions == interpreted.effort.motions
     assert np.array_equal(compiled.path, interpreted.path)
+
+
+def test_memory_grows_with_the_trees(validity: Validity, monkeypatch: pytest.MonkeyPatch):
+    validity.place(wall_with_gap())
+    path = RrtConnect(validity).plan(THROUGH, OUTSIDE).path
+    monkeypatch.setattr(connect, "CAPACITY", ROOM + 4)
+    monkeypatch.setattr(connect, "FEWEST_SAMPLES", 1)
+    planner = RrtConnect(validity)
+    assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
+    assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
 
 
 def test_the_nearest_of_several_goals_that_are_free_is_enough(validity: Validity):
@@ -112,6 +123,9 @@ def test_contact_at_the_ends_is_named(validity: Validity):
     plan = planner.plan(OUTSIDE, [THROUGH, [3.0, 0.4]])
     assert plan.outcome is SearchOutcome.GOAL_IN_CONTACT
     assert plan.reason.startswith("the first of 2 goals, none of which is free, is in contact: 'lower' is 80 mm deep")
+    careful = planar_validity(margin=0.2)
+    careful.place([plate(1.5, 0.15, 0.2, 0.1)])
+    assert "mm from obstacle 0, nearer than the margin" in RrtConnect(careful).plan(THROUGH, OUTSIDE).reason
 
 
 def test_a_pose_is_a_goal(validity: Validity):
