@@ -194,7 +194,7 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
     """Equations (1) to (7) once more, straight from the pairs."""
     p = AvoidanceParameters(threshold=0.2, self_threshold=0.1, takeover_distance=0.05)
     law, shares = Avoidance(ur5, p), []
-    for q, v, obstacles in scenes(ur5, 15):
+    for q, v, obstacles in scenes(ur5, 30):
         t = ur5.evaluate(q, v)
         output = law.tick(t, obstacles)
         pairs, M_inv = output.pairs, np.linalg.inv(t.M)
