@@ -9,7 +9,7 @@ from arm_control import urdf_path
 from arm_control.control import Measurement, SensorReading, resolve_parameters, rotate_to
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.exceptions import ModelError, ParameterError
-from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Obstacle, Pose, Shape
 from arm_control.model import RobotModel
 from arm_control.motion import WrenchGoal
 from arm_control.simulation import MujocoSimulator, PlantProperties, RealArm, World, make_simulator
@@ -39,8 +39,8 @@ def push(simulator: MujocoSimulator, model: RobotModel, F: Array, seconds: float
 
 @pytest.mark.parametrize(
     ("shape", "height"),
-    [(Box((0.5, 0.5, 0.1)), 0.1), (Sphere(0.2), 0.4), (Cylinder(0.2, 0.1), 0.1), (Capsule(0.1, 0.1), 0.3)],
-    ids=["box", "sphere", "cylinder", "capsule"],
+    [(Box((0.5, 0.5, 0.1)), 0.1), (Capsule(0.1, 0.1), 0.3)],
+    ids=["box", "capsule"],
 )
 def test_a_solid_resists_the_hand_with_the_force_that_pushes_it(arm: RobotModel, shape: Shape, height: float):
     simulator = MujocoSimulator(arm, HOME, solids=[below(arm, shape, height)])
@@ -106,12 +106,6 @@ def test_a_hand_of_40_newtons_per_metre_moves_20_cm_under_8_newtons(arm: RobotMo
     assert rows[-1, 1] == pytest.approx(0.2, rel=0.05)
     assert rows[:, 1].max() < 1.02 * rows[-1, 1], "without swinging over"
     assert np.abs(rows[-1, [0, 2]]).max() < 0.002
-
-
-def test_without_contact_the_hand_looks_for_it_slowly(arm: RobotModel):
-    rows = run(arm, make_simulator(arm, HOME, PlantProperties()), 1.5, force_axes=("z",))
-    assert rows[-1, 3] == pytest.approx(-0.01, rel=0.05)
-    assert np.abs(rows[:, 3]).max() < 0.02
 
 
 def test_a_sensor_lets_an_arm_with_friction_press_as_it_should(arm: RobotModel):

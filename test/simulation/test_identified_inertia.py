@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.simulation import MujocoSimulator
-from arm_control.simulation.mujoco_simulator import is_possible, possible_inertias
+from arm_control.simulation.mujoco_simulator import possible_inertias
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 0.02 -0.05" rpy="0.4 -0.2 1"/><mass value="2"/>
   <inertia ixx="{xx}" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.012"/></inertial></link>"""
@@ -23,7 +22,7 @@ def arm(xx: str) -> RobotModel:
     return RobotModel.from_urdf(f'<robot name="arm">{links}{joints}</robot>')
 
 
-@pytest.mark.parametrize("xx", ["0.0235", "-1e-24", "0"])
+@pytest.mark.parametrize("xx", ["0.0235", "-1e-24"])
 def test_mujoco_gets_an_identified_inertia_as_it_is(xx: str):
     """It compares its mass matrix with the model's; the acceleration is compared in another posture, too."""
     model = arm(xx)
@@ -41,18 +40,3 @@ def test_possible_inertias_stay_as_they_are():
     assert arm("0.02").warnings == ()
     assert possible_inertias(text) == (text, False)
     assert possible_inertias(arm("0.0235").urdf.text)[1]
-
-
-@pytest.mark.parametrize(
-    ("moments", "possible"),
-    [
-        ([0, 0, 0], True),
-        ([1, 1, 2], False),
-        ([1, 1, 1.99], True),
-        ([0, 1, 1], False),
-        ([-1e-9, 1, 1], False),
-        ([1, 1, 2.01], False),
-    ],
-)
-def test_what_a_body_can_have(moments: Array, possible: bool):
-    assert is_possible(np.array(moments, dtype=float)) == possible

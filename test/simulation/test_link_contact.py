@@ -10,7 +10,6 @@ from arm_control.maths import Array, Box, Obstacle, Pose
 from arm_control.model import RobotModel
 from arm_control.simulation import EngineParameters, MujocoSimulator, PlantProperties, make_simulator
 from arm_control.simulation.scenario import is_needed
-from arm_control.simulation.tip_contact import TIP_RADIUS
 
 HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])
 
@@ -42,19 +41,6 @@ def test_a_solid_stops_a_link(ur5: RobotModel, contacts: str, is_stopped: bool):
     assert way > 0.01
     assert (simulator.mujoco_data.ncon > 0) == is_stopped
     assert not simulator.contact_wrench.any()  # it is not the end effector that touches
-
-
-def test_the_hand_touches_as_before_and_not_at_all_with_none(ur5: RobotModel):
-    table = Obstacle(Box((0.2, 0.2, 0.1)), Pose(np.eye(3), ur5.pose(HOME).p - [0.0, 0.0, TIP_RADIUS + 0.05]))
-    wrenches = {}
-    for contacts in ("arm", "hand", "none"):
-        simulator = make_simulator(ur5, HOME, PlantProperties(contacts=contacts), solids=[table])
-        t = ur5.evaluate(HOME, np.zeros(6))
-        fallen(ur5, simulator, t.J.T @ np.array([0.0, 0.0, -20.0, 0.0, 0.0, 0.0]), 0.3)
-        wrenches[contacts] = simulator.contact_wrench[2]
-    assert wrenches["arm"] == pytest.approx(20.0, rel=0.05)
-    assert wrenches["hand"] == pytest.approx(20.0, rel=0.05)
-    assert wrenches["none"] == 0.0
 
 
 @pytest.mark.parametrize(("contacts", "is_stopped"), [("arm", True), ("hand", False)])

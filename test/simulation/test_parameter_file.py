@@ -17,7 +17,7 @@ def write(folder: Path, content: Any) -> Path:
     return folder / "p.yaml"
 
 
-@pytest.mark.parametrize("key", ["osc", "/osc", "/left/osc", "/**/osc", "/**", "/*"])
+@pytest.mark.parametrize("key", ["osc", "/left/osc", "/**/osc", "/*"])
 def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: Path):
     path = write(tmp_path, {key: {"ros__parameters": {"kp_linear": 1.0}}})
     check_parameter_file(path, {"osc": {}, "simulator": {}})
@@ -31,7 +31,6 @@ def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: P
         ({"osc": {"ros_parameters": {}}}, "osc: unknown ros_parameters; allowed: ros__parameters"),
         ({"osc": 5}, r"p\.yaml: osc: a mapping is needed, not int"),
         ({"osc": {"ros__parameters": "kp 1"}}, r"osc: ros__parameters: a mapping .*\('kp 1': is a colon missing"),
-        ({"osc": {"kp_linear": 1.0}}, "osc: unknown kp_linear; allowed: ros__parameters"),
     ],
 )
 def test_a_parameter_file_that_ros_would_pass_over_is_refused(content: Any, message: str, tmp_path: Path):

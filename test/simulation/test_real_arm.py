@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.model import RobotModel, Tool
+from arm_control.model import RobotModel
 from arm_control.simulation import (
     MujocoSimulator,
     PlantProperties,
     RealArm,
     Scenario,
-    Simulation,
-    make_simulator,
     real_values,
     scenario_names,
 )
 from arm_control.simulation.plant_properties import properties_of
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
-Load = Callable[..., RobotModel]
 
 
 def arm(model: RobotModel, **values: object) -> RealArm:
@@ -34,11 +29,6 @@ def held(model: RobotModel, simulator: RealArm, extra: np.ndarray, n: int) -> np
     for _ in range(n):
         simulator.step(model.gravity(simulator.arm.q) + extra)
     return simulator.arm.v
-
-
-def test_an_ideal_arm_is_the_model(ur5: RobotModel):
-    assert isinstance(make_simulator(ur5, HOME, PlantProperties(seed=3)), MujocoSimulator)
-    assert isinstance(make_simulator(ur5, HOME, PlantProperties(coulomb=(0.1,))), RealArm)
 
 
 def test_coulomb_friction_holds_what_is_smaller_and_slows_what_is_larger(ur5: RobotModel):
@@ -67,14 +57,6 @@ def test_rotor_inertia_and_viscous_friction_are_per_joint(ur5: RobotModel):
     np.testing.assert_array_equal(simulator.arm.mujoco_model.dof_damping, rotors)
 
 
-@pytest.mark.parametrize("place", [(0.0, 0.0, 0.0), (0.05, -0.1, 0.2)])
-def test_a_payload_is_that_of_a_tool(ur5: RobotModel, load_robot: Load, place: tuple[float, ...]):
-    simulator, loaded = arm(ur5, payload_mass=1.5, payload_position=place), load_robot("ur5")
-    loaded.attach(Tool(mass=1.5, centre=place))
-    for q in (HOME, HOME + 0.3):
-        np.testing.assert_allclose(simulator.arm.mass_matrix(q), loaded.mass_matrix(q), atol=1e-6)
-
-
 def test_a_base_that_is_not_level_feels_its_weight_sideways(ur5: RobotModel):
     """The axis of the first joint, upright in the model, turns from z towards -y; seen from the arm, gravity does."""
     simulator = arm(ur5, base_tilt=0.1)
@@ -84,11 +66,6 @@ def test_a_base_that_is_not_level_feels_its_weight_sideways(ur5: RobotModel):
     weights = [x.arm.mujoco_data.qfrc_bias[0] for x in (level, tilted)]
     assert abs(weights[0]) < 1e-9
     assert abs(weights[1]) > 0.5
-
-
-def test_all_masses_have_the_relative_error(ur5: RobotModel):
-    simulator = arm(ur5, mass_error=0.1)
-    np.testing.assert_allclose(simulator.arm.mass_matrix(HOME), 1.1 * ur5.mass_matrix(HOME), rtol=1e-9, atol=1e-9)
 
 
 def test_errors_of_links_are_drawn_once_for_a_seed(ur5: RobotModel):
@@ -170,13 +147,6 @@ def test_every_scenario_has_a_variant_real():
         assert not real.controller or real.nodes[real.controller]["disturbance_observer"] is True
         assert real.variants == {}
         assert scenario.required("real") == scenario.checks.get("real", {})
-
-
-def test_a_scenario_reaches_its_target_on_a_real_arm():
-    simulation = Simulation(Scenario.load("ur5_osc"), "real")
-    trace = simulation.run(2.0)
-    assert not trace.end_reason
-    assert np.linalg.norm(trace.error[-1, :3]) < 1e-3
 
 
 def test_ripple_is_a_torque_that_the_position_tells(ur5: RobotModel):

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.exceptions import InputError
 from arm_control.maths import Pose
 from arm_control.motion import Target
 from arm_control.simulation import Recording, WrenchSeries
@@ -30,14 +29,6 @@ def test_the_time_step_is_the_smallest_and_the_duration_the_whole(recording: Rec
     assert recording.duration == pytest.approx(0.009, abs=1e-15)
 
 
-def test_a_recording_of_nothing_has_no_time_step(recording: Recording):
-    for n in (0, 1):
-        short = replace(recording, state_stamps=recording.state_stamps[:n])
-        assert short.duration == 0.0
-        with pytest.raises(InputError, match="fewer than two states has no time step"):
-            _ = short.timestep_ns
-
-
 def test_the_part_up_to_a_stamp_includes_it(recording: Recording):
     part = recording.until(5 * MS)
     np.testing.assert_array_equal(part.state_stamps, [0, MS, 2 * MS, 3 * MS, 5 * MS])
@@ -46,16 +37,6 @@ def test_the_part_up_to_a_stamp_includes_it(recording: Recording):
     np.testing.assert_array_equal(part.v, recording.v[:5])
     np.testing.assert_array_equal(part.tau, recording.tau[:5])
     assert [target.stamp_ns for target in part.targets] == [0, 5 * MS]
-
-
-def test_the_whole_is_the_part_up_to_the_end(recording: Recording):
-    part = recording.until(9 * MS)
-    np.testing.assert_array_equal(part.q, recording.q)
-    np.testing.assert_array_equal(part.tau, recording.tau)
-    assert part.targets == recording.targets
-    nothing = recording.until(-1)
-    assert nothing.q.shape == (0, 2)
-    assert nothing.targets == ()
 
 
 def test_what_is_saved_can_be_read_back_to_the_last_bit(recording: Recording, tmp_path: Path):

@@ -9,29 +9,20 @@ import mujoco
 import numpy as np
 import pytest
 
-from arm_control import urdf_path
 from arm_control.maths import Array, Box, Obstacle, Pose
-from arm_control.model import ArmParameters, Inertia, RobotModel
-from arm_control.simulation import MujocoSimulator, PlantProperties, Sampling, SimulatedSensors, World, make_simulator
-from arm_control.simulation.sensors import carried_body, wrist_wrench
+from arm_control.model import Inertia, RobotModel
+from arm_control.simulation import MujocoSimulator, PlantProperties, Sampling, SimulatedSensors, World
 from arm_control.simulation.tip_contact import TIP_RADIUS
+from arm_control.simulation.wrist_sensor import wrist_wrench
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 G = 9.81
 MS = 1_000_000
-LIMIT = '<limit lower="-9" upper="9" effort="500" velocity="50"/>'
-ONE_JOINT = """<robot name="one"><link name="base"/><link name="hand"><inertial><mass value="3"/>
-<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="j" type="{kind}"><parent link="base"/><child link="hand"/><axis xyz="{axis}"/>{limit}</joint></robot>"""
 
 
 def state(q: Array, v: Array, contact: Array | None = None) -> SimpleNamespace:
     """An arm in a state, as the sensors see it."""
     return SimpleNamespace(q=q, v=v, contact_wrench=np.zeros(6) if contact is None else contact)
-
-
-def one_joint(kind: str, axis: str) -> RobotModel:
-    return RobotModel.from_urdf(ONE_JOINT.format(kind=kind, axis=axis, limit=LIMIT))
 
 
 def test_a_payload_at_rest_gives_its_weight_in_the_axes_of_the_hand(ur5: RobotModel):
@@ -46,45 +37,6 @@ def test_a_payload_at_rest_gives_its_weight_in_the_axes_of_the_hand(ur5: RobotMo
     tilted = SimulatedSensors(ur5, World(), plant=payload.replace(base_tilt=0.1))
     tilted.observe(0, state(HOME, np.zeros(6)))
     assert np.linalg.norm(tilted.wrench()[:2]) == pytest.approx(2.0 * G * np.sin(0.1), rel=1e-2)
-
-
-def test_what_the_model_knows_and_the_links_behind_the_tip_are_carried(ur5: RobotModel):
-    known = ArmParameters(payload_mass=0.5, payload_centre=(0.0, 0.0, 0.2))
-    body = carried_body(ur5, known, PlantProperties(payload_mass=1.5, payload_position=(0.0, 0.0, 0.1)))
-    assert (body.m, body.h[2], body.J[0, 0]) == pytest.approx((2.0, 0.25, 0.5 * 0.04 + 1.5 * 0.01))
-    short = RobotModel.from_urdf(urdf_path("ur5"), tip="wrist_2_link")
-    whole = ur5.tree.bodies[-1].inertia  # wrist_3_link, on which the joint's axis is that of the link
-    assert carried_body(short, ArmParameters(), PlantProperties()).m == pytest.approx(whole.m)
-    moving = RobotModel.from_urdf(urdf_path("ur5"), tip="wrist_2_link", joints=list(ur5.joint_names))
-    assert carried_body(moving, ArmParameters(), PlantProperties()).m == 0.0, "what moves by itself is no payload"
-
-
-def test_a_slider_that_accelerates_feels_the_inertia_of_its_payload():
-    """3 kg and 1 kg, pulled by 20 N: 5 m/s^2, so the payload pulls back with 5 N, and the moment is c x f."""
-    model = one_joint("prismatic", "1 0 0")
-    payload = PlantProperties(payload_mass=1.0, payload_position=(0.0, 0.0, -0.2))
-    arm = make_simulator(model, np.zeros(1), payload)
-    sensors = SimulatedSensors(model, World(), plant=payload)
-    for k in range(3):
-        sensors.observe(k * MS, arm)
-        F = sensors.wrench()
-        moved = 5.0 * (k > 0)
-        assert pytest.approx([-moved, 0.0, -G, 0.0, 0.2 * moved, 0.0], abs=1e-9) == F
-        arm.step(np.array([20.0]))
-    sensors.observe(0, state(np.zeros(1), np.zeros(1)))
-    assert sensors.wrench()[0] == 0.0, "a reset is at rest"
-
-
-def test_a_payload_that_turns_pulls_outwards():
-    """2 kg at 0.3 m, 4 rad/s about the vertical: m omega^2 r outwards, and m r alpha backwards."""
-    model = one_joint("revolute", "0 0 1")
-    sensors = SimulatedSensors(
-        model, World(), plant=PlantProperties(payload_mass=2.0, payload_position=(0.3, 0.0, 0.0))
-    )
-    for k, v in enumerate((3.99, 4.0)):
-        sensors.observe(k * MS, state(np.array([0.7]), np.array([v])))
-    expected = [2.0 * 16.0 * 0.3, -2.0 * 10.0 * 0.3, -2.0 * G, 0.0, 2.0 * G * 0.3, -2.0 * 10.0 * 0.09]
-    assert sensors.wrench() == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_wall_that_is_pressed_gives_its_reaction_and_a_push_its_force(load_robot: Callable[..., RobotModel]):

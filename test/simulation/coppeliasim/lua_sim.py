@@ -148,20 +148,10 @@ class World:
     def sim_getObjectType(self, handle: int) -> int:
         return TYPES.get(self.items[handle].kind, -1)
 
-    def sim_createForceSensor(self, _options: int, _ints: list[int], _floats: list[float]) -> int:
-        return self._new(Item("force sensor", "Force_sensor"))
-
     def sim_readForceSensor(self, handle: int) -> tuple[int, list[float], list[float]]:
-        """What was put there by a test, or what hangs on it; nothing before the first step."""
-        if not self.steps:
-            return 0, [0.0] * 3, [0.0] * 3
-        item, reading = self.items[handle], np.zeros(6)
-        if item.size:
-            reading[:] = item.size
-        elif self.has(f"{handle} force", mujoco.mjtObj.mjOBJ_SENSOR):  # MuJoCo's is by the sensor on what hangs there
-            reading[:3] = -self.data.sensor(f"{handle} force").data
-            reading[3:] = -self.data.sensor(f"{handle} torque").data
-        return 1, reading[:3].tolist(), reading[3:].tolist()
+        """What was put there by a test; nothing before the first step."""
+        reading = list(self.items[handle].size) if self.steps else [0.0] * 6
+        return int(self.steps > 0), reading[:3], reading[3:]
 
     def sim_createProximitySensor(self, _kind: int, _subtype: int, _options: int, _ints: Any, floats: Any) -> int:
         return self._new(Item("proximity sensor", "Proximity_sensor", size=(floats[1],)))
@@ -387,13 +377,6 @@ class World:
                 continue
             below = next((h for h in self.above(carrier) if h in bodies), None)
             parent, frame = (spec.worldbody, np.eye(4)) if below is None else (bodies[below], frames[below])
-            if self.items[item.parent].kind == "force sensor":
-                hand = self.items[item.parent].parent
-                bodies[handle] = _body(bodies[hand], frames[hand], item, self.world(handle))
-                frames[handle] = self.world(handle)
-                X = np.linalg.inv(frames[handle]) @ self.world(item.parent)
-                _force_sensor(spec, bodies[handle], X, str(item.parent))
-                continue
             bodies[handle], frames[handle] = _body(parent, frame, item, self.world(handle)), self.world(handle)
             _hinge(bodies[handle], np.linalg.inv(frames[handle]) @ self.world(carrier), joints[carrier], str(carrier))
         self.model = spec.compile()
@@ -407,8 +390,8 @@ class World:
             item.q = positions[handle]
         mujoco.mj_forward(self.model, self.data)
 
-    def has(self, name: str, kind: Any = mujoco.mjtObj.mjOBJ_JOINT) -> bool:
-        return mujoco.mj_name2id(self.model, kind, name) >= 0
+    def has(self, name: str) -> bool:
+        return mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, name) >= 0
 
     def torque(self, item: Item) -> float:
         """What a motor gives now."""
@@ -497,13 +480,3 @@ def _hinge(body: Any, X: np.ndarray, item: Item, name: str) -> None:
     slides = item.subtype == C.joint_prismatic_subtype
     kind = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
     body.add_joint(name=name, type=kind, pos=X[:3, 3], axis=X[:3, 2])
-
-
-def _force_sensor(spec: Any, body: Any, X: np.ndarray, name: str) -> None:
-    """What a body that hangs there exerts on the rest, at a pose on that body."""
-    quat = np.zeros(4)
-    mujoco.mju_mat2Quat(quat, X[:3, :3].ravel())
-    body.add_site(name=name, pos=X[:3, 3], quat=quat)
-    site = {"objtype": mujoco.mjtObj.mjOBJ_SITE, "objname": name}
-    spec.add_sensor(name=f"{name} force", type=mujoco.mjtSensor.mjSENS_FORCE, **site)
-    spec.add_sensor(name=f"{name} torque", type=mujoco.mjtSensor.mjSENS_TORQUE, **site)

@@ -104,14 +104,9 @@ def test_a_response_without_an_end_is_not_waited_for(answer: Callable[[bytes], i
 POSE = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 STATES = {
     "texts": ["t", "q", "v", "tau", [], False, 17, [], []],
-    "few joints": [0.005, [0.0], [0.0], [0.0], [], False, 17, [], []],
     "few values": [0.005],
-    "no values": {},
-    "poses of nothing": [0.005, *[[0.0] * 6] * 3, [[0.0] * 7], False, 17, [], []],
     "a pose of two numbers": [0.005, *[[0.0] * 6] * 3, [[0.0, 1.0]], False, 17, [], []],
     "a large number": [2**64 - 1, *[[2**64 - 1] * 6] * 3, [], False, 17, [], []],
-    "half a force": [0.005, *[[0.0] * 6] * 3, [POSE], False, 17, [0.0] * 3, []],
-    "a distance of nothing": [0.005, *[[0.0] * 6] * 3, [POSE], False, 17, [], [0.1]],
     "a force of words": [0.005, *[[0.0] * 6] * 3, [POSE], False, 17, ["f"] * 6, []],
 }
 
@@ -160,7 +155,7 @@ def test_items_without_a_length_end():
             decode(data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=60))
 def test_no_message_ends_the_decoder(data: bytes):
     try:

@@ -178,23 +178,6 @@ def test_silence_takes_the_torque_away(pause: bool, ur5: RobotModel):
     assert scene.torque() == [2.0] * 6
 
 
-def test_a_pause_by_hand_is_no_silence(scene: Scene, ur5: RobotModel):
-    scene.ros.waiting.append(command(ur5, [1.0] * 6))
-    scene.step()
-    scene.world.state = C.simulation_paused
-    scene.now += 60.0
-    scene.ros.lua.globals().sysCall_suspended()
-    scene.world.sim_startSimulation()
-    scene.step()
-    assert (scene.world.state, scene.torque()) == (C.simulation_advancing_running, [1.0] * 6)
-    scene.step(wall=0.51)
-    assert (scene.world.state, scene.torque()) == (C.simulation_paused, [0.0] * 6), "but from then on"
-    scene.ros.lua.globals().sysCall_suspended()
-    scene.world.sim_startSimulation()
-    scene.step()
-    assert scene.torque() == [0.0] * 6, "and its own pause is no command"
-
-
 def test_the_target_is_published_when_it_is_moved(scene: Scene):
     scene.step()
     scene.step()
@@ -206,13 +189,3 @@ def test_the_target_is_published_when_it_is_moved(scene: Scene):
     message = scene.ros.newest("/target_pose")
     assert message["pose"]["position"] == pytest.approx({"x": 0.1, "y": 0.2, "z": 0.3})
     assert message["header"]["frame_id"] == "base_link"
-
-
-def test_a_long_time_step_is_refused(ur5: RobotModel):
-    with pytest.raises(Exception, match=r"5 ms or less is needed; it is 0.05 s"):
-        long_step(ur5)
-
-
-def long_step(model: RobotModel) -> None:
-    text = TEXT.replace("local step = sim.getSimulationTimeStep()", "local step = 0.05")
-    Scene(model, text=text)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from lua_sim import C, Item
-from stand_in import REAL, StandIn, stopped_api
+from stand_in import REAL, StandIn
 
 from arm_control.exceptions import ModelError
 from arm_control.maths import Pose, rotation_from_rpy
@@ -79,57 +78,6 @@ def test_an_object_that_is_named_is_there_and_is_a_sensor(ur5: RobotModel, simul
     ):
         with pytest.raises(ModelError, match=sentence):
             simulate(ur5, HOME, scene, **parameters).connect()
-
-
-SHARE, ASIDE = 0.75, np.array([0.02, 0.0, 0.0])
-"""The part of the last link that hangs on a force sensor, and how far the parts are apart in its axes [m]."""
-
-
-def hang(sim: Any, X_WF: Pose) -> tuple[float, np.ndarray]:
-    """Hang a part of the last link on a force sensor; return its mass and its centre of mass in the world.
-
-    Both together have the mass, the centre of mass and the inertia of the link.
-    """
-    hand = sim.getObject("/wrist_3_joint_carries")
-    mass, place = sim.getShapeMass(hand), sim.getObjectMatrix(hand, sim.handle_world)
-    rows, centre = sim.getShapeInertia(hand)
-    J, X_SC = np.reshape(rows, (3, 3)), np.reshape(centre, (3, 4))
-    J_parts = J - SHARE * (1 - SHARE) * mass * (ASIDE @ ASIDE * np.eye(3) - np.outer(ASIDE, ASIDE))
-    wrist = sim.createForceSensor(0, [0, 1, 1, 0, 0], [0.02, 100.0, 10.0, 0.0, 0.0])
-    sim.setObjectAlias(wrist, "wrist")
-    sim.setObjectMatrix(wrist, matrix(X_WF)[:3].ravel().tolist(), sim.handle_world)
-    sim.setObjectParent(wrist, hand, True)
-    tool = sim.createPrimitiveShape(sim.primitiveshape_cuboid, [0.04, 0.04, 0.04])
-    sim.setObjectMatrix(tool, place, sim.handle_world)
-    for parameter, value in (("static", 0), ("respondable", 0), ("kinematic", 0)):
-        sim.setObjectInt32Param(tool, getattr(sim, f"shapeintparam_{parameter}"), value)
-    sim.setObjectParent(tool, wrist, True)
-    offsets = {hand: -SHARE * ASIDE, tool: (1 - SHARE) * ASIDE}
-    for shape, share in ((hand, 1 - SHARE), (tool, SHARE)):
-        X = np.column_stack([X_SC[:, :3], X_SC[:, 3] + X_SC[:, :3] @ offsets[shape]])
-        sim.setShapeMass(shape, share * mass)
-        sim.setShapeInertia(shape, (share * J_parts).ravel().tolist(), X.ravel().tolist())
-    R_WS, p_WS = np.reshape(place, (3, 4))[:, :3], np.reshape(place, (3, 4))[:, 3]
-    return SHARE * mass, p_WS + R_WS @ (X_SC[:, 3] + X_SC[:, :3] @ offsets[tool])
-
-
-def test_a_weight_at_rest_pulls_at_the_force_sensor(ur5: RobotModel, simulate: Callable):
-    """Force and moment are of the weight on the sensor, at the end effector and along its axes."""
-    builder = simulate(ur5, HOME)
-    builder.connect()
-    builder.close()
-    X_WE, sim = ur5.pose(HOME), stopped_api(builder.parameters.host, builder.parameters.port)
-    for name, q in zip(ur5.joint_names, HOME.tolist(), strict=True):
-        sim.setJointPosition(sim.getObject(f"/{name}"), q)
-    mass, c_W = hang(sim, X_WE @ X_EF)
-    simulator = simulate(ur5, HOME, force_sensor="/wrist")
-    simulator.connect()
-    for _ in range(3):
-        simulator.step(ur5.gravity(simulator.q))
-    assert np.abs(simulator.q - HOME).max() < 1e-6, "the two parts are the link"
-    f_E = X_WE.R.T @ (mass * ur5.gravity_W)
-    expected = np.concatenate([f_E, np.cross(X_WE.R.T @ (c_W - X_WE.p), f_E)])
-    assert simulator.wrench() == pytest.approx(expected, abs=1e-3)
 
 
 def test_ranges_of_the_scenario_hold_for_what_is_detected(ur5: RobotModel):
