@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision import Validity
+from arm_control.collision import Validity, from_time, present
 from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.motion import JointReference
-from arm_control.planning import Action, MotionMonitor, PathLimits, Plan, PlannerInTime, from_time, present
+from arm_control.planning import Action, MotionMonitor, PathLimits, Plan, PlannerInTime
 from arm_control.report import BLUE, GREEN, INK, ORANGE, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "execution.png"

@@ -47,7 +47,7 @@ FOREIGN = {
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
     "ruckig": ("motion.jerk_limited",),
-    "ompl": ("planning.rrt.ompl_adapter",),
+    "ompl": ("planning.ompl_adapter",),
     "yaml": ("core.files", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
@@ -126,7 +126,7 @@ FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in O
 COMPOSE = {
     "model.robot_model": "one class has all quantities of an arm",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
-    "planning.execution.planner_in_time": "paths in space and in time, and their curves",
+    "planning.planner_in_time": "paths in space and in time, and their curves",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",
     "nodes.*": "a node joins parameters, topics and processes",
 }

@@ -130,6 +130,45 @@ def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ..
     return (*moving, *still)
 
 
+def from_time(told: Sequence[Told], t: float) -> list[Told]:
+    """Return obstacles on a clock that begins at a time of theirs; what has vanished before it is left out.
+
+    Parameters
+    ----------
+    told : sequence of Obstacle, Mover or sequence of Mover
+        On the old clock.
+    t : float
+        Time of the old clock at which the new one is 0; below zero for obstacles without a span, too [s].
+    """
+    result: list[Told] = []
+    for entry in told:
+        if isinstance(entry, Obstacle):
+            result.append(Mover(entry, Span()).at(t))
+            continue
+        movers = [entry] if isinstance(entry, Mover) else list(entry)
+        later = [_later(mover, t) for mover in movers if mover.span.end >= t]
+        if later:
+            result.append(later[0] if isinstance(entry, Mover) else later)
+    return result
+
+
+def _later(mover: Mover, t: float) -> Mover:
+    begin = max(mover.span.begin, t)
+    return Mover(mover.at(begin), Span(begin - t, mover.span.end - t), mover.is_solid)
+
+
+def present(told: Sequence[Told], t: float) -> list[Obstacle]:
+    """Return the obstacles that are there at a time [s], with their poses then."""
+    result = []
+    for entry in told:
+        if isinstance(entry, Obstacle):
+            result.append(Mover(entry, Span()).at(t))
+            continue
+        movers = [entry] if isinstance(entry, Mover) else entry
+        result += [mover.at(t) for mover in movers if mover.span.holds(t)][-1:]
+    return result
+
+
 def time_until_present(row: Array, t: Scalar) -> Scalar:
     """Time until an obstacle appears, or since it vanished [s]; zero or below while it is present.
 

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from arm_control.kinematics.branches import Branches
     from arm_control.kinematics.damped_step import Task, repeated_step
     from arm_control.kinematics.inverse import IkResult, InverseKinematics, is_revolute
-    from arm_control.kinematics.task_errors import FRAMES, ROWS, task_error
-    from arm_control.kinematics.task_rows import pose_rank, sampled_jacobians, served_rows
+    from arm_control.kinematics.task_errors import FRAMES, ROWS, pose_rank, sampled_jacobians, served_rows, task_error
 else:
     __getattr__, __dir__, __all__ = face(__name__)

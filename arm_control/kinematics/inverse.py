@@ -32,8 +32,7 @@ from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.kinematics.branches import Branches, BranchSearch, SelfMotion, self_motion
 from arm_control.kinematics.damped_step import TURN, Task
 from arm_control.kinematics.search import Search
-from arm_control.kinematics.task_errors import task_error
-from arm_control.kinematics.task_rows import Rows, chosen_rows, served_rows
+from arm_control.kinematics.task_errors import Rows, chosen_rows, served_rows, task_error
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 
@@ -105,7 +104,7 @@ class InverseKinematics:
         The arm. A tool that is attached to it counts, also one that is attached later.
     rows : str, optional
         Rows of the pose that count, such as ``"x y z"``; by default all that the arm serves, see
-        :func:`~arm_control.kinematics.task_rows.served_rows`.
+        :func:`~arm_control.kinematics.task_errors.served_rows`.
     task_frame : str
         Whose axes the rows are along: ``world``, ``end_effector`` or ``target``, as for the controllers.
     frame : str, optional

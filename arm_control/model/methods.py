@@ -1,10 +1,10 @@
-"""Methods of a model that call a kernel: which one, what it takes, and what becomes of its outputs."""
+"""The terms of one state, and the methods of a model that call a kernel: which one, what it takes, what comes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from arm_control.compiler import (
     ArrayArgument,
@@ -17,7 +17,41 @@ from arm_control.compiler import (
 from arm_control.maths import Array, Pose
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.quantities import INPUTS, SHARED, input_sizes
-from arm_control.model.terms import Terms
+
+
+class Terms(NamedTuple):
+    """Kinematics and dynamics of an arm in one state; ``M a + C v + g = tau`` is the sign convention.
+
+    Attributes
+    ----------
+    q, v : ndarray, shape (nv,)
+        Joint positions [rad or m] and velocities [rad/s or m/s].
+    X_WE : Pose
+        Pose of the end effector (the model's ``tip``) in the world.
+    V_WE : ndarray, shape (6,)
+        Its twist, linear [m/s] then angular [rad/s], world axes.
+    J : ndarray, shape (6, nv)
+        Its Jacobian: ``V_WE = J v``.
+    Jdot_v : ndarray, shape (6,)
+        Its acceleration at zero joint acceleration: ``dV_WE/dt = J a + Jdot_v`` [m/s^2, rad/s^2].
+    M : ndarray, shape (nv, nv)
+        Mass matrix, armature included [kg m^2 or kg].
+    g : ndarray, shape (nv,)
+        Gravity torque [N m or N].
+    h : ndarray, shape (nv,)
+        Bias ``C v + g`` [N m or N].
+    """
+
+    q: Array
+    v: Array
+    X_WE: Pose
+    V_WE: Array
+    J: Array
+    Jdot_v: Array
+    M: Array
+    g: Array
+    h: Array
+
 
 TERMS = ("R_WE", "p_WE", "V_WE", "J", "Jdot_v", "M", "g", "h")
 POSE_QUANTITIES = ("R_WE", "p_WE")

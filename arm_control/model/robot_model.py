@@ -27,13 +27,11 @@ from arm_control.exceptions import FrameNotFound
 from arm_control.maths import Array, Pose
 from arm_control.model import methods
 from arm_control.model.arm import Arm, describe
-from arm_control.model.calls import BatchFunction, Calls
+from arm_control.model.calls import BatchFunction, Calls, fill
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import Engine
-from arm_control.model.filling import fill
-from arm_control.model.methods import Method
+from arm_control.model.methods import Method, Terms
 from arm_control.model.quantities import tool_numbers
-from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
 
 if TYPE_CHECKING:

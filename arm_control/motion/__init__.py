@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.motion.cartesian_motion import follow_path
+    from arm_control.motion.cartesian_motion import arc, blended, follow_path
     from arm_control.motion.goals import (
         Goal,
         GoalQueue,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         whole_turns,
     )
     from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
-    from arm_control.motion.pose_paths import arc, blended
     from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, left_jacobian
     from arm_control.motion.references import FARTHEST, JointReference, Reference, check_distance, stacked
     from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry

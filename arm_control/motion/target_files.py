@@ -1,34 +1,354 @@
-"""Files of an arm's goals, in YAML: targets, motions of the end effector, joint trajectories."""
+"""Files of an arm's goals, in YAML: targets, motions of the end effector, joint trajectories; listed or by a rule.
+
+Targets are positions: a star, a grid, at random. Motions of the end effector are points with times: circles, polylines,
+curves, digits. Every motion starts and ends at rest. Along a line of length L it takes the shortest time in which the
+quintic ``s = L (10 u^3 - 15 u^4 + 6 u^5)``, u from 0 to 1, keeps the limits of speed and acceleration:
+
+    T = max(15/8 L/speed, sqrt(10/sqrt(3) L/acceleration))
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.core import as_mapping, read_yaml, refuse_unknown, yaml_path
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
-from arm_control.motion import generators
 from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.pose_trajectory import PosePoints, join_points
 from arm_control.motion.references import check_distance
 
+SPACING = 0.04
+"""Time between two points of a curve [s]."""
+ACCELERATION = 1.0
+"""Default limit of the acceleration [m/s^2]."""
+MOST_POINTS = 100_000
+"""Most points of a rule."""
+CORNER = math.radians(40.0)
+"""A stroke rests at a point where its direction changes by more than this angle [rad]."""
+ARC_STEP = math.radians(9.0)
+"""Angle between two points of an arc [rad]."""
+
+# -- targets -------------------------------------------------------------------------------------------
+
+
+def star(center: npt.ArrayLike, radius: float, directions: int = 8, plane: str = "xy") -> Array:
+    """Return positions [m] around a centre, shape (2 directions + 1, 3), with the centre between two of them.
+
+    They lie in a plane, named by two of the axes x, y, z, and go from its first axis towards its second; the centre is
+    also the first and the last one.
+    """
+    if len(plane) != 2 or plane[0] == plane[1] or not set(plane) <= set("xyz"):
+        raise InputError(f"plane = {plane!r}: two different axes are needed, such as 'xz'")
+    _positive(radius=radius, directions=directions)
+    _bounded(2 * directions + 1)
+    angles = math.tau * np.arange(directions) / directions
+    offsets = np.zeros((directions, 3))
+    offsets[:, "xyz".index(plane[0])] = radius * np.cos(angles)
+    offsets[:, "xyz".index(plane[1])] = radius * np.sin(angles)
+    positions = np.zeros((2 * directions + 1, 3))
+    positions[1::2] = offsets
+    return positions + _position(center)
+
+
+def grid(center: npt.ArrayLike, size: npt.ArrayLike, count: npt.ArrayLike) -> Array:
+    """Return the corners of a grid in a box [m], shape (n, 3), each a neighbour of the one before.
+
+    x runs fastest, in alternating direction; then y; then z.
+    """
+    n = np.array(count, dtype=int)
+    if n.shape != (3,) or (n < 1).any():
+        raise InputError(f"count = {count!r}: three numbers from 1 on are needed")
+    _bounded(math.prod(n.tolist()))
+    x, y, z = ((np.arange(k) - (k - 1) / 2) / max(k - 1, 1) for k in n.tolist())
+    rows, forth = [], 1
+    for j, height in enumerate(z):
+        for depth in y[:: -1 if j % 2 else 1]:
+            rows += [(width, depth, height) for width in x[::forth]]
+            forth = -forth
+    return np.array(rows) * _position(size) + _position(center)
+
+
+def random(
+    center: npt.ArrayLike, count: int, seed: int = 0, radius: float = 0.0, size: npt.ArrayLike | None = None
+) -> Array:
+    """Return random positions [m], shape (count, 3), uniform in a ball with a radius or in a box of a size (3,)."""
+    _positive(count=count)
+    _bounded(count)
+    rng = np.random.default_rng(seed)
+    if (size is None) == (radius == 0.0):
+        raise InputError("radius or size: one of them is needed, not both")
+    if size is not None:
+        return rng.uniform(-0.5, 0.5, (count, 3)) * _position(size) + _position(center)
+    _positive(radius=radius)
+    direction = rng.normal(size=(count, 3))
+    length = radius * rng.uniform(size=(count, 1)) ** (1 / 3)
+    return direction / np.linalg.norm(direction, axis=1, keepdims=True) * length + _position(center)
+
+
+def _position(values: npt.ArrayLike) -> Array:
+    position = np.array(values, dtype=float)
+    if position.shape != (3,) or not np.isfinite(position).all():
+        raise InputError(f"{values!r}: three finite numbers are needed")
+    return position
+
+
+# -- motions -------------------------------------------------------------------------------------------
+
+
+def circle(X: Pose, radius: float, period: float, turns: float = 1.0, R: Array | None = None) -> PosePoints:
+    """Return a motion along a circle.
+
+    Parameters
+    ----------
+    X : Pose
+        Frame of the circle, which lies in its x-y plane, around its origin, and begins on its x axis.
+    radius : float
+        Radius [m].
+    period : float
+        Time of one turn at full speed [s].
+    turns : float
+        Number of turns. The first one accelerates, the last one brakes; below two turns, half of the circle each.
+    R : ndarray, shape (3, 3), optional
+        Constant orientation; that of ``X`` by default.
+    """
+    _positive(radius=radius, period=period, turns=turns)
+    ramp = min(1.0, turns / 2.0)  # turns of the acceleration; at half the mean speed, so in twice the time
+    end = (turns + 2.0 * ramp) * period
+    _bounded(end / SPACING)
+    times = np.linspace(0.0, end, max(8, math.ceil(end / SPACING)) + 1)
+    up, down = (np.clip(t / (2.0 * ramp * period), 0.0, 1.0) for t in (times, end - times))
+    # speed u^3 (10 - 15 u + 6 u^2) of the acceleration: angle, speed and acceleration in turns
+    cruise = np.clip(times, 2.0 * ramp * period, end - 2.0 * ramp * period) - 2.0 * ramp * period
+    angle = 2.0 * ramp * (_ramp(up, -1) + 0.5 - _ramp(down, -1)) + cruise / period
+    speed = np.minimum(_ramp(up, 0), _ramp(down, 0)) / period
+    acceleration = (_ramp(up, 1) - _ramp(down, 1)) / (2.0 * ramp * period**2)
+    c, s = np.cos(math.tau * angle), np.sin(math.tau * angle)
+    radial, tangential = (np.array(rows).T for rows in ((c, s, 0 * c), (-s, c, 0 * c)))
+    w, dw = math.tau * speed[:, None], math.tau * acceleration[:, None]
+    rows = radius * radial, radius * w * tangential, radius * (dw * tangential - w * w * radial)
+    return _points(times, X, rows, X.R if R is None else R)
+
+
+def polyline(
+    X: Pose, corners: npt.ArrayLike, speed: float, acceleration: float = ACCELERATION, R: Array | None = None
+) -> PosePoints:
+    """Return a motion along straight lines, with a rest at every corner.
+
+    Parameters
+    ----------
+    corners : array_like, shape (n, 3)
+        Corners from start to end, in the frame of ``X`` [m].
+    speed, acceleration : float
+        Limits [m/s], [m/s^2].
+    R : ndarray, shape (3, 3), optional
+        Constant orientation; that of ``X`` by default.
+    """
+    _positive(speed=speed, acceleration=acceleration)
+    p = _without_repeats(np.array(corners, dtype=float))
+    lengths = np.linalg.norm(np.diff(p, axis=0), axis=1)
+    times = np.concatenate([[0.0], np.cumsum([_shortest(L, speed, acceleration) for L in lengths])])
+    return _points(times, X, (p, np.zeros_like(p), np.zeros_like(p)), X.R if R is None else R)
+
+
+def curve(
+    X: Pose, dense: npt.ArrayLike, speed: float, acceleration: float = ACCELERATION, R: Array | None = None
+) -> PosePoints:
+    """Return a motion along a curve, without a rest in between.
+
+    Parameters
+    ----------
+    dense : array_like, shape (n, 3)
+        Points along the curve, close enough for straight lines between them [m].
+    speed, acceleration : float
+        Limits along the curve [m/s], [m/s^2].
+    R : ndarray, shape (3, 3), optional
+        Constant orientation; that of ``X`` by default.
+    """
+    _positive(speed=speed, acceleration=acceleration)
+    p = _without_repeats(np.array(dense, dtype=float))
+    if len(p) == 2:
+        return polyline(X, p, speed, acceleration, R)
+    arc_length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(p, axis=0), axis=1))])
+    end = _shortest(arc_length[-1], speed, acceleration)
+    _bounded(end / SPACING)
+    times = np.linspace(0.0, end, max(8, math.ceil(end / SPACING)) + 1)
+    s = arc_length[-1] * _ramp(times / end, 0)
+    x = np.array([np.interp(s, arc_length, column) for column in p.T]).T
+    rows = [x]
+    for _ in range(2):
+        rows.append(np.gradient(rows[-1], times, axis=0))
+        rows[-1][[0, -1]] = 0.0
+    return _points(times, X, tuple(rows), X.R if R is None else R)
+
+
+def digits(
+    text: str,
+    X: Pose,
+    height: float,
+    speed: float,
+    *,
+    lift: float = 0.02,
+    acceleration: float = ACCELERATION,
+    R: Array | None = None,
+) -> PosePoints:
+    """Return a motion that writes digits.
+
+    Parameters
+    ----------
+    X : Pose
+        Frame of the sheet: x along the line, y up, z towards the pen; the origin is the lower left corner.
+    height : float
+        Height of a digit [m].
+    speed, acceleration : float
+        Limits [m/s], [m/s^2].
+    lift : float
+        Height of the pen between two strokes [m].
+    R : ndarray, shape (3, 3), optional
+        Orientation of the pen; that of ``X`` by default.
+
+    Raises
+    ------
+    InputError
+        When a character is neither a digit nor a space, or there is no digit.
+    """
+    _positive(height=height, lift=lift)
+    strokes = list(strokes_of(text, height))
+    if not strokes:
+        raise InputError(f"'{text}' has no digit")
+    parts = []
+    lifted = np.array([0.0, 0.0, lift])
+    pen = strokes[0][0] + lifted
+    for stroke in strokes:
+        parts.append(polyline(X, [pen, stroke[0] + lifted, stroke[0]], speed, acceleration, R))
+        parts += [curve(X, piece, speed, acceleration, R) for piece in split_at_corners(stroke)]
+        pen = stroke[-1] + lifted
+        parts.append(polyline(X, [stroke[-1], pen], speed, acceleration, R))
+    return join_points(*parts)
+
+
+# -- strokes -------------------------------------------------------------------------------------------
+
+WIDTH, GAP = 0.6, 0.3
+"""Width of a digit, and gap between two, as shares of the height."""
+
+Arc = tuple[float, float, float, float, float, float]
+"""Centre x, y; radii x, y; first and last angle from the x axis, counter-clockwise [deg]."""
+
+FONT: dict[str, tuple[tuple[tuple[float, float] | Arc, ...], ...]] = {
+    "0": (((0.3, 0.5, 0.28, 0.48, 90, 450),),),
+    "1": (((0.12, 0.78), (0.34, 0.98), (0.34, 0.02)),),
+    "2": (((0.3, 0.7, 0.26, 0.28, 160, -25), (0.04, 0.02), (0.57, 0.02)),),
+    "3": (((0.28, 0.75, 0.24, 0.23, 150, -90), (0.28, 0.27, 0.28, 0.25, 90, -150)),),
+    "4": (((0.4, 0.98), (0.03, 0.3), (0.57, 0.3)), ((0.42, 0.62), (0.42, 0.02))),
+    "5": (((0.5, 0.98), (0.1, 0.98), (0.07, 0.55), (0.27, 0.32, 0.28, 0.3, 120, -150)),),
+    "6": (((0.52, 0.55, 0.49, 0.43, 100, 185), (0.3, 0.3, 0.26, 0.28, 175, 535)),),
+    "7": (((0.04, 0.98), (0.56, 0.98), (0.2, 0.02)),),
+    "8": (((0.3, 0.74, 0.22, 0.24, -90, 270), (0.3, 0.26, 0.27, 0.24, 90, -270)),),
+    "9": (((0.3, 0.7, 0.26, 0.28, -5, -365), (0.08, 0.45, 0.49, 0.43, 5, -80)),),
+}
+"""Strokes of each digit, in a box 0.6 wide and 1 high: points and arcs in their order."""
+
+
+def strokes_of(text: str, height: float) -> Iterable[Array]:
+    """Yield the strokes of a line of digits of a height [m], each as dense points, shape (n, 3) [m].
+
+    Raises
+    ------
+    InputError
+        When a character is neither a digit nor a space.
+    """
+    for column, character in enumerate(text):
+        if character not in (*FONT, " "):
+            raise InputError(f"'{character}' is neither a digit nor a space")
+        for stroke in FONT.get(character, ()):
+            flat = np.array([point for element in stroke for point in _points_of(element)])
+            flat[:, 0] += column * (WIDTH + GAP)
+            yield height * np.column_stack([flat, np.zeros(len(flat))])
+
+
+def split_at_corners(stroke: Array) -> list[Array]:
+    """Split a stroke, shape (n, 3) [m], into pieces without a corner inside."""
+    stroke = _without_repeats(stroke)
+    steps = np.diff(stroke, axis=0)
+    steps = steps / np.linalg.norm(steps, axis=1)[:, None]
+    corners = np.flatnonzero(np.sum(steps[:-1] * steps[1:], axis=1) < math.cos(CORNER)) + 1
+    edges = [0, *corners.tolist(), len(stroke) - 1]
+    return [stroke[a : b + 1] for a, b in itertools.pairwise(edges)]
+
+
+def _points_of(element: tuple[float, float] | Arc) -> list[tuple[float, float]]:
+    if len(element) == 2:
+        return [element]
+    x, y, r_x, r_y, begin, end = element
+    n = math.ceil(abs(math.radians(end - begin)) / ARC_STEP)
+    angles = np.radians(np.linspace(begin, end, n + 1)).tolist()
+    return [(x + r_x * math.cos(angle), y + r_y * math.sin(angle)) for angle in angles]
+
+
+# -- time ----------------------------------------------------------------------------------------------
+
+
+def _ramp(u: Array, order: int) -> Array:
+    """Return ``10 u^3 - 15 u^4 + 6 u^5``; its integral (order -1), or its derivative (order 1)."""
+    if order < 0:
+        return u**4 * (2.5 - 3.0 * u + u * u)
+    return 30.0 * (u * (1.0 - u)) ** 2 if order else u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
+
+
+def _shortest(length: float, speed: float, acceleration: float) -> float:
+    """Return the shortest time along a line [s]."""
+    return max(15 / 8 * length / speed, math.sqrt(10 / math.sqrt(3) * length / acceleration))
+
+
+def _points(times: Array, X: Pose, rows: Sequence[Array], R: Array) -> PosePoints:
+    """Return points from positions, velocities and accelerations in the frame of ``X``, with one orientation."""
+    p, v, a = rows
+    poses = tuple(Pose(R, X.R @ row + X.p) for row in p)
+    V, A = (np.hstack([x @ X.R.T, np.zeros_like(x)]) for x in (v, a))
+    return PosePoints(times, poses, V, A)
+
+
+def _without_repeats(p: Array) -> Array:
+    if p.ndim != 2 or p.shape[1] != 3 or not np.isfinite(p).all():
+        raise InputError("rows of 3 finite numbers are needed")
+    kept = p[np.concatenate([[True], np.linalg.norm(np.diff(p, axis=0), axis=1) > 1e-9])]
+    if len(kept) < 2:
+        raise InputError("at least two different points are needed")
+    return kept
+
+
+def _bounded(n: float) -> None:
+    """Refuse more points than any arm can use, before there are any."""
+    if not n <= MOST_POINTS:
+        raise InputError(f"{n:.3g} points: at most {MOST_POINTS} are allowed")
+
+
+def _positive(**values: float) -> None:
+    for name, value in values.items():
+        if not 0.0 < value < math.inf:
+            raise InputError(f"{name} = {value}: a positive number is needed")
+
+
 PATTERNS: dict[str, Callable[..., Array]] = {
-    "star": generators.star,
-    "grid": generators.grid,
-    "random": generators.random,
+    "star": star,
+    "grid": grid,
+    "random": random,
 }
 """Generators of a list's positions; the entries below ``pattern`` are their arguments."""
 MOTIONS: dict[str, Callable[..., PosePoints]] = {
-    "circle": generators.circle,
-    "polyline": generators.polyline,
-    "curve": generators.curve,
-    "digits": generators.digits,
+    "circle": circle,
+    "polyline": polyline,
+    "curve": curve,
+    "digits": digits,
 }
 """Generators of a motion; the entries below ``motion`` are their arguments."""
 G = TypeVar("G")
@@ -247,8 +567,8 @@ def _motion_points(rule: dict[str, Any]) -> PosePoints:
     generator = _take_generator(rule, MOTIONS)
     X = _pose({key: rule.pop(key) for key in ("position", "quat_xyzw")}, "motion")
     R = rotation_from_quaternion(rule.pop("orientation")) if "orientation" in rule else None
-    if generator is generators.digits:
-        return generators.digits(str(rule.pop("text")), X, R=R, **rule)
+    if generator is digits:
+        return digits(str(rule.pop("text")), X, R=R, **rule)
     return generator(X, R=R, **rule)
 
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.neural.attractor_axes import AttractorParameters
-    from arm_control.neural.attractor_follower import AttractorFollower
+    from arm_control.neural.attractor_follower import AttractorFollower, AttractorParameters
     from arm_control.neural.lif_neurons import TAU_RC, TAU_REF
     from arm_control.neural.linear_systems import LinearSystem, point_attractor, scaled_attractor
     from arm_control.neural.populations import (

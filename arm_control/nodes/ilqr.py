@@ -1,6 +1,6 @@
 """The node ``ilqr``: joint states and target poses in, planned and followed joint torque out, through the gate.
 
-Plans are made in a process of their own (:mod:`arm_control.optimal.worker`). In real time no state waits for one; in
+Plans are made in a process of their own (:mod:`arm_control.optimal.receding`). In real time no state waits for one; in
 lock step each state that asks for a plan waits for it. When that process dies, the gate brakes.
 """
 

@@ -1,7 +1,7 @@
 """The node ``planner``: goals, joint states and obstacles in, motions free of contact out, for the node ``joint``.
 
 It stands between goals (``target_pose``, ``target_joint``, an action) and a controller of joints, which follows its
-``joint_trajectory``. Plans are made in a process of their own (:mod:`arm_control.optimal.worker`), so that no state
+``joint_trajectory``. Plans are made in a process of their own (:mod:`arm_control.optimal.receding`), so that no state
 waits for one. What becomes of a goal is decided in :mod:`arm_control.processes.motion_process`.
 """
 

@@ -7,23 +7,27 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.optimal.arm_dynamics import ArmDynamics
     from arm_control.optimal.box_constraints import box_qp
-    from arm_control.optimal.costs import Barrier, Costs, SmoothAbs, Square, Term
-    from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
-    from arm_control.optimal.local_lqr import LocalLqr
-    from arm_control.optimal.numpy_passes import NumpyPasses, UserCosts, UserDynamics
-    from arm_control.optimal.reach import ReachPlan, ReachPlanner, RecedingParameters
-    from arm_control.optimal.receding import PlanFollower
-    from arm_control.optimal.residuals import (
+    from arm_control.optimal.costs import (
+        Barrier,
         ControlError,
+        Costs,
         LimitDistance,
         ObstacleDistance,
         OrientationError,
         PositionError,
+        SmoothAbs,
+        Square,
         StateError,
+        Term,
     )
-    from arm_control.optimal.worker import (
+    from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
+    from arm_control.optimal.local_lqr import LocalLqr
+    from arm_control.optimal.numpy_passes import NumpyPasses, UserCosts, UserDynamics
+    from arm_control.optimal.reach import ReachPlan, ReachPlanner, RecedingParameters
+    from arm_control.optimal.receding import (
         Answer,
         InlinePlanner,
+        PlanFollower,
         PlannerClient,
         PlannerProcess,
         Request,

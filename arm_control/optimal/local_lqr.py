@@ -32,14 +32,13 @@ from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import ArmDynamics
-from arm_control.optimal.arm_laws import ArmLaws, full, upper
-from arm_control.optimal.compiled_passes import loop_samples
+from arm_control.optimal.compiled_passes import ArmLaws, full, loop_samples, upper
 from arm_control.optimal.costs import Costs
 from arm_control.optimal.riccati import Cost, expand_semi_implicit, step
 
 
 def lqr_step(i: Mapping[str, Array]) -> dict[str, Any]:
-    """Equations (3) and (4) at one knot, over any scalar; matrices as in :mod:`arm_control.optimal.arm_laws`."""
+    """Equations (3) and (4) at one knot, over any scalar; matrices as in :mod:`arm_control.optimal.compiled_passes`."""
     n = len(i["l_u"])
     cost = Cost(0.0, i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
     G_x, G_u, V_xx = i["G_x"].reshape(n, 2 * n), full(i["G_u"], n), full(i["V_xx"], 2 * n)

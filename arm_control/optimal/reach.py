@@ -36,10 +36,18 @@ from arm_control.maths import Array, Pose, limit_magnitude, wrap_angle
 from arm_control.model import RobotModel, Terms
 from arm_control.motion import check_distance
 from arm_control.optimal.arm_dynamics import ArmDynamics
-from arm_control.optimal.costs import Barrier, Costs, Term
+from arm_control.optimal.costs import (
+    Barrier,
+    ControlError,
+    Costs,
+    LimitDistance,
+    OrientationError,
+    PositionError,
+    StateError,
+    Term,
+)
 from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
 from arm_control.optimal.local_lqr import LocalLqr
-from arm_control.optimal.residuals import ControlError, LimitDistance, OrientationError, PositionError, StateError
 
 KP, KV = 100.0, 20.0
 """Gains of (3) [1/s^2], [1/s]."""

@@ -2,7 +2,7 @@
 
 Where all obstacles stand still, a path is searched, shortened, rounded and made as fast as the limits allow. Where one
 of them moves, a motion among the foretold ones is searched in space-time and rounded
-(:mod:`~arm_control.planning.execution.planner_in_time`). The points of the answer, as a controller of joints follows
+(:mod:`~arm_control.planning.planner_in_time`). The points of the answer, as a controller of joints follows
 them, are proved free of contact.
 """
 
@@ -15,6 +15,7 @@ from threading import RLock
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.collision import Validity
 from arm_control.core import Parameters, exclusive, parameter
@@ -23,15 +24,80 @@ from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
 from arm_control.motion import JointReference, Waypoints
-from arm_control.planning.execution.motion_monitor import Action, MonitorParameters, MotionMonitor
-from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
+from arm_control.planning.blended_path import PlannedMotion, fastest_motion
+from arm_control.planning.connect import RrtConnect, SearchParameters
+from arm_control.planning.motion_monitor import Action, MonitorParameters, MotionMonitor
 from arm_control.planning.plan_record import MotionPlan, are_moving, foretold, trajectory_of
-from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
-from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
-from arm_control.planning.rrt.goals import goals_of_pose
-from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.rrt.space_time import TIMED
+from arm_control.planning.planner_in_time import PlannerInTime, points_of
+from arm_control.planning.plans import Plan, SearchOutcome, no_path
+from arm_control.planning.shortcuts import shorten
+from arm_control.planning.space_time import TIMED, SpaceTimeRrt
 from arm_control.planning.time_scaling import PathLimits, TimeScaler
+
+STARTS = 32
+"""Random starts from which postures of an arm with more joints than rows are searched."""
+
+
+def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, seed: int = 0) -> tuple[Array, str]:
+    """Return postures of the arm at a pose of the end effector, or why there are none.
+
+    Joint positions of shape (k, n), the nearest to the start first [rad or m]; and a sentence where k is 0, else empty.
+
+    Parameters
+    ----------
+    inverse : InverseKinematics
+        Of the arm; its rows count.
+    start : array_like, shape (n,)
+        Joint positions [rad or m].
+    X_WT : Pose
+        Pose of the end effector.
+    seed : int
+        Of random postures, from which an arm with more joints than rows comes to the pose.
+
+    Raises
+    ------
+    InputError
+        When the pose or the start is not valid.
+    """
+    nearest = inverse.solve(X_WT, start)
+    if not nearest.converged:
+        return np.zeros((0, len(nearest.q))), f"the goal cannot be reached: {nearest.why}"
+    if len(inverse.rows.numbers) == len(nearest.q):
+        return np.concatenate([nearest.q[None], inverse.all(X_WT, start).q]), ""
+    low, high = np.maximum(inverse.q_min, -np.pi), np.minimum(inverse.q_max, np.pi)
+    starts = np.random.default_rng(seed).uniform(low, high, (STARTS, len(low)))
+    batch = inverse.solve_batch([X_WT] * STARTS, starts)
+    return np.concatenate([nearest.q[None], batch.q[batch.converged]]), ""
+
+
+def plan_to_pose(
+    planner: RrtConnect | SpaceTimeRrt,
+    inverse: InverseKinematics,
+    start: npt.ArrayLike,
+    X_WT: Pose,
+    title: str | None = None,
+) -> Plan:
+    """Plan a path to a pose of the end effector, to whichever posture is reached first.
+
+    Parameters
+    ----------
+    inverse : InverseKinematics
+        Of the same arm; its rows count.
+    start : array_like, shape (n,)
+        Joint positions [rad or m].
+    X_WT : Pose
+        Pose of the end effector.
+
+    Raises
+    ------
+    InputError
+        When the pose or the start is not valid.
+    """
+    goals, reason = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
+    if reason:
+        return no_path(SearchOutcome.UNREACHABLE, reason, goals.shape[1])
+    return planner.plan(start, goals, title=title)
+
 
 PERIOD = 0.05
 """Time between two points of a motion [s]."""
@@ -197,7 +263,7 @@ class MotionPlanner:
 
     @exclusive
     def request(self, request: PlannerRequest) -> None:
-        """See :class:`~arm_control.optimal.worker.Server`."""
+        """See :class:`~arm_control.optimal.receding.Server`."""
         self._answer = self._look(request) if isinstance(request, WatchRequest) else self._respond(request)
 
     def _respond(self, request: MotionRequest) -> MotionAnswer:
@@ -238,7 +304,7 @@ class MotionPlanner:
         return monitor
 
     def poll(self, wait: bool = False) -> PlannerAnswer | None:
-        """See :class:`~arm_control.optimal.worker.Server`."""
+        """See :class:`~arm_control.optimal.receding.Server`."""
         answer, self._answer = self._answer, None
         return answer
 

@@ -10,18 +10,26 @@ if TYPE_CHECKING:
     from arm_control.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step, gate, gaussians
     from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
     from arm_control.primitives.orientation import rotation_coordinates, rotation_motion
-    from arm_control.primitives.primitive import Method, Primitive, Rollout
-    from arm_control.primitives.primitive_files import (
+    from arm_control.primitives.primitive import (
         POSITION,
+        Method,
+        Primitive,
         PrimitiveFile,
+        Rollout,
         coordinate_names,
         for_joints,
         load_demonstration,
         primitive_names,
     )
-    from arm_control.primitives.primitive_follower import MOST_OBSTACLES, PrimitiveFollower, PrimitiveParameters
+    from arm_control.primitives.primitive_follower import (
+        MOST_OBSTACLES,
+        JointSpace,
+        PoseSpace,
+        PrimitiveFollower,
+        PrimitiveParameters,
+        check_frame,
+    )
     from arm_control.primitives.primitive_run import PrimitiveRun
-    from arm_control.primitives.primitive_spaces import JointSpace, PoseSpace, check_frame
     from arm_control.primitives.responses import discrete_matrix
     from arm_control.primitives.rhythmic_law import TURN, rhythmic_basis
 else:

@@ -19,7 +19,7 @@ from arm_control.motion import (
     follow_path,
     load_trajectory,
 )
-from arm_control.motion.pose_paths import line
+from arm_control.motion.cartesian_motion import line
 
 Q_0 = np.array([-np.pi, -np.pi / 8, -np.pi / 6, 0.0])
 TARGET = Pose(rotation_from_rpy([np.pi / 3, 0.0, -2.0]), np.array([-0.5, -0.2, 0.5]))

@@ -7,7 +7,7 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths import Pose
-from arm_control.motion.generators import MOST_POINTS, circle, curve, grid, random, star
+from arm_control.motion.target_files import MOST_POINTS, circle, curve, grid, random, star
 
 CENTER = np.array([0.5, 0.1, 0.3])
 

@@ -7,7 +7,7 @@ import pytest
 
 from arm_control.exceptions import ParameterError
 from arm_control.neural import AttractorParameters, scaled_attractor
-from arm_control.neural.attractor_axes import VARIANTS, NeuralAxes, make_axes
+from arm_control.neural.attractor_follower import VARIANTS, NeuralAxes, make_axes
 from arm_control.neural.populations import CompileLoop
 
 DT = 1e-3

@@ -14,7 +14,7 @@ from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion import JogLimits, PoseMotion, PosePoints, Reference, Target, TwistJog
 from arm_control.neural import AttractorFollower, AttractorParameters
-from arm_control.neural.attractor_axes import VARIANTS
+from arm_control.neural.attractor_follower import VARIANTS
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

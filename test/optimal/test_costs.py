@@ -22,7 +22,7 @@ from arm_control.optimal import (
     StateError,
     Term,
 )
-from arm_control.optimal.residuals import Knot, log_derivative
+from arm_control.optimal.costs import Knot, log_derivative
 
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3)
 

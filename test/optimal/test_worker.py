@@ -16,7 +16,7 @@ from problems import planar
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
 from arm_control.optimal import InlinePlanner, PlannerProcess, ReachPlanner, RecedingParameters, Request, reach_planner
-from arm_control.optimal.worker import _recipe
+from arm_control.optimal.receding import _recipe
 
 PARAMETERS = RecedingParameters(orientation_weight=0.0)
 MAKE = partial(reach_planner, PARAMETERS)
@@ -116,7 +116,7 @@ import os, signal
 from functools import partial
 from arm_control import RobotModel, urdf_path
 from arm_control.optimal import RecedingParameters
-from arm_control.optimal.worker import PlannerProcess, reach_planner
+from arm_control.optimal.receding import PlannerProcess, reach_planner
 if __name__ == "__main__":
     make = partial(reach_planner, RecedingParameters(orientation_weight=0.0))
     process = PlannerProcess(RobotModel.from_urdf(urdf_path("planar2")), make)

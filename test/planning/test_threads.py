@@ -33,7 +33,7 @@ from arm_control.planning import (
     line,
     shorten,
 )
-from arm_control.planning.execution.rounded_in_time import stay
+from arm_control.planning.planner_in_time import stay
 from arm_control.planning.plans import proved_shares
 
 START, GOAL = np.array([-0.8, 0.3]), np.array([1.0, 0.3])

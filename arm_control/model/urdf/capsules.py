@@ -21,7 +21,7 @@ import numpy as np
 from arm_control.exceptions import UrdfError
 from arm_control.maths import Array, Pose, rotation_from_rpy, rotation_with_z
 from arm_control.model.urdf.load import Urdf
-from arm_control.model.urdf.packages import find_package
+from arm_control.model.urdf.xacro import find_package
 
 
 @dataclass(frozen=True)

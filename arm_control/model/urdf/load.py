@@ -4,10 +4,15 @@ Parsers disagree about values that a file does not state: the default axis, an a
 ``<inertial>`` of zeros, the limits of a fixed joint. The normalised text states all of them, so Pinocchio, MuJoCo and
 urdf_parser_py build the same robot from it. Units are SI: m, rad, kg, kg m^2, N m (N for a prismatic joint), rad/s
 (m/s).
+
+A robot is named by a name of the package, a file, or a xacro file with its arguments:
+``arm.urdf.xacro name:=left gripper:=true`` names a xacro file and values of its arguments, as the command ``xacro``
+takes them. It is one text, so every parameter, scenario and option that names a robot takes it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +25,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from urdf_parser_py.urdf import URDF
 
-from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
+from arm_control.core import urdf_path
+from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, UrdfError
 from arm_control.maths import Array
 from arm_control.model.urdf.checks import find_findings, problems_of, structure_problems, warnings_of
 from arm_control.model.urdf.facts import Facts, Part, read_facts, whole_robot
@@ -290,3 +296,65 @@ def friction_in(urdf: Urdf, names: Sequence[str]) -> tuple[Array, Array]:
         np.array([getattr(entry, key, None) or 0.0 for entry in dynamics]) for key in ("friction", "damping")
     )
     return coulomb, viscous
+
+
+WITH_TRUST = "read it first, then allow it with --trust, in a launch trust:=true"
+WITHOUT_XACRO = "name the URDF that it expands to"
+"""Ways out where a xacro file is refused."""
+_ARGUMENT = re.compile(r"\s+(\w+):=(\S*)$")
+
+
+def read_description(robot: str) -> str:
+    """Return the text of a robot's URDF, with xacro expanded.
+
+    Parameters
+    ----------
+    robot : str
+        A robot of the package, or a URDF or xacro file; after a xacro file, ``name:=value`` for its arguments.
+
+    Raises
+    ------
+    ArmControlError
+        When there is no such robot or file, or it cannot be read.
+    """
+    path, arguments = find_description(robot)
+    return read_source(path, arguments)[0]
+
+
+def find_description(robot: str) -> tuple[Path, dict[str, str]]:
+    """Return the file that a robot's name means, and the arguments behind it."""
+    name, arguments = split_arguments(robot)
+    return urdf_path(name), arguments
+
+
+def split_arguments(robot: str) -> tuple[str, dict[str, str]]:
+    """Return a robot's name without the arguments behind it, and these."""
+    name, arguments = robot.strip(), dict[str, str]()
+    while match := _ARGUMENT.search(name):
+        arguments = {match[1]: match[2], **arguments}
+        name = name[: match.start()].rstrip()
+    return name, arguments
+
+
+def refuse_xacro(robot: str, where: str = "", way_out: str = WITH_TRUST) -> None:
+    """Raise an InputError where a robot is a xacro file: only one that the user has named is known to be harmless.
+
+    Parameters
+    ----------
+    where, way_out : str
+        The file that names it and what to do about it, for the message.
+    """
+    name, _ = split_arguments(robot)
+    if Path(name).suffix == ".xacro":
+        place = f"{where}: " if where else ""
+        what = "a xacro file is a program, and expanding it may run any code as you"
+        raise InputError(f"{place}{name}: {what}: {way_out}")
+
+
+def refuse_xacro_in(content: Mapping[str, Any], where: str) -> None:
+    """Raise an InputError where an entry ``robot`` of a file, also of its nodes and variants, names a xacro file."""
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            refuse_xacro_in(value, where)
+        elif key == "robot":
+            refuse_xacro(str(value), where)

@@ -19,7 +19,7 @@ from xml.etree.ElementTree import Element
 
 from arm_control.model.urdf.checks import Finding, is_contained, warnings_of
 from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, Part
-from arm_control.model.urdf.packages import find_package
+from arm_control.model.urdf.xacro import find_package
 from arm_control.model.urdf.xml import quote
 
 MIN_SIZE = 0.1

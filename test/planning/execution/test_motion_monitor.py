@@ -20,7 +20,7 @@ from arm_control.planning import (
     from_time,
     present,
 )
-from arm_control.planning.execution.rounded_in_time import stay
+from arm_control.planning.planner_in_time import stay
 
 START, GOAL = np.array([-0.8, 0.3]), np.array([1.0, 0.3])
 TICK = 0.01

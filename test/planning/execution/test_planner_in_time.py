@@ -21,8 +21,8 @@ from arm_control.planning import (
     rest_of,
     stop,
 )
-from arm_control.planning.execution.rounded_in_time import Polyline, round_in_time, spreads
-from arm_control.planning.execution.told_motion import Agreement
+from arm_control.planning.motion_monitor import Agreement
+from arm_control.planning.planner_in_time import Polyline, round_in_time, spreads
 from arm_control.planning.plans import Effort, free_path
 
 LINE = Polyline(

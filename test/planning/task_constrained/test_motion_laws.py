@@ -9,7 +9,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.maths import Array
 from arm_control.model import State
 from arm_control.planning import TaskPath, circle
-from arm_control.planning.task_constrained.motion_laws import curvature, path_point, slope, task_at
+from arm_control.planning.motion_laws import curvature, path_point, slope, task_at
 
 ROWS, H = [0, 1], 1e-4
 Q = np.array([0.9, -1.2, -0.9, 0.3])

@@ -9,7 +9,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Pose
 from arm_control.motion import arc
 from arm_control.planning import TaskPath, circle, ellipse, line
-from arm_control.planning.task_constrained.task_path import through
+from arm_control.planning.task_problem import through
 
 ARC = arc(Pose.at([0.0, 0.0, 0.0]), [0.5, 0.5, 0.1], Pose.at([1.0, 0.0, 0.0]))
 PATHS = {

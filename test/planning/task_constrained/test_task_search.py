@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from arm_control.planning.task_constrained import task_search
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Told, Validity, course
@@ -22,8 +23,7 @@ from arm_control.planning import (
     plan_task,
 )
 from arm_control.planning.plans import values_at
-from arm_control.planning.task_constrained import task_search
-from arm_control.planning.task_constrained.task_tree import first_unproved
+from arm_control.planning.task_tree import first_unproved
 
 START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
 PATH = line([1.2, -0.7], [1.2, 0.7])

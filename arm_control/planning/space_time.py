@@ -14,7 +14,7 @@ nodes at another time: the arm waits there. Two nodes (q, t), (q', t') of differ
 
     (3)  at constant velocity;   waiting at q first, then at full speed;   at full speed, then waiting at q'
 
-Proofs as in :mod:`arm_control.planning.rrt.connect`, with obstacles that move along a motion.
+Proofs as in :mod:`arm_control.planning.connect`, with obstacles that move along a motion.
 
 Source: F. Grothe, V. N. Hartmann, A. Orthey, M. Toussaint, "ST-RRT*: asymptotically-optimal bidirectional motion
 planning through space-time", 2022, for (2) and both trees.
@@ -34,6 +34,7 @@ from arm_control.collision import Motions, Validity
 from arm_control.core import exclusive, progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
+from arm_control.planning.joint_space import SearchParameters, SearchSpace
 from arm_control.planning.plans import (
     Effort,
     Plan,
@@ -46,9 +47,8 @@ from arm_control.planning.plans import (
     proved_shares,
     start_in_contact,
 )
-from arm_control.planning.rrt.joint_space import SearchParameters, SearchSpace
-from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.rrt.trees import Numbers, SearchTree
+from arm_control.planning.shortcuts import shorten
+from arm_control.planning.trees import Numbers, SearchTree
 
 WAITING = 0.3
 """Weight w of waiting in the distance of a sample from a node."""
@@ -147,7 +147,7 @@ class SpaceTimeRrt:
         Raises
         ------
         InputError
-            As :meth:`arm_control.planning.rrt.connect.RrtConnect.plan`, and when the arrival is not in the horizon.
+            As :meth:`arm_control.planning.connect.RrtConnect.plan`, and when the arrival is not in the horizon.
         """
         if arrival is not None and not 0.0 < arrival <= self.travel.horizon:
             raise InputError(f"arrival = {arrival}; allowed: above 0 and up to the horizon of {self.travel.horizon} s")

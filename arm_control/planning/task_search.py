@@ -33,10 +33,10 @@ from arm_control.exceptions import InputError
 from arm_control.kinematics import InverseKinematics, Task, repeated_step
 from arm_control.maths import Array, Pose
 from arm_control.motion import JointTrajectory
+from arm_control.planning.edges import Chains, Edges, Integers, Start
 from arm_control.planning.plans import DrawnTree, Effort, Plan, SearchOutcome, no_path, start_in_contact
-from arm_control.planning.task_constrained.edges import Chains, Edges, Integers, Start
-from arm_control.planning.task_constrained.problem import DEFAULTS, TaskConstrainedProblem, TaskParameters
-from arm_control.planning.task_constrained.task_tree import TaskTree, first_unproved, found, motion_of
+from arm_control.planning.task_problem import DEFAULTS, TaskConstrainedProblem, TaskParameters
+from arm_control.planning.task_tree import TaskTree, first_unproved, found, motion_of
 
 LIMIT = 12
 """Largest number of steps."""

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.maths import Array
-from arm_control.planning.task_constrained.motion_laws import DEGREE, dynamic_loop, kinematic_loop
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
+from arm_control.planning.motion_laws import DEGREE, dynamic_loop, kinematic_loop
+from arm_control.planning.task_problem import TaskConstrainedProblem, TaskParameters
 
 Integers = npt.NDArray[np.int_]
 Flags = npt.NDArray[np.bool_]

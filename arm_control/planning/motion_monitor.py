@@ -35,15 +35,21 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import Told
+from arm_control.collision import Told, from_time, present
 from arm_control.core import Parameters, exclusive, parameter
-from arm_control.maths import Array, Obstacle
+from arm_control.maths import Array, Obstacle, rotation_vector
 from arm_control.motion import JointTrajectory, stacked
-from arm_control.planning.execution.motion_checks import LimitCheck, contact_time
-from arm_control.planning.execution.planner_in_time import SPEEDS, PlannerInTime
-from arm_control.planning.execution.rounded_in_time import TINY, rest_of, stay, through_states
-from arm_control.planning.execution.told_motion import Agreement, from_time, present
-from arm_control.planning.rrt.space_time import Travel
+from arm_control.planning.planner_in_time import (
+    SPEEDS,
+    TINY,
+    LimitCheck,
+    PlannerInTime,
+    contact_time,
+    rest_of,
+    stay,
+    through_states,
+)
+from arm_control.planning.space_time import Travel
 
 DURATIONS = 0.1 * 1.12 ** np.arange(27)
 """Durations T that are tried [s]; shorter ones ask for steps of torque that a gate limits."""
@@ -125,6 +131,36 @@ class Decision(NamedTuple):
     trajectory: JointTrajectory | None = None
     begin: float = 0.0
     contact: float = np.inf
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Differences between an obstacle and what was told of it that do not count."""
+
+    distance: float = 5e-3
+    angle: float = 0.02
+    speed: float = 0.02
+    rate: float = 0.05
+
+    def holds(self, told: Sequence[Obstacle], measured: Sequence[Obstacle]) -> bool:
+        """Return whether obstacles are where they were told to be, each one of them, in any order."""
+        left = list(told)
+        for obstacle in measured:
+            k = next((k for k, other in enumerate(left) if self._is_one(other, obstacle)), None)
+            if k is None:
+                return False
+            left.pop(k)
+        return not left
+
+    def _is_one(self, told: Obstacle, measured: Obstacle) -> bool:
+        V = np.asarray(measured.V_WO, dtype=float) - np.asarray(told.V_WO, dtype=float)
+        return (
+            told.shape == measured.shape
+            and float(np.linalg.norm(measured.X_WO.p - told.X_WO.p)) <= self.distance
+            and float(np.linalg.norm(rotation_vector(measured.X_WO.R @ told.X_WO.R.T))) <= self.angle
+            and float(np.linalg.norm(V[:3])) <= self.speed
+            and float(np.linalg.norm(V[3:])) <= self.rate
+        )
 
 
 @dataclass(frozen=True)

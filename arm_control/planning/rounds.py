@@ -1,4 +1,4 @@
-"""Rounds of RRT-Connect (:mod:`arm_control.planning.rrt.connect`), and proofs of candidate paths: procedures.
+"""Rounds of RRT-Connect (:mod:`arm_control.planning.connect`), and proofs of candidate paths: procedures.
 
 A candidate path through two trees is proved free motion by motion, or cut where it is not. A motion is proved once: its
 node remembers it. Few motions are split into pieces, which share the lanes.
@@ -11,7 +11,7 @@ from math import sqrt
 from arm_control.collision import check_motions, covered, is_contact, is_free
 from arm_control.compiler import procedure
 from arm_control.planning.plans import NEARLY, PROOF_LOOKS
-from arm_control.planning.rrt.trees import (
+from arm_control.planning.trees import (
     INFINITY,
     N_MOTIONS,
     N_ROUNDS,
@@ -250,7 +250,7 @@ def _check_roots(s: TreeSearch) -> int:
 
 @procedure
 def _grow(s: TreeSearch) -> bool:
-    """One round; equations of :mod:`arm_control.planning.rrt.connect`."""
+    """One round; equations of :mod:`arm_control.planning.connect`."""
     n = s.n_samples
     for k in range(n):
         _aim(s, s.first, k)  # (1)

@@ -17,7 +17,7 @@ import numpy as np
 from arm_control.collision import Validity
 from arm_control.exceptions import MissingExtra
 from arm_control.maths import Array
-from arm_control.planning.rrt.joint_space import SearchSpace
+from arm_control.planning.joint_space import SearchSpace
 
 
 def ompl_space(validity: Validity, t: float = 0.0) -> Any:

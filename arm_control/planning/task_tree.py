@@ -20,10 +20,10 @@ import numpy as np
 from arm_control.collision import DEGREE, Validity, largest_value
 from arm_control.maths import Array
 from arm_control.motion import JointTrajectory, powers, quintic
+from arm_control.planning.edges import Chains, Flags, Integers, Start
 from arm_control.planning.plans import DrawnTree, Effort, Plan, SearchOutcome
-from arm_control.planning.rrt.trees import CAPACITY, NOBODY, SearchTree
-from arm_control.planning.task_constrained.edges import Chains, Flags, Integers, Start
-from arm_control.planning.task_constrained.problem import TaskConstrainedProblem
+from arm_control.planning.task_problem import TaskConstrainedProblem
+from arm_control.planning.trees import CAPACITY, NOBODY, SearchTree
 
 
 class TaskTree(SearchTree):

@@ -52,7 +52,7 @@ import numpy as np
 from arm_control.compiler import Law, Loop
 from arm_control.maths import Array, Scalar, largest, maximum, minimum, solve, sqrt
 from arm_control.model import TOOL, State, Tree
-from arm_control.planning.task_constrained.task_path import PathPoints
+from arm_control.planning.task_problem import PathPoints
 
 DAMPING = 1e-9
 """mu [m^2]."""

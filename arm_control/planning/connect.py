@@ -9,7 +9,7 @@ A round, for both trees at once, many motions in the lanes of one call:
 
 Motions in (2) and (3) are looked at in a few places only, those of (4) as often as the proof takes: a proof is
 expensive near contact, and few motions of a tree become part of a path. What (2) and (3) have proved is not proved
-again. A round is one procedure that is compiled (:mod:`arm_control.planning.rrt.rounds`).
+again. A round is one procedure that is compiled (:mod:`arm_control.planning.rounds`).
 
 Source: J. J. Kuffner, S. M. LaValle, "RRT-Connect: an efficient approach to single-query path planning", 2000; delayed
 checks: G. Sanchez, J.-C. Latombe, "A single-query bi-directional probabilistic roadmap planner with lazy collision
@@ -29,6 +29,7 @@ from arm_control.collision import MotionColumns, Validity
 from arm_control.compiler import Binds, compile_procedure
 from arm_control.core import exclusive, progress_bar
 from arm_control.maths import Array
+from arm_control.planning.joint_space import STANDARD, RandomStates, SearchParameters, SearchSpace
 from arm_control.planning.plans import (
     Effort,
     Plan,
@@ -38,9 +39,8 @@ from arm_control.planning.plans import (
     no_path,
     start_in_contact,
 )
-from arm_control.planning.rrt.joint_space import STANDARD, RandomStates, SearchParameters, SearchSpace
-from arm_control.planning.rrt.rounds import FOUND, GOALS_IN_CONTACT, GOES_ON, MOST_AT_ONCE, START_IN_CONTACT, search
-from arm_control.planning.rrt.trees import (
+from arm_control.planning.rounds import FOUND, GOALS_IN_CONTACT, GOES_ON, MOST_AT_ONCE, START_IN_CONTACT, search
+from arm_control.planning.trees import (
     N_COUNTERS,
     N_MOTIONS,
     N_ROUNDS,

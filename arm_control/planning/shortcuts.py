@@ -17,8 +17,8 @@ import numpy as np
 
 from arm_control.collision import Validity
 from arm_control.core import exclusive
+from arm_control.planning.connect import RrtConnect
 from arm_control.planning.plans import Effort, Plan, Way, proved_shares
-from arm_control.planning.rrt.connect import RrtConnect
 
 WINDOW = 12
 """Corners that are tried from one corner on."""

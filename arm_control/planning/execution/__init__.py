@@ -1,1 +1,0 @@
-"""Plans as motions in time: rounded, checked against limits, proved free, watched and stopped."""

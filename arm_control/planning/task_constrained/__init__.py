@@ -1,1 +1,0 @@
-"""Task-constrained planning among moving obstacles: the end effector keeps to a path, the other joints evade."""
