@@ -124,7 +124,6 @@ def test_exceptions_are_few_and_needed():
 FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in ORDER[1:]}
 """Names on the face of each folder, with their modules."""
 COMPOSE = {
-    "model.robot_model": "one class has all quantities of an arm",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
     "planning.planner_in_time": "paths in space and in time, and their curves",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",

@@ -1,4 +1,4 @@
-"""Pairs of links that may touch each other, and why: found by sampling, kept in a file that one can read and edit.
+"""Pairs of links that may touch each other, and why; and a monitor of all the others.
 
 Capsules are larger than links, so that two links may overlap in every state though the arm is well; such pairs cannot
 be checked. Links that one joint connects touch there. All other pairs are checked, also those that did not touch in any
@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.distances import BLOCK, LinkDistances
-from arm_control.collision.pair_texts import ArmText
+from arm_control.collision.hulls import HullObstacle
+from arm_control.collision.near_pairs import REACH, NearPair, Proximity, sampled_distances
 from arm_control.core import read_yaml, refuse_unknown
-from arm_control.exceptions import ParameterError
-from arm_control.maths import Array
+from arm_control.exceptions import InputError, ParameterError
+from arm_control.maths import Array, Obstacle
+from arm_control.model import RobotModel
 
 SAMPLES = 10_000
 """Random states that pairs are compared in."""
 ALWAYS = 0.95
 """Share of these states in which two links overlap by design."""
-REACH = 100.0
-"""Distances up to here are measured [m]."""
+BLOCK = 1000
+"""States that are measured at once."""
 
 Names = tuple[str, str]
 _HEAD = """\
@@ -140,7 +141,7 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
     robot = shape.model.urdf.robot.name
     if not names:
         return AllowedPairs(robot)
-    share = (_sampled_distances(shape, n, seed) <= 0.0).mean(axis=0)
+    share = _overlap_shares(shape, names, n, seed)
     connects = np.array([shape.are_neighbours(g, h) for g, h in shape.pairs])
     reasons = {"neighbours": connects, "always": ~connects & (share >= ALWAYS), "never": ~connects & (share == 0.0)}
     chosen = {
@@ -150,9 +151,84 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
     return AllowedPairs(robot, chosen["neighbours"], chosen["always"], never=chosen["never"])
 
 
-def _sampled_distances(shape: ArmShape, n: int, seed: int) -> Array:
-    """Distances of all pairs in random states, shape (n, P) [m]."""
-    model, n = shape.model, n + -n % BLOCK
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    q = np.random.default_rng(seed).uniform(low[:, None], high[:, None], (model.nq, n))
-    return LinkDistances(ArmText(shape, shape.pairs)).measure({}, q.T, 0.0, REACH).between_links
+def _overlap_shares(shape: ArmShape, names: Sequence[Names], n: int, seed: int) -> Array:
+    """Share of random states in which the two links of each pair overlap, shape (P,)."""
+    proximity = Proximity(shape.model, names, shape)
+    search, links = proximity.new_search(), [capsule.link for capsule in shape.capsules]
+    place = {frozenset(pair): k for k, pair in enumerate(names)}
+    group = [place[frozenset((links[i], links[j]))] for i, j in proximity.capsule_pairs.tolist()]
+    low, high = np.maximum(shape.model.q_min, -np.pi), np.minimum(shape.model.q_max, np.pi)
+    states = np.random.default_rng(seed).uniform(low[:, None], high[:, None], (len(low), n)).T
+    overlaps = np.zeros(len(names))
+    for first in range(0, n, BLOCK):
+        touches = sampled_distances(search, states[first : first + BLOCK]) <= 0.0
+        of_links = np.zeros((len(touches), len(names)), bool)
+        np.logical_or.at(of_links.T, group, touches.T)
+        overlaps += of_links.sum(axis=0)
+    return overlaps / n
+
+
+class ContactMonitor:
+    """Measures the pairs of an arm that may touch each other.
+
+    Parameters
+    ----------
+    allowed : AllowedPairs, optional
+        Pairs of links that may touch; by default found by sampling.
+
+    Attributes
+    ----------
+    link_pairs : tuple of tuple of str
+        The pairs of links that are measured.
+    proximity : Proximity
+        Measures them, and has the capsules of the arm.
+
+    Raises
+    ------
+    ModelError
+        When a collision shape cannot be read, or there is none.
+    ParameterError
+        When an allowed pair names a link without a shape.
+
+    Examples
+    --------
+    >>> from arm_control import Pose, RobotModel, urdf_path
+    >>> from arm_control.maths.shapes import Sphere
+    >>> monitor = ContactMonitor(RobotModel.from_urdf(urdf_path("planar2")))
+    >>> (nearest, *_) = monitor.near(np.zeros(2), [Obstacle(Sphere(0.1), Pose.at([0.45, 0.2, 0.0]))])
+    >>> nearest.label, round(nearest.distance, 3)
+    ('link1 - obstacle 0', 0.087)
+    """
+
+    def __init__(self, model: RobotModel, allowed: AllowedPairs | None = None) -> None:
+        self.model, shape = model, ArmShape(model)
+        self.allowed = find_allowed_pairs(shape) if allowed is None else allowed
+        self.link_pairs = shape.names_of(self.allowed.checked(shape))
+        self.proximity = Proximity(model, self.link_pairs, shape)
+
+    def near(
+        self,
+        q: Array,
+        obstacles: Sequence[Obstacle | HullObstacle] = (),
+        names: Sequence[str] = (),
+        reach: float = REACH,
+    ) -> list[NearPair]:
+        """The pairs that are nearer than the reach, the nearest first.
+
+        Parameters
+        ----------
+        q : ndarray, shape (n,)
+            Joint positions [rad or m].
+        names : sequence of str
+            Theirs; by default ``obstacle i``.
+        reach : float
+            Largest distance [m].
+
+        Raises
+        ------
+        InputError
+            When there are not as many positions as joints, or one is not finite.
+        """
+        if np.shape(q) != (self.model.nq,) or not np.isfinite(q).all():
+            raise InputError(f"joint positions {np.asarray(q).tolist()}: {self.model.nq} finite numbers are needed")
+        return self.proximity.nearest(q, obstacles, names, reach)

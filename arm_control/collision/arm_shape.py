@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision.ranges import LARGEST_LINK
+from arm_control.collision.obstacle_rows import LARGEST_LINK
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths import Array, Pose, Scalar, squared_between_segments
 from arm_control.model import Body, LinkCapsule, RobotModel, State, Tree, link_capsules

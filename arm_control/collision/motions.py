@@ -49,10 +49,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision.arm_shape import Cluster
-from arm_control.collision.kernel_samples import sample_states, sample_tables
-from arm_control.collision.obstacle_rows import SPEED, time_until_present
+from arm_control.collision.hulls import Hull, HullObstacle
+from arm_control.collision.obstacle_rows import ROUNDING, SPEED, obstacle_tables, time_until_present
 from arm_control.collision.pair_texts import ArmText, Entries, clearance, table_inputs
-from arm_control.collision.ranges import ROUNDING
 from arm_control.compiler import (
     NEAR,
     BoundLoop,
@@ -66,7 +65,63 @@ from arm_control.compiler import (
     RunsLoop,
     procedure,
 )
-from arm_control.maths import Array, Scalar, maximum, minimum, select
+from arm_control.maths import (
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Mover,
+    Obstacle,
+    Pose,
+    Scalar,
+    Shape,
+    Span,
+    Sphere,
+    maximum,
+    minimum,
+    rotation_from_vector,
+    select,
+)
+from arm_control.model import RobotModel
+
+SHAPES: dict[str, tuple[Shape, Shape]] = {
+    "sphere": (Sphere(0.1), Sphere(0.2)),
+    "capsule": (Capsule(0.05, 0.3), Capsule(0.1, 0.2)),
+    "box": (Box((0.1, 0.2, 0.3)), Box((0.4, 0.2, 0.1))),
+    "turned": (Cylinder(0.1, 0.3), Cone(0.2, 0.3)),
+}
+_HULLS = tuple(
+    Hull(size * np.array([[[0, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 0, 0], [0, 0, 1]]]) - 0.3 * size)
+    for size in (0.3, 0.6)
+)
+_HULL_POSES = (Pose.at([0.2, 0.1, 0.3]), Pose.at([-0.2, 0.2, 0.5]))
+
+
+def sample_states(model: RobotModel, n: int) -> Array:
+    """Joint positions within the limits, shape (nq, n) [rad or m]."""
+    low, high = np.maximum(model.q_min, -2.0), np.minimum(model.q_max, 2.0)
+    return np.random.default_rng(0).uniform(low[:, None], high[:, None], (model.nq, n))
+
+
+def sample_tables(kinds: Sequence[str]) -> dict[str, Array]:
+    """Two obstacles of each kind; the second one is there for half a second only."""
+    rng = np.random.default_rng(1)
+    obstacles: list[Obstacle | HullObstacle | Mover] = []
+    for kind in kinds:
+        is_turning = kind.startswith("turning")
+        if kind.endswith("facet"):
+            turn = (0.1, -0.2, 0.1, 0.2 * is_turning, 0.0, 0.1 * is_turning)
+            obstacles += [HullObstacle(hull, X_WO, turn) for hull, X_WO in zip(_HULLS, _HULL_POSES, strict=True)]
+            continue
+        for i, shape in enumerate(SHAPES[kind.removeprefix("turning ")]):
+            twist = rng.uniform(-0.3, 0.3, 6) * np.repeat([1.0, float(is_turning)], 3)
+            X = Pose(rotation_from_vector(rng.normal(size=3)), rng.uniform(-0.4, 0.4, 3))
+            obstacle = Obstacle(shape, X, twist)
+            obstacles.append(obstacle if i == 0 else Mover(obstacle, Span(0.3, 0.8)))
+    tables = obstacle_tables(obstacles)
+    return {kind: tables[kind] for kind in kinds}
+
 
 Clusters = Sequence[tuple[int, Cluster]]
 """Numbers of moving links, each with capsules of it."""
@@ -118,7 +173,7 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Loo
         margins = [to_obstacles] * len(moving), [x["margins"][1] + LEAST_CLEARANCE] * len(pairs)
         if has_deviation:
             margins = tuple(m + R @ x["deviation"] for m, R in zip(margins, (reach, pair_reach), strict=True))
-        values = arm.values_in_motion(x["a"] + s * step, step)
+        values = arm.values(x["a"] + s * step, step)
         return {
             **values,
             "time": [x["times"][0] + s * duration, abs(duration) + SMALLEST_SPEED, late],

@@ -24,14 +24,12 @@ import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.hulls import HullObstacle
-from arm_control.collision.pair_procedures import CloseSearch, find_pairs
+from arm_control.collision.pair_procedures import CloseSearch, Postures, find_pairs, measure_postures
 from arm_control.collision.pair_search import (
     NORMAL,
     POINT,
     RHO,
-    PaddedCapsules,
     PairSearch,
-    SearchLaws,
     padded,
     search_laws,
 )
@@ -43,6 +41,8 @@ SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not monitored."""
 CLEARANCE_REACH = 2.0
 """Largest distance that :func:`clearance` measures [m]."""
+REACH = 10.0
+"""Distances beyond this are not measured, if nothing else is asked [m]."""
 
 
 class Pairs(NamedTuple):
@@ -77,6 +77,56 @@ class Pairs(NamedTuple):
     obstacle: Array
     p: Array
     p_other: Array
+
+
+class Margins(NamedTuple):
+    """Distances that count as contact.
+
+    Attributes
+    ----------
+    obstacles, links : float
+        From obstacles, and between links [m].
+    """
+
+    obstacles: float = 0.0
+    links: float = 0.0
+
+
+class NearPair(NamedTuple):
+    """A link, and what it is near to.
+
+    Attributes
+    ----------
+    link, other : str
+        The link, and another link or the name of an obstacle.
+    distance : float
+        Between their surfaces, below zero inside [m].
+    p, p_other : ndarray, shape (3,)
+        Nearest points of both, in the world [m].
+    obstacle : int
+        Number of the obstacle; -1 for a pair of links.
+    """
+
+    link: str
+    other: str
+    distance: float
+    p: Array
+    p_other: Array
+    obstacle: int
+
+    @property
+    def is_self(self) -> bool:
+        """Whether it is a pair of links."""
+        return self.obstacle < 0
+
+    @property
+    def label(self) -> str:
+        """Both names."""
+        return f"{self.link} - {self.other}"
+
+    def is_contact(self, margins: Margins) -> bool:
+        """Whether it is in contact."""
+        return self.distance <= (margins.links if self.is_self else margins.obstacles)
 
 
 class Proximity:
@@ -122,18 +172,21 @@ class Proximity:
         unconnected = shape.names_of(pair for pair in shape.pairs if not shape.are_neighbours(*pair))
         chosen = unconnected if link_pairs is None else link_pairs
         pairs = _pairs_of_capsules([capsule.link for capsule in self.capsules], chosen)
-        if link_pairs is None:
-            pairs = pairs[_not_close_by_design(model, self._laws, self._shape, pairs)]
+        if link_pairs is None and len(pairs):
+            low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+            states = np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
+            distances = sampled_distances(self.new_search(pairs), states)
+            pairs = pairs[np.median(distances, axis=0) >= CLOSE_BY_DESIGN]
         self.capsule_pairs = pairs
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in pairs.tolist()]
         self.link_pairs = tuple(dict.fromkeys(links))
-        self._search = self.new_search()
+        self._search = self.new_search(pairs)
         self._bound: CloseSearch | None = None
         self._find: Callable[[], float]
 
-    def new_search(self) -> PairSearch:
-        """Return memory for a search of one's own."""
-        return PairSearch(self._laws, self._shape, self.capsule_pairs)
+    def new_search(self, capsule_pairs: Array | None = None) -> PairSearch:
+        """Return memory for a search of one's own; of other pairs of capsules where they are given, shape (n, 2)."""
+        return PairSearch(self._laws, self._shape, self.capsule_pairs if capsule_pairs is None else capsule_pairs)
 
     def near(self, q: Array, obstacles: Sequence[Obstacle | HullObstacle], reach: float, reach_self: float) -> Pairs:
         """Return the pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
@@ -155,6 +208,19 @@ class Proximity:
         while search.make_room():
             self._run()
         return self._pairs()
+
+    def nearest(
+        self, q: Array, obstacles: Sequence[Obstacle | HullObstacle], names: Sequence[str] = (), reach: float = REACH
+    ) -> list[NearPair]:
+        """The pairs that are nearer than the reach, the nearest first; ``names`` are those of the obstacles."""
+        pairs = self.near(q, obstacles, reach, reach)
+        order = np.argsort(pairs.rho, kind="stable").tolist()
+        numbers, distances = pairs.obstacle.tolist(), pairs.rho.tolist()
+        others = [names[k] if names and k >= 0 else b for (_, b), k in zip(pairs.names, numbers, strict=True)]
+        return [
+            NearPair(pairs.names[i][0], others[i], distances[i], pairs.p[i], pairs.p_other[i], max(numbers[i], -1))
+            for i in order
+        ]
 
     def _run(self) -> None:
         record = self._search.record
@@ -219,16 +285,16 @@ def _pairs_of_capsules(links: Sequence[str], link_pairs: Collection[tuple[str, s
     return np.array(pairs, dtype=int).reshape(-1, 2)
 
 
-def _not_close_by_design(model: RobotModel, laws: SearchLaws, shape: PaddedCapsules, pairs: Array) -> Array:
-    """Pairs of capsules that are not close by design, shape (n,)."""
-    search = PairSearch(laws, shape, pairs)
-    links, arm = search.record.links, search.record.arm
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    n, rho = len(pairs), []
-    for q in np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq)):
-        search.q[:] = q
-        arm.place()
-        links.ends[:6, :n], links.ends[6:, :n] = arm.ends[:, pairs[:, 0]], arm.ends[:, pairs[:, 1]]
-        links.measure(links.ends.shape[1])
-        rho.append(links.distance[0, :n].copy())
-    return np.asarray(np.median(rho, axis=0) >= CLOSE_BY_DESIGN)
+def sampled_distances(search: PairSearch, states: Array) -> Array:
+    """Distances of the pairs of capsules of a search, of which there is one at least, in states (n, nv): (n, L) [m]."""
+    links = search.record.links
+    distance = np.zeros((len(states), links.n))
+    run = _measuring()(Postures(search.record, np.ascontiguousarray(states), distance, *states.shape))
+    run()
+    return distance
+
+
+@cache
+def _measuring() -> Binds[Postures]:
+    """The measurement of postures, compiled."""
+    return compile_procedure(measure_postures)

@@ -5,19 +5,24 @@ both of its ends: where one span follows another, both hold at the time between 
 samples has a row for each two of them.
 
     p(t) = p + (t - t_0) v        R(t) = exp((t - t_0) omega) R
+
+Numbers of checks have a largest value: beyond it products overflow, or rounding hides a contact. Up to
+:data:`LARGEST`, distances are right to a tenth of the least clearance of :mod:`~arm_control.collision.motions`; what
+rounding of late times takes from fast obstacles is part of it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.collision.hulls import HullObstacle, balls_around
-from arm_control.collision.ranges import LARGEST, LATEST, are_rotations
 from arm_control.exceptions import InputError
 from arm_control.maths import (
     EXTENT,
@@ -35,6 +40,47 @@ from arm_control.maths import (
     maximum,
     rotation_vector,
 )
+
+LARGEST = 1e6
+"""Of places, sizes and margins [m], and of speeds [m/s, rad/s]."""
+LARGEST_POSITION = 1e5
+"""Of a joint, and of a deviation of it [rad or m]."""
+LARGEST_LINK = 1e3
+"""Of places on a link, and of its radii [m]."""
+LATEST = 1e12
+"""[s]."""
+ROUNDING = 4.0 * float(np.finfo(float).eps)
+"""Rounding of a time, and of the way of an obstacle until then, as a share of them."""
+ROTATION_TOLERANCE = 1e-6
+"""Largest entry of ``R^T R - 1``."""
+
+
+def check_range(values: npt.ArrayLike, largest: float, what: str) -> None:
+    """Refuse numbers that are not finite, or too large.
+
+    Raises
+    ------
+    InputError
+        When one of them is.
+    """
+    size = np.abs(values)
+    if not size.max(initial=0.0) <= largest:
+        worst = np.ravel(values)[np.argmax(np.ravel(size))]
+        raise InputError(f"{what}: {worst:g} is not finite, or beyond {largest:g}, the largest number of checks")
+
+
+def are_rotations(R: Array) -> npt.NDArray[np.bool_]:
+    """Return which matrices are rotations, or reflections.
+
+    Parameters
+    ----------
+    R : ndarray, shape (..., 9)
+        Row by row.
+    """
+    matrices = R.reshape(*R.shape[:-1], 3, 3)
+    gaps = np.swapaxes(matrices, -1, -2) @ matrices - np.eye(3)
+    return np.asarray((np.abs(gaps) <= ROTATION_TOLERANCE).all(axis=(-1, -2)))
+
 
 ROTATION = CORNERS = PLACE
 MIDDLE = SIZE
@@ -72,7 +118,7 @@ def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
     ------
     InputError
         When there is something else among them, or one that cannot be checked: with a number beyond
-        :data:`~arm_control.collision.ranges.LARGEST`, a matrix that is no rotation, or a span that has no begin
+        :data:`~arm_control.collision.obstacle_rows.LARGEST`, a matrix that is no rotation, or a span that has no begin
         or ends before it.
     """
     rows: dict[str, list[Array]] = {}
@@ -167,6 +213,24 @@ def present(told: Sequence[Told], t: float) -> list[Obstacle]:
         movers = [entry] if isinstance(entry, Mover) else entry
         result += [mover.at(t) for mover in movers if mover.span.holds(t)][-1:]
     return result
+
+
+def placed_at(placed: Sequence[Placed], t: float) -> dict[int, Obstacle | HullObstacle]:
+    """Return the obstacles that are there at a time [s], by their numbers, with their poses then.
+
+    They are there at both ends of their spans, as in checks of motions.
+    """
+    there: dict[int, Obstacle | HullObstacle] = {}
+    for number, told in enumerate(placed):
+        if isinstance(told, HullObstacle):
+            span = told.span or Span(-FOREVER)
+            moved = Mover(Obstacle(Sphere(told.hull.extent), told.X_WO, told.V_WO), told.span or Span()).at(t)
+            if span.begin <= t <= span.end:
+                there[number] = replace(told, X_WO=moved.X_WO)
+        for obstacle, t_0, begin, end in [] if isinstance(told, HullObstacle) else _stretches(told, number):
+            if begin <= t <= end:
+                there[number] = Mover(obstacle, Span(t_0)).at(t)
+    return there
 
 
 def time_until_present(row: Array, t: Scalar) -> Scalar:

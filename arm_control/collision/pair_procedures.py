@@ -451,14 +451,45 @@ def measure_links(s: CloseSearch) -> int:
         s.links.pair[n] = j
         n += 1 if s.links.near[s.links.row[j], s.links.ball[j]] > 0.0 else 0
     for k in range(n):
-        j = s.links.pair[k]
-        for i in range(6):
-            s.links.ends[i, k] = s.arm.ends[i, s.links.first[j]]
-            s.links.ends[6 + i, k] = s.arm.ends[i, s.links.second[j]]
-        s.links.radius[0, k] = s.links.radii[j]
+        write_link_pair(s, s.links.pair[k], k)
     if n > 0:
         s.links.measure(whole_blocks(n))
     return n
+
+
+@procedure
+def write_link_pair(s: CloseSearch, j: int, k: int) -> None:
+    """Write pair j of links to column k."""
+    for i in range(6):
+        s.links.ends[i, k] = s.arm.ends[i, s.links.first[j]]
+        s.links.ends[6 + i, k] = s.arm.ends[i, s.links.second[j]]
+    s.links.radius[0, k] = s.links.radii[j]
+
+
+class Postures(NamedTuple):
+    """Joint positions of n postures, shape (n, nv), and the distance of each pair of links there, shape (n, L) [m]."""
+
+    search: CloseSearch
+    q: Rows
+    distance: Rows
+    n: int
+    n_joints: int
+
+
+@procedure
+def measure_postures(x: Postures) -> float:
+    """Measure all pairs of links in each posture; return how many there are."""
+    s = x.search
+    for p in range(x.n):
+        for i in range(x.n_joints):
+            s.arm.q[i] = x.q[p, i]
+        s.arm.place()
+        for j in range(s.links.n):
+            write_link_pair(s, j, j)
+        s.links.measure(whole_blocks(s.links.n))
+        for j in range(s.links.n):
+            x.distance[p, j] = s.links.distance[0, j]
+    return float(x.n)
 
 
 @procedure

@@ -1,7 +1,5 @@
 """The arm at a state, and its distances from the rows of obstacle tables and between links, over any scalar.
 
-What the laws of motions and of distances share.
-
 Each function is the text for one kind of obstacle; compiled, a link's numbers are constants of the program. Squared
 distances of a ball's centre decide which pairs may be near at all.
 
@@ -184,23 +182,6 @@ def clearance(squares: Squares, gap: Scalar) -> Scalar:
     return m / (sqrt(maximum(m + largest * largest, 0.0)) + largest)
 
 
-def distance(squares: Squares) -> Scalar:
-    """The distance, below zero where radii overlap [m]."""
-    pairs = zip(squares.squared, squares.radii, strict=True)
-    return _least([sqrt(squared) - (radius + squares.radius) for squared, radius in pairs])
-
-
-def signed_distance(kind: str, row: Array, t: Scalar, X_WB: Pose, capsules: Sequence[LinkCapsule]) -> Scalar:
-    """Distance between a link's capsules and an obstacle, exact inside a box, a cylinder or a cone, too [m].
-
-    Inside a hull it is that of the capsule's surface, less than none by its radius.
-    """
-    if not kind.endswith(("box", "turned")):
-        return distance(squares_to_obstacle(kind, row, t, X_WB, capsules))
-    ends = [_ends_in_frame(kind, row, t, X_WB, capsule) for capsule in capsules]
-    return _least([_signed_distance(kind, row[SIZE], *e) - c.radius for e, c in zip(ends, capsules, strict=True)])
-
-
 def _signed_distance(kind: str, size: Array, a: Array, b: Array) -> Scalar:
     """Signed distance of a segment, or of a point given twice, from a box, a cylinder or a cone in its frame [m]."""
     of_shape = SEARCHED[kind.removeprefix("turning ")]
@@ -243,12 +224,11 @@ class ArmText:
         """Numbers of the links that obstacles may touch."""
         return self.shape.moving
 
-    def values(self, q: Array) -> dict[str, Any]:
-        """``poses`` of all bodies (12 each) and ``centres`` of the balls around all links (3 each)."""
-        return self._values_of(State(self.shape.model.tree, {"q": q}))
+    def values(self, q: Array, v: Array) -> dict[str, Any]:
+        """``poses`` of all bodies (12 each), ``centres`` of the balls around all links (3 each), and ``speeds``.
 
-    def values_in_motion(self, q: Array, v: Array) -> dict[str, Any]:
-        """The same, and ``speeds``: the largest one of a point of the segments in each moving link's capsules."""
+        A speed is the largest one of a point of the segments in a moving link's capsules.
+        """
         state = State(self.shape.model.tree, {"q": q, "v": v})
         rates = [sqrt(dot(V.w, V.w)) for V in state.V]
         speeds = []
@@ -256,14 +236,11 @@ class ArmText:
             V = state.V[ball.body]
             at_centre = V.v + cross(V.w, ball.centre)
             speeds.append(sqrt(dot(at_centre, at_centre)) + rates[ball.body] * ball.segment_radius)
-        return {**self._values_of(state), "speeds": speeds}
-
-    def _values_of(self, state: State) -> dict[str, Any]:
         X_W = state.X_W
         poses = [entry for X in X_W for entry in (*X.R.ravel(), *X.p)]
         balls = [link.whole for link in self.shape.links]
         centres = [b.centre if b.body < 0 else X_W[b.body].R @ b.centre + X_W[b.body].p for b in balls]
-        return {"poses": poses, "centres": np.ravel(centres)}
+        return {"poses": poses, "centres": np.ravel(centres), "speeds": speeds}
 
     def centre(self, x: Entries, cluster: Cluster) -> Array:
         """Centre of the ball around some capsules in the world, shape (3,) [m]."""
@@ -295,10 +272,6 @@ class ArmText:
     def obstacle_squares(self, x: Entries, kind: str, t: Scalar, cluster: Cluster) -> Squares:
         """Squared distances between capsules and an obstacle."""
         return squares_to_obstacle(kind, x[kind], t, self.X_WB(x, cluster), cluster.capsules)
-
-    def obstacle_distance(self, x: Entries, kind: str, t: Scalar, cluster: Cluster) -> Scalar:
-        """Distance between capsules and an obstacle [m]."""
-        return signed_distance(kind, x[kind], t, self.X_WB(x, cluster), cluster.capsules)
 
     def cluster_squares(self, x: Entries, first: Cluster, second: Cluster) -> Squares:
         """Squared distances between capsules."""

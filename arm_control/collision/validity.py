@@ -11,30 +11,136 @@
 What is called free is free for the arm's capsules and all obstacles as they are told, between the ends, too
 (:mod:`~arm_control.collision.motions`). What is not called free touches something, comes nearer than the
 margin, or could not be proved free with a limited number of looks; results say which.
+
+A smooth trajectory is checked by its chords, with how far it is from them at most. Between two moments a time h apart a
+curve q(t) is no further from its chord, at the same moment, than
+
+    |q(t) - chord(t)| <= max |q''| h^2 / 8.
+
+q'' of a piece is a polynomial of degree 3; on the part of a chord it lies between the smallest and the largest of its
+Bernstein coefficients.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
+from math import comb
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
 from arm_control.collision.arm_shape import SLIDING_TOLERANCE, ArmShape
-from arm_control.collision.curve_chords import PolynomialCurve, chords
-from arm_control.collision.distances import REACH, Distances, LinkDistances, Pair
 from arm_control.collision.motions import MotionChecks, MotionColumns, Motions
-from arm_control.collision.obstacle_rows import NUMBER, SPEED, TIMES, Placed, obstacle_tables
-from arm_control.collision.pair_texts import ArmText, signed_distance
-from arm_control.collision.ranges import LARGEST, LARGEST_POSITION, LATEST, check_range
+from arm_control.collision.near_pairs import REACH, NearPair, Proximity
+from arm_control.collision.obstacle_rows import (
+    LARGEST,
+    LARGEST_POSITION,
+    LATEST,
+    NUMBER,
+    SPEED,
+    TIMES,
+    Placed,
+    check_range,
+    obstacle_tables,
+    placed_at,
+)
+from arm_control.collision.pair_texts import ArmText, clearance, squares_to_obstacle
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.model import LinkCapsule, RobotModel
+
+DEGREE = 3
+"""Of the acceleration of a piece."""
+MOST_CHORDS = 10_000
+"""Of one piece."""
+
+
+class PolynomialCurve(Protocol):
+    """A curve of polynomial pieces, such as :class:`~arm_control.motion.joint_trajectory.JointTrajectory`.
+
+    Attributes
+    ----------
+    knots : ndarray, shape (m + 1,)
+        Ends of the pieces [s].
+    pieces : sequence of ndarray, shape (n, nv)
+        Coefficients of each piece, by powers of the time since its begin.
+    end : reference with ``q_des``, shape (nv,)
+        Its last point.
+    """
+
+    knots: Array
+    pieces: Any
+    end: Any
+
+
+class Chords(NamedTuple):
+    """Straight motions along a trajectory.
+
+    Attributes
+    ----------
+    times : ndarray, shape (m + 1,)
+        Begin of each chord, and end of the last one [s].
+    qs : ndarray, shape (m + 1, nv)
+        Joint positions then [rad or m].
+    deviations : ndarray, shape (m, nv)
+        Largest distance of each joint from each chord [rad or m].
+    """
+
+    times: Array
+    qs: Array
+    deviations: Array
+
+
+def chords(trajectory: PolynomialCurve, largest: float) -> Chords:
+    """Divide a trajectory into chords.
+
+    Parameters
+    ----------
+    largest : float
+        Deviation that is aimed at [rad or m]; the deviations of the result hold in any case.
+    """
+    times, qs, deviations = [], [], []
+    for begin, T, piece in zip(trajectory.knots[:-1], np.diff(trajectory.knots), trajectory.pieces, strict=True):
+        whole = _largest_acceleration(piece, np.zeros(1), float(T)).max()
+        n = int(np.clip(np.ceil(T * np.sqrt(whole / (8.0 * largest))), 1, MOST_CHORDS))
+        h = T / n
+        s = h * np.arange(n)
+        times.append(begin + s)
+        qs.append((s[:, None] ** np.arange(len(piece))) @ piece)
+        deviations.append(_largest_acceleration(piece, s, h) * h**2 / 8.0)
+    times.append(trajectory.knots[-1:])
+    qs.append(trajectory.end.q_des[None])
+    return Chords(np.concatenate(times), np.concatenate(qs), np.concatenate(deviations))
+
+
+def _largest_acceleration(piece: Array, s: Array, h: float) -> Array:
+    """Bound of the acceleration of a piece between s and s + h, shape (n, nv)."""
+    k = np.arange(2, len(piece))
+    acceleration = (k * (k - 1))[:, None] * piece[2:]  # of degree 3, in the time of the piece
+    shifted = np.zeros((len(s), DEGREE + 1, piece.shape[1]))  # in the share of the chord
+    for i in range(DEGREE + 1):
+        for j in range(i, DEGREE + 1):
+            shifted[:, i] += comb(j, i) * h**i * s[:, None] ** (j - i) * acceleration[j]
+    return largest_value(shifted)
+
+
+def largest_value(coefficients: Array) -> Array:
+    """Bound of polynomials of degree :data:`DEGREE` between 0 and 1, shape (m, n): the largest Bernstein coefficient.
+
+    Parameters
+    ----------
+    coefficients : ndarray, shape (m, DEGREE + 1, n)
+    """
+    c = coefficients
+    bernstein = [sum(comb(i, j) / comb(DEGREE, j) * c[:, j] for j in range(i + 1)) for i in range(DEGREE + 1)]
+    return np.abs(np.array(bernstein)).max(axis=0)
+
 
 SHORTEST = 1e-9
 """Distance that counts as contact [m]."""
@@ -65,7 +171,7 @@ def _first_moment(
     for _ in range(MOST_MOMENTS):
         if t > t_end:
             return math.inf
-        distance = float(signed_distance(kind, row, t, Pose.identity(), capsules)) - margin
+        distance = float(clearance(squares_to_obstacle(kind, row, t, Pose.identity(), capsules), margin))
         if distance <= SHORTEST:
             break
         if not row[SPEED]:
@@ -82,6 +188,28 @@ TOUCH = 1e-6
 """Two that are nearer than the margin and this touch each other at a contact [m]."""
 
 
+class Distances(NamedTuple):
+    """Distances in N states [m]; those beyond the reach are given as the reach.
+
+    Attributes
+    ----------
+    to_obstacles : ndarray, shape (N, L)
+        From each of them to the nearest obstacle.
+    nearest : ndarray of int, shape (N, L)
+        Number of that obstacle; -1 for none.
+    link_pairs : tuple of tuple of str
+        The pairs of links that are checked.
+    between_links : ndarray, shape (N, P)
+        Of each pair.
+    """
+
+    links: tuple[str, ...]
+    to_obstacles: Array
+    nearest: npt.NDArray[np.int_]
+    link_pairs: tuple[tuple[str, str], ...]
+    between_links: Array
+
+
 class Contact(NamedTuple):
     """The first contact of a path.
 
@@ -95,7 +223,7 @@ class Contact(NamedTuple):
         Time [s]; where the path has no times, the number of the segment plus the share.
     q : ndarray, shape (n,)
         Joint positions there [rad or m].
-    pairs : tuple of Pair
+    pairs : tuple of NearPair
         What is nearer than the margins there, the deepest first.
     is_seen : bool
         Whether a contact was seen; else the number of looks was not enough to prove the segment free.
@@ -105,7 +233,7 @@ class Contact(NamedTuple):
     share: float
     t: float
     q: Array
-    pairs: tuple[Pair, ...]
+    pairs: tuple[NearPair, ...]
     is_seen: bool
 
 
@@ -150,10 +278,16 @@ class Validity:
         self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
         self._model, self._margin, self._largest_margin = model, margin, max(margin, link_margin)
         arm = ArmText(self.shape, self.allowed.checked(self.shape), link_margin)
-        self._checks, self._distances = MotionChecks(arm, np.array([margin, link_margin])), LinkDistances(arm)
+        self._checks = MotionChecks(arm, np.array([margin, link_margin]))
+        self._placed: tuple[Placed, ...] = ()
         self._tables: dict[str, Array] = {}
         self.link_pairs = self.shape.names_of(arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
+
+    @cached_property
+    def _proximity(self) -> Proximity:
+        """What measures the distances of states."""
+        return Proximity(self._model, self.link_pairs, self.shape)
 
     @exclusive
     def place(self, obstacles: Sequence[Placed]) -> None:
@@ -165,7 +299,7 @@ class Validity:
             The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
             row, as :func:`~arm_control.collision.obstacle_rows.course` makes them, one follows the other.
         """
-        self._tables = obstacle_tables(obstacles)
+        self._tables, self._placed = obstacle_tables(obstacles), tuple(obstacles)
         self._checks.place(self._tables)
 
     def free_states(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
@@ -313,6 +447,7 @@ class Validity:
                 break
         return contact
 
+    @exclusive
     def distances(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0, reach: float = REACH) -> Distances:
         """Distances in many states.
 
@@ -326,9 +461,21 @@ class Validity:
             Distances beyond it are not measured [m].
         """
         q = self._states(qs, "qs")
-        return self._distances.measure(self._tables, q, _times(t, len(q)), reach)
+        links = tuple(self.shape.names[k] for k in self.shape.moving)
+        to_obstacles, between = (np.full((len(q), len(names)), reach) for names in (links, self.link_pairs))
+        nearest = np.full(to_obstacles.shape, -1)
+        columns = [*map(frozenset, self.link_pairs)]
+        for i, moment in enumerate(np.broadcast_to(_times(t, len(q)), len(q)).tolist()):
+            for pair in reversed(self.pairs(q[i], moment, reach)):  # the nearest last
+                if pair.is_self:
+                    between[i, columns.index(frozenset(pair[:2]))] = pair.distance
+                else:
+                    k = links.index(pair.link)
+                    to_obstacles[i, k], nearest[i, k] = pair.distance, pair.obstacle
+        return Distances(links, to_obstacles, nearest, self.link_pairs, between)
 
-    def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0) -> tuple[Pair, ...]:
+    @exclusive
+    def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0) -> tuple[NearPair, ...]:
         """All pairs nearer than the reach in one state, the nearest first: links and obstacles, links and links.
 
         Parameters
@@ -338,7 +485,15 @@ class Validity:
         t : float
             Time [s].
         """
-        return self._distances.pairs(self._tables, self._states(np.asarray(q, dtype=float)[None], "q")[0], t, reach)
+        q = self._states(np.asarray(q, dtype=float)[None], "q")[0]
+        check_range(t, LATEST, "times")
+        if np.isnan(reach):
+            raise InputError("the reach is nan; a distance is needed")
+        numbers, there = [*(placed := placed_at(self._placed, t))], [*placed.values()]
+        names = [f"obstacle {number}" for number in numbers]
+        near = self._proximity.nearest(q, there, names, max(reach, TOUCH))
+        near = [pair if pair.is_self else pair._replace(obstacle=numbers[pair.obstacle]) for pair in near]
+        return tuple(pair for pair in near if pair.distance < reach)
 
     def fixed_contacts(self, t_end: float, t_begin: float = 0.0) -> tuple[FixedContact, ...]:
         """First contacts of obstacles with links that are fixed to the world; the earliest first.

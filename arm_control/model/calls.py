@@ -101,8 +101,7 @@ class Calls:
         self.tool = self._no_tool = tool
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[str, str | None], Callable[..., Any]] = {}
-        self._laws: dict[str, Kernel] = {}
-        self._loops: dict[str, LoopKernel] = {}
+        self._laws: dict[tuple[str, str], Kernel | LoopKernel | RepeatKernel] = {}
 
     @property
     def has_tool(self) -> bool:
@@ -110,10 +109,10 @@ class Calls:
         return not np.array_equal(self.tool, self._no_tool)
 
     def set_tool(self, tool: Array) -> None:
-        """Compute with this tool from now on."""
+        """Compute with this tool from now on; it is in the kernels of laws, and an input like any other of loops."""
         self.tool = tool
         for kernel in (*self._kernels.values(), *self._laws.values()):
-            if "tool" in kernel.inputs:
+            if isinstance(kernel, Kernel) and "tool" in kernel.inputs:
                 kernel.inputs["tool"][:] = tool
 
     def kernel(self, quantities: tuple[str, ...], frame: str | None = None) -> Kernel:
@@ -181,32 +180,15 @@ class Calls:
 
         return function
 
-    def law(self, law: Law, samples: Samples) -> Kernel:
-        """Return the kernel of a law, with the tool in it; made when it is first needed.
-
-        Parameters
-        ----------
-        samples : mapping of str to ndarray
-            See :func:`~arm_control.compiler.compiled_law.compile_law`.
-        """
-        if law.key not in self._laws:
-            self._refuse_without_masses([law.name] if law.has_masses else [])
-            self._laws[law.key] = compile_law(self.engine.compiler, law, samples)
+    def law(self, law: Law | Loop | Repeat, samples: Samples) -> Kernel | LoopKernel | RepeatKernel:
+        """Return the kernel of a law, made when it is first needed; see :meth:`arm_control.RobotModel.compile_law`."""
+        key = type(law).__name__, law.key
+        if key not in self._laws:
+            inner = law if isinstance(law, Law) else law.law
+            self._refuse_without_masses([inner.name] if inner.has_masses and not isinstance(law, Repeat) else [])
+            self._laws[key] = compile_law(self.engine.compiler, law, samples)
             self.set_tool(self.tool)
-        return self._laws[law.key]
-
-    def loop(self, loop: Loop, samples: Samples) -> LoopKernel:
-        """Return the kernel of a loop; likewise, but a tool is an input like any other.
-
-        Parameters
-        ----------
-        samples : mapping of str to ndarray
-            See :func:`~arm_control.compiler.compiled_law.compile_law`.
-        """
-        if loop.key not in self._loops:
-            self._refuse_without_masses([loop.law.name] if loop.law.has_masses else [])
-            self._loops[loop.key] = compile_law(self.engine.compiler, loop, samples)
-        return self._loops[loop.key]
+        return self._laws[key]
 
     def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
         """Return what computes these quantities for many states, with the tool there is now."""

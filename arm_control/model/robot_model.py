@@ -362,7 +362,7 @@ class RobotModel:
         >>> twice.outputs["y"]
         array([2., 4., 6.])
         """
-        return self._calls.law(law, samples) if isinstance(law, Law) else self._calls.loop(law, samples)
+        return self._calls.law(law, samples)
 
     def symbolic(self) -> Symbolic:
         """Return the arm's formulas, as SymPy expressions."""

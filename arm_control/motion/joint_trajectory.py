@@ -112,17 +112,6 @@ class Waypoints:
         return cls(times, qs, vs, as_)
 
 
-def identification_sweep(q: Array, angle: float = np.pi / 4, time: float = 1.0) -> Waypoints:
-    """Return points that move one joint after the other by an angle and back, to identify the motors.
-
-    The angle [rad or m] is each joint's displacement from q; the time [s] is that there, and that back.
-    """
-    qs = np.repeat(q[None].astype(float), 2 * q.size, axis=0)
-    qs[2 * np.arange(q.size), np.arange(q.size)] += angle
-    at_rest = np.zeros_like(qs)
-    return Waypoints(time * np.arange(1, 2 * q.size + 1), qs, at_rest, at_rest)
-
-
 def check_limits(
     model: RobotModel, qs: Array, vs: Array | None, times: Array, start: JointReference | None = None
 ) -> None:

@@ -98,11 +98,6 @@ class Compensation(NamedTuple):
     A: Array
     B: Array
 
-    @property
-    def of_constant_input(self) -> Array:
-        """Input matrix, shape (n, m), of a discrete system whose input does not change for k steps."""
-        return self.B.sum(axis=0)
-
 
 def compensate(system: LinearSystem, taus: Sequence[float]) -> Compensation:
     """Return the matrices that make a system of synapses: equations (4) and (5), by Horner's rule.

@@ -220,7 +220,7 @@ class CompiledPasses:
         return self._arrays["held"][: self._n]
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
         self._arrays["held"][:] = 0.0
         self.us[:], self.xs[:], self.k[:], self.K[:] = us, x0, 0.0, 0.0
         if plan is not None:
@@ -230,11 +230,11 @@ class CompiledPasses:
         return cost
 
     def expand(self) -> None:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
         self._calls[self._side]["expansion"]()
 
     def rollout(self, alpha: float, x0: Array | None = None) -> float:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
         a = self._arrays
         a["x"][:] = self.xs[0] if x0 is None else x0
         a["alpha"][0], a["total"][0] = alpha, 0.0
@@ -242,11 +242,11 @@ class CompiledPasses:
         return float(a["total"][0])
 
     def accept(self) -> None:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
         self._side = 1 - self._side
 
     def backward(self, lambda_: float) -> Backward:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
         a, rest, run = self._arrays, self._n, self._calls[self._side]["backward"]
         a["V_x"][:], a["V_xx"][:], a["lamb"][0], a["sums"][:] = a["l_x"][rest], a["l_xx"][rest], lambda_, 0.0
         tries = TRIES

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,6 @@ from arm_control.optimal.arm_dynamics import ArmDynamics, Dynamics
 from arm_control.optimal.compiled_passes import CompiledPasses
 from arm_control.optimal.costs import Costs
 from arm_control.optimal.numpy_passes import NumpyPasses, PassFailed, UserCosts
-from arm_control.optimal.riccati import Backward
 
 __all__ = ["Ilqr", "IlqrParameters", "IlqrResult"]
 _SMALL_LAMBDA = 1e-5
@@ -151,46 +150,8 @@ class IlqrResult:
         return np.vstack([self.us[steps:], np.tile(self.us[-1:], (min(steps, len(self.us)), 1))])
 
 
-class Passes(Protocol):
-    """The passes over the knots; they keep the present plan and the one tried by the last rollout."""
-
-    @property
-    def xs(self) -> Array:
-        """States of the present plan, shape (N + 1, n_x)."""
-
-    @property
-    def us(self) -> Array:
-        """Controls of the present plan, shape (N, n_u)."""
-
-    @property
-    def k(self) -> Array:
-        """Feed-forward changes, shape (N, n_u)."""
-
-    @property
-    def K(self) -> Array:
-        """Feedback, shape (N, n_u, n_x)."""
-
-    @property
-    def held(self) -> Array:
-        """Controls at a limit in the last backward pass, shape (N, n_u): -1, 0 or 1."""
-
-    def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """Begin with controls (N, n_u) from a state (n_x,); return the cost.
-
-        A plan, states (N + 1, n_x) and gains (N, n_u, n_x), is the feedback in this first rollout.
-        """
-
-    def expand(self) -> None:
-        """Compute derivatives of dynamics and cost about the present plan."""
-
-    def backward(self, lambda_: float) -> Backward:
-        """Compute k and K, equations (2) to (4)."""
-
-    def rollout(self, alpha: float) -> float:
-        """Try a step of length alpha, equation (5); return the cost."""
-
-    def accept(self) -> None:
-        """Make the tried plan the present one."""
+Passes: TypeAlias = CompiledPasses | NumpyPasses
+"""The passes over the knots; they keep the present plan and the one tried by the last rollout."""
 
 
 class Ilqr:

@@ -166,7 +166,10 @@ class NumpyPasses:
         self._tried = self.xs, self.us
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """Begin with controls (N, n_u) from a state (n_x,); return the cost.
+
+        A plan, states (N + 1, n_x) and gains (N, n_u, n_x), is the feedback in this first rollout.
+        """
         self.held[:], self.k[:], self.K[:] = 0.0, 0.0, 0.0
         self.us, self.xs = us.copy(), np.tile(x0, (self._n + 1, 1))
         if plan is not None:
@@ -176,11 +179,11 @@ class NumpyPasses:
         return cost
 
     def accept(self) -> None:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """Make the tried plan the present one."""
         self.xs, self.us = self._tried
 
     def rollout(self, alpha: float, x0: Array | None = None) -> float:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """Try a step of length alpha, equation (5); return the cost."""
         xs, us = np.empty_like(self.xs), np.empty_like(self.us)
         xs[0] = self.xs[0] if x0 is None else x0
         self._tried = xs, us
@@ -201,7 +204,7 @@ class NumpyPasses:
         return True
 
     def expand(self) -> None:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """Compute derivatives of dynamics and cost about the present plan."""
         xs, us = self.xs[:-1], self.us
         self._f = _named("the dynamics' derivatives", self._dynamics.derivatives, xs, us)
         self._f_xx = _named("the dynamics' second derivatives", self._dynamics.curvature, xs, us)
@@ -213,7 +216,7 @@ class NumpyPasses:
                 raise PassFailed(f"{name} are not finite")
 
     def backward(self, lambda_: float) -> Backward:
-        """See :class:`~arm_control.optimal.ilqr_solver.Passes`."""
+        """Compute k and K, equations (2) to (4)."""
         V_x, V_xx, dV_1, dV_2, largest = self._l.l_x[-1], self._l.l_xx[-1], 0.0, 0.0, 0.0
         for i in reversed(range(self._n)):
             Q = self._expansion(i, V_x, V_xx)

@@ -61,96 +61,6 @@ FEWEST_SAMPLES = 1024
 """Samples that memory is made for at first."""
 
 
-class SearchMemory:
-    """Trees, samples and what else a search works with; the next search uses it again."""
-
-    def __init__(
-        self, validity: Validity, space: SearchSpace, parameters: SearchParameters, bind: Binds[TreeSearch]
-    ) -> None:
-        self._validity, self._bind, self._parameters = validity, bind, parameters
-        self._trees = [SearchTree(len(space.low), CAPACITY, order="F") for _ in range(2)]
-        motions = validity.columns(self._n_motions(1))
-        self._use(_new_search(space, parameters, motions, *(tree.record for tree in self._trees)))
-
-    def _n_motions(self, n_goals: int) -> int:
-        """Motions that are checked at once."""
-        p = self._parameters
-        return max(MOST_AT_ONCE, 2 * p.samples, 2 * p.connections, 1 + n_goals)
-
-    def begin(self, starts: Array, goals: Array) -> int:
-        """Begin a search among the obstacles that there are; returns the result of the straight motions.
-
-        Parameters
-        ----------
-        starts, goals : ndarray, shape (k, n)
-            Joint positions of the roots of both trees [rad or m].
-        """
-        while max(len(starts), len(goals)) + ROOM > self._search.capacity:
-            self._enlarge()
-        for tree, roots in zip(self._trees, (starts, goals), strict=True):
-            tree.set_roots(roots, np.zeros(len(roots)))
-        self._search.counters[:] = 0
-        self._search.counters[N_ROUNDS] = NOT_BEGUN
-        n, old = self._n_motions(len(goals)), self._search
-        motions = self._validity.columns(n)
-        if motions.check is not old.motions.check:
-            self._use(old._replace(motions=motions, lists=new_lists(motions.a.shape[1])))
-        return int(self._run())
-
-    def go_on(self, samples: Array) -> int:
-        """Go on with more samples, as long as no path is found; returns the result.
-
-        Parameters
-        ----------
-        samples : ndarray, shape (k, n)
-            Joint positions [rad or m].
-        """
-        k = len(samples)
-        if k > len(self._search.samples):
-            self._use(self._search._replace(samples=np.zeros((k, self._search.n))))
-        counters = self._search.counters
-        self._search.samples[:k] = samples
-        counters[NEXT_SAMPLE], counters[N_SAMPLES] = 0, k
-        result = int(self._run())
-        while result == GOES_ON and counters[NEXT_SAMPLE] < k:  # there was not enough memory for a round
-            self._enlarge()
-            result = int(self._run())
-        return result
-
-    def _enlarge(self) -> None:
-        """Make twice as much memory for nodes."""
-        for tree in self._trees:
-            tree.grow()
-        s, (first, second) = self._search, self._trees
-        size = 2 * s.capacity
-        s = s._replace(first=first.record, second=second.record, capacity=size, distances=np.zeros(size))
-        self._use(s._replace(path=np.zeros((2 * size, s.n)), times=np.zeros(2 * size)))
-
-    def _use(self, search: TreeSearch) -> None:
-        self._search, self._run = search, self._bind(search)
-
-    @property
-    def n_rounds(self) -> int:
-        """Rounds up to now."""
-        return int(max(self._search.counters[N_ROUNDS], 0))
-
-    @property
-    def n_motions(self) -> int:
-        """Motions checked up to now."""
-        return int(self._search.counters[N_MOTIONS])
-
-    @property
-    def edges(self) -> Array:
-        """Joint positions at both ends of each edge of both trees, shape (k, 2, n) [rad or m]."""
-        return np.concatenate([tree.edges for tree in self._trees])
-
-    @property
-    def path(self) -> tuple[Array, Array]:
-        """Joint positions and times of the path that was found, shape (m, n) and (m,) [rad or m, s]."""
-        m = int(self._search.counters[PATH_LENGTH])
-        return self._search.path[:m].copy(), self._search.times[:m].copy()
-
-
 def _new_search(
     space: SearchSpace, p: SearchParameters, motions: MotionColumns, first: PathTree, second: PathTree
 ) -> TreeSearch:
@@ -180,8 +90,6 @@ def _new_search(
     )
 
 
-__all__ = ["RrtConnect", "SearchParameters"]
-
 FEWEST_ROUNDS, MOST_ROUNDS = 4, 64
 """Rounds of the first call of a search, and of a later one: samples are drawn before it."""
 
@@ -207,8 +115,10 @@ class RrtConnect:
     def __init__(self, validity: Validity, parameters: SearchParameters = STANDARD) -> None:
         self.validity, self.parameters = validity, parameters
         self._space = SearchSpace.of(validity)
+        self._trees = [SearchTree(len(self._space.low), CAPACITY, order="F") for _ in range(2)]
         with self.lock:
-            self._memory = SearchMemory(validity, self._space, parameters, _search())
+            motions = validity.columns(self._n_motions(1))
+        self._use(_new_search(self._space, parameters, motions, *(tree.record for tree in self._trees)))
         self._states, self._rounds = RandomStates(self._space, parameters.seed), rounds_of_calls(parameters.rounds)
 
     @property
@@ -219,7 +129,7 @@ class RrtConnect:
     @property
     def edges(self) -> Array:
         """Joint positions at both ends of each edge of the last search's trees, shape (k, 2, n) [rad or m]."""
-        return self._memory.edges
+        return np.concatenate([tree.edges for tree in self._trees])
 
     def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, title: str | None = None) -> Plan:
         """Plan a path from a start to the first goal that is reached.
@@ -262,21 +172,22 @@ class RrtConnect:
         begin = time.perf_counter()
         q, ends = self._space.states(start, "start")[:1], self._space.states(goals, "goal")
         states = self._states if seed == self._states.seed and longest == np.inf else RandomStates(self._space, seed)
-        result, first = self._memory.begin(q, ends), 0
+        result, first = self._begin(q, ends), 0
         for n_rounds in progress_bar(self._rounds if result == GOES_ON else [], title):
             last = first + 2 * n_rounds * self.parameters.samples
             is_bounded = longest < np.inf
             chunk = states.near_way(q[0], ends, longest, last - first) if is_bounded else states.rows(first, last)
-            result, first = self._memory.go_on(chunk), last
+            result, first = self._go_on(chunk), last
             if result == FOUND:
                 break
         return self._plan(result, q[0], ends, time.perf_counter() - begin)
 
     def _plan(self, result: int, start: Array, goals: Array, seconds: float) -> Plan:
         """The path that was found, or why there is none."""
-        effort = Effort(self._memory.n_rounds, self._memory.n_motions, seconds)
+        search, n_rounds, m = self._search, *self._search.counters[[N_ROUNDS, PATH_LENGTH]].tolist()
+        effort = Effort(max(n_rounds, 0), int(search.counters[N_MOTIONS]), seconds)
         if result == FOUND:
-            return free_path(*self._memory.path, effort)
+            return free_path(search.path[:m].copy(), search.times[:m].copy(), effort)
         if result == START_IN_CONTACT:
             return start_in_contact(self.validity, start)
         if result == GOALS_IN_CONTACT:
@@ -284,6 +195,51 @@ class RrtConnect:
         return no_path(
             SearchOutcome.LIMIT, f"no path was found in {effort.rounds} rounds of samples", len(start), effort
         )
+
+    def _n_motions(self, n_goals: int) -> int:
+        """Motions that are checked at once."""
+        p = self.parameters
+        return max(MOST_AT_ONCE, 2 * p.samples, 2 * p.connections, 1 + n_goals)
+
+    def _begin(self, starts: Array, goals: Array) -> int:
+        """Begin a search from the roots of both trees, shape (k, n); returns the result of the straight motions."""
+        while max(len(starts), len(goals)) + ROOM > self._search.capacity:
+            self._enlarge()
+        for tree, roots in zip(self._trees, (starts, goals), strict=True):
+            tree.set_roots(roots, np.zeros(len(roots)))
+        self._search.counters[:] = 0
+        self._search.counters[N_ROUNDS] = NOT_BEGUN
+        n, old = self._n_motions(len(goals)), self._search
+        motions = self.validity.columns(n)
+        if motions.check is not old.motions.check:
+            self._use(old._replace(motions=motions, lists=new_lists(motions.a.shape[1])))
+        return int(self._run())
+
+    def _go_on(self, samples: Array) -> int:
+        """Go on with more samples, shape (k, n), as long as no path is found; returns the result."""
+        k = len(samples)
+        if k > len(self._search.samples):
+            self._use(self._search._replace(samples=np.zeros((k, self._search.n))))
+        counters = self._search.counters
+        self._search.samples[:k] = samples
+        counters[NEXT_SAMPLE], counters[N_SAMPLES] = 0, k
+        result = int(self._run())
+        while result == GOES_ON and counters[NEXT_SAMPLE] < k:  # there was not enough memory for a round
+            self._enlarge()
+            result = int(self._run())
+        return result
+
+    def _enlarge(self) -> None:
+        """Make twice as much memory for nodes."""
+        for tree in self._trees:
+            tree.grow()
+        s, (first, second) = self._search, self._trees
+        size = 2 * s.capacity
+        s = s._replace(first=first.record, second=second.record, capacity=size, distances=np.zeros(size))
+        self._use(s._replace(path=np.zeros((2 * size, s.n)), times=np.zeros(2 * size)))
+
+    def _use(self, search: TreeSearch) -> None:
+        self._search, self._run = search, _search()(search)
 
 
 def rounds_of_calls(n: int) -> list[int]:

@@ -25,7 +25,8 @@ from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
 from arm_control.motion import JointReference, Waypoints
 from arm_control.planning.blended_path import PlannedMotion, fastest_motion
-from arm_control.planning.connect import RrtConnect, SearchParameters
+from arm_control.planning.connect import RrtConnect
+from arm_control.planning.joint_space import SearchParameters
 from arm_control.planning.motion_monitor import Action, MonitorParameters, MotionMonitor
 from arm_control.planning.plan_record import MotionPlan, are_moving, foretold, trajectory_of
 from arm_control.planning.planner_in_time import PlannerInTime, points_of

@@ -48,7 +48,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.motion import JointReference, JointTrajectory, Waypoints, powers, quintic, stacked
-from arm_control.planning.connect import SearchParameters
+from arm_control.planning.joint_space import SearchParameters
 from arm_control.planning.plans import Plan, SearchOutcome, no_path
 from arm_control.planning.shortcuts import shorten
 from arm_control.planning.space_time import TIMED, SpaceTimeRrt, Travel

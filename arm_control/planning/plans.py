@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import Pair, Validity
+from arm_control.collision import NearPair, Validity
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
@@ -83,7 +83,7 @@ class Plan:
         [rad or m]; of shape (0, n) where there is none.
     times : ndarray, shape (m,)
         Times of these [s]; all zero for a path among obstacles that stand still.
-    contacts : tuple of Pair
+    contacts : tuple of NearPair
         What touches at the start or at the goal, where that is the reason.
     trajectory : JointTrajectory or None
         The motion; None: straight from one state to the next.
@@ -97,7 +97,7 @@ class Plan:
     reason: str
     path: Array
     times: Array
-    contacts: tuple[Pair, ...] = ()
+    contacts: tuple[NearPair, ...] = ()
     effort: Effort = Effort()
     trajectory: JointTrajectory | None = None
     progress: JointTrajectory | None = None
@@ -179,7 +179,7 @@ def no_path(
     reason: str,
     n: int,
     effort: Effort = Effort(),
-    contacts: tuple[Pair, ...] = (),
+    contacts: tuple[NearPair, ...] = (),
     tree: DrawnTree | None = None,
 ) -> Plan:
     """Return a plan of n joints without a path, and why in one sentence."""
@@ -188,7 +188,7 @@ def no_path(
 
 def describe_contact(
     validity: Validity, q: Array, t: float, name: str, stays: float = 0.0
-) -> tuple[str, tuple[Pair, ...]]:
+) -> tuple[str, tuple[NearPair, ...]]:
     """Which link touches what in a state, and how deep: a sentence, and the pairs.
 
     Parameters
@@ -209,7 +209,7 @@ def describe_contact(
     return f"{name} is in contact{when}: {texts[0]}{more}", contact.pairs
 
 
-def _text(pair: Pair) -> str:
+def _text(pair: NearPair) -> str:
     size = abs(pair.distance) * MILLIMETRES
     if pair.distance > 0.0:
         return f"'{pair.link}' is {size:.2g} mm from {pair.other}, nearer than the margin"

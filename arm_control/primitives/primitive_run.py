@@ -182,20 +182,12 @@ class PrimitiveRun:
 
     Parameters
     ----------
-    start, goal : Pose or array_like, shape (n,), optional
-        Start, and goal or centre; as learned by default.
-    duration : float, optional
-        Duration, or period [s]; as learned by default.
-    amplitude : float
-        Factor of the shape.
-    start_velocity, final_velocity : array_like, shape (n,), optional
-        Velocity at the start, by default at rest or that of the cycle; and at the goal, as learned by default.
-    phase : float
-        Phase of a cycle at the start [rad].
     phase_stopping : float
         k_e: the phase runs at ``1 / (1 + k_e e^2)`` of its speed while the tracking error is e.
     n_obstacles : int
         Largest number of obstacles.
+    **begin
+        Start, goal, duration and so on: arguments of :meth:`.Primitive.rollout` but for the times.
 
     Attributes
     ----------
@@ -212,16 +204,10 @@ class PrimitiveRun:
         self,
         primitive: Primitive,
         *,
-        start: Place | None = None,
-        goal: Place | None = None,
-        duration: float | None = None,
-        amplitude: float = 1.0,
-        start_velocity: npt.ArrayLike | None = None,
-        final_velocity: npt.ArrayLike | None = None,
-        phase: float = 0.0,
         phase_stopping: float = 0.0,
         n_obstacles: int = 0,
         coupling: ObstacleCoupling = ObstacleCoupling(),  # noqa: B008 - frozen
+        **begin: Any,
     ) -> None:
         n, is_pose = primitive.size, primitive.quat_xyzw is not None
         if n_obstacles and n < 2:
@@ -244,51 +230,26 @@ class PrimitiveRun:
         if n_obstacles:
             self._inputs["coupling"][:] = coupling.numbers()
         self._copies = [view.copy for name, view in kernel.outputs.items() if name != "state"]
-        self.restart(
-            start=start,
-            goal=goal,
-            duration=duration,
-            amplitude=amplitude,
-            start_velocity=start_velocity,
-            final_velocity=final_velocity,
-            phase=phase,
-        )
+        self.restart(**begin)
 
-    def restart(
-        self,
-        *,
-        start: Place | None = None,
-        goal: Place | None = None,
-        duration: float | None = None,
-        amplitude: float = 1.0,
-        start_velocity: npt.ArrayLike | None = None,
-        final_velocity: npt.ArrayLike | None = None,
-        phase: float = 0.0,
-    ) -> None:
+    def restart(self, **begin: Any) -> None:
         """Begin anew, with what is compiled already; arguments and errors are those of the class."""
         one, n = self.primitive, self.primitive.size
-        first = one.rollout(
-            [0.0],
-            start=start,
-            goal=goal,
-            duration=duration,
-            amplitude=amplitude,
-            start_velocity=start_velocity,
-            final_velocity=final_velocity,
-            phase=phase,
-        )
-        y_g, self._quat = one.places(start, goal)[1:]
+        first = one.rollout([0.0], **begin)
+        y_g, self._quat = one.places(begin.get("start"), begin.get("goal"))[1:]
         if first.R_ref is not None:
             self._inputs["R_ref"][:] = first.R_ref.ravel()
-        T = one.duration if duration is None else float(duration)
+        given = {name: value for name, value in begin.items() if value is not None}
+        T, amplitude = float(given.get("duration", one.duration)), given.get("amplitude", 1.0)
         q, v = first.q[0], first.v[0]
         if one.kind == "discrete":
-            v_g = one.final_velocity if final_velocity is None else np.asarray(final_velocity, dtype=float)
+            v_g = np.asarray(given.get("final_velocity", one.final_velocity), dtype=float)
             self._state[:] = np.concatenate([[0.0], q, v, y_g, np.zeros(2 * n)])
             self._task[:] = np.concatenate([q, v, v_g, y_g, [T, amplitude]])
             self._goal = self._task[3 * n : 4 * n]
         else:
-            self._state[:] = np.concatenate([[phase % (2.0 * pi)], q, v, y_g, [amplitude, T]])
+            phase = given.get("phase", 0.0) % (2.0 * pi)
+            self._state[:] = np.concatenate([[phase], q, v, y_g, [amplitude, T]])
             self._task[:] = np.concatenate([y_g, [amplitude, T]])
             self._goal = self._task[:n]
         self._last: JointReference | Reference

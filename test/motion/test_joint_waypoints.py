@@ -9,8 +9,7 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
-from arm_control.motion import JointReference, JointTrajectory, Waypoints, check_limits
-from arm_control.motion.joint_trajectory import identification_sweep
+from arm_control.motion import JointReference, Waypoints, check_limits
 
 ZERO = [0.0] * 6
 GOOD: dict[str, Any] = {"times": [1.0, 2.0], "positions": [[0.1] * 6, [0.2] * 6]}
@@ -72,17 +71,3 @@ def test_a_start_beyond_a_limit_may_stay_there_and_go_no_further(ur5: RobotModel
             check_limits(ur5, *values, t, start)
     with pytest.raises(InputError, match="position beyond"):
         check_limits(ur5, q, None, t)
-
-
-def test_the_sweep_turns_one_joint_after_the_other_by_45_degrees_in_a_second():
-    home = np.linspace(-0.5, 0.5, 7)
-    way = JointTrajectory.through(JointReference.at_rest(home), identification_sweep(home))
-    assert way.duration == 14.0
-    for joint in range(7):
-        expected = home.copy()
-        expected[joint] += np.pi / 4
-        np.testing.assert_allclose(way.sample(2.0 * joint + 1.0).q_des, expected, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(way.sample(2.0 * joint + 2.0).q_des, home, rtol=0, atol=1e-12)
-        middle = way.sample(2.0 * joint + 0.5)
-        assert np.flatnonzero(np.abs(middle.v_des) > 1e-9).tolist() == [joint]
-        assert middle.v_des[joint] == pytest.approx(15 / 8 * np.pi / 4)
