@@ -37,7 +37,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -91,24 +90,7 @@ class AttractorParameters(Parameters):
     )
 
 
-class AttractorAxes(Protocol):
-    """Point attractors side by side."""
-
-    @property
-    def x(self) -> Array:
-        """Positions, and velocities over w, in units of the radius, shape (2, n)."""
-
-    def restart(self, x: Array) -> None:
-        """Start from a state, shape (2, n)."""
-
-    def hold(self, x: Array) -> None:
-        """Keep a state, shape (2, n), for a step."""
-
-    def step(self, u: Array) -> None:
-        """Go one step towards goals, shape (n,), in units of the radius."""
-
-
-def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLoop) -> AttractorAxes:
+def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLoop) -> PlainAxes | NeuralAxes:
     """Return the attractors of n axes, with steps of dt [s]."""
     system = scaled_attractor(p.alpha)
     discrete = system.discretized(dt)
@@ -126,22 +108,28 @@ def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLo
 
 
 class PlainAxes:
-    """Attractors that are their equations: ``x <- G x + H u``, with G (2, 2) and H (2, 1) of one axis."""
+    """Attractors that are their equations: ``x <- G x + H u``, with G (2, 2) and H (2, 1) of one axis.
+
+    Attributes
+    ----------
+    x : ndarray, shape (2, n)
+        Positions, and velocities over w, in units of the radius.
+    """
 
     def __init__(self, G: Array, H: Array, n: int) -> None:
         self._G, self._H = G, H
         self.x = np.zeros((2, n))
 
     def restart(self, x: Array) -> None:
-        """See :class:`AttractorAxes`."""
+        """Start from a state, shape (2, n)."""
         self.x = x
 
     def hold(self, x: Array) -> None:
-        """See :class:`AttractorAxes`."""
+        """Keep a state, shape (2, n), for a step."""
         self.x = x
 
     def step(self, u: Array) -> None:
-        """See :class:`AttractorAxes`."""
+        """Go one step towards goals, shape (n,), in units of the radius."""
         self.x = self._G @ self.x + self._H * u
 
 
@@ -154,21 +142,21 @@ class NeuralAxes:
 
     @property
     def x(self) -> Array:
-        """See :class:`AttractorAxes`."""
+        """See :class:`PlainAxes`."""
         return np.array([axis.x for axis in self._axes]).T
 
     def restart(self, x: Array) -> None:
-        """See :class:`AttractorAxes`; the neurons begin as they did the first time."""
+        """See :class:`PlainAxes`; the neurons begin as they did the first time."""
         for axis, start in zip(self._axes, x.T, strict=True):
             axis.restart(start)
 
     def hold(self, x: Array) -> None:
-        """See :class:`AttractorAxes`."""
+        """See :class:`PlainAxes`."""
         for axis, state in zip(self._axes, x.T, strict=True):
             axis.hold(state)
 
     def step(self, u: Array) -> None:
-        """See :class:`AttractorAxes`."""
+        """See :class:`PlainAxes`."""
         for axis, goal in zip(self._axes, u[:, None], strict=True):
             axis.step(goal)
 

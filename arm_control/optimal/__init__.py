@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.optimal.arm_dynamics import ArmDynamics
+    from arm_control.optimal.arm_dynamics import ArmDynamics, UserDynamics
     from arm_control.optimal.box_constraints import box_qp
     from arm_control.optimal.costs import (
         Barrier,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
     from arm_control.optimal.local_lqr import LocalLqr
-    from arm_control.optimal.numpy_passes import NumpyPasses, UserCosts, UserDynamics
+    from arm_control.optimal.numpy_passes import NumpyPasses, UserCosts
     from arm_control.optimal.reach import ReachPlan, ReachPlanner, RecedingParameters
     from arm_control.optimal.receding import (
         Answer,

@@ -7,13 +7,13 @@ An arm has x = (q, v) [rad, rad/s; m, m/s if prismatic] and u = tau [N m; N]. A 
 
     (2)  f_x = 1 + dt [[dt a_q, 1 + dt a_v], [a_q, a_v]],    f_u = dt [[dt a_tau], [a_tau]]
 
-Other dynamics are in :mod:`arm_control.optimal.numpy_passes`.
+Other dynamics are functions of a user, with derivatives by finite differences where none are given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,24 +25,8 @@ Arm = Callable[[Array, Array], State] | None
 """From x and u, arrays of scalars, to the arm in that state; None where the dynamics are not those of an arm."""
 
 
-class Dynamics(Protocol):
-    """Discrete dynamics for many knots at once: rows of states (N, n_x) and controls (N, n_u)."""
-
-    n_x: int
-    n_u: int
-
-    @property
-    def arm(self) -> Arm:
-        """From x and u, arrays of scalars, to the arm in that state; None where there is none."""
-
-    def step(self, xs: Array, us: Array) -> Array:
-        """Return the next states, shape (N, n_x)."""
-
-    def derivatives(self, xs: Array, us: Array) -> tuple[Array, Array]:
-        """Return ``f_x`` (N, n_x, n_x) and ``f_u`` (N, n_x, n_u)."""
-
-    def curvature(self, xs: Array, us: Array) -> Array | None:
-        """Return second derivatives by (x, u), shape (N, n_x, n_x + n_u, n_x + n_u); None: they are left out."""
+FIRST, SECOND = 6e-6, 1e-4
+"""Steps of central differences of first and second order: cube and fourth root of the rounding error."""
 
 
 class ArmDynamics:
@@ -84,13 +68,13 @@ class ArmDynamics:
         return State(self.model.tree, {"q": x[:n], "v": x[n:], "tau": u, "tool": tool})
 
     def step(self, xs: Array, us: Array) -> Array:
-        """See :class:`Dynamics`."""
+        """Return the next states, shape (N, n_x)."""
         n, dt = self.n_u, self.dt
         v = xs[:, n:] + dt * self.acceleration(xs, us)
         return np.hstack([xs[:, :n] + dt * v, v])  # (1)
 
     def derivatives(self, xs: Array, us: Array) -> tuple[Array, Array]:
-        """See :class:`Dynamics`."""
+        """Return ``f_x`` (N, n_x, n_x) and ``f_u`` (N, n_x, n_u)."""
         n, dt = self.n_u, self.dt
         _, A, B = self.slope_derivatives(xs, us)
         f_x, f_u = np.eye(self.n_x) + dt * A, dt * B
@@ -118,3 +102,75 @@ class ArmDynamics:
         A[:, n:, n:] = d["a_v"]
         B[:, n:] = d["a_tau"]
         return np.hstack([xs[:, n:], d["a_solved"]]), A, B
+
+
+class UserDynamics:
+    """Dynamics given by any function.
+
+    Parameters
+    ----------
+    function : callable
+        From x (..., n_x) and u (..., n_u) to the next x, for any leading axes.
+    derivatives : callable, optional
+        From xs (N, n_x) and us (N, n_u) to f_x and f_u; finite differences by default.
+    second_order : bool
+        Whether second derivatives are used as well (differential dynamic programming in full).
+    """
+
+    arm: Arm = None
+
+    def __init__(
+        self,
+        function: Callable[[Array, Array], Array],
+        n_x: int,
+        n_u: int,
+        derivatives: Callable[[Array, Array], tuple[Array, Array]] | None = None,
+        second_order: bool = False,
+    ) -> None:
+        self.n_x = n_x
+        self.n_u = n_u
+        self._function = function
+        self._derivatives = derivatives
+        self._second_order = second_order
+
+    def step(self, xs: Array, us: Array) -> Array:
+        """Return the next states, shape (N, n_x)."""
+        next_xs = np.asarray(self._function(xs, us), dtype=float)
+        if next_xs.shape != xs.shape:
+            raise InputError(f"the dynamics give shape {next_xs.shape} for states of shape {xs.shape}")
+        return next_xs
+
+    def derivatives(self, xs: Array, us: Array) -> tuple[Array, Array]:
+        """Return ``f_x`` (N, n_x, n_x) and ``f_u`` (N, n_x, n_u)."""
+        if self._derivatives is not None:
+            return self._derivatives(xs, us)
+        f_xu = differences(self._joined, np.hstack([xs, us]))
+        return f_xu[..., : self.n_x], f_xu[..., self.n_x :]
+
+    def curvature(self, xs: Array, us: Array) -> Array | None:
+        """Return second derivatives by (x, u), shape (N, n_x, n_x + n_u, n_x + n_u); None: they are left out."""
+        return second_differences(self._joined, np.hstack([xs, us])) if self._second_order else None
+
+    def _joined(self, xus: Array) -> Array:
+        return self._function(xus[..., : self.n_x], xus[..., self.n_x :])
+
+
+def differences(function: Callable[[Array], Array], xs: Array, step: float = FIRST) -> Array:
+    """First derivatives, shape (N, ..., n), of a function from rows (N, n) to (N, ...), by central differences.
+
+    ``step`` is half the distance of their two points, relative to the size of an entry where that is above 1.
+    """
+    h = step * np.maximum(np.abs(xs), 1.0)
+    moves = h[:, None, :] * np.eye(xs.shape[1])
+    columns = [function(xs + moves[:, i]) - function(xs - moves[:, i]) for i in range(xs.shape[1])]
+    return np.stack([c / (2.0 * h[:, i]).reshape(-1, *[1] * (c.ndim - 1)) for i, c in enumerate(columns)], axis=-1)
+
+
+def second_differences(function: Callable[[Array], Array], xs: Array, step: float = SECOND) -> Array:
+    """Second derivatives by central differences, shape (N, ..., n, n), symmetric; parameters of :func:`differences`."""
+    second = differences(lambda x: differences(function, x, step), xs, step)
+    return 0.5 * (second + np.swapaxes(second, -1, -2))
+
+
+Dynamics: TypeAlias = ArmDynamics | UserDynamics
+"""Discrete dynamics for many knots at once: rows of states (N, n_x) and controls (N, n_u)."""

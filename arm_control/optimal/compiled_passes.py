@@ -29,7 +29,6 @@ class ArmLaws:
     costs: Costs
     has_limits: bool
     has_box: bool
-    by_state: bool = False
 
     def rollout(self) -> Loop:
         """Equations (1) and (5): the states that changed controls lead to, and their cost."""
@@ -87,10 +86,8 @@ class ArmLaws:
         V_xx = full(i["V_xx"], 2 * n)
         G_x, G_u = i["G_x"].reshape(n, 2 * n), full(i["G_u"], n)
         Q = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], i["V_x"], V_xx)
-        near = i["lamb"][0] * np.eye(2 * n)
-        state = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], i["V_x"], V_xx + near) if self.by_state else None
         limits = ControlBounds(i["u_min"] - u, i["u_max"] - u, i["held"]) if self.has_box else None
-        knot = step(Q, i["lamb"][0], limits, state)
+        knot = step(Q, i["lamb"][0], limits)
         largest: Any = 0.0
         for k_i, u_i in zip(knot.k, u, strict=True):
             largest = maximum(largest, abs(k_i) / (abs(u_i) + 1.0))
@@ -100,7 +97,7 @@ class ArmLaws:
         return {"V_x": knot.V_x, "V_xx": upper(knot.V_xx), "sums": sums, **rows}
 
     def _law(self, name: str, function: Function, inputs: Mapping[str, int]) -> Law:
-        structure = [self.costs.structure, self.has_limits, self.has_box, self.by_state]
+        structure = [self.costs.structure, self.has_limits, self.has_box]
         return Law(f"iLQR, {name}", function, inputs, structure)
 
 
@@ -131,8 +128,6 @@ class CompiledPasses:
         Limits; infinite for none.
     clamps : bool
         Limits are put on in the rollout only (naive clamping).
-    by_state : bool
-        Lambda keeps states near, not controls.
     """
 
     def __init__(
@@ -143,11 +138,10 @@ class CompiledPasses:
         u_min: Array,
         u_max: Array,
         clamps: bool = False,
-        by_state: bool = False,
     ) -> None:
         has_limits = bool(np.isfinite(u_min).any() or np.isfinite(u_max).any())
         self._has_box = has_limits and not clamps
-        laws = ArmLaws(dynamics.model.tree, costs, has_limits, self._has_box, by_state)
+        laws = ArmLaws(dynamics.model.tree, costs, has_limits, self._has_box)
         self._n, self._n_x, self._n_u = n, dynamics.n_x, dynamics.n_u
         self._loops = {"rollout": laws.rollout(), "expansion": laws.expansion(), "backward": laws.backward()}
         model = dynamics.model

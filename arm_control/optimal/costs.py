@@ -525,7 +525,7 @@ class Costs:
         """Cost at many knots, equation (1), shape (N + 1,).
 
         Of states (N + 1, n_x), controls (N + 1, n_u) and the weights of :meth:`weights`; ``arm`` is that of
-        :class:`~arm_control.optimal.arm_dynamics.Dynamics`.
+        :data:`~arm_control.optimal.arm_dynamics.Dynamics`.
         """
         with np.errstate(all="ignore"):
             return rows([self.value(*self._columns(xs, us, weights, arm))], len(xs))[0]

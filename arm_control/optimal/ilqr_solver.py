@@ -14,9 +14,7 @@
 (2) to (4) run backwards over the knots (:mod:`arm_control.optimal.riccati`), (5) forwards. A step is taken where J
 falls by at least the share ``accept`` of (6). (7) fails where Q_uu is not positive definite or no alpha lowers J;
 below ``lambda_min`` lambda is 0. Second derivatives of f are left out of (2), unless the dynamics give them. (4) is
-the value of the gains whatever lambda is; its short form with ``-K^T Q_uu k`` is not. With the regularization
-``"state"``, lambda is added to the V_xx in Q_ux and Q_uu of (3) instead: new states, not new controls, are kept near
-the old ones.
+the value of the gains whatever lambda is; its short form with ``-K^T Q_uu k`` is not.
 
     x, u              state and control of a knot             of an arm: (q, v) [rad, rad/s; m, m/s], tau [N m; N]
     k, K              feed-forward change, feedback           [unit of u], [unit of u / unit of x]
@@ -73,8 +71,6 @@ class IlqrParameters:
         Regularisation: its first value, and c of (7).
     lambda_min, lambda_max : float
         Below the first lambda is 0; above the second the solver gives up.
-    regularization : str
-        ``control`` or ``state``: where lambda is added.
     limiting : str
         ``box``: limits are part of (3). ``clamp``: they act in (5) only, for comparison.
     """
@@ -88,7 +84,6 @@ class IlqrParameters:
     lambda_factor: float = 1.6
     lambda_min: float = 1e-6
     lambda_max: float = 1e10
-    regularization: Literal["control", "state"] = "control"
     limiting: Literal["box", "clamp"] = "box"
 
     def __post_init__(self) -> None:
@@ -96,8 +91,8 @@ class IlqrParameters:
             raise ParameterError("max_iterations must be 0 or above, and every alpha above 0 and at most 1")
         if not (self.lambda_factor > 1.0 and 0.0 < self.lambda_min < self.lambda_max and self.lambda_start >= 0.0):
             raise ParameterError("lambda_factor must be above 1, and 0 < lambda_min < lambda_max, 0 <= lambda_start")
-        if self.regularization not in ("control", "state") or self.limiting not in ("box", "clamp"):
-            raise ParameterError("regularization is control or state, limiting is box or clamp")
+        if self.limiting not in ("box", "clamp"):
+            raise ParameterError("limiting is box or clamp")
 
 
 @dataclass(frozen=True)
@@ -202,10 +197,9 @@ class Ilqr:
     def _passes(self, costs: Costs | UserCosts) -> Passes:
         d = self.dynamics
         clamps = self.parameters.limiting == "clamp"
-        by_state = self.parameters.regularization == "state"
         if isinstance(d, ArmDynamics) and isinstance(costs, Costs):
-            return CompiledPasses(d, costs, self.n, self.u_min, self.u_max, clamps, by_state)
-        return NumpyPasses(d, costs, self.n, self.u_min, self.u_max, clamps, by_state)
+            return CompiledPasses(d, costs, self.n, self.u_min, self.u_max, clamps)
+        return NumpyPasses(d, costs, self.n, self.u_min, self.u_max, clamps)
 
     @exclusive
     def solve(

@@ -12,80 +12,9 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
-from arm_control.optimal.arm_dynamics import Arm, Dynamics
+from arm_control.optimal.arm_dynamics import Dynamics, differences, second_differences
 from arm_control.optimal.costs import Costs
 from arm_control.optimal.riccati import DONE, Backward, ControlBounds, Cost, Expansion, expand, step
-
-FIRST, SECOND = 6e-6, 1e-4
-"""Steps of central differences of first and second order: cube and fourth root of the rounding error."""
-
-
-class UserDynamics:
-    """Dynamics given by any function.
-
-    Parameters
-    ----------
-    function : callable
-        From x (..., n_x) and u (..., n_u) to the next x, for any leading axes.
-    derivatives : callable, optional
-        From xs (N, n_x) and us (N, n_u) to f_x and f_u; finite differences by default.
-    second_order : bool
-        Whether second derivatives are used as well (differential dynamic programming in full).
-    """
-
-    arm: Arm = None
-
-    def __init__(
-        self,
-        function: Callable[[Array, Array], Array],
-        n_x: int,
-        n_u: int,
-        derivatives: Callable[[Array, Array], tuple[Array, Array]] | None = None,
-        second_order: bool = False,
-    ) -> None:
-        self.n_x = n_x
-        self.n_u = n_u
-        self._function = function
-        self._derivatives = derivatives
-        self._second_order = second_order
-
-    def step(self, xs: Array, us: Array) -> Array:
-        """See :class:`Dynamics`."""
-        next_xs = np.asarray(self._function(xs, us), dtype=float)
-        if next_xs.shape != xs.shape:
-            raise InputError(f"the dynamics give shape {next_xs.shape} for states of shape {xs.shape}")
-        return next_xs
-
-    def derivatives(self, xs: Array, us: Array) -> tuple[Array, Array]:
-        """See :class:`Dynamics`."""
-        if self._derivatives is not None:
-            return self._derivatives(xs, us)
-        f_xu = differences(self._joined, np.hstack([xs, us]))
-        return f_xu[..., : self.n_x], f_xu[..., self.n_x :]
-
-    def curvature(self, xs: Array, us: Array) -> Array | None:
-        """See :class:`Dynamics`."""
-        return second_differences(self._joined, np.hstack([xs, us])) if self._second_order else None
-
-    def _joined(self, xus: Array) -> Array:
-        return self._function(xus[..., : self.n_x], xus[..., self.n_x :])
-
-
-def differences(function: Callable[[Array], Array], xs: Array, step: float = FIRST) -> Array:
-    """First derivatives, shape (N, ..., n), of a function from rows (N, n) to (N, ...), by central differences.
-
-    ``step`` is half the distance of their two points, relative to the size of an entry where that is above 1.
-    """
-    h = step * np.maximum(np.abs(xs), 1.0)
-    moves = h[:, None, :] * np.eye(xs.shape[1])
-    columns = [function(xs + moves[:, i]) - function(xs - moves[:, i]) for i in range(xs.shape[1])]
-    return np.stack([c / (2.0 * h[:, i]).reshape(-1, *[1] * (c.ndim - 1)) for i, c in enumerate(columns)], axis=-1)
-
-
-def second_differences(function: Callable[[Array], Array], xs: Array, step: float = SECOND) -> Array:
-    """Second derivatives by central differences, shape (N, ..., n, n), symmetric; parameters of :func:`differences`."""
-    second = differences(lambda x: differences(function, x, step), xs, step)
-    return 0.5 * (second + np.swapaxes(second, -1, -2))
 
 
 class UserCosts:
@@ -142,8 +71,6 @@ class NumpyPasses:
         Limits; infinite for none.
     clamps : bool
         Whether limits act in the rollout only (naive clamping).
-    by_state : bool
-        Whether lambda is added to V_xx, not to Q_uu.
     """
 
     def __init__(
@@ -154,10 +81,9 @@ class NumpyPasses:
         u_min: Array,
         u_max: Array,
         clamps: bool = False,
-        by_state: bool = False,
     ) -> None:
         self._dynamics, self._costs, self._n = dynamics, costs, n
-        self._u_min, self._u_max, self._by_state = u_min, u_max, by_state
+        self._u_min, self._u_max = u_min, u_max
         self._has_box = not clamps and bool(np.isfinite(u_min).any() or np.isfinite(u_max).any())
         self._weights = costs.weights(n)
         n_x, n_u = dynamics.n_x, dynamics.n_u
@@ -220,11 +146,9 @@ class NumpyPasses:
         V_x, V_xx, dV_1, dV_2, largest = self._l.l_x[-1], self._l.l_xx[-1], 0.0, 0.0, 0.0
         for i in reversed(range(self._n)):
             Q = self._expansion(i, V_x, V_xx)
-            one = np.eye(len(V_x))
-            regularized = self._expansion(i, V_x, V_xx + lambda_ * one) if self._by_state else None
             u = self.us[i]
             bounds = ControlBounds(self._u_min - u, self._u_max - u, self.held[i]) if self._has_box else None
-            result = step(Q, lambda_, bounds, regularized)
+            result = step(Q, lambda_, bounds)
             if result.status != DONE:
                 self.held[i] = 0.0
                 return Backward(0.0, 0.0, 0.0, i)

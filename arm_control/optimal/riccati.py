@@ -14,8 +14,7 @@ products are of half the size: with ``W = E^T V_xx T`` (its upper half), ``S = T
 
 The sums of (4) cost half as much where (3) holds exactly, as ``Q_uu K = -Q_ux - lambda K`` in free rows:
 
-    (c)  V_xx = Q_xx + R^T K,   R = Q_ux - lambda K             lambda added to Q_uu
-         V_xx = Q_xx + R^T K + K^T R,   R = Q_ux + Q_uu K / 2   lambda added to V_xx
+    (c)  V_xx = Q_xx + R^T K,   R = Q_ux - lambda K
 """
 
 from __future__ import annotations
@@ -154,9 +153,7 @@ def expand_semi_implicit(cost: Cost, G_x: Array, G_u: Array, dt: Scalar, V_x: Ar
     )
 
 
-def step(
-    Q: Expansion, lambda_: Scalar, bounds: ControlBounds | None = None, regularized: Expansion | None = None
-) -> KnotStep:
+def step(Q: Expansion, lambda_: Scalar, bounds: ControlBounds | None = None) -> KnotStep:
     """Equations (3) and (4) at one knot.
 
     On floats the box problem of (3) is solved to the end; over other scalars PASSES sets of held controls are tried.
@@ -169,21 +166,12 @@ def step(
         Regularisation, added to Q_uu in (3).
     bounds : ControlBounds, optional
         Bounds of k; none by default.
-    regularized : Expansion, optional
-        Equation (2) with lambda added to V_xx: its Q_ux and Q_uu take the place of those in (3).
     """
-    n = len(Q.Q_u)
-    Q_uu = Q.Q_uu + lambda_ * np.eye(n) if regularized is None else regularized.Q_uu
-    Q_ux = Q.Q_ux if regularized is None else regularized.Q_ux
-    k, factors, held, status = _controls(Q_uu, Q.Q_u, bounds)
-    K = -factors.solve((1.0 - held * held)[:, None] * Q_ux if bounds else Q_ux)  # (3)
+    k, factors, held, status = _controls(Q.Q_uu + lambda_ * np.eye(len(Q.Q_u)), Q.Q_u, bounds)
+    K = -factors.solve((1.0 - held * held)[:, None] * Q.Q_ux if bounds else Q.Q_ux)  # (3)
     Q_k = Q.Q_uu @ k
     V_x = Q.Q_x + K.T @ (Q_k + Q.Q_u) + Q.Q_ux.T @ k  # (4)
-    if regularized is None:
-        V_xx = Q.Q_xx + symmetric_product(Q.Q_ux - lambda_ * K, K)  # (c)
-    else:
-        R = Q.Q_ux + 0.5 * (Q.Q_uu @ K)
-        V_xx = Q.Q_xx + symmetric_product(R, K, K, R)  # (c)
+    V_xx = Q.Q_xx + symmetric_product(Q.Q_ux - lambda_ * K, K)  # (c)
     return KnotStep(k, K, V_x, V_xx, k @ Q.Q_u, 0.5 * (k @ Q_k), held, status)
 
 
