@@ -43,8 +43,6 @@ class AllowedPairs:
 
     Attributes
     ----------
-    robot : str
-        Name of the robot.
     neighbours, always, by_hand : tuple of tuple of str
         Pairs that may touch: connected by a joint, overlapping by design, and for reasons of the user.
     never : tuple of tuple of str
@@ -122,13 +120,6 @@ def _names(content: Mapping[str, Any], reason: str, path: Path) -> tuple[Names, 
 
 def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> AllowedPairs:
     """Find the pairs of an arm's links that may touch, from random states within the limits.
-
-    Parameters
-    ----------
-    n : int
-        Number of states.
-    seed : int
-        Of the random numbers.
 
     Examples
     --------
@@ -219,8 +210,6 @@ class ContactMonitor:
         ----------
         q : ndarray, shape (n,)
             Joint positions [rad or m].
-        names : sequence of str
-            Theirs; by default ``obstacle i``.
         reach : float
             Largest distance [m].
 

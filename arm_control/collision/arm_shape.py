@@ -169,8 +169,6 @@ class ArmShape:
         All capsules, in the frames of their links and of the bodies that carry these.
     bodies : tuple of int
         The body of each capsule; -1 for the world.
-    names : tuple of str
-        The links with a shape.
     notes : tuple of str
         Collision shapes that are left out, with the reason of each.
 

@@ -153,8 +153,6 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Loo
 
     Parameters
     ----------
-    kinds : tuple of str
-        Kinds of obstacles that there are.
     has_deviation : bool
         Whether joints may deviate from the straight motion: another input, ``deviation``.
     """

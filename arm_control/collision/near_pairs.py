@@ -144,8 +144,6 @@ class Proximity:
 
     Attributes
     ----------
-    capsules : tuple of LinkCapsule
-        Shape of the arm.
     notes : tuple of str
         Collision shapes left out, with the reason of each.
     link_pairs : tuple of tuple of str
@@ -265,8 +263,6 @@ def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle | Hul
 
     Parameters
     ----------
-    proximity : Proximity
-        The arm's capsules.
     q : ndarray, shape (nv,)
         Joint positions [rad or m].
     obstacles : sequence of Obstacle or HullObstacle

@@ -227,13 +227,7 @@ def selection_loop(squares: Mapping[int, float], n_capsules: int) -> tuple[Loop,
 
 
 def samples(of_type: str, n: int = 16) -> dict[str, Array]:
-    """Random pairs to compare a kernel on: the inputs of one of LAWS.
-
-    Parameters
-    ----------
-    n : int
-        Number of columns.
-    """
+    """Random pairs to compare a kernel on: the inputs of one of LAWS."""
     rng = np.random.default_rng(0)
     inputs = {key: rng.uniform(-1.0, 1.0, (size, n)) for key, size in LAWS[of_type][1].items()}
     for key in inputs.keys() & {"size", "radius"}:

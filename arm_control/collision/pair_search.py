@@ -348,15 +348,7 @@ class PairSearch:
 
 
 def near_pairs(capacity: int, n_bodies: int) -> NearPairs:
-    """Return memory for near pairs.
-
-    Parameters
-    ----------
-    capacity : int
-        How many there is room for.
-    n_bodies : int
-        Number of bodies of the arm.
-    """
+    """Return memory for near pairs."""
     n = whole_blocks(capacity)
     distance, twist, sign = (np.zeros((size, n)) for size in (N_DISTANCE, N_TWIST, n_bodies))
     capsule, other, place = np.zeros((3, n), np.int64)

@@ -36,8 +36,6 @@ class Arm:
     ----------
     urdf : Urdf
         The base link and everything below it; only the selected joints move.
-    tip : str
-        Link of the end effector.
     q_min, q_max : ndarray, shape (n,)
         Position limits [rad or m]; infinite for continuous joints.
     v_max, tau_max : ndarray, shape (n,)

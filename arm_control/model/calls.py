@@ -35,13 +35,6 @@ R = TypeVar("R")
 def fill(into: R | None, result: R) -> R:
     """Copy a result into an earlier one, where there is one, and return that.
 
-    Parameters
-    ----------
-    into : ndarray, or named tuple of such, or None
-        The earlier result.
-    result : of the same type
-        The new one.
-
     Raises
     ------
     InputError
@@ -246,10 +239,6 @@ class BatchFunction:
 
     Attributes
     ----------
-    inputs : tuple of str
-        Names of the arguments, in order.
-    n_results : int
-        Numbers per state.
     tool : ndarray, shape (22,)
         What was at the tip when it was made; see :func:`arm_control.model.quantities.tool_numbers`.
     """

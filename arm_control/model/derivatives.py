@@ -67,8 +67,6 @@ def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> Torqu
 
     Parameters
     ----------
-    X_W : list of Pose
-        ``X_WB`` of every body.
     v, a : array, shape (n,)
         Joint velocity [rad/s or m/s] and acceleration [rad/s^2 or m/s^2].
     """

@@ -345,8 +345,6 @@ class RobotModel:
 
         Parameters
         ----------
-        law : Law or Loop
-            See :mod:`arm_control.compiler.law`.
         samples : mapping of str to ndarray
             Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout.
 

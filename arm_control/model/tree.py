@@ -82,8 +82,6 @@ class Tree:
         Every body after its parent.
     joint_names : tuple of str
         Joints with a coordinate of their own: the order of every joint-space array.
-    frames : mapping of str to Frame
-        Frames of all links, by name.
     armature : array, shape (n,)
         Inertia of the motors' rotors, as seen at the joints [kg m^2 or kg].
     gravity : array, shape (3,)

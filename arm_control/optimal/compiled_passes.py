@@ -122,8 +122,6 @@ class CompiledPasses:
 
     Parameters
     ----------
-    n : int
-        Number of steps N.
     u_min, u_max : ndarray, shape (n_u,)
         Limits; infinite for none.
     clamps : bool

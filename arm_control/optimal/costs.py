@@ -454,13 +454,6 @@ class Costs:
     ----------
     *terms : Term
         At least one.
-
-    Attributes
-    ----------
-    structure : str
-        Compile-time part of all terms.
-    numbers : ndarray
-        Run-time numbers of all terms.
     """
 
     def __init__(self, *terms: Term) -> None:

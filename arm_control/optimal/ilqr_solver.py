@@ -57,8 +57,6 @@ class IlqrParameters:
 
     Attributes
     ----------
-    max_iterations : int
-        Iterations after which the solver stops.
     alphas : tuple of float
         Lengths of step to try, in order.
     cost_tolerance : float
@@ -115,8 +113,6 @@ class IlqrResult:
         Regularisation and length of step of each iteration; alpha is 0 where no step was taken.
     converged : bool
         Whether the cost or the gradient has settled.
-    reason : str
-        Why the solver stopped, in words.
     """
 
     xs: Array
@@ -154,8 +150,6 @@ class Ilqr:
 
     Parameters
     ----------
-    n : int
-        Number of steps N.
     u_min, u_max : array_like, shape (n_u,), optional
         Limits of the controls.
 

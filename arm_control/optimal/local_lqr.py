@@ -55,8 +55,6 @@ class LocalLqr:
     ----------
     costs : Costs
         What is minimised; its run-time numbers may change between two calls.
-    n : int
-        Number of steps N.
 
     Attributes
     ----------

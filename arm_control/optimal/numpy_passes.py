@@ -65,8 +65,6 @@ class NumpyPasses:
 
     Parameters
     ----------
-    n : int
-        Number of steps N.
     u_min, u_max : ndarray, shape (n_u,)
         Limits; infinite for none.
     clamps : bool

@@ -116,12 +116,6 @@ class ReachPlan:
         Largest torque [N m or N].
     is_continuous : ndarray of bool, shape (nv,)
         Joints without limits of position.
-    cost : float
-        Cost of the plan.
-    iterations : int
-        Iterations of the solver.
-    reason : str
-        Why the solver stopped.
     is_partial : bool
         Whether the target is farther away than the plan leads.
     """

@@ -75,8 +75,6 @@ class KnotStep(NamedTuple):
         Expected change of the cost, ``alpha dV_1 + alpha^2 dV_2``.
     held : array, shape (n_u,)
         Controls at their lower (-1) or upper (1) bound, or free (0).
-    status : float
-        DONE, NOT_SETTLED or NOT_POSITIVE.
     """
 
     k: Array
@@ -157,15 +155,6 @@ def step(Q: Expansion, lambda_: Scalar, bounds: ControlBounds | None = None) -> 
     """Equations (3) and (4) at one knot.
 
     On floats the box problem of (3) is solved to the end; over other scalars PASSES sets of held controls are tried.
-
-    Parameters
-    ----------
-    Q : Expansion
-        Equation (2).
-    lambda_ : float
-        Regularisation, added to Q_uu in (3).
-    bounds : ControlBounds, optional
-        Bounds of k; none by default.
     """
     k, factors, held, status = _controls(Q.Q_uu + lambda_ * np.eye(len(Q.Q_u)), Q.Q_u, bounds)
     K = -factors.solve((1.0 - held * held)[:, None] * Q.Q_ux if bounds else Q.Q_ux)  # (3)

@@ -70,8 +70,6 @@ def fastest_motion(scaler: TimeScaler, validity: Validity, plan: Plan, radius: f
 
     Parameters
     ----------
-    scaler : TimeScaler
-        Of the same arm.
     validity : Validity
         With the obstacles of the plan, which stand still.
     radius : float

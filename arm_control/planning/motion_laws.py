@@ -151,13 +151,6 @@ def residual(lead: Array, null: Array, bound: Array) -> Array:
 def kinematic_loop(tree: Tree, rows: tuple[int, ...], has_tool: bool) -> Loop:
     """The law over one step of r, for many edges at once.
 
-    Parameters
-    ----------
-    rows : tuple of int
-        Coordinates of the position that count.
-    has_tool : bool
-        Whether there is a tool.
-
     Returns
     -------
     Loop
@@ -234,8 +227,6 @@ def curvature(arm: State, point: PathPoints, q_r: Array, rate: Scalar, i: Inputs
     q_r : array, shape (n,)
     i : mapping of str to array
         ``direction``, ``w`` (n), ``v_max`` (n) and ``gains`` (k_p, k_d, k_n).
-    rows : list of int
-        Coordinates of the position that count.
     """
     d, (k_p, k_d, k_n) = i["direction"][0], i["gains"]
     task = task_at(arm, rows, point.y)
@@ -250,13 +241,6 @@ def curvature(arm: State, point: PathPoints, q_r: Array, rate: Scalar, i: Inputs
 
 def dynamic_loop(tree: Tree, rows: tuple[int, ...], has_tool: bool) -> Loop:
     """The law over one step of r, for many edges at once.
-
-    Parameters
-    ----------
-    rows : tuple of int
-        Coordinates of the position that count.
-    has_tool : bool
-        Whether there is a tool.
 
     Returns
     -------

@@ -69,8 +69,6 @@ def stop(check: LimitCheck, trajectory: JointTrajectory, t: float) -> JointTraje
 
     Parameters
     ----------
-    check : LimitCheck
-        The arm and its limits.
     t : float
         Time of the trajectory at which the stop begins [s].
     """

@@ -50,8 +50,6 @@ def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, 
         Of the arm; its rows count.
     start : array_like, shape (n,)
         Joint positions [rad or m].
-    X_WT : Pose
-        Pose of the end effector.
     seed : int
         Of random postures, from which an arm with more joints than rows comes to the pose.
 
@@ -82,12 +80,8 @@ def plan_to_pose(
 
     Parameters
     ----------
-    inverse : InverseKinematics
-        Of the same arm; its rows count.
     start : array_like, shape (n,)
         Joint positions [rad or m].
-    X_WT : Pose
-        Pose of the end effector.
 
     Raises
     ------
@@ -164,8 +158,6 @@ class MotionAnswer(NamedTuple):
 
     Attributes
     ----------
-    number : int
-        Of the request.
     reason : str
         Why there is none, in one sentence; empty where there is one.
     seconds : float
@@ -183,8 +175,6 @@ class WatchRequest(NamedTuple):
 
     Attributes
     ----------
-    number : int
-        Of the request for the motion.
     t : float
         Time since its begin [s].
     obstacles : tuple of Obstacle
@@ -201,10 +191,6 @@ class WatchAnswer(NamedTuple):
 
     Attributes
     ----------
-    number : int
-        Of the request for the motion.
-    action : Action
-        What is done.
     plan : MotionPlan or None
         Motion from a moment on; None: as before.
     begin : float
@@ -226,11 +212,6 @@ PlannerAnswer: TypeAlias = MotionAnswer | WatchAnswer
 
 class MotionPlanner:
     """Plans motions of one arm, and looks at the last one while it goes on.
-
-    Parameters
-    ----------
-    parameters : MotionPlannerParameters
-        Distances, limits and effort.
 
     Attributes
     ----------
@@ -381,13 +362,7 @@ def _prove(validity: Validity, points: Waypoints) -> None:
 
 
 def prepared_planner(parameters: MotionPlannerParameters, model: RobotModel) -> MotionPlanner:
-    """Return a planner that has compiled what most requests need; for other shapes than balls the first one compiles.
-
-    Parameters
-    ----------
-    parameters : MotionPlannerParameters
-        Distances, limits and effort.
-    """
+    """Return a planner that has compiled what requests among balls need; for other shapes the first one compiles."""
     planner = MotionPlanner(parameters, model)
     q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
     there = np.clip(q + STEP, model.q_min, model.q_max)

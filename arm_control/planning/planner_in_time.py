@@ -282,8 +282,6 @@ class PlannerInTime:
     ----------
     validity : Validity
         The arm; its margin has the error of the controller in it. Its obstacles change.
-    limits : PathLimits
-        Limits of speed, acceleration and torque.
     horizon : float
         Latest arrival after the begin [s].
 

@@ -38,10 +38,6 @@ def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> 
     ----------
     plan : Plan
         Without a path it comes back as it is.
-    rounds : int
-        Rounds of random shortcuts.
-    seed : int
-        Of the random places.
     """
     if not plan.is_found:
         return plan

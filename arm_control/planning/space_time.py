@@ -101,13 +101,7 @@ class Travel:
 
 
 class SpaceTimeRrt:
-    """Plans motions of one arm among obstacles that move: those that its validity was given.
-
-    Parameters
-    ----------
-    travel : Travel
-        Joint speeds, and the latest arrival.
-    """
+    """Plans motions of one arm among obstacles that move: those that its validity was given."""
 
     def __init__(self, validity: Validity, travel: Travel, parameters: SearchParameters = TIMED) -> None:
         self.validity, self.travel, self.parameters = validity, travel, parameters
@@ -176,8 +170,6 @@ class SpaceTimeRrt:
         ----------
         plan : Plan
             Without a path nothing is yielded.
-        searches : int
-            Number of searches.
         """
         if not plan.is_found:
             return

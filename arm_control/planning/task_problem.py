@@ -83,11 +83,6 @@ class TaskPath:
     def pieces(self, n: int) -> Array:
         """Coefficients of the pieces by the way from their begin, degree 0 to 5, shape (n, 6, m).
 
-        Parameters
-        ----------
-        n : int
-            Number of pieces.
-
         Raises
         ------
         InputError

@@ -89,13 +89,7 @@ class TaskPostures:
 
 
 def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
-    """Which sample of the path no posture reaches, in a sentence; empty where all are reached.
-
-    Parameters
-    ----------
-    levels : int
-        Number of pieces of the path.
-    """
+    """Which sample of the path no posture reaches, in a sentence; empty where all are reached."""
     s = np.linspace(0.0, 1.0, levels + 1)
     y = problem.path.at(s).y
     solver = InverseKinematics(problem.model, " ".join(problem.path.rows), tolerance=TOLERANCE)

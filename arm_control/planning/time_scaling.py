@@ -94,8 +94,6 @@ class ScaledMotion:
 
     Attributes
     ----------
-    path : JointTrajectory
-        The path; its parameter is s.
     s, x : ndarray, shape (n + 1,)
         Grid, and the square of the path's speed there.
     u : ndarray, shape (n,)
@@ -136,15 +134,8 @@ class TimeScaler:
     ----------
     model : RobotModel
         The arm. What is attached to it counts, also what is attached later.
-    limits : PathLimits
-        Limits of the motions.
     n : int
         Number of intervals of the grid.
-
-    Attributes
-    ----------
-    lock : RLock
-        Held while a motion is computed.
 
     Examples
     --------

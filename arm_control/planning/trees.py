@@ -65,8 +65,6 @@ class SearchTree:
 
     Parameters
     ----------
-    n : int
-        Number of joints.
     capacity : int
         Nodes that memory is made for at first.
     columns : mapping of str to tuple of int

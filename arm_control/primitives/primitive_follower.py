@@ -258,14 +258,10 @@ class PrimitiveFollower(Generic[R]):
     ----------
     goals : GoalQueue
         Goals, or centres; the last one of a stamp counts.
-    is_running : bool
-        Whether the primitive has begun.
     is_holding : bool
         Whether no goal has acted since :meth:`hold`.
     refused : ArmControlError or None
         Why the newest goal, amplitude or period is passed over; None after the next state.
-    now : JointReference or Reference
-        The reference of the newest state.
     """
 
     def __init__(self, primitive: Primitive, parameters: PrimitiveParameters, space: Space[R]) -> None:

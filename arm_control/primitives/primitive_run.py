@@ -54,8 +54,6 @@ class LiveLaw:
     ----------
     n, n_basis : int
         Number of coordinates and of basis functions.
-    n_obstacles : int
-        Number of obstacles at most.
     has_orientation : bool
         Whether the last three of six coordinates are a rotation vector.
     """
@@ -184,15 +182,8 @@ class PrimitiveRun:
     ----------
     phase_stopping : float
         k_e: the phase runs at ``1 / (1 + k_e e^2)`` of its speed while the tracking error is e.
-    n_obstacles : int
-        Largest number of obstacles.
     **begin
         Start, goal, duration and so on: arguments of :meth:`.Primitive.rollout` but for the times.
-
-    Attributes
-    ----------
-    is_compiled : bool
-        Whether the step is machine code.
 
     Raises
     ------

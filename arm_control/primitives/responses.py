@@ -58,8 +58,6 @@ def discrete_responses(s: Array, n_basis: int, derivatives: int = 2) -> list[Arr
     ----------
     s : ndarray, shape (N,)
         Scaled times, not negative; beyond 1 the answers fade.
-    n_basis : int
-        Number of basis functions.
     derivatives : int
         How many derivatives follow: 0, 1 or 2.
     """
@@ -107,8 +105,6 @@ def cycle_responses(phi: Array, n_basis: int, derivatives: int = 2) -> list[Arra
     ----------
     phi : ndarray, shape (N,)
         Phases [rad].
-    n_basis : int
-        Number of basis functions.
     derivatives : int
         How many derivatives follow: 0, 1 or 2.
     """

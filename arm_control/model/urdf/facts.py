@@ -218,8 +218,6 @@ class Part:
     ----------
     base, tip : str
         Ends of the arm.
-    joints : tuple of str
-        The controlled joints.
     driven : frozenset of str
         The controlled joints and those that mimic them.
     moved : frozenset of str
@@ -230,8 +228,6 @@ class Part:
         Every joint between root and tip, also those above the base.
     placed : frozenset of str
         Links whose place counts: those on the way to the tip, and the moved ones.
-    above : frozenset of str
-        Joints above the base.
     """
 
     base: str

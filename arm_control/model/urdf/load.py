@@ -42,8 +42,6 @@ class Urdf:
     ----------
     text : str
         The normalised XML, core URDF only: the text for every other parser.
-    root : str
-        The root link.
     robot : urdf_parser_py.urdf.URDF
         The same text as objects: links, joints, limits, geometry. Do not modify it.
     warnings : tuple of str
@@ -161,13 +159,7 @@ def load_urdf(
 
 
 def parse(text: str, warnings: tuple[str, ...] = ()) -> Urdf:
-    """Return the robot of a text that has been checked.
-
-    Parameters
-    ----------
-    warnings : tuple of str
-        What was wrong in its source.
-    """
+    """Return the robot of a text that has been checked."""
     parsed = URDF.from_xml_string(text)
     return Urdf(text, parsed.get_root(), parsed, warnings)
 
