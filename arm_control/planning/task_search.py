@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from arm_control.core import exclusive, progress_bar
 from arm_control.exceptions import InputError
-from arm_control.kinematics import InverseKinematics, Task, repeated_step
+from arm_control.kinematics import InverseKinematics, Search, Task
 from arm_control.maths import Array, Pose
 from arm_control.motion import JointTrajectory
 from arm_control.planning.edges import Chains, Edges, Integers, Start
@@ -44,48 +44,27 @@ TOLERANCE = 1e-4
 """Of a posture that a chain is led towards [m]."""
 
 
-class TaskPostures:
-    """Finds postures of one problem."""
+def new_posture_search(problem: TaskConstrainedProblem) -> Search:
+    """Return what finds postures of a problem."""
+    model, rows = problem.model, tuple(problem.path.numbers)
+    search = Search(model, Task(None, rows, "world", (False,) * model.nq), model.q_min, model.q_max, TOLERANCE, 1)
+    search.follow_tool()
+    return search
 
-    def __init__(self, problem: TaskConstrainedProblem, size: int) -> None:
-        model, self._columns = problem.model, problem.path.numbers
-        n, m = model.nq, len(self._columns)
-        task = Task(None, tuple(self._columns), "world", (False,) * n)
-        shared = {
-            "q_min": model.q_min,
-            "q_max": model.q_max,
-            "tolerance": np.array([TOLERANCE]),
-            "caution": np.zeros(1),
-        }
-        shared |= {"tool": model.tool} if model.has_tool else {}
-        self._arrays = {"q": np.zeros((n, size)), "target": np.zeros((12, size)), "error": np.zeros((m, size))}
-        self._arrays |= {
-            "reference": np.zeros((n, size)),
-            "more": np.zeros((1, size)),
-            "repetitions": np.zeros((1, size)),
-        }
-        self._arrays["target"][[0, 4, 8]] = 1.0
-        samples = {name: self._arrays[name][:, :9].copy() for name in ("target", "reference")} | shared
-        samples["q"] = np.random.default_rng(0).uniform(-1.0, 1.0, (n, 9))
-        kernel = model.compile_law(repeated_step(model.tree, task, model.has_tool), samples)
-        self._call = kernel.bind({**self._arrays, **shared}, limit=LIMIT)
 
-    def near(self, starts: Array, y: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """Postures near starts, shape (k, n) [rad or m], and whether they are on the path, shape (k,).
+def postures_near(search: Search, starts: Array, y: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Postures near starts, shape (k, n) [rad or m], and whether they are on the path, shape (k,).
 
-        Parameters
-        ----------
-        starts : ndarray, shape (k, n)
-            Joint positions [rad or m].
-        y : ndarray, shape (k, m)
-            Positions on the path [m].
-        """
-        k, a = len(starts), self._arrays
-        a["q"][:, :k] = a["reference"][:, :k] = starts.T
-        for column, values in zip(self._columns, y.T, strict=True):
-            a["target"][9 + column, :k] = values
-        self._call(k)
-        return a["q"][:, :k].T.copy(), a["more"][0, :k] <= 0.0
+    Parameters
+    ----------
+    y : ndarray, shape (k, m)
+        Positions on the path [m].
+    """
+    targets = np.zeros((len(y), 12))
+    targets[:, [0, 4, 8]] = 1.0
+    targets[:, [9 + row for row in search.task.rows]] = y
+    attempts = search.run(targets, starts, starts, LIMIT)
+    return attempts.q.copy(), attempts.is_done
 
 
 def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
@@ -219,7 +198,7 @@ class TaskPlanner:
         self._edges = Edges(problem, parameters)
         kinematic = replace(problem, tau_max=None)
         self._directions = Edges(kinematic, parameters) if problem.is_dynamic else self._edges
-        self._postures = TaskPostures(problem, self._edges.width)
+        self._postures = new_posture_search(problem)
         self._unreachable = why_unreachable(problem, parameters.levels)
         self._y = problem.path.at(np.linspace(0.0, 1.0, parameters.levels + 1)).y
         if problem.q_start is not None:
@@ -268,7 +247,7 @@ class _TaskSearch:
         parameters: TaskParameters,
         edges: Edges,
         directions: Edges,
-        postures: TaskPostures,
+        postures: Search,
         y: Array,
         seed: int,
     ) -> None:
@@ -308,7 +287,7 @@ class _TaskSearch:
         model, W = self._problem.model, self._edges.width
         low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
         starts = self._rng.uniform(low, high, (W, model.nq))
-        q, is_done = self._postures.near(starts, np.repeat(self._y[:1], W, axis=0))
+        q, is_done = postures_near(self._postures, starts, np.repeat(self._y[:1], W, axis=0))
         inside = is_done & ((q >= model.q_min) & (q <= model.q_max)).all(axis=1)
         return q[inside][:N_ROOTS]
 
@@ -359,7 +338,7 @@ class _TaskSearch:
         if len(nodes) > CANDIDATES:
             nodes = nodes[rng.integers(0, len(nodes), CANDIDATES)]
         seeds = tree["q"][nodes[rng.integers(0, len(nodes), W)]] + rng.normal(0.0, SPREAD, (W, tree["q"].shape[1]))
-        q, _ = self._postures.near(seeds, self._y[level])
+        q, _ = postures_near(self._postures, seeds, self._y[level])
         near = nodes[self._nearest(nodes, q, level, t)]
         ahead = level - tree["level"][near]
         is_wait = (ahead == 0) | (rng.random(W) < p.waits)

@@ -163,13 +163,7 @@ class SearchTree:
 
     def cut(self, node: int) -> None:
         """Cut off a node and everything behind it."""
-        penalty, parent = self["penalty"], self["parent"]
-        penalty[node] = np.inf
-        while True:
-            is_cut = (penalty == 0.0) & (parent != NOBODY) & (penalty[parent] > 0.0)
-            if not is_cut.any():
-                return
-            penalty[is_cut] = np.inf
+        cut(self.record, node)
 
 
 class Lists(NamedTuple):
