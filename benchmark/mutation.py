@@ -50,7 +50,7 @@ GROUPS = {
     "cache": Group(("core/cache.py",), ("test/core/test_cache.py",)),
     "viewer": Group(("viewer/guard.py",), ("test/viewer/test_guard.py",)),
     "urdf": Group(
-        tuple(f"model/urdf/{name}.py" for name in ("checks", "inertial_checks", "joint_checks", "shape_checks")),
+        ("model/urdf/checks.py",),
         ("test/model/urdf/test_load.py", "test/model/urdf/test_part.py"),
     ),
 }
