@@ -125,7 +125,6 @@ FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in O
 """Names on the face of each folder, with their modules."""
 COMPOSE = {
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
-    "planning.planner_in_time": "paths in space and in time, and their curves",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",
     "nodes.*": "a node joins parameters, topics and processes",
 }

@@ -65,7 +65,7 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     if base not in urdf.robot.link_map:
         raise FrameNotFound(base, urdf.robot.link_map)
     robot = read_robot(urdf.text)
-    above = _joints_above(urdf, base)
+    above = urdf.above(base)
     below = dict(urdf.below(base))
     part = {joint.attrib["name"]: joint for joint in robot.iterfind("joint")}
     movable = {name: joint for name, joint in part.items() if joint.get("type") != "fixed"}
@@ -82,15 +82,6 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     _keep(robot, below.keys(), {base, *below.values()})
     normalise(robot, {})
     return parse(write(robot), urdf.warnings), R_root_base
-
-
-def _joints_above(urdf: Urdf, link: str) -> list[str]:
-    """Every joint from the root to a link, in this order."""
-    joints: list[str] = []
-    while link != urdf.root:
-        joint, link = urdf.robot.parent_map[link]
-        joints.insert(0, joint)
-    return joints
 
 
 def _check_names(movable: Mapping[str, Element], joints: Sequence[str], locked: Mapping[str, float]) -> None:

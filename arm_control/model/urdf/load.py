@@ -77,11 +77,15 @@ class Urdf:
         """
         if tip not in self.robot.link_map:
             raise FrameNotFound(tip, self.robot.link_map)
-        joints = []
-        while tip != self.root:
-            joint, tip = self.robot.parent_map[tip]
-            joints.append(joint)
-        return tuple(joint for joint in reversed(joints) if self._is_movable(joint))
+        return tuple(joint for joint in self.above(tip) if self._is_movable(joint))
+
+    def above(self, link: str) -> list[str]:
+        """Every joint from the root to a link, in this order."""
+        joints: list[str] = []
+        while link != self.root:
+            joint, link = self.robot.parent_map[link]
+            joints.insert(0, joint)
+        return joints
 
     def link_masses(self) -> dict[str, float]:
         """Mass [kg] of each link with an ``<inertial>``, in the order of the file."""
