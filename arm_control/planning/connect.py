@@ -131,7 +131,15 @@ class RrtConnect:
         """Joint positions at both ends of each edge of the last search's trees, shape (k, 2, n) [rad or m]."""
         return np.concatenate([tree.edges for tree in self._trees])
 
-    def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, title: str | None = None) -> Plan:
+    @exclusive
+    def plan(
+        self,
+        start: npt.ArrayLike,
+        goals: npt.ArrayLike,
+        title: str | None = None,
+        longest: float = np.inf,
+        seed: int | None = None,
+    ) -> Plan:
         """Plan a path from a start to the first goal that is reached.
 
         Parameters
@@ -140,6 +148,10 @@ class RrtConnect:
             Joint positions [rad or m].
         goals : array_like, shape (n,) or (k, n)
             Joint positions of one goal, or of several [rad or m].
+        longest : float
+            Length of the path, in weighted joint positions: only states are sampled that a shorter path may pass.
+        seed : int, optional
+            Of the samples; by default that of the parameters.
 
         Returns
         -------
@@ -152,23 +164,7 @@ class RrtConnect:
             When an array has a wrong shape or an entry that is not finite, or all goals or the start are beyond the
             limits of the joints.
         """
-        return self.search(start, goals, np.inf, self.parameters.seed, title)
-
-    @exclusive
-    def search(
-        self, start: npt.ArrayLike, goals: npt.ArrayLike, longest: float, seed: int, title: str | None = None
-    ) -> Plan:
-        """As :meth:`plan`, with states only that a path below a length may pass.
-
-        Parameters
-        ----------
-        start : array_like, shape (n,)
-            Joint positions [rad or m].
-        goals : array_like, shape (n,) or (k, n)
-            Joint positions of one goal, or of several [rad or m].
-        longest : float
-            Length of the path, in weighted joint positions.
-        """
+        seed = self.parameters.seed if seed is None else seed
         begin = time.perf_counter()
         q, ends = self._space.states(start, "start")[:1], self._space.states(goals, "goal")
         states = self._states if seed == self._states.seed and longest == np.inf else RandomStates(self._space, seed)

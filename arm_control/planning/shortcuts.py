@@ -73,7 +73,7 @@ def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Pla
     yield best
     for k in range(1, searches + 1):
         seed = planner.parameters.seed + k
-        found = planner.search(plan.path[0], plan.path[-1], best.length, seed)
+        found = planner.plan(plan.path[0], plan.path[-1], None, best.length, seed)
         other = shorten(planner.validity, found, seed=seed)
         if other.is_found and other.length < best.length - GAIN:
             best = other
