@@ -485,13 +485,13 @@ class Validity:
         t : float
             Time [s].
         """
-        q = self._states(np.asarray(q, dtype=float)[None], "q")[0]
+        state = self._states(np.asarray(q, dtype=float)[None], "q")[0]
         check_range(t, LATEST, "times")
         if np.isnan(reach):
             raise InputError("the reach is nan; a distance is needed")
         numbers, there = [*(placed := placed_at(self._placed, t))], [*placed.values()]
         names = [f"obstacle {number}" for number in numbers]
-        near = self._proximity.nearest(q, there, names, max(reach, TOUCH))
+        near = self._proximity.nearest(state, there, names, max(reach, TOUCH))
         near = [pair if pair.is_self else pair._replace(obstacle=numbers[pair.obstacle]) for pair in near]
         return tuple(pair for pair in near if pair.distance < reach)
 

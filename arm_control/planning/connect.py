@@ -180,8 +180,8 @@ class RrtConnect:
 
     def _plan(self, result: int, start: Array, goals: Array, seconds: float) -> Plan:
         """The path that was found, or why there is none."""
-        search, n_rounds, m = self._search, *self._search.counters[[N_ROUNDS, PATH_LENGTH]].tolist()
-        effort = Effort(max(n_rounds, 0), int(search.counters[N_MOTIONS]), seconds)
+        search, m = self._search, int(self._search.counters[PATH_LENGTH])
+        effort = Effort(max(int(search.counters[N_ROUNDS]), 0), int(search.counters[N_MOTIONS]), seconds)
         if result == FOUND:
             return free_path(search.path[:m].copy(), search.times[:m].copy(), effort)
         if result == START_IN_CONTACT:
