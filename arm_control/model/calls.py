@@ -94,7 +94,7 @@ class Calls:
         self.tool = self._no_tool = tool
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[str, str | None], Callable[..., Any]] = {}
-        self._laws: dict[tuple[str, str], Kernel | LoopKernel | RepeatKernel] = {}
+        self._laws: dict[tuple[str, str], Kernel | LoopKernel] = {}
 
     @property
     def has_tool(self) -> bool:
@@ -173,12 +173,12 @@ class Calls:
 
         return function
 
-    def law(self, law: Law | Loop | Repeat, samples: Samples) -> Kernel | LoopKernel | RepeatKernel:
+    def law(self, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
         """Return the kernel of a law, made when it is first needed; see :meth:`arm_control.RobotModel.compile_law`."""
         key = type(law).__name__, law.key
         if key not in self._laws:
             inner = law if isinstance(law, Law) else law.law
-            self._refuse_without_masses([inner.name] if inner.has_masses and not isinstance(law, Repeat) else [])
+            self._refuse_without_masses([inner.name] if inner.has_masses else [])
             self._laws[key] = compile_law(self.engine.compiler, law, samples)
             self.set_tool(self.tool)
         return self._laws[key]

@@ -20,6 +20,7 @@ from arm_control.messages import JointStateFields, JointStateWriter, braked_fram
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
 from arm_control.nodes.support.gates import GateControl, GateStatePublisher
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, full_names
 from arm_control.processes import Answers, GateProcess
@@ -154,3 +155,7 @@ class GateNode(ArmNode[GateNodeParameters]):
             figures["blind"] = self._process.is_blind
         reason = "" if self._process is None else self._process.gate.reason
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)
+
+
+if __name__ == "__main__":
+    run(GateNode)

@@ -19,6 +19,7 @@ from arm_control.exceptions import InputError
 from arm_control.motion import PoseFollower
 from arm_control.nodes.support.controller_node import ControllerNode, Telemetry
 from arm_control.nodes.support.diagnostics import WARN, Durations, Health
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import STATE, ros
 from arm_control.optimal import Answer, PlannerProcess, ReachPlan, Request, reach_planner
 
@@ -107,3 +108,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         line = ros.line_marker(np.array([X.p for X in poses]), self.frame(self.model.base), plan.stamp_ns)
         path = ros.pose_array(poses, self.frame(self.model.base), plan.stamp_ns)
         return [(self._path, path), (self._markers, MarkerArray(markers=[line]))]
+
+
+if __name__ == "__main__":
+    run(IlqrNode)

@@ -11,6 +11,7 @@ from arm_control.motion import REACHED, GoalQueue, JointGoal, Outcome, Target
 from arm_control.nodes.support.action_server import TrajectoryAction
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.diagnostics import WARN, Health
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import LATCHED
 
 
@@ -71,3 +72,7 @@ class JointNode(ControllerNode[JointNodeParameters]):
             self.get_logger().error(f"trajectory given up, {outcome}; the arm is held where it is")
         elif outcome.state == REACHED:
             self.get_logger().info(f"trajectory {outcome}")
+
+
+if __name__ == "__main__":
+    run(JointNode)

@@ -39,6 +39,7 @@ from arm_control.messages import (
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states, warn_about_capsules
 from arm_control.nodes.support.topics import STATE, ros
 from arm_control.processes import OUT_OF_ORDER
@@ -176,3 +177,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         if self._output.takeover:
             return WARN, f"avoidance alone: {near}", figures
         return OK, f"near: {near}" if near else "nothing near", figures
+
+
+if __name__ == "__main__":
+    run(ObstacleAvoidanceNode)

@@ -21,6 +21,7 @@ from arm_control.messages import WRENCH_GOAL, sensor_reading_of
 from arm_control.motion import PoseFollower, ReferenceSource
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.controller_node import ControllerNode, TorquePipeline
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import STATE, ros
 
 
@@ -124,3 +125,7 @@ class OscNode(ControllerNode[OscNodeParameters]):
             self.rejections.add("disturbance", error)
         else:
             self.pipeline.loop.disturbance.set(self.pipeline.now_ns, tau_dist)
+
+
+if __name__ == "__main__":
+    run(OscNode)

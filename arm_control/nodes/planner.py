@@ -27,6 +27,7 @@ from arm_control.motion import GoalQueue, JointGoal, Target
 from arm_control.nodes.support.action_server import PlannerAction
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations, Health
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates, subscribe_to_goals
 from arm_control.nodes.support.topics import LATCHED, STATE, TARGETS, ros
 from arm_control.optimal import PlannerProcess
@@ -183,3 +184,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
             self.get_logger().error(f"goal given up, {status}")
         elif status.phase.is_over:
             self.get_logger().info(f"goal {status}")
+
+
+if __name__ == "__main__":
+    run(PlannerNode)

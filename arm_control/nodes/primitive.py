@@ -16,6 +16,7 @@ from arm_control.controllers import (
 )
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.diagnostics import Health
+from arm_control.nodes.support.running import run
 
 
 class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
@@ -58,3 +59,7 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
         if self._controller is not None:
             figures["phase"] = f"{self._controller.follower.phase:.3f}"
         return level, sentence, figures
+
+
+if __name__ == "__main__":
+    run(PrimitiveNode)

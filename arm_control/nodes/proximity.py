@@ -21,6 +21,7 @@ from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages import nanoseconds
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Health, Rate
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates
 from arm_control.nodes.support.topics import EVENTS, STATE, ros
 from arm_control.processes import ProximityParameters, ProximityProcess, Verdict
@@ -112,3 +113,7 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
         if self._verdict is None:
             return WARN, "waiting for joint states", figures
         return (WARN if self._verdict.in_collision else OK), self._verdict.text, figures
+
+
+if __name__ == "__main__":
+    run(ProximityNode)

@@ -26,6 +26,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.messages import nanoseconds, publisher_of
 from arm_control.motion import Motion, TargetList, load_trajectory
 from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import subscribe_to_markers
 from arm_control.nodes.support.topics import EVENTS, LATCHED_EVENTS, STATE, ros
 from arm_control.simulation import LEAD, NAMESPACE, ObstacleSchedule, World, load_world, planned_motion_in
@@ -189,3 +190,7 @@ class TargetsNode(ArmNode[TargetsParameters]):
         self.get_logger().info("another node sends targets: the list ends here")
         if time.monotonic() - self._sent_at < self.CROSSING_TIME:
             self._send(message)
+
+
+if __name__ == "__main__":
+    run(TargetsNode)

@@ -28,6 +28,7 @@ from arm_control.model import find_description, read_description
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.page_requests import PageCommandRunner, ServiceClients, may_be_braked, status_line
 from arm_control.nodes.support.polling import LatestMessages
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import PoseGoals
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 
@@ -390,3 +391,7 @@ def matrix_of(message: Any, largest: int) -> Array:
     if not np.isfinite(matrix).all():
         raise InputError("a number is not finite")
     return matrix
+
+
+if __name__ == "__main__":
+    run(ViewerNode)

@@ -38,6 +38,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, PoseGoals, WatchedStates
 from arm_control.nodes.support.topics import LATCHED, STATE, ros
 
@@ -263,3 +264,7 @@ def arrow(namespace: str, start: Array, along: Array, colour: Sequence[float], w
 def _colour(rgb: Sequence[float]) -> ColorRGBA:
     r, g, b = map(float, rgb)
     return ColorRGBA(r=r, g=g, b=b, a=0.95)
+
+
+if __name__ == "__main__":
+    run(VisualsNode)

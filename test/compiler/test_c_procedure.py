@@ -22,6 +22,7 @@ from arm_control.compiler import (
     Procedure,
     Rows,
     RunsKernel,
+    RunsLoop,
     address_of,  # noqa: F401 (in a text below)
     c_parts,
     compile_procedure,

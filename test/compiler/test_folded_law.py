@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler import Fold, FoldedLaw, LlvmCompiler, Loop, Repeat, compile_law
+from arm_control.compiler import Fold, Law, LlvmCompiler, Loop, compile_law
 from arm_control.core import Cache
 from arm_control.maths import Array, maximum, minimum, sin, sqrt
 

@@ -47,7 +47,7 @@ def newton(a: float) -> tuple[float, int]:
 
 
 @pytest.fixture(scope="module", params=[2, 0], ids=["2 lanes", "on floats"])
-def kernel(request: pytest.FixtureRequest) -> RepeatKernel:
+def kernel(request: pytest.FixtureRequest) -> LoopKernel:
     compiler = LlvmCompiler("a robot", "robot", Cache(None)) if request.param else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("arm_control.compiler.llvm_compiler.lanes", lambda: request.param)
@@ -57,7 +57,7 @@ def kernel(request: pytest.FixtureRequest) -> RepeatKernel:
 
 
 @pytest.mark.parametrize("n", [1, 100])
-def test_each_case_is_repeated_until_it_is_done(kernel: RepeatKernel, n: int):
+def test_each_case_is_repeated_until_it_is_done(kernel: LoopKernel, n: int):
     given = arrays(np.random.default_rng(n).uniform(0.01, 1000.0, n))
     first = kernel.bind(given, limit=LIMIT)()
     y, repetitions = np.array([newton(a) for a in given["a"][0]]).T
@@ -108,4 +108,4 @@ def test_a_wrong_kernel_is_refused():
     with pytest.raises(ModelError, match=r"'error' is .* off the float run"):
         check_loop(ROOT, samples, kernel_with(error=[0.0, 0.0]))
     with pytest.raises(ModelError, match="case 0 is the first one done, in the float run case 2"):
-        check_repeat(ROOT, samples, kernel_with(more=[-1.0]))
+        check_loop(ROOT, samples, kernel_with(more=[-1.0]))

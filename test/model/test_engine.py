@@ -150,8 +150,8 @@ def test_a_kernel_with_wrong_code_is_noticed_and_never_kept(
 
 
 def test_a_python_function_that_is_wrong_is_noticed(monkeypatch: Patch):
-    write = python_kernels.python_source
-    monkeypatch.setattr(python_kernels, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
+    write = kernels.python_source
+    monkeypatch.setattr(kernels, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
     with pytest.raises(ModelError, match=r"back end python: ModelError: 'g' is \S+ off the float run"):
         model(backend="python").gravity(Q)
 

@@ -10,7 +10,7 @@ import pytest
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, rotation_from_vector
 from arm_control.motion import PosePoints, PoseTrajectory
-from arm_control.motion.target_files import FONT, circle, curve, digits, polyline, split_at_corners, strokes_of
+from arm_control.motion.target_files import FONT, circle, curve, digits, polyline, strokes_of
 
 X = Pose(rotation_from_vector([0.4, -0.7, 0.2]), np.array([0.3, -0.1, 0.5]))
 

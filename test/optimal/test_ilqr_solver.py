@@ -36,44 +36,6 @@ def test_on_a_linear_system_it_is_lqr_in_one_iteration():
     assert result.alphas == (1.0,)
 
 
-def test_the_value_is_that_of_the_gains_whatever_lambda_is():
-    """Equation (4) against the cost itself: gains of any quality, their value by rolling them out."""
-    rng = np.random.default_rng(5)
-    n, m = 4, 2
-    A, B, root = rng.standard_normal((n, n)), rng.standard_normal((n, m)), rng.standard_normal((n + m, n + m))
-    l_zz, l_z, V_x = root @ root.T, rng.standard_normal(n + m), rng.standard_normal(n)
-    V_xx = np.diag(rng.uniform(0.5, 2.0, n))
-    cost = Cost(0.0, l_z[:n], l_z[n:], l_zz[:n, :n], l_zz[n:, :n], l_zz[n:, n:])
-    for lamb in (0.0, 1.0, 30.0):
-        found = step(expand(cost, A, B, V_x, V_xx), lamb)
-
-        def value(x, found=found):
-            u = found.k + found.K @ x
-            z, y = np.concatenate([x, u]), A @ x + B @ u
-            return l_z @ z + 0.5 * z @ l_zz @ z + V_x @ y + 0.5 * y @ V_xx @ y
-
-        at_zero = value(np.zeros(n))
-        assert at_zero == pytest.approx(found.dV_1 + found.dV_2, rel=1e-9, abs=1e-9)
-        for x in rng.standard_normal((3, n)):
-            predicted = at_zero + found.V_x @ x + 0.5 * x @ found.V_xx @ x
-            assert predicted == pytest.approx(value(x), rel=1e-9)
-
-
-def test_half_sized_products_are_the_whole_ones():
-    rng, n, dt = np.random.default_rng(6), 3, 0.02
-    G_x, root, W = rng.standard_normal((n, 2 * n)), rng.standard_normal((n, n)), rng.standard_normal((2 * n, 2 * n))
-    G_u, V_xx, V_x = root @ root.T, W @ W.T, rng.standard_normal(2 * n)
-    cost = Cost(0.0, *(rng.standard_normal(s) for s in (2 * n, n)), W.T @ W, rng.standard_normal((n, 2 * n)), np.eye(n))
-    f_x = np.vstack([np.hstack([np.eye(n), np.zeros((n, n))]) + dt * G_x, G_x])
-    whole = expand(cost, f_x, np.vstack([dt * G_u, G_u]), V_x, V_xx)
-    for kind in (float, object):
-        half = expand_semi_implicit(
-            cost, *(x.astype(kind) for x in (G_x, G_u)), dt, *(x.astype(kind) for x in (V_x, V_xx))
-        )
-        for a, b in zip(whole, half, strict=True):
-            np.testing.assert_allclose(b.astype(float), a, rtol=1e-11, atol=1e-11)
-
-
 def test_the_random_linear_system_within_limits():
     """Optimal by the conditions: the gradient by each control, zero or towards a limit it is at."""
     dynamics, costs, A, B, x0, us = linear_problem()

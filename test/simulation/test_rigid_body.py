@@ -9,8 +9,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
 from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.simulation import EngineParameters, PlantProperties, RealArm
-from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator, largest_decay
-from arm_control.simulation.rigid_body_laws import SCHEMES
+from arm_control.simulation.rigid_body import SCHEMES, RigidBodyParameters, RigidBodySimulator, largest_decay
 
 START = np.array([np.pi, -np.pi / 8, -np.pi / 6, 0.0])
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

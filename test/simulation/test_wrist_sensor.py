@@ -12,8 +12,8 @@ import pytest
 from arm_control.maths import Array, Box, Obstacle, Pose
 from arm_control.model import Inertia, RobotModel
 from arm_control.simulation import MujocoSimulator, PlantProperties, Sampling, SimulatedSensors, World
+from arm_control.simulation.sensors import wrist_wrench
 from arm_control.simulation.tip_contact import TIP_RADIUS
-from arm_control.simulation.wrist_sensor import wrist_wrench
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 G = 9.81

@@ -37,7 +37,8 @@ try:
     from control_msgs.action import FollowJointTrajectory
 except ImportError:
     FollowJointTrajectory = None
-F, G = TypeVar("F"), TypeVar("G")
+F = TypeVar("F")
+G = TypeVar("G")
 
 
 @dataclass(eq=False)

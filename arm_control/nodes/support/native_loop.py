@@ -158,9 +158,10 @@ def held_middleware(
         none = np.zeros(MESSAGE_WORDS, dtype=np.int64)
         f = functions
         clock = SystemClock(f.read_clock, np.zeros(2, dtype=np.int64))
-        addresses = (0 if handle is None else handle.pointer for handle in handles)
+        take, publish, publish_array = (0 if handle is None else handle.pointer for handle in handles)
         yield Middleware(
-            f.take, f.publish, f.write, clock, *addresses, NO_PIPE, taken.words, taken.info, none, none, 0, 0
+            *(f.take, f.publish, f.write, clock, take, publish, publish_array, NO_PIPE),
+            *(taken.words, taken.info, none, none, 0, 0),
         )
 
 

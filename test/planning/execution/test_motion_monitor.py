@@ -7,7 +7,7 @@ import pytest
 from coal_scene import CoalScene
 from planar_arm import planar_validity
 
-from arm_control.collision import Validity
+from arm_control.collision import Validity, from_time, present
 from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.motion import JointReference
 from arm_control.planning import (
@@ -17,8 +17,6 @@ from arm_control.planning import (
     PathLimits,
     PlannerInTime,
     SearchParameters,
-    from_time,
-    present,
 )
 from arm_control.planning.planner_in_time import stay
 

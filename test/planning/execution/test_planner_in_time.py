@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from planar_arm import planar_validity, plate, smallest_distance
 
-from arm_control.collision import Validity
+from arm_control.collision import Validity, from_time, present
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.motion import JointReference, JointTrajectory
@@ -15,9 +15,7 @@ from arm_control.planning import (
     PathLimits,
     PlannerInTime,
     contact_time,
-    from_time,
     points_of,
-    present,
     rest_of,
     stop,
 )

@@ -6,20 +6,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from arm_control.planning.rrt import connect
 from planar_arm import planar_validity, plate, small_arm, smallest_distance, wall_with_gap
 
 from arm_control.collision import AllowedPairs, Validity
 from arm_control.exceptions import InputError
 from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Box, Obstacle, Pose
-from arm_control.planning import RrtConnect, SearchOutcome, SearchParameters, shorten
+from arm_control.planning import RrtConnect, SearchOutcome, SearchParameters, connect, shorten
 from arm_control.planning.joint_space import SearchSpace
 from arm_control.planning.motion_planner import plan_to_pose
-from arm_control.planning.plans import path_length
 from arm_control.planning.rounds import search
 from arm_control.planning.shortcuts import improve
-from arm_control.planning.trees import NOBODY, ROOM, SearchTree, cut, nearest_node
+from arm_control.planning.trees import ROOM
 
 THROUGH, OUTSIDE = np.array([0.0, 0.0]), np.array([1.6, 0.0])
 """The stretched arm through the gap, and beside the wall: the lower link must be drawn back in between."""

@@ -10,10 +10,10 @@ import pytest
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Validity
 from arm_control.maths import Array, Obstacle, Pose, Sphere
-from arm_control.motion import JointTrajectory, powers, quintic
-from arm_control.planning import TaskConstrainedProblem, TaskParameters, circle, line
+from arm_control.motion import JointTrajectory
+from arm_control.planning import TaskConstrainedProblem, TaskParameters, circle
 from arm_control.planning.edges import Chains, Edges, Start
-from arm_control.planning.task_tree import deviations, first_unproved, is_free, keeps_limits
+from arm_control.planning.task_tree import first_unproved, is_free, keeps_limits
 
 START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
 TAU_MAX = np.array([6.0, 4.0, 2.0, 1.0])

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arm_control.planning.task_constrained import task_search
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Told, Validity, course
@@ -21,6 +20,7 @@ from arm_control.planning import (
     TaskPlanner,
     line,
     plan_task,
+    task_search,
 )
 from arm_control.planning.plans import values_at
 from arm_control.planning.task_tree import first_unproved
