@@ -116,8 +116,8 @@ def test_allowed_pairs_are_written_and_read(folder: Path, capsys: pytest.Capture
         (["--at", "nan,0"], "--at has 2 positions: 2 finite ones are needed, of "),
         (["--at", "x", "0"], "--at x 0: numbers are needed [rad or m]"),
         (["--obstacles", "nowhere.yaml"], "there is no file nowhere.yaml"),
-        (["--obstacles", "allowed.yaml"], "allowed.yaml: unknown robot; allowed: "),
-        (["--obstacles", "bad.yaml"], "bad.yaml: ParameterError: shape = 'ball'; there are: "),
+        (["--obstacles", "allowed.yaml"], "allowed.yaml: unknown by_hand; allowed: "),
+        (["--obstacles", "bad.yaml"], "bad.yaml: obstacles: 0: shape = 'ball'; there are: "),
         (["--allowed", "other.yaml"], "allowed pairs of ur5: no link 'elbow'; allowed: "),
         (["--bag", "nowhere"], "there is no bag nowhere"),
     ],
@@ -125,7 +125,7 @@ def test_allowed_pairs_are_written_and_read(folder: Path, capsys: pytest.Capture
 def test_what_cannot_be_measured_is_refused_with_a_sentence(
     folder: Path, options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ):
-    (folder / "allowed.yaml").write_text("robot: planar2\n")
+    (folder / "allowed.yaml").write_text("robot: planar2\nby_hand: []\n")
     (folder / "other.yaml").write_text("robot: ur5\nby_hand: [[wrist, elbow]]\n")
     (folder / "bad.yaml").write_text("obstacles: [{shape: ball, size: 1, position: [0, 0, 0]}]\n")
     assert cli.main(["distance", "planar2", *options]) == 2
