@@ -109,9 +109,8 @@ class Law:
     inputs : mapping of str to int
         Name and size of each input; of a table, the size of a row.
     structure : object
-        Everything else the function depends on besides the robot and the package's sources: options, and numbers that
-        become constants of the program. Its ``repr`` enters the cache key, so it must be complete and the same in
-        every process: lists, not arrays; names, not functions. A function from outside of this package needs none.
+        Any other data the function depends on: options, baked-in constants. Part of the cache key, so its ``repr`` must
+        be deterministic: lists, not arrays; names, not functions. A function from outside of this package needs none.
     has_masses : bool
         Whether masses enter: a model for kinematics only refuses such a law.
     agreement : float

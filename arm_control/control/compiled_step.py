@@ -18,7 +18,7 @@ Inputs, in this order (``step_law(...).inputs`` has their sizes):
     tool             what is at the tip; see quantities.tool_numbers   (22,)
     reference        R_WT row by row, p_WT, V_des, A_des               (24,)
     tau_dist         known torque of a disturbance                     (n,)
-    numbers          gains: OperationalSpaceController.numbers         (16 + 2 n,); with contact (37 + 2 n,)
+    numbers          gains: OperationalSpaceController.numbers         gains, then contact
     tau_0            last torque that passed                           (n,)
     dt               time since then, bounded as the gate bounds it    (1,)
     is_on            1: limits of position and speed count; 0: not     (1,)

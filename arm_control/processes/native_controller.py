@@ -1,8 +1,8 @@
 """The control loop as one procedure, called by the middleware: take a state, compute law and gate, publish the torque.
 
 It needs nothing of Python and does not hold its lock. It answers the *ordinary* state: the next one of the same
-publisher, believed, in time, while the gate passes commands and the reference stands still. Whatever else comes, it
-gives a *reason*, before anything has changed; the state is still there, and Python answers it.
+publisher, believed, in time, while the gate passes commands and the reference stands still. For any other
+state it returns a *reason* without side effects, and Python processes the same message.
 
     on_message       called by the thread of the middleware that has received a message
     answer_states    until none waits, or there is a reason: take, answer

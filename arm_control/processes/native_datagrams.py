@@ -1,8 +1,8 @@
 """The loop of ``arm_control serve`` as one procedure: wait for datagrams, compute law and gate, send the torque.
 
 It needs nothing of Python and does not hold its lock. It answers the *ordinary* state: the newest one of the owner,
-believed, in time, while the gate passes commands and the reference stands still. Whatever else comes, it gives a
-*reason*, before anything has changed; the last datagrams are still there, and Python looks at them.
+believed, in time, while the gate passes commands and the reference stands still. For any other
+state it returns a *reason* without side effects, and Python processes the same datagrams.
 
     serve_states     until there is a reason: take, answer
     take_newest      wait; take all datagrams that wait, the last one is the newest state

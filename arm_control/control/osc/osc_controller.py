@@ -79,7 +79,7 @@ class OperationalSpaceController:
 
     Attributes
     ----------
-    numbers : ndarray, shape (16 + 2 nv,) or, with contact, (37 + 2 nv,)
+    numbers : ndarray, shape (len(GAINS) + 2 nv,), more with contact
         Gains as an array, see :meth:`~arm_control.control.osc.osc_parameters.OscParameters.numbers`; those of the
         contact follow.
 

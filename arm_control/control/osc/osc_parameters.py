@@ -111,7 +111,7 @@ class OscParameters(Parameters):
                 )
 
     def numbers(self, joint_names: Sequence[str]) -> Array:
-        """Gains as an array, shape (16 + 2 n,), from which :meth:`Gains.of` reads them.
+        """Gains as an array, shape (len(GAINS) + 2 n,), from which :meth:`Gains.of` reads them.
 
         Raises
         ------

@@ -287,7 +287,7 @@ class TorquePipeline:
         ]
 
     def _look_for_stall(self, result: TickResult) -> None:
-        """Say once that a joint is asked to move and does not."""
+        """Warn once when a commanded joint does not move (stall)."""
         loop, stamp_ns, before = self.loop, result.measurement.stamp_ns, self._stall.sentence
         if loop is None:
             return
@@ -304,7 +304,7 @@ class TorquePipeline:
         return f"held: {held_by}" if held_by and not loop.gate.is_braked else loop.gate.reason
 
     def _name_unheard(self) -> None:
-        """Say once from which gates nothing was ever heard."""
+        """Warn once of gates behind that have never been heard."""
         if self._gates_behind is None or self._has_named_unheard or not (unheard := self._gates_behind.unheard()):
             return
         self._has_named_unheard = True
