@@ -88,7 +88,8 @@ def repeated_step(tree: Tree, task: Task, has_tool: bool) -> Loop:
     n = tree.n
     inputs = {"q": n, "target": 12, "reference": n, "q_min": n, "q_max": n, "tolerance": 1, "caution": 1}
     inputs |= {"tool": TOOL} if has_tool else {}
-    law = Law("inverse kinematics", partial(step, tree, task), inputs, [repr(task), DAMPING, LONGEST_STEP])
+    structure = [repr(task), DAMPING, LONGEST_STEP]
+    law = Law("inverse kinematics", partial(step, tree, task), inputs, structure, has_masses=False)
     return Loop(law, "repeated", tuple(list(inputs)[3:]), ("q",), goes_on="more")
 
 
