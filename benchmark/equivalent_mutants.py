@@ -202,5 +202,14 @@ EQUIVALENT: dict[str, str] = {
     "processes/controller_process.py ControllerProcess._late_brake: return '' -> pass": "None is as false as no text",
     "processes/controller_process.py ControllerProcess._blind_command: amp_ns: int, doubt: int=0) -> Command:"
     " -> amp_ns: int, doubt: int=-1) -> Command:": "no state is younger than now",
+    "processes/gate_process.py GateProcess.on_effort: return self._answer_open(is_late=self._lock_step) -> pass": (
+        SHORTCUT
+    ),
+    "processes/gate_process.py GateProcess._repeated: (self._last._replace(dt=0.0))]"
+    " -> (self._last._replace(dt=-1.0))]": NOT_POSITIVE,
+    "processes/gate_process.py GateProcess._brake_blindly: reason: str, doubt: int=0) -> Answers:"
+    " -> reason: str, doubt: int=1) -> Answers:": "the last state is older than that",
+    "processes/gate_process.py GateProcess._brake_blindly: at if self._answer else 0.0, doubt)"
+    " -> at if self._answer else -1.0, doubt)": NOT_POSITIVE,
 }
 """Reason by the key of a mutant, as the script prints it without the line; ``*`` at its end: all that begin so."""

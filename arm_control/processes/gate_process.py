@@ -238,8 +238,8 @@ class GateProcess:
         """The state is answered already: the same answer again, unless the gate has braked or was enabled since."""
         if self._open is not None:
             return self._answer_open()
-        if self._last is None or self._answer is None:
-            return []
+        assert self._last is not None
+        assert self._answer is not None, "a state that is not open has been answered"
         if self._answer.state is not self.gate.state:
             return [self._tick(self._last._replace(dt=0.0))]
         return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]
