@@ -25,7 +25,7 @@ import mujoco
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.collision import Validity
+from arm_control.collision import Validity, present
 from arm_control.control import LoopParameters, Measurement
 from arm_control.controllers import control_loop
 from arm_control.core import progress_bar
@@ -39,7 +39,6 @@ from arm_control.planning import (
     SearchParameters,
     contact_time,
     points_of,
-    present,
     rest_of,
     stop,
 )
