@@ -22,8 +22,6 @@ from arm_control.messages import JOINT_STATE, POSE_STAMPED, STRING
 from arm_control.model import RobotModel
 from arm_control.report import fitted, new_figure, pose_goals, topic_figures
 from arm_control.report.pictures import bag_charts as recorded
-from arm_control.report.pictures import style
-from arm_control.simulation import ObstacleSchedule, World
 
 REPO = Path(__file__).parents[2]
 DATA, GOLDEN = REPO / "test" / "data" / "bags", REPO / "test" / "golden"
@@ -509,23 +507,7 @@ def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: R
     assert "<td>shoulder_pan_joint</td><td>1</td><td>150</td>" in text
 
 
-def test_no_two_joints_of_a_chart_look_the_same():
-    assert len({(style.joint_colour(i), recorded._line(i)) for i in range(recorded.MOST)}) == recorded.MOST
-
-
-def test_a_legend_reads_from_left_to_right():
-    """A legend is filled column by column: seven joints are two rows of four and three."""
-    figure = new_figure(4.0, 3.0)
-    axes = figure.subplots()
-    for i in range(7):
-        axes.plot([0, 1], [0, i], label=str(i))
-    style.legend_below(figure, [axes])
-    (legend,) = figure.legends
-    figure.savefig(io.BytesIO())
-    places = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
-    assert sorted(places, key=lambda name: (-round(places[name].y0), places[name].x0)) == list("0123456")
-
-
+@pytest.mark.usefixtures("small_pictures")
 def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
     assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
     text = (tmp_path / "index.html").read_text()

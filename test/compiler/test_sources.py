@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from arm_control import CompiledOsc, OscParameters, RobotModel, urdf_path
-from arm_control.compiler import Law, source_digest
+from arm_control.compiler import law, source_digest
 from arm_control.compiler.compiled_procedure import FOLDERS, PACKAGE
 from arm_control.control import Avoidance, AvoidanceParameters
 from arm_control.core import Cache
@@ -79,7 +79,7 @@ def test_a_change_in_maths_outdates_the_kernels_of_a_plan(copy: Path, tmp_path: 
     n = len(cache.entries())
     planar_plan(cache)
     assert len(cache.entries()) == n > 0
-    change_one_byte(copy / "maths" / "rays.py")
+    change_one_byte(copy / "maths" / "segments.py")
     monkeypatch.setattr("arm_control.model.arm.source_digest", lambda: source_digest(copy))
     planar_plan(cache)
     assert len(cache.entries()) == 2 * n
@@ -89,21 +89,21 @@ def test_a_change_in_maths_outdates_the_kernels_of_a_plan(copy: Path, tmp_path: 
 def folders_of_laws(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Folders of this package of which code runs while a law is written down."""
     folders: set[str] = set()
-    write = Law._program
+    write = law._program
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
             folders.add(Path(frame.f_code.co_filename).relative_to(PACKAGE).parts[0])
 
-    def watched(law: Law, function: Callable[..., object]) -> object:
+    def watched(function: Callable[..., object], inputs: Mapping[str, int]) -> object:
         before = sys.getprofile()
         sys.setprofile(note)
         try:
-            return write(law, function)
+            return write(function, inputs)
         finally:
             sys.setprofile(before)
 
-    monkeypatch.setattr(Law, "_program", watched)
+    monkeypatch.setattr(law, "_program", watched)
     return folders
 
 
