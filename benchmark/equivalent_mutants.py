@@ -26,6 +26,7 @@ IN_ROUNDING = "both are within the rounding of stamps"
 SET_ELSEWHERE = "it is so already, or set before it is read"
 
 EQUIVALENT: dict[str, str] = {
+    "gate/compiled_limits.py compile_limits: return limits.limit_torque -> pass": SHORTCUT,
     "gate/blind_brake.py doubted_time: ates.believed.unchanged[0] + dt)"
     " -> ates.believed.unchanged[-1] + dt)": ONE_NUMBER,
     "gate/blind_brake.py doubted_time:  change) if e * change > 0.0 else DOUBT"
