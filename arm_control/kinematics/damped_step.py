@@ -110,7 +110,7 @@ def repeated_posture_step(tree: Tree, task: Task, has_tool: bool) -> Loop:
     plain = repeated_step(tree, task, has_tool)
     inputs = {**plain.law.inputs, "posture": tree.n}
     structure = [repr(task), DAMPING, LONGEST_STEP, SHARE]
-    law = Law("nearest posture", partial(posture_step, tree, task), inputs, structure)
+    law = Law("nearest posture", partial(posture_step, tree, task), inputs, structure, has_masses=False)
     return replace(plain, law=law, shared=(*plain.shared, "posture"))
 
 
