@@ -169,6 +169,7 @@ def test_a_bag_is_played_in_its_own_time_and_torque_is_not(rig: Rig):
     path, descriptions = made(rig), []
     rig.hear(String, "robot_description", descriptions, LATCHED)
     text = played(rig, path, "--start", "0.1", "--duration", "0.15", "--wait")
+    rig.spin(lambda: len(rig.states) >= 31, "the last state")
     assert [message.position[0] for message in rig.states] == [pytest.approx(0.1 * k) for k in range(20, 51)]
     assert not rig.commands
     for topic in ("/joint_commands", "/effort_controller/commands"):
@@ -200,6 +201,7 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
 
 def test_torque_is_played_when_it_is_said(rig: Rig):
     text = played(rig, made(rig), "--arm", "--topics", "/joint_commands", "--rate", "4", "--wait")
+    rig.spin(lambda: len(rig.commands) >= 60, "the last torque")
     assert [message.effort[0] for message in rig.commands] == [float(k) for k in range(60)]
     assert not rig.states
     assert "60 messages played" in text
