@@ -53,14 +53,14 @@ OLD_WORDS = {
     "tip": "arm.tip",
 }
 """Present words by the old ones, which are still read."""
-SHAPES: dict[str, Callable[..., Shape]] = {
-    "sphere": Sphere,
-    "box": lambda *size: Box(size),
-    "cylinder": Cylinder,
-    "cone": Cone,
-    "capsule": Capsule,
+SHAPES: dict[str, tuple[Callable[..., Shape], int]] = {
+    "sphere": (Sphere, 1),
+    "box": (lambda *size: Box(size), 3),
+    "cylinder": (Cylinder, 2),
+    "cone": (Cone, 2),
+    "capsule": (Capsule, 2),
 }
-"""Shapes by name; their arguments are ``size`` in a file: radius; three edges; radius and length [m]."""
+"""Shapes by name, and how many numbers their ``size`` has in a file: radius; three edges; radius and length [m]."""
 OBSTACLE = (
     *("shape", "size", "mesh", "scale", "position", "quat_xyzw", "positions", "times"),
     *("velocity", "from", "until", "solid", "change"),
@@ -85,8 +85,7 @@ def read_scene(path: Path) -> dict[str, Any]:
         _rename(content, old, new, str(path))
         for name, changes in content["variants"].items():
             _rename(changes, old.removeprefix("nodes."), new, f"{path}: {name}")
-    if content.get("world") in ({}, None):
-        content.pop("world", None)
+    refuse_unknown(as_mapping(content.pop("world", None), f"{path}: world"), SURROUNDINGS, f"{path}: world")
     refuse_unknown(content, ENTRIES, str(path))
     return content
 
@@ -256,7 +255,9 @@ def _mover(entry: Mapping[str, Any]) -> Mover:
 def _shape(entry: Mapping[str, Any]) -> Shape:
     if entry["shape"] not in SHAPES:
         raise ParameterError(f"shape = {entry['shape']!r}; there are: {', '.join(SHAPES)}")
-    return SHAPES[entry["shape"]](*map(float, np.atleast_1d(entry["size"])))
+    shape, n = SHAPES[entry["shape"]]
+    size = entry["size"] if isinstance(entry["size"], list | tuple) else [entry["size"]]
+    return shape(*numbers(size, n, f"size of a {entry['shape']}").tolist())
 
 
 def _pose(entry: Mapping[str, Any]) -> Pose:

@@ -34,14 +34,11 @@ def test_a_process_ends_when_its_parent_is_killed():
     os.close(write)
 
 
-def test_a_terminal_or_debugger_may_stand_in_between(monkeypatch: pytest.MonkeyPatch):
+def test_a_terminal_may_stand_in_between_and_a_parent_that_has_gone_before_may_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(PARENT, str(os.getpid()))
     command = ["sh", "-c", f'"{sys.executable}" -c "{CHILD}"; exit 7']
     done = subprocess.run(command, input="\n", capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("up\n", 7)
-
-
-def test_a_process_whose_parent_has_gone_before_does_not_start(monkeypatch: pytest.MonkeyPatch):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     monkeypatch.setenv(PARENT, str(gone.pid))

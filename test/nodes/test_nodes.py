@@ -1,10 +1,10 @@
 """The nodes' interfaces: what they publish, what they accept, how they end."""
 
-import importlib
 import itertools
 import os
 import pkgutil
 import re
+import runpy
 import signal
 import sys
 from pathlib import Path
@@ -308,7 +308,7 @@ def test_every_executable_refuses_a_parameter_that_it_does_not_know(domain: int,
         named = [name.strip()] if module == "__main__" else []
         monkeypatch.setattr(sys, "argv", [module, *named, "--ros-args", "-p", "no_such_parameter:=1"])
         with pytest.raises(SystemExit, match="2"):
-            sys.exit(importlib.import_module(f"{nodes.__name__}.{module}").main())
+            runpy.run_module(f"{nodes.__name__}.{module}", run_name="__main__")
         assert "unknown no_such_parameter" in capsys.readouterr().err, name
     for number, handler in handlers.items():
         signal.signal(number, handler)

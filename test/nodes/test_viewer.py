@@ -31,7 +31,7 @@ from arm_control.nodes.viewer import ViewerNode
 from arm_control.viewer import FIELD_OF_VIEW, MarkerStore, PageCommand, arm_parts, camera_of, mesh_roots
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
-from browser import drag, opened, projection
+from browser import drag, middle, opened, projection
 
 PATIENT = {"max_missed": 1000, "max_age": 5.0}
 """Gates that a stall of the machine does not trip: the browser draws in software."""
@@ -51,6 +51,33 @@ def published_by(rig: Rig, node: str) -> set[str]:
 # -- in a browser -------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
+@pytest.mark.real_time
+def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
+    rig.start_process("viewer", robot="ur5", control=True, port=0)
+    with opened(address(rig)) as page:
+        rig.spin(lambda: rig.states, what="joint_states of the viewer, which is alone")
+        assert list(rig.states[-1].name) == list(ur5.joint_names)
+        assert rig.states[-1].position[2] == 0.0
+        elbow = page.get_by_role("slider").nth(2)  # behind those of two joints
+
+        def pull() -> bool:
+            """Pull the slider; one that was not free to be moved yet, or was just moved on the page, stays."""
+            thumb, end = middle(page, elbow), time.monotonic() + 3.0
+            drag(page, thumb, thumb + [40.0, 0.0])
+            rig.spin(lambda: rig.states[-1].position[2] > 0.3 or time.monotonic() > end)
+            return rig.states[-1].position[2] > 0.3
+
+        rig.spin(pull, "the elbow's joint state")
+        others = np.delete(rig.states[-1].position, 2)
+        np.testing.assert_allclose(others, 0.0)
+        assert rig.states[-1].position[2] <= ur5.q_max[2]
+        assert "/joint_states" in published_by(rig, "viewer")
+        rig.node.create_publisher(JointState, "joint_commands", 1)  # a controller, which waits for a real arm
+        rig.spin(lambda: "/joint_states" not in published_by(rig, "viewer"), what="the viewer to make way")
+
+
+@pytest.mark.campaign
 @pytest.mark.processes
 @pytest.mark.real_time
 def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotModel):

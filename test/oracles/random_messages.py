@@ -387,7 +387,7 @@ class DatagramWay(Way):
 
     @property
     def process(self) -> ControllerProcess:  # type: ignore[override]
-        return self.datagrams._gate._process
+        return self.datagrams._process
 
     def datagram(self, step: Step) -> bytes:
         self._number += 1

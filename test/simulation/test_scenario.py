@@ -275,7 +275,7 @@ def test_a_bad_trajectory_is_refused(change: dict[str, Any], message: str, tmp_p
         ("a: [", "line 1, column 5: expected the node content"),
         ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc, start"),
         ({"variants": {"a": {}}, "checks": {"b": {}}}, "checks: unknown b; allowed: a, all"),
-        ({"duration": "long"}, "duration = 'long': 0 or a positive time"),
+        ({"duration": "long"}, "duration = 'long': a number is needed"),
         ({"world": {"walls": []}}, "world: unknown walls"),
     ],
 )

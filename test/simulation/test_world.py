@@ -59,8 +59,8 @@ def test_pushes_add_up_while_they_last():
     [
         ({"walls": []}, "here: unknown walls; allowed: floor, obstacles, pushes"),
         ({"obstacles": [{**BALL, "shape": "ball"}]}, "shape = 'ball'; there are: sphere"),
-        ({"obstacles": [{**BALL, "size": [1, 2, 3]}]}, "here: TypeError"),
-        ({"obstacles": [{"shape": "sphere", "size": 1}]}, "here: KeyError: 'position'"),
+        ({"obstacles": [{**BALL, "size": [1, 2, 3]}]}, r"here: obstacles: 0: size of a sphere = \[1, 2, 3\]: 1 finite"),
+        ({"obstacles": [{"shape": "sphere", "size": 1}]}, "here: obstacles: 0: 'position' is missing"),
         ({"obstacles": [{**BALL, "position": [0, 0]}]}, "3 finite numbers"),
         ({"obstacles": [{**BALL, "from": 2, "until": 1}]}, "from 2.0 until 1.0"),
         ({"pushes": [{"power": [1, 2, 3]}]}, "push: unknown power"),
