@@ -49,6 +49,9 @@ MOST_WITH_PROCESSES = 40
 TOOLS = {"ar", "as", "c++", "cc", "cmake", "gcc", "ld", "ldconfig", "lscpu", "nm", "objdump", "uname"}
 """Programs that count for none: they compile, or tell of the machine."""
 
+GLFW = "def get_version(library_handle)"
+"""Part of a command of the module ``glfw``, which MuJoCo imports: it looks for its library in other processes."""
+
 _stderr = pytest.StashKey[int]()
 _started: list[str] = []
 """Processes that were started so far."""
@@ -58,8 +61,10 @@ def _note_process(event: str, arguments: tuple[Any, ...]) -> None:
     """Note a start: a hook for the events of the interpreter."""
     if event in ("os.fork", "os.posix_spawn"):
         _started.append(event)
-    elif event == "subprocess.Popen" and Path(os.fsdecode(arguments[0] or "")).name not in TOOLS:
-        _started.append(str(arguments[1]))
+    elif event == "subprocess.Popen":
+        program, command = Path(os.fsdecode(arguments[0] or "")).name, str(arguments[1])
+        if program not in TOOLS and GLFW not in command:
+            _started.append(command)
 
 
 sys.addaudithook(_note_process)

@@ -297,6 +297,7 @@ def test_a_process_ends_at_any_moment_of_its_start(rig):
     assert "gone before its context" in rig.log("refused")
 
 
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules after import")
 def test_every_executable_refuses_a_parameter_that_it_does_not_know(domain: int, monkeypatch, capsys):
     """Each as a module of its own, and by its name; how processes end is shown by others."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))

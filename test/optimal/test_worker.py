@@ -83,7 +83,7 @@ def test_a_failed_solve_leaves_the_last_plan_for_the_next_warm_start():
     assert iterations[2] < iterations[0]
 
 
-def test_a_killed_planner_is_dead_and_nobody_waits_for_it():
+def test_a_killed_planner_is_dead_and_one_that_cannot_start_says_why():
     process = PlannerProcess(planar(2), MAKE)
     assert process.alive
     os.kill(process.pid, signal.SIGKILL)
@@ -93,12 +93,8 @@ def test_a_killed_planner_is_dead_and_nobody_waits_for_it():
     process.request(request(2))
     assert process.poll(wait=True) is None
     process.close()
-
-
-def test_one_that_cannot_start_says_why():
-    model = planar(2)
     with pytest.raises(ArmControlError, match=r"the planner did not start: 1 problem"):
-        PlannerProcess(Broken(model), MAKE)
+        PlannerProcess(Broken(planar(2)), MAKE)
 
 
 class Broken:

@@ -124,9 +124,7 @@ def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots:
     assert np.abs(bare[2] - frames[2]).max() > 50
     ghostly = render_or_skip(model, replace(shots, ghosts=CORNERS[:1]))
     assert np.abs(ghostly[2] - frames[2]).max() > 20
-
-
-def test_an_arm_without_shapes_is_drawn_as_capsules() -> None:
+    # an arm without shapes is drawn as capsules
     link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     joint = (
         '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="0.2 0 0.3"/>'
@@ -135,7 +133,7 @@ def test_an_arm_without_shapes_is_drawn_as_capsules() -> None:
     text = f'<robot name="bare"><link name="a"/><link name="b">{link}</link><link name="c">{link}</link>'
     text += joint.format("j", "a", "b") + joint.format("k", "b", "c") + "</robot>"
     none = np.zeros((0, 4, 4))
-    shots = rendering.Shots(
+    bare_shots = rendering.Shots(
         np.array([[0.0, 0.0], [0.9, 0.0]]),
         np.zeros((0, 3)),
         np.zeros(2, int),
@@ -143,8 +141,8 @@ def test_an_arm_without_shapes_is_drawn_as_capsules() -> None:
         np.zeros((2, 0), bool),
         np.zeros((0, 2)),
     )
-    frames = render_or_skip(RobotModel.from_urdf(text), shots)
-    assert np.abs(frames[1] - frames[0]).max() > 50
+    capsules = render_or_skip(RobotModel.from_urdf(text), bare_shots)
+    assert np.abs(capsules[1] - capsules[0]).max() > 50
 
 
 def test_a_backend_that_is_not_there_or_hangs_is_given_up(
