@@ -145,7 +145,7 @@ def draw_folders(path: Path) -> None:
 def draw_path(path: Path, hops: list[Hop]) -> None:
     """Draw the path of a joint state: calls from top to bottom, indented by depth, in the colour of their folder."""
     folders = list(dict.fromkeys(hop.module.partition("/")[0] for hop in hops))
-    colours = dict(zip(folders, ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377"), strict=False))
+    colours = dict(zip(folders, matplotlib.colormaps["tab10"].colors, strict=False))
     n = len(hops)
     figure, axes = plt.subplots(figsize=(7.2, 0.36 * (n + 2)), layout="constrained")
     labels = ["joint_states", *(hop.name for hop in hops), "joint_commands"]
