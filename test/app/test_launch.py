@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 import arm_control
+from arm_control.controllers import CONTROLLERS
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
 from arm_control.nodes import NODES as EXECUTABLES
 from arm_control.simulation import NODES, Scenario, scenario_names
@@ -257,6 +258,12 @@ def launched(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
     return make
 
 
+def started_with(node: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """What a launch file gives a node: a controller listens to the gate behind it, which is the simulator's."""
+    behind = {"gates_behind": ["simulator"]} if node in CONTROLLERS else {}
+    return {**behind, **parameters, "use_sim_time": False}
+
+
 @pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
 def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path: Path, launched):
     scenario = Scenario.load(path.name.removesuffix(".launch.py")).with_options(awaits_controller=True, paced=True)
@@ -266,7 +273,7 @@ def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path
         assert started.nodes[f"/{name}"].node_package == "arm_control"
         assert started.nodes[f"/{name}"].node_executable == name
         expected = {key: value for key, value in parameters.items() if value != []}
-        assert started.parameters(f"/{name}") == expected | {"use_sim_time": False}
+        assert started.parameters(f"/{name}") == started_with(name, expected)
 
 
 @pytest.mark.parametrize("name", scenario_names())
@@ -275,7 +282,7 @@ def test_the_generic_file_starts_any_scenario(name: str, launched):
     wanted = Scenario.load(name).with_options(awaits_controller=True, paced=True).nodes
     assert list(started.nodes) == [f"/{node}" for node in wanted]
     for node, parameters in wanted.items():
-        assert started.parameters(f"/{node}") == parameters | {"use_sim_time": False}
+        assert started.parameters(f"/{node}") == started_with(node, parameters)
 
 
 def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
@@ -292,7 +299,7 @@ def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
     own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant", "friction"}
     own |= {"real_time_factor", "paced", "rviz", "viewer", "control", "planner"}
-    own |= {"gate", "friction", "command_topic", "effort_topic", "frame_prefix"}
+    own |= {"gate", "friction", "command_topic", "effort_topic", "frame_prefix", "trust", "proximity"}
     assert set(arguments) == own
     assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
         "scenario"
