@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 import numpy as np
@@ -102,9 +102,9 @@ class MujocoSimulator:
         self._contact = TipContact(self.mujoco_model, self.mujoco_data) if solids else None
         self._moving = MovingGeoms(self.mujoco_model, self.mujoco_data, movers) if movers else None
         joints = [self.mujoco_model.joint(name) for name in model.joint_names]
-        self._qpos = np.array([joint.qposadr[0] for joint in joints])
-        self._dof = np.array([joint.dofadr[0] for joint in joints])
-        self._motor = np.array([self.mujoco_model.actuator(name).id for name in model.joint_names])
+        self._qpos = _index([joint.qposadr[0] for joint in joints])
+        self._dof = _index([joint.dofadr[0] for joint in joints])
+        self._motor = _index([self.mujoco_model.actuator(name).id for name in model.joint_names])
         self._bind()
         if mujoco_model is None:
             self._own_friction = np.zeros(model.nv)
@@ -118,12 +118,12 @@ class MujocoSimulator:
     @property
     def q(self) -> Array:
         """Joint positions, shape (nq,) [rad or m]."""
-        return self._all_q[self._qpos]
+        return self._read_q()
 
     @property
     def v(self) -> Array:
         """Joint velocities, shape (nv,) [rad/s or m/s]."""
-        return self._all_v[self._dof]
+        return self._read_v()
 
     def step(self, tau: Array) -> None:
         """Apply a torque for one time step.
@@ -138,8 +138,8 @@ class MujocoSimulator:
         SimulationDiverged
             When the state or the torque is not finite, or too large for MuJoCo.
         """
-        q, v = self.q, self.v
-        self._torque[self._motor] = tau
+        q, v = self._read_q(), self._read_v()
+        self._write_torque(tau)
         if self._contact is not None:
             self._contact.rub()
         if self._moving is not None:
@@ -192,7 +192,10 @@ class MujocoSimulator:
     def _bind(self) -> None:
         """Keep views of MuJoCo's arrays, whose addresses stay: a lookup takes as long as the access itself."""
         data = self.mujoco_data
-        self._all_q, self._all_v, self._torque, self._load = data.qpos, data.qvel, data.ctrl, data.qfrc_applied
+        self._write_torque = _writer(data.ctrl, self._motor)
+        self._load = data.qfrc_applied
+        self._read_q = _reader(data.qpos, self._qpos)
+        self._read_v = _reader(data.qvel, self._dof)
         self._warnings = memoryview(data.warning.number[_DIVERGENCE_WARNINGS])
         self._may_touch = not self.mujoco_model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
         self._step = partial(mujoco.mj_step, self.mujoco_model, data)
@@ -212,6 +215,27 @@ class MujocoSimulator:
 _DIVERGENCE_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 """Warnings (QPOS, QVEL, QACC, CTRL) after which MuJoCo goes on with the initial state, or without torque."""
 NO_WARNINGS = [0] * (_DIVERGENCE_WARNINGS.stop - _DIVERGENCE_WARNINGS.start)
+
+
+Index: TypeAlias = "slice | Array"
+
+
+def _index(numbers: Sequence[int]) -> Index:
+    """Return the index of some entries of an array: a slice, which is faster, if they are consecutive."""
+    first, n = int(numbers[0]), len(numbers)
+    return slice(first, first + n) if [*numbers] == [*range(first, first + n)] else np.array(numbers)
+
+
+def _reader(array: Array, index: Index) -> Callable[[], Array]:
+    """Return a function that copies these entries."""
+    return array[index].copy if isinstance(index, slice) else partial(array.__getitem__, index)
+
+
+def _writer(array: Array, index: Index) -> Callable[[Array], None]:
+    """Return a function that sets these entries."""
+    if isinstance(index, slice):
+        return partial(array[index].__setitem__, ...)
+    return partial(array.__setitem__, index)
 
 
 def build_mujoco_model(
