@@ -464,11 +464,11 @@ class Validity:
         links = tuple(self.shape.names[k] for k in self.shape.moving)
         to_obstacles, between = (np.full((len(q), len(names)), reach) for names in (links, self.link_pairs))
         nearest = np.full(to_obstacles.shape, -1)
-        columns = [*map(frozenset, self.link_pairs)]
+        column = {frozenset(pair): k for k, pair in enumerate(self.link_pairs)}
         for i, moment in enumerate(np.broadcast_to(_times(t, len(q)), len(q)).tolist()):
             for pair in reversed(self.pairs(q[i], moment, reach)):  # the nearest last
                 if pair.is_self:
-                    between[i, columns.index(frozenset(pair[:2]))] = pair.distance
+                    between[i, column[frozenset(pair[:2])]] = pair.distance
                 else:
                     k = links.index(pair.link)
                     to_obstacles[i, k], nearest[i, k] = pair.distance, pair.obstacle
@@ -489,7 +489,8 @@ class Validity:
         check_range(t, LATEST, "times")
         if np.isnan(reach):
             raise InputError("the reach is nan; a distance is needed")
-        numbers, there = [*(placed := placed_at(self._placed, t))], [*placed.values()]
+        placed = placed_at(self._placed, t)
+        numbers, there = list(placed), list(placed.values())
         names = [f"obstacle {number}" for number in numbers]
         near = self._proximity.nearest(state, there, names, max(reach, TOUCH))
         near = [pair if pair.is_self else pair._replace(obstacle=numbers[pair.obstacle]) for pair in near]
