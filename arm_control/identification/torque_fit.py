@@ -204,7 +204,8 @@ def explained(tau: Array, predicted: Array, counts: Array) -> Array:
     n = np.maximum(counts.sum(axis=0), 1)
     squares = np.square(tau - (tau * counts).sum(axis=0) / n) * counts
     errors = (np.square(tau - predicted) * counts).sum(axis=0)
-    variance, is_varied = squares.sum(axis=0), squares.sum(axis=0) > 1e-24 * n
+    variance = squares.sum(axis=0)
+    is_varied = variance > 1e-24 * n
     return np.where(is_varied, 1.0 - errors / np.where(is_varied, variance, 1.0), np.nan)
 
 
