@@ -30,7 +30,7 @@ PLAN_PERIOD_NS = NANOSECONDS // 5
 
 
 class IlqrNode(ControllerNode[IlqrNodeParameters]):
-    """Plans and follows reaches; the laws are in ``arm_control.planning``."""
+    """Plans and follows reaches; the laws are in ``arm_control.optimal``."""
 
     def __init__(self) -> None:
         self._planner: PlannerProcess[Request, Answer] | None = None
