@@ -60,6 +60,10 @@ HIGHEST_BANDWIDTH = 80.0
 """Proposed K [1/s]: well above the law's own 14 rad/s, so that friction that turns round is met in time."""
 PER_TICK = 0.32
 """Proposed K dt at most."""
+LAG = 0.017
+"""Lag of the velocities above which accelerations are shortened [s]."""
+PER_LAG = 0.6
+"""Proposed K times the lag of the velocities at most."""
 FORGETTING_TIME = 0.5
 """T_r [s]."""
 UNBOUNDED = 1e9
@@ -129,13 +133,14 @@ class DisturbanceObserver:
     ) -> None:
         n = model.nv
         self._estimates = estimates
+        self.lag = 0.0
         self._bandwidth = parameters.observer_bandwidth
         self._torque_share = parameters.torque_share if shortens else UNBOUNDED
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
         v_max = np.where(np.isfinite(model.v_max), model.v_max, 1.0)
         self._r_max = parameters.observer_share * tau_max
         bounds = np.array([parameters.observer_share * tau_max, tau_max, BRAKING_SHARE * tau_max / v_max])
-        sizes = {"memory": n * n + 4 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 4}
+        sizes = {"memory": n * n + 4 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 5}
         law = Law("disturbance observer", partial(_by_name, bounds), sizes, bounds.tolist())
         kernel = model.compile_law(law, _samples(n))
         x, y = kernel.inputs, kernel.outputs
@@ -189,7 +194,8 @@ class DisturbanceObserver:
             Floor of inertia; zero for none [kg m^2 or kg].
         """
         self._memory_in[...] = self._memory
-        self._numbers_in[...] = (max(dt, SHORTEST), *self._gains(dt), self._torque_share)
+        slow = max((self.lag + dt) / LAG, 1.0) if self.lag else 1.0
+        self._numbers_in[...] = (max(dt, SHORTEST), *self._gains(dt), self._torque_share, slow)
         self._M_in[...], self._v_in[...], self._h_in[...] = terms.M, terms.v, terms.h
         self._law_in[...], self._dist_in[...], self._floor_in[...] = tau_law, tau_dist, floor
         self._sent_in[...] = 0.0 if self._sent is None else self._sent
@@ -206,6 +212,7 @@ class DisturbanceObserver:
         if not self._is_passing:
             return 0.0, math.exp(-dt / FORGETTING_TIME)
         K = self._bandwidth or min(HIGHEST_BANDWIDTH, PER_TICK / dt)
+        K = min(K, PER_LAG / (self.lag + dt)) if self.lag else K
         keep = math.exp(-K * dt)
         return 1.0 - keep, keep
 
@@ -227,7 +234,7 @@ def _by_name(bounds: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     n = len(r_max)
     v, h, tau_law, tau_dist, tau_0, floor = (x[name] for name in _VECTORS)
     M_0, (v_0, h_0, r, floor_0) = x["memory"][: n * n].reshape(n, n), x["memory"][n * n :].reshape(4, n)
-    dt, gain, keep, share = x["numbers"]
+    dt, gain, keep, share, slow = x["numbers"]
     M = mirrored(x["M"].reshape(n, n))
     M_1 = M + np.diag(floor)
     M_m, h_m = 0.5 * (mirrored(M_0) + M_1), 0.5 * (h_0 + h)
@@ -238,7 +245,7 @@ def _by_name(bounds: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     tau_b, tau_c = h - tau_dist - r, tau_a + floor * solve(M, tau_a)
     least = LEAST_SHARE * tau_max + braking * maximum(select(tau_c, -v, v), 0.0)
     room = maximum(share * tau_max - select(tau_c, tau_b, -tau_b), least)
-    nu = 1.0 / maximum(largest(np.abs(tau_c) / room), 1.0)  # (7)
+    nu = 1.0 / maximum(largest(np.abs(tau_c) / room), slow)  # (7)
     tau = tau_b + nu * tau_c  # (6)
     return {"memory": np.concatenate([M_1.ravel(), v, h, r, floor]), "tau": tau, "residual": y}
 
@@ -250,4 +257,4 @@ def _samples(n: int) -> dict[str, Array]:
     M = (A @ A.swapaxes(1, 2) + np.eye(n)).reshape(k, -1)
     vectors = {name: rng.uniform(-1.0, 1.0, (k, n)) for name in _VECTORS}
     memory = np.hstack([M, rng.uniform(-1.0, 1.0, (k, 4 * n))])
-    return {"memory": memory, "M": M, **vectors, "numbers": np.tile([0.01, 0.1, 0.9, 0.5], (k, 1))}
+    return {"memory": memory, "M": M, **vectors, "numbers": np.tile([0.01, 0.1, 0.9, 0.5, 1.2], (k, 1))}

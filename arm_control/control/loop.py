@@ -184,6 +184,8 @@ class ControlLoop:
             self._look_for_brakes(measurement)
         if not measurement.is_restart and (gap := self.gaps.fault(measurement.dt)):
             self.gate.brake(gap)
+        if self.gate.velocities is not None:
+            measurement = self._filtered(measurement)
         is_resting = (self.gate.state is not GateState.PASSING or self._is_held) and self._rest(measurement)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
         dt = measurement.dt or FIRST_DT
@@ -216,6 +218,15 @@ class ControlLoop:
             self.gate.estimate = -self.unknown_torque
         parts = measurement, law, avoidance, tau, output, refused, compensation, learnt
         return tuple.__new__(TickResult, parts)  # a named tuple's own function costs half a microsecond
+
+    def _filtered(self, measurement: Measurement) -> Measurement:
+        """The state with velocities that the gate has filtered, where they come in steps."""
+        v = self.gate.filtered(measurement.q, measurement.v, measurement.dt)
+        if v is measurement.v:
+            return measurement
+        if self.observer is not None and self.gate.velocities is not None:
+            self.observer.lag = self.gate.velocities.lag
+        return measurement._replace(v=v)
 
     def _look_for_brakes(self, measurement: Measurement) -> None:
         """Brake where the state or a gate behind this one asks for it, and begin a run."""

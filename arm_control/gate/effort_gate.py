@@ -47,11 +47,14 @@ from arm_control.gate.torque_rules import (
     pass_command,
     unlike_joint,
 )
+from arm_control.gate.velocity_filter import VelocityFilter
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 
 UNLIKE = f"{ENABLED}a command asks for"
 """How the reason begins of a gate that goes on holding."""
+LAG_COUNTS = 2.5
+"""How much more a lag of velocities counts than a delay of states, in the damping of a brake."""
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
 
@@ -156,12 +159,14 @@ class EffortGate:
         self._largest = LARGEST_SHARE * model.tau_max
         self._is_believable = compile_size_check(model, self._largest)
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
+        self.velocities = VelocityFilter(model.nv) if parameters.inertia_floor else None
         self._command: Array | None = None
         self._tau: Array | None = None
         self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)
         self._tick = _Tick(self._memory, np.zeros(1))
         self._hold_arm = _compiled_hold()(self._tick)
         self._rebased: Array | None = None
+        self._lateness = 0.0
         self.estimate: Array | None = None
         self._rate = SuccessRate()
         self._refused = False
@@ -188,6 +193,29 @@ class EffortGate:
     def describe_floor(self) -> str:
         """Return one line with the largest floor of each joint; empty without one."""
         return "" if self._floor is None else self._floor.describe(self._model.joint_names)
+
+    def filtered(self, q: Array, v: Array, dt: float) -> Array:
+        """Return the velocities that count in a state, shape (nv,) [rad/s or m/s]: filtered where they come in steps.
+
+        Parameters
+        ----------
+        dt : float
+            Time since the state before [s].
+        """
+        if self.velocities is None:
+            return v
+        assert self._floor is not None
+        v = self.velocities.filtered(q, v, dt)
+        if self.velocities.lag:
+            self._floor.expect(self.velocities.left)
+            self.lateness = self._lateness
+            if fault := self.velocities.fault:
+                self.brake(fault)
+        return v
+
+    def describe_velocities(self) -> str:
+        """Return one line on velocities that are filtered; empty where they are used as they come."""
+        return "" if self.velocities is None else self.velocities.sentence
 
     @property
     def success_rate(self) -> float:
@@ -277,6 +305,9 @@ class EffortGate:
         self.period = dt or self.period
         if self._floor is not None:
             t = self._floor.add_to(t, self._tau, dt)
+            if self._floor.shakes and self.state is PASSING:
+                self._brake_shaking()
+                command = None
         if command is None:
             self._miss()
         if self.state is not PASSING and (held := self._hold(t, dt, command)) is not None:
@@ -289,6 +320,13 @@ class EffortGate:
         self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, self._are_joint_limits_on)
         cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
         return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, self._share()))
+
+    def _brake_shaking(self) -> None:
+        """Brake an arm that shakes, and say at which joint."""
+        assert self._floor is not None
+        joint = self._model.joint_names[self._floor.shaking_joint()]
+        cause = f"; {velocities}" if (velocities := self.describe_velocities()) else ""
+        self.brake(f"the arm shakes: the torque of joint '{joint}' changes its sign over and over at speed{cause}")
 
     def _hold(self, t: Terms, dt: float, command: Array | None) -> GateOutput | None:
         """Brake or hold the arm; None where the command passes instead."""
@@ -401,12 +439,14 @@ class EffortGate:
 
     @property
     def lateness(self) -> float:
-        """Delay of the states that brake the arm [s]; may be set."""
-        return float(self._memory.times[LATENESS])
+        """Delay of the states that brake the arm [s]; may be set. A filter of velocities adds to it."""
+        return self._lateness
 
     @lateness.setter
     def lateness(self, lateness: float) -> None:
-        self._memory.times[LATENESS] = lateness
+        self._lateness = lateness
+        lag = 0.0 if self.velocities is None else self.velocities.lag
+        self._memory.times[LATENESS] = lateness + LAG_COUNTS * lag
 
     def reset(self, *, keeps_torque: bool = False) -> None:
         """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque.
@@ -424,6 +464,8 @@ class EffortGate:
             self.period = 0.0
             if self._floor is not None:
                 self._floor.restart()
+            if self.velocities is not None:
+                self.velocities.reset()
             self._memory.counts[:], self._memory.carried[:] = 0, 0.0
             self._show(self.WAITING_REASON)
 

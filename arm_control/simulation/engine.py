@@ -263,11 +263,15 @@ class RealArm:
         self._rng = np.random.default_rng(self.properties.seed)
         self._sent = deque[Array]()
         self._tau = None
+        self._q: Array = self.arm.q
         self._measure()
 
     def _measure(self) -> None:
         p, v = self.properties, self.arm.v
-        self._q = _rounded(self.arm.q, np.full(v.shape, p.encoder_resolution))
+        q = _rounded(self.arm.q, np.full(v.shape, p.encoder_resolution))
+        if p.velocity_from == "encoder":
+            v = (q - self._q) / self.timestep if self.arm.steps else np.zeros_like(v)
+        self._q = q
         self._v = v + self._rng.normal(0.0, p.velocity_noise, v.shape) if p.velocity_noise else v
 
 

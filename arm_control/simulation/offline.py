@@ -79,6 +79,8 @@ class Simulation:
         How long the scenario takes [s].
     stall : str
         Which joints did not move in the last run though they were asked to; empty for none.
+    velocities : str
+        How the velocities were filtered in the last run; empty: not at all.
     wrench_rate : float
         Measurements per second of the wrench at the end effector [Hz]; 0: none.
     plant : tuple of str
@@ -100,7 +102,7 @@ class Simulation:
         self.planned = self._plan()
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
-        self.stall = ""
+        self.stall = self.velocities = ""
         self.plant: tuple[str, ...] = ()
 
     def run(self, duration: float = 0.0, title: str | None = None, recorder: SimulationRecorder | None = None) -> Trace:
@@ -125,7 +127,7 @@ class Simulation:
                 loop.tick(k)
         except SimulationDiverged as error:
             trouble = str(error)
-        self.stall = loop.stall_watch.last
+        self.stall, self.velocities = loop.stall_watch.last, loop.velocities
         touching = simulator.touching_steps if self._properties.contacts == "arm" else None
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble, touching)
 
@@ -229,6 +231,10 @@ class _Loop:
             self._planned.begin()
         parameters = simulation.parameters
         self.stall_watch = StallWatch(self._model, compensated_share(parameters.observer, parameters.adaptation))
+
+    @property
+    def velocities(self) -> str:
+        return self._control.gate.describe_velocities()
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt

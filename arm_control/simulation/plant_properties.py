@@ -86,6 +86,11 @@ class PlantProperties(Parameters):
     velocity_noise: float = parameter(
         0.0, "standard deviation of the measured velocities", unit="rad/s", lower=0.0, upper=1.0
     )
+    velocity_from: str = parameter(
+        "sensor",
+        "what measured velocities are: sensor, the true ones and noise; encoder, differences of measured positions",
+        choices=("sensor", "encoder"),
+    )
     seed: int = parameter(0, "seed of all random numbers", lower=0)
 
     def __post_init__(self) -> None:

@@ -122,6 +122,8 @@ def _print_notes(runs: Mapping[str, Simulation | FreeMotion], traces: Mapping[st
         print(f"motion: {run.planned.history}\n")
     for line in dict.fromkeys(line for simulation in simulations.values() for line in simulation.plant):
         print(printable(f"plant file: {line}"))
+    for line in dict.fromkeys(simulation.velocities for simulation in simulations.values() if simulation.velocities):
+        print(line)
     stalls = [f"{name}: {run.stall}".lstrip(": ") for name, run in simulations.items() if run.stall]
     for warning in [*run.model.warnings, *stalls, *_too_short(run.targets, traces[last])]:
         print(printable(f"warning: {warning}"))

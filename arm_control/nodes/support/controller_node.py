@@ -136,6 +136,7 @@ class TorquePipeline:
         if loop.observer is not None:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
         self._stall = StallWatch(model, compensated_share(p.observer, p.adaptation))
+        self._velocities = ""
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
         self._writer, self._array_head = JointStateWriter(model.joint_names), effort_array_head(model.nv)
@@ -297,6 +298,9 @@ class TorquePipeline:
         self._stall.look(stamp_ns, result.law.terms, result.tau, compensation, result.gate, figures, tau_dist)
         if self._stall.sentence and not before:
             self._node.get_logger().warning(self._stall.sentence)
+        if (velocities := loop.gate.describe_velocities()) != self._velocities:
+            self._velocities = velocities
+            self._node.get_logger().info(velocities or "velocities are used as they come")
 
     def _why_held(self, loop: ControlLoop) -> str:
         """Why commands do not pass: the brake of the own gate comes first, since a gate behind brakes with it."""
