@@ -48,7 +48,9 @@ if TYPE_CHECKING:
         resolve_parameters,
     )
     from arm_control.control.osc.wrench_estimate import SensorReading
+    from arm_control.control.push_limit import PushLimit
     from arm_control.control.reachable_poses import ON_THE_WAY, REACHED, STOPPED, Approach, reachability
     from arm_control.control.stall_watch import FAULT, StallWatch
+    from arm_control.control.weight_watch import WeightWatch
 else:
     __getattr__, __dir__, __all__ = face(__name__)

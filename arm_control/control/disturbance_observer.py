@@ -85,6 +85,15 @@ class ObserverParameters(Parameters):
         0.0, "bandwidth of the estimate; 0: 80, or 0.32 times the rate of the states", unit="1/s", lower=0.0
     )
     observer_share: float = parameter(0.3, "largest estimate, as a share of the effort limit", lower=0.0, upper=1.0)
+    weight_share: float = parameter(
+        1.3,
+        "share of the model's weight that may be carried beside it in the first second of a motion: above it the arm"
+        " stops; 0: any",
+        lower=0.0,
+    )
+    push_limit: float = parameter(
+        50.0, "largest force of a hand that stands still though it is asked to move; 0: none", unit="N", lower=0.0
+    )
     torque_share: float = parameter(
         0.68,
         "with the observer, towards poses: share of the effort limit above which less is accelerated; braking may use"

@@ -23,6 +23,8 @@ from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.controller import Controller, LawOutput, Measurement
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
+from arm_control.control.push_limit import PushLimit
+from arm_control.control.weight_watch import WeightWatch
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.gate import (
@@ -138,6 +140,8 @@ class ControlLoop:
         Compensation of unknown torque; with adaptation alone it measures, and estimates nothing.
     wrench : WrenchEstimate
         What the observer knows of the wrench on the hand.
+    push : PushLimit or None
+        Limit of the force of a hand that stands still; None without an observer, and for a hand that is to press.
     gates_behind : GatesBehind or None
         What the gates between this one and the motors do; None: there are none, or nobody says.
     """
@@ -168,6 +172,9 @@ class ControlLoop:
         if observer.disturbance_observer or self.adaptation is not None:
             shortens, estimates = avoidance is None and not controller.has_schedule, observer.disturbance_observer
             self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
+        self._weight = WeightWatch(model, observer.weight_share) if self.observer and observer.weight_share else None
+        pushes = self.observer is not None and observer.push_limit and not controller.has_contact
+        self.push = PushLimit(model.nv, observer.push_limit) if pushes else None
         self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
         self._joint_names = model.joint_names
@@ -201,8 +208,7 @@ class ControlLoop:
         compensation = learnt = refused = None
         known = self._none if tau_dist is None else tau_dist
         if self.observer is not None and not is_resting:
-            compensation, learnt, known = self._compensation(self.observer, law, tau, known, measurement)
-            tau = tau + compensation
+            tau, compensation, learnt, known = self._compensated(self.observer, law, tau, known, measurement)
         if self._carried is not None:
             tau = tau + self._fading(dt)
         if law.fault:
@@ -307,6 +313,10 @@ class ControlLoop:
 
     def _forget_estimates(self) -> None:
         self._carried = None
+        if self._weight is not None:
+            self._weight.restart()
+        if self.push is not None:
+            self.push.restart()
         if self.observer is not None:
             self.observer.reset()
         if self.adaptation is not None:
@@ -317,6 +327,22 @@ class ControlLoop:
         limits = controller.limits
         is_alone = self.avoidance is controller.avoidance and self.observer is None and not controller.has_contact
         return limits is not None and is_alone and limits.are_those_of(self.gate.limits)
+
+    def _compensated(
+        self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement
+    ) -> tuple[Array, Array, Array | None, Array]:
+        """A torque with what is added to it, that, the learnt part of it, and what is known beside it."""
+        compensation, learnt, known = self._compensation(observer, law, tau, known, state)
+        tau, dt = tau + compensation, state.dt or FIRST_DT
+        if self.push is not None:
+            before = tau
+            tau, observer.r[:] = self.push.limited(law.terms, law.tau, tau, observer.r, dt)
+            compensation = compensation + tau - before
+        if self._weight is not None and observer.is_residual_valid:
+            heavy = self._weight.look(law.terms, observer.residual, dt)
+            if heavy:
+                self.gate.brake(heavy)
+        return tau, compensation, learnt, known
 
     def _compensation(
         self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement
