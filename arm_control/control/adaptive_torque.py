@@ -57,7 +57,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.compiler import Law, Loop, split
-from arm_control.control.disturbance_observer import UNBOUNDED, ObserverParameters
+from arm_control.control.disturbance_observer import UNBOUNDED, ObserverParameters, estimate_share
 from arm_control.core import Parameters, parameter
 from arm_control.maths import Array, clamp, cos, largest, maximum
 from arm_control.model import RobotModel, Terms
@@ -187,9 +187,9 @@ class AdaptiveTorque:
             self._bound = self._share * self._tau_max
 
 
-def compensated_share(observer: ObserverParameters, adaptation: AdaptationParameters) -> float:
-    """Return the largest unknown torque that is compensated, as a share of the effort limit; 0 without compensation."""
-    estimated = observer.observer_share if observer.disturbance_observer else 0.0
+def compensated_share(model: RobotModel, observer: ObserverParameters, adaptation: AdaptationParameters) -> Array:
+    """Return the largest unknown torque that is compensated, as a share of the effort limit, shape (nv,)."""
+    estimated = estimate_share(model, observer) if observer.disturbance_observer else np.zeros(model.nv)
     return estimated + (adaptation.adaptation_share if adaptation.adaptive_torque else 0.0)
 
 

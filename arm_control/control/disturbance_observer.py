@@ -13,7 +13,8 @@ Between two states, 0 and 1, the torque tau_0 that was sent is constant, and ``p
 v_m`` with the means M_m, v_m. The trapezoidal rule for the integral of ``(C + C^T) v - C^T v`` leaves
 
     (4)  y = M_m (v_1 - v_0) / dt + h_m - tau_0 - tau_dist            tau_d, mean of the time between the states
-    (5)  r <- clamp(r + (1 - exp(-K dt)) (y - r), -r_max, r_max)      r_max = observer_share tau_max
+    (5)  r <- clamp(r + (1 - exp(-K dt)) (y - r), -r_max, r_max)      r_max = observer_share tau_max, or with a
+                                                 rated payload m what it weighs at most, 0.1 tau_max + m W, if more
 
 The torque counted is the one that the gate has sent, not the law's: effort, rate and joint limits do not wind r up.
 While the gate brakes, r only shrinks, ``r <- exp(-dt / T_r) r``; where f is taken back, it starts from 0 again. The
@@ -72,6 +73,10 @@ LEAST_SHARE, BRAKING_SHARE = 0.05, 2.0
 """s_0 and s_v of (7)."""
 SHORTEST = 1e-9
 """Shortest time between two states [s]."""
+FRICTION, LARGEST_SHARE = 0.1, 0.9
+"""Shares of the effort limit: of friction beside a rated payload, and of any estimate that a payload asks for."""
+POSTURES = 200
+"""Random postures in which the largest weight of a payload is looked for."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,12 @@ class ObserverParameters(Parameters):
         0.0, "bandwidth of the estimate; 0: 80, or 0.32 times the rate of the states", unit="1/s", lower=0.0
     )
     observer_share: float = parameter(0.3, "largest estimate, as a share of the effort limit", lower=0.0, upper=1.0)
+    rated_payload: float = parameter(
+        0.0,
+        "payload that the maker allows: the estimate may grow to its weight and friction; 0: observer_share alone",
+        unit="kg",
+        lower=0.0,
+    )
     weight_share: float = parameter(
         1.3,
         "share of the model's weight that may be carried beside it in the first second of a motion: above it the arm"
@@ -147,8 +158,8 @@ class DisturbanceObserver:
         self._torque_share = parameters.torque_share if shortens else UNBOUNDED
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
         v_max = np.where(np.isfinite(model.v_max), model.v_max, 1.0)
-        self._r_max = parameters.observer_share * tau_max
-        bounds = np.array([parameters.observer_share * tau_max, tau_max, BRAKING_SHARE * tau_max / v_max])
+        self._r_max = estimate_share(model, parameters) * tau_max
+        bounds = np.array([self._r_max, tau_max, BRAKING_SHARE * tau_max / v_max])
         sizes = {"memory": n * n + 4 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 5}
         law = Law("disturbance observer", partial(_by_name, bounds), sizes, bounds.tolist())
         kernel = model.compile_law(law, _samples(n))
@@ -224,6 +235,17 @@ class DisturbanceObserver:
         K = min(K, PER_LAG / (self.lag + dt)) if self.lag else K
         keep = math.exp(-K * dt)
         return 1.0 - keep, keep
+
+
+def estimate_share(model: RobotModel, parameters: ObserverParameters) -> Array:
+    """Return the largest estimate of each joint, as a share of its effort limit, shape (nv,)."""
+    share = np.full(model.nv, parameters.observer_share)
+    if not parameters.rated_payload:
+        return share
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    postures = np.random.default_rng(0).uniform(low, high, (POSTURES, model.nq))
+    W = np.max([np.abs(model.jacobian(q)[:3].T @ model.gravity_W) for q in postures], axis=0)
+    return np.clip(FRICTION + parameters.rated_payload * W / model.tau_max, share, LARGEST_SHARE)
 
 
 _VECTORS = ("v", "h", "tau_law", "tau_dist", "tau_0", "floor")

@@ -172,7 +172,9 @@ class ControlLoop:
         if observer.disturbance_observer or self.adaptation is not None:
             shortens, estimates = avoidance is None and not controller.has_schedule, observer.disturbance_observer
             self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
-        self._weight = WeightWatch(model, observer.weight_share) if self.observer and observer.weight_share else None
+        self._weight: WeightWatch | None = None
+        if self.observer is not None and observer.weight_share:
+            self._weight = WeightWatch(model, observer.weight_share, observer.rated_payload)
         pushes = self.observer is not None and observer.push_limit and not controller.has_contact
         self.push = PushLimit(model.nv, observer.push_limit) if pushes else None
         self.wrench = WrenchEstimate(model)

@@ -25,6 +25,8 @@ from arm_control.model import RobotModel, Terms
 
 FAULT = "asked to move, does not move"
 """Name of the fault."""
+BOUND = "what the observer compensates is at its bound"
+"""How the sentence begins about a target that is missed because an estimate is at its bound."""
 MOVED = 2e-3
 """Way by which a joint counts as moved [rad or m]."""
 SPEED = 0.1
@@ -46,7 +48,7 @@ class StallWatch:
 
     Parameters
     ----------
-    observer_share : float
+    observer_share : float or ndarray, shape (nv,)
         Bound of a disturbance observer as a share of the effort limit; 0 without one.
 
     Attributes
@@ -70,15 +72,15 @@ class StallWatch:
     'asked to move, does not move: joint1 (0.2 N m does not overcome what holds it: see disturbance_observer)'
     """
 
-    def __init__(self, model: RobotModel, observer_share: float) -> None:
+    def __init__(self, model: RobotModel, observer_share: float | Array) -> None:
         self._model = model
         self._r_max = NEARLY * observer_share * model.tau_max
-        self._has_observer = observer_share > 0.0
+        self._has_observer = bool(np.any(self._r_max > 0.0))
         self.sentence = self.last = ""
         self._stamp_ns = -1
         self._q = np.full(model.nv, np.nan)
         self._u = np.zeros((3, model.nv))
-        self._since_ns = np.zeros(model.nv)
+        self._since_ns, self._at_bound = np.zeros(model.nv), np.zeros(model.nv)
 
     def look(
         self,
@@ -117,13 +119,21 @@ class StallWatch:
         self._stamp_ns = stamp_ns
         is_held = (np.abs(self._u[:2]).min(axis=0) > SPEED) & (stamp_ns - self._since_ns >= PATIENCE * NANOSECONDS)
         causes = {j: self._cause(j, terms, asked, compensation, tau, gate) for j in np.flatnonzero(is_held).tolist()}
+        self._at_bound = np.where(np.abs(compensation) >= self._r_max, self._at_bound + dt, 0.0)
         held = [f"{self._model.joint_names[j]} ({cause})" for j, cause in causes.items() if cause]
-        self.sentence = f"{FAULT}: {', '.join(held)}" if held else ""
+        self.sentence = f"{FAULT}: {', '.join(held)}" if held else self._bound()
         self.last = self.sentence or self.last
+
+    def _bound(self) -> str:
+        """What is more than an observer may compensate; empty without such a joint."""
+        names = [self._model.joint_names[j] for j in np.flatnonzero(self._at_bound >= PATIENCE)]
+        if not names or not self._has_observer:
+            return ""
+        return f"{BOUND}: {', '.join(names)}: see observer_share and rated_payload"
 
     def _restart(self, stamp_ns: int, q: Array) -> None:
         self._stamp_ns, self._q = stamp_ns, q
-        self._u = np.zeros_like(self._u)
+        self._u, self._at_bound = np.zeros_like(self._u), np.zeros_like(q)
         self._since_ns = np.full(q.shape, float(stamp_ns))
         self.sentence = ""
 

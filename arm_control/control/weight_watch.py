@@ -51,6 +51,8 @@ class WeightWatch:
     ----------
     largest : float
         Largest s, s_max.
+    payload : float
+        Payload that is allowed beside it [kg]: its weight does not count, like friction.
 
     Examples
     --------
@@ -64,8 +66,8 @@ class WeightWatch:
     'joints 1 to 2 carry at least 3 times what the model says'
     """
 
-    def __init__(self, model: RobotModel, largest: float) -> None:
-        self._model, self._largest = model, largest
+    def __init__(self, model: RobotModel, largest: float, payload: float = 0.0) -> None:
+        self._model, self._largest, self._payload = model, largest, payload
         self._weights, self._friction = 1.0 / np.square(model.tau_max), FRICTION * model.tau_max
         self.restart()
 
@@ -93,7 +95,10 @@ class WeightWatch:
             return ""
         self._time += dt
         self._u += -math.expm1(-BANDWIDTH * dt) * (y - self._u)
-        u = self._u - np.clip(self._u, -self._friction, self._friction)
+        known = self._friction
+        if self._payload:
+            known = known + self._payload * np.abs(terms.J[:3].T @ self._model.gravity_W)
+        u = self._u - np.clip(self._u, -known, known)
         r = u / max(-math.expm1(-BANDWIDTH * self._time), SMALLEST)  # (2)
         g, weighted = terms.g, self._weights * terms.g
         is_loaded = np.abs(g * np.sqrt(self._weights)).max() > LEAST

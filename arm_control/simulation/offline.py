@@ -230,7 +230,9 @@ class _Loop:
         if self._planned is not None:
             self._planned.begin()
         parameters = simulation.parameters
-        self.stall_watch = StallWatch(self._model, compensated_share(parameters.observer, parameters.adaptation))
+        self.stall_watch = StallWatch(
+            self._model, compensated_share(self._model, parameters.observer, parameters.adaptation)
+        )
 
     @property
     def velocities(self) -> str:

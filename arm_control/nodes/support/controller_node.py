@@ -135,7 +135,7 @@ class TorquePipeline:
             self._node.get_logger().info(f"inertia of motors, assumed until a joint chatters: {floor}")
         if loop.observer is not None:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
-        self._stall = StallWatch(model, compensated_share(p.observer, p.adaptation))
+        self._stall = StallWatch(model, compensated_share(model, p.observer, p.adaptation))
         self._velocities = ""
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
