@@ -108,14 +108,15 @@ def mutants_of(file: Path, package: Path) -> list[Mutant]:
     package : Path
         Folder of the package.
     """
-    tree = ast.parse(file.read_text())
+    parts = [ast.Module([statement], []) for statement in ast.parse(file.read_text()).body]
+    texts = [ast.unparse(part) for part in parts]
     mutants = []
-    for place in list(_places(tree, None, ())):
+    for k, place in [(k, place) for k, part in enumerate(parts) for place in _places(part, None, ())]:
         before = _text(place.statement)
         for changed in _changes(place):
             place.put(ast.fix_missing_locations(ast.copy_location(changed, place.node)))
             after = _text(changed if place.node is place.statement else place.statement)
-            text = ast.unparse(tree)
+            text = "\n".join([*texts[:k], ast.unparse(parts[k]), *texts[k + 1 :]])  # only one statement is new
             place.put(place.node)
             line = int(getattr(place.node, "lineno", place.statement.lineno))
             path = file.relative_to(package).as_posix()
