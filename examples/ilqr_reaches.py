@@ -11,6 +11,7 @@ import argparse
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,8 @@ def running_position() -> Reaches:
 
 def changed_target(target: Array = NEW_TARGETS[0]) -> Reaches:
     """A target that changes half way: planned anew from where the arm is then, from the old plan and from nothing."""
-    model, half, old = planar2(), N // 2, reach(planar2(), START, TARGET)
+    half, old = N // 2, planar_reach()
+    model = old.model
     solver = Ilqr(ArmDynamics(model, DT), costs(2, target), N, parameters=PARAMETERS)
     warm = solver.solve(old.plan.xs[half], old.plan.shifted(half))
     cold = solver.solve(old.plan.xs[half], np.zeros((N, 2)))
@@ -166,7 +168,7 @@ def changed_targets() -> dict[str, int]:
 
 def obstacle() -> Reaches:
     """A disc of 4 cm radius on the two-link arm's way, with and without its cost."""
-    without = reach(planar2(), START, TARGET)
+    without = planar_reach()
     ball = without.p[N // 2], 0.04
     aware = reach(planar2(), START, TARGET, extra=(keep_away(*ball),))
     return {name: replace(x, ball=ball) for name, x in (("without", without), ("with", aware))}
@@ -243,6 +245,12 @@ def reach(model: RobotModel, q: Array, target: Array, n: int = N, **weights: Any
     solver = Ilqr(ArmDynamics(model, DT), costs(model.nv, target, **weights), n, parameters=PARAMETERS)
     plan = solver.solve(np.append(q, np.zeros(model.nv)), np.zeros((n, model.nv)))
     return Reach(model, plan, target)
+
+
+@cache
+def planar_reach() -> Reach:
+    """The reach of the two-link arm, with which most studies begin."""
+    return reach(planar2(), START, TARGET)
 
 
 def reach_ur5(model: RobotModel, n: int, limit: Array | None = None, extra: tuple[Term, ...] = ()) -> Reach:
