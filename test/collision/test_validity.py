@@ -102,10 +102,10 @@ def clearances(validity: Validity, a: Array, b: Array, t_a: Array, t_b: Array, n
 
 @pytest.mark.parametrize("is_moving", [False, True])
 def test_what_is_called_free_is_free_between_the_ends_too(validity: Validity, is_moving: bool):
-    """At 100 places of every motion by this package's own exact distances, and at 15 of some by coal."""
+    """At 50 places of every motion by this package's own exact distances, and at 15 of some by coal."""
     told = everything(5) if is_moving else [*scene(5)]
     validity.place(told)
-    n = 150 if is_moving else 500
+    n = 80 if is_moving else 250
     a, b = (random_states(validity.shape.model, n, seed) for seed in (3, 4))
     t_a, t_b = np.random.default_rng(5).uniform(0.0, 0.9, (2, n)) * is_moving
     found = validity.motions(a, b, t_a, t_b)
@@ -113,7 +113,7 @@ def test_what_is_called_free_is_free_between_the_ends_too(validity: Validity, is
     assert 0.02 < free.mean() < 0.6
     assert (free | found.is_contact).mean() > 0.99
     assert not (free & found.is_contact).any()
-    assert (clearances(validity, a[free], b[free], t_a[free], t_b[free], 100) > 0.0).all()
+    assert (clearances(validity, a[free], b[free], t_a[free], t_b[free], 50) > 0.0).all()
     for i in np.flatnonzero(free)[:4]:
         for share in np.linspace(0.0, 1.0, 15):
             there = CoalScene(validity.shape, at(told, t_a[i] + share * (t_b[i] - t_a[i])))
@@ -131,11 +131,11 @@ def test_links_do_not_touch_each_other_between_the_ends(validity: Validity):
     places = {"base": [0.35, 0.0, 0.1], "lower": [0.3, 0.0, 0.1], "upper": [0.25, 0.0, 0.0], "tool": [0.0, 0.0, 0.0]}
     balls = [LinkCapsule(name, np.array(p), np.array(p), 0.06) for name, p in places.items()]
     passing = Validity(model, ArmShape(model, balls), AllowedPairs("small"))
-    a, b = (random_states(model, 600, seed) for seed in (13, 14))
+    a, b = (random_states(model, 200, seed) for seed in (13, 14))
     found = passing.motions(a, b)
     assert 0.1 < found.is_free.mean() < 0.9
     a, b = a[found.is_free], b[found.is_free]
-    assert (clearances(passing, a, b, np.zeros(len(a)), np.zeros(len(a)), 100) > 0.0).all()
+    assert (clearances(passing, a, b, np.zeros(len(a)), np.zeros(len(a)), 50) > 0.0).all()
 
 
 def test_the_end_of_a_turning_box_is_seen_coming(validity: Validity):
@@ -170,7 +170,7 @@ def test_the_first_contact_is_where_a_ball_on_its_way_meets_the_arm(validity: Va
 def test_the_first_contact_of_random_motions_is_the_first_one(validity: Validity):
     validity.place(everything(8))
     qs = random_states(validity.shape.model, 30, 9)
-    shares = np.linspace(0.0, 1.0, 1000)
+    shares = np.linspace(0.0, 1.0, 200)
     n = 0
     for a, b in zip(qs[::2], qs[1::2], strict=True):
         contact = validity.first_contact([a, b], [0.0, 0.8])
@@ -246,14 +246,14 @@ def test_a_trajectory_stays_as_near_to_its_chords_as_they_say(validity: Validity
 
 
 def test_the_first_contact_of_a_smooth_trajectory(validity: Validity):
-    """Against the distances at 1000 moments; obstacles move meanwhile."""
+    """Against the distances at 300 moments; obstacles move meanwhile."""
     n_free = n_contacts = 0
     for seed in range(6):
         told = scene(seed, 0.3 * TURN)[:3]
         validity.place(told)
         trajectory = random_trajectory(validity.shape.model, seed)
         contact = validity.first_contact_of(trajectory, 0.5)
-        t = np.linspace(0.0, trajectory.duration, 1000)
+        t = np.linspace(0.0, trajectory.duration, 300)
         found = validity.distances([trajectory.sample(x).q_des for x in t], 0.5 + t)
         least = np.concatenate([found.to_obstacles, found.between_links], axis=1).min(axis=1)
         if contact is None:
