@@ -2,7 +2,7 @@
 
 Each bag in ``test/golden`` holds the first part of a scenario's first variant, as ``arm_control simulate --bag`` writes
 it. To write them anew, because a law has changed on purpose, in test/bags:
-``PYTHONPATH=../.. python -c "from test_golden import *; write_golden_bags()"``.
+``PYTHONPATH=../..:../oracles python -c "from test_golden import *; write_golden_bags()"``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from package_scenarios import SCENARIOS
 
 from arm_control.app import cli
 from arm_control.bags import (
@@ -33,7 +34,7 @@ from arm_control.controllers import control_loop
 from arm_control.maths import Mover, Span, rotation_vector
 from arm_control.messages import POSE_STAMPED
 from arm_control.motion import JointJog, TwistJog
-from arm_control.simulation import Push, Scenario, Simulation, World, arm_and_parameters, scenario_names
+from arm_control.simulation import Push, Scenario, Simulation, World, arm_and_parameters
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NUMBERS, STATES = 2000, 1000
@@ -44,9 +45,9 @@ GAINS = {
     "ur5_osc": ("osc", "kp_linear", 202.0),
     "ur5_joint": ("joint", "kp", 101.0),
 }
-SLOW = {name for name in scenario_names() if "scene" in Scenario.load(name).plan}
+SLOW = {name for name, scenario in SCENARIOS.items() if "scene" in scenario.plan}
 """Motions along a task path, which hardly begin within a bag: their controller is that of ``panda_moving_plan``."""
-NAMES = [name for name in scenario_names() if Scenario.load(name).controller and name not in SLOW]
+NAMES = [name for name, scenario in SCENARIOS.items() if scenario.controller and name not in SLOW]
 """Scenarios with something to replay."""
 TWICE = {"ur5_moving_obstacle", "planar3_null_space"}
 """Scenarios that every run of the suite replays twice: one of them with avoidance."""
@@ -64,7 +65,7 @@ def write_golden_bags() -> None:
 
 
 def write(name: str, path: Path) -> None:
-    scenario = early(Scenario.load(name))
+    scenario = early(SCENARIOS[name])
     variant = next(iter(scenario.variants), "")
     simulation = Simulation(scenario, variant)
     simulation.queue = sooner(simulation.queue)
@@ -227,7 +228,7 @@ def test_a_bag_of_today_replays_to_the_same_bits(name: str, tmp_path: Path):
 
 def test_a_braked_arm_is_let_go():
     """Where it is when it is enabled again, it is held: there is no error left of before."""
-    model, parameters = arm_and_parameters(Scenario.load("ur5_joint"))
+    model, parameters = arm_and_parameters(SCENARIOS["ur5_joint"])
     loop, v = control_loop(model, parameters), np.zeros(6)
     q = np.array([0.3, -1.0, 0.8, 0.1, 0.0, 0.2])
     loop.tick(Measurement(0, np.zeros(6), v, 0.0, is_restart=True))
@@ -246,13 +247,13 @@ def test_two_bags_of_one_scenario_are_the_same_bytes(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["ur5_osc", "ur5_joint"])
 def test_jogging_moves_the_arm_as_far_as_asked_without_a_jump_and_replays_to_the_same_bits(name: str, tmp_path: Path):
-    simulation, n_ms = Simulation(Scenario.load(name)), 700
+    simulation, n_ms = Simulation(SCENARIOS[name]), 700
     twist = np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.2])
     speeds = np.array([0.2, 0.0, 0.0, 0.0, 0.0, -0.3])
     stamps = [ms * 1_000_000 for ms in range(100, 400, 20)]
     is_pose = name == "ur5_osc"
     simulation.queue = [TwistJog(ns, ns, "base_link", twist) if is_pose else JointJog(ns, ns, speeds) for ns in stamps]
-    with SimulatedBag(tmp_path / "bag", simulation, Scenario.load(name)) as bag:
+    with SimulatedBag(tmp_path / "bag", simulation, SCENARIOS[name]) as bag:
         trace = simulation.run(n_ms * 1e-3, recorder=bag)
     seconds = (stamps[-1] - stamps[0]) * 1e-9 + 0.1  # the time-out
     X, X_0 = simulation.model.pose(trace.q[-1]), simulation.model.pose(trace.q[0])

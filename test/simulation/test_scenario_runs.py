@@ -1,7 +1,8 @@
 """Every scenario from start to end: its checks hold, and docs/scenario_figures.md has the figures of today.
 
-To write them anew, in test/: ``PYTHONPATH=..:. python -c "from test_scenario_runs import *; write_figures()"``. The
-pictures beside them, from what ``arm_control simulate NAME --report FOLDER`` wrote: ``write_gallery(FOLDER)``.
+To write them anew, in test/simulation:
+``PYTHONPATH=../..:../oracles python -c "from test_scenario_runs import *; write_figures()"``. The pictures beside them,
+from what ``arm_control simulate NAME --report FOLDER`` wrote: ``write_gallery(FOLDER)``.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from package_scenarios import SCENARIOS
 from PIL import Image
 
 from arm_control.report import FiguresByName, failed_checks, figures_of_free_motion, figures_of_simulation
-from arm_control.simulation import FreeMotion, Scenario, Simulation, scenario_names
+from arm_control.simulation import FreeMotion, Simulation
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
 FIGURES = PAGE.with_name("scenario_figures.md")
-ALL = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]
-CASES = [(name, variant) for name, variant in ALL if Scenario.load(name).controller]
+ALL = [(name, variant) for name, scenario in SCENARIOS.items() for variant in scenario.variants or ("",)]
+CASES = [(name, variant) for name, variant in ALL if SCENARIOS[name].controller]
 FREE = [case for case in ALL if case not in CASES]
 GALLERY = PAGE.parent / "pictures" / "scenarios"
 BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
@@ -40,7 +42,7 @@ def on_their_own(cases: list[tuple[str, str]]) -> list[Any]:
 @cache
 def run(name: str, variant: str) -> tuple[FiguresByName, tuple[str, ...], str]:
     """FiguresByName of a whole run, its row in the table, and what went wrong in it."""
-    simulation = Simulation(Scenario.load(name), variant)
+    simulation = Simulation(SCENARIOS[name], variant)
     trace = simulation.run()
     figures = figures_of_simulation(trace, simulation.model, simulation.targets, simulation.motion, simulation.task)
     assert trace.t[-1] == pytest.approx(simulation.duration, abs=2e-3) or trace.end_reason
@@ -103,32 +105,31 @@ def stated() -> dict[tuple[str, str], list[str]]:
 @pytest.mark.parametrize(("name", "variant"), on_their_own(CASES), ids=lambda text: text or "only")
 def test_every_scenario_keeps_its_checks(name: str, variant: str):
     figures, _, trouble = run(name, variant)
-    assert failed_checks(figures, Scenario.load(name).required(variant)) == []
+    assert failed_checks(figures, SCENARIOS[name].required(variant)) == []
     assert not trouble
 
 
 @pytest.mark.parametrize(("name", "variant"), on_their_own(FREE))
 def test_a_scenario_without_a_controller_keeps_its_checks(name: str, variant: str):
-    trace = FreeMotion(Scenario.load(name), variant).run()
-    assert failed_checks(figures_of_free_motion(trace), Scenario.load(name).required(variant)) == []
+    trace = FreeMotion(SCENARIOS[name], variant).run()
+    assert failed_checks(figures_of_free_motion(trace), SCENARIOS[name].required(variant)) == []
     assert not trace.end_reason
 
 
-@pytest.mark.parametrize("name", sorted(set(scenario_names()) - {"ur5_osc"}))
+@pytest.mark.parametrize("name", sorted(set(SCENARIOS) - {"ur5_osc"}))
 def test_every_scenario_states_what_must_come_out(name: str):
-    scenario = Scenario.load(name)
-    for variant in scenario.variants or ("",):
-        assert scenario.required(variant), "a variant without a check shows nothing"
+    for variant in SCENARIOS[name].variants or ("",):
+        assert SCENARIOS[name].required(variant), "a variant without a check shows nothing"
 
 
 def test_the_pictures_of_scenarios_are_there_and_small():
-    assert {path.stem for path in GALLERY.iterdir()} == set(shown()) <= set(scenario_names())
+    assert {path.stem for path in GALLERY.iterdir()} == set(shown()) <= set(SCENARIOS)
     assert max(path.stat().st_size for path in GALLERY.iterdir()) < 150_000
 
 
 def test_the_page_names_every_scenario():
     first = PAGE.read_text(encoding="utf-8").split("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", first, flags=re.MULTILINE) == sorted(scenario_names())
+    assert re.findall(r"^\| `(\w+)` \|", first, flags=re.MULTILINE) == sorted(SCENARIOS)
     assert list(stated()) == CASES
 
 
