@@ -65,6 +65,17 @@ def states() -> Callable[..., list[tuple[Array, Array]]]:
     return draw
 
 
+@pytest.fixture
+def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw pictures with few pixels, and without a layout."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda *where, **options: save(*where, **{**options, "dpi": 60}))
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)
+
+
 class _Depth:
     """A lock for one thread, which counts how often it is held."""
 

@@ -20,19 +20,12 @@ from arm_control.bags import BagWriter, Commands, Publication, compare, joint_se
 from arm_control.exceptions import BagError
 from arm_control.messages import JOINT_STATE, POSE_STAMPED, STRING
 from arm_control.model import RobotModel
-from arm_control.report import fitted, new_figure, pose_goals, topic_figures
-from arm_control.report.pictures import bag_charts as recorded
+from arm_control.report import fitted, pose_goals, topic_figures
 
 REPO = Path(__file__).parents[2]
 DATA, GOLDEN = REPO / "test" / "data" / "bags", REPO / "test" / "golden"
 MS = 1_000_000
 UR5_JOINTS = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
-
-
-@pytest.fixture
-def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw pictures of half their size: fewer ticks and pixels."""
-    monkeypatch.setattr(recorded, "new_figure", lambda width, height: new_figure(width / 2.0, height / 2.0))
 
 
 # -- recordings of real arms ----------------------------------------------------------------------
@@ -48,7 +41,7 @@ def test_a_tiago_is_read_as_its_tables_say():
         np.testing.assert_array_equal(getattr(series, field)[::80], columns)
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     path = DATA / "ubr1_calibration_poses.bag"
     assert cli.main(["report", str(path), "-o", str(tmp_path / "none")]) == 2
@@ -236,7 +229,7 @@ def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path
         (("learn", "bag", "-o", "p.yaml", "--end-effector"), "robot"),
     ],
 )
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_bag_has_no_file_expanded(
     words: tuple[str, ...], notes: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
@@ -284,7 +277,7 @@ def two_arms(path: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
     assert cli.main(["report", str(path), "-o", str(page)]) == 2
@@ -454,7 +447,7 @@ def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotMod
 # -- the page -------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     evil = "<script>alert(1)</script>"
     with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
@@ -468,7 +461,7 @@ def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     assert "&lt;script&gt;" in text
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -487,7 +480,7 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     assert "cannot be written: File exists" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
@@ -507,7 +500,7 @@ def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: R
     assert "<td>shoulder_pan_joint</td><td>1</td><td>150</td>" in text
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
     assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
     text = (tmp_path / "index.html").read_text()
@@ -522,7 +515,7 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
         assert min(struct.unpack(">II", header[16:24])) > 150
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
     path = DATA / "moredmps_C-Shape-1_joints.bag"
     (figures,) = topic_figures(read_bag(path))

@@ -14,8 +14,6 @@ from arm_control.bags import BagWriter, plain
 from arm_control.collision import AllowedPairs
 from arm_control.maths import Obstacle, Sphere
 from arm_control.messages import JOINT_STATE, MARKER_ARRAY
-from arm_control.report import new_figure
-from arm_control.report.pictures import in_space
 from arm_control.simulation import ObstacleUpdate
 
 BALL = """\
@@ -28,9 +26,8 @@ MOVED = [(0.0, 0.0), (0.5, 0.0), (np.pi / 2, 0.0)]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_pictures: None) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(in_space, "new_figure", lambda width, height: new_figure(width / 3.0, height / 3.0))
     (tmp_path / "ball.yaml").write_text(BALL)
     return tmp_path
 

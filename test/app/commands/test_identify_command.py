@@ -19,8 +19,8 @@ from arm_control.messages import JOINT_STATE, STRING
 from arm_control.model import ArmParameters, Tool
 from arm_control.motion import Waypoints, load_trajectory
 from arm_control.nodes import SimulatorParameters
-from arm_control.report import new_figure
-from arm_control.report.pictures import identification_chart
+
+pytestmark = pytest.mark.usefixtures("quick_pictures")
 
 TIAGO = Path(__file__).parents[2] / "data" / "bags" / "tiago"
 SECONDS, RATE = 12.0, 80
@@ -56,12 +56,6 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
             state = plain.joint_state(model.joint_names, stamp_ns, position=q[k], velocity=v[k], **effort)
             writer.put("/joint_states", stamp_ns, state)
     return path
-
-
-@pytest.fixture(autouse=True)
-def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw pictures of half of their size."""
-    monkeypatch.setattr(identification_chart, "new_figure", lambda width, height: new_figure(width / 2.0, height / 2.0))
 
 
 def shares(text: str) -> list[float]:

@@ -15,8 +15,8 @@ from arm_control.core import share_path
 from arm_control.maths import Array
 from arm_control.messages import JOINT_STATE, STRING
 from arm_control.primitives import PrimitiveFile
-from arm_control.report import new_figure
-from arm_control.report.pictures import primitive_chart
+
+pytestmark = pytest.mark.usefixtures("quick_pictures")
 
 DATA = Path(__file__).parents[2] / "data" / "bags"
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -48,12 +48,6 @@ def bag(ur5: RobotModel, reach: Array, tmp_path_factory: pytest.TempPathFactory)
     """The reach, with another joint beside those of the arm."""
     q = np.column_stack([np.zeros(len(reach)), reach])
     return write_bag(tmp_path_factory.mktemp("bags") / "reach", q, ("gripper", *ur5.joint_names), ur5.urdf.text)
-
-
-@pytest.fixture(autouse=True)
-def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw pictures of half of their size."""
-    monkeypatch.setattr(primitive_chart, "new_figure", lambda width, height: new_figure(width / 2.0, height / 2.0))
 
 
 def test_joints_of_a_part_are_learned_and_shown(
