@@ -23,6 +23,9 @@ if sys.dont_write_bytecode:  # compile for hundreds of processes once, but not b
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
+for _library in ("OPENBLAS", "OMP", "MKL"):  # a worker for each processor; threads beside them would only wait, busily
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 HANG = 600.0
 """Time after which a test hangs [s]: its process prints the stacks of all threads and ends."""
 REAL_TIME = "real_time"
