@@ -2,6 +2,7 @@
 
 import atexit
 import faulthandler
+import gc
 import multiprocessing.process
 import os
 import shutil
@@ -126,6 +127,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             place[name] = 1.0
     place |= {name: k / len(kind) for kind in (waiting, computing) for k, name in enumerate(kind)} | {REAL_TIME: -1.0}
     items[:] = [item for name in sorted(groups, key=place.__getitem__) for item in groups[name]]
+
+
+def pytest_collection_finish() -> None:
+    """Leave half a million objects, of modules and tests, to no later collection of garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)
 
 
 @pytest.hookimpl(wrapper=True)
