@@ -1,4 +1,4 @@
-"""Robots that the tests share: the UR5 of this package, and the URDFs of others in ``test/data``."""
+"""Robots that the tests share: some of this package, and the URDFs of others in ``test/data``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arm_control.core import urdf_path
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 
@@ -45,6 +46,16 @@ def ur5() -> RobotModel:
 @pytest.fixture(scope="session")
 def panda() -> RobotModel:
     return load("panda")
+
+
+@pytest.fixture(scope="session")
+def ur4() -> RobotModel:
+    return RobotModel.from_urdf(urdf_path("ur4"))
+
+
+@pytest.fixture(scope="session")
+def planar2() -> RobotModel:
+    return RobotModel.from_urdf(urdf_path("planar2"))
 
 
 @pytest.fixture(scope="session", params=ROBOTS)

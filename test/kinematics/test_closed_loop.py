@@ -6,22 +6,11 @@ import numpy as np
 import pytest
 from closed_loop import closed_loop, position_and_roll
 
-from arm_control.core import urdf_path
 from arm_control.maths import rpy_from_rotation
 from arm_control.model import RobotModel
 
 ELBOW_UP, Q_0 = (0.5, -1.5, 1.0, -np.pi), (np.pi, -np.pi / 8, -np.pi / 6, 0.0)
 TARGET, OUTSIDE, ROLL = (-0.5, -0.2, 0.5), (-1.0, -0.2, 0.5), np.pi / 3
-
-
-@pytest.fixture(scope="module")
-def ur4() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("ur4"))
-
-
-@pytest.fixture(scope="module")
-def ur5_lab() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("ur5_lab"), tip="ee_link")
 
 
 def test_the_line_search_takes_ten_steps_and_q0_five(ur4: RobotModel):

@@ -21,11 +21,6 @@ def ik(ur5: RobotModel) -> InverseKinematics:
     return InverseKinematics(ur5)
 
 
-@pytest.fixture(scope="module")
-def ur4() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("ur4"))
-
-
 def random_postures(model: RobotModel, n: int, seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
     return rng.uniform(np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi), (n, model.nq))

@@ -6,6 +6,7 @@ Where a document is in error, the test holds the right value and shows that the 
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
@@ -32,8 +33,12 @@ TIPS = {
     "simple_geometry": "shoulder_link",
     "ur4_2links": "shoulder_link",
 }
-MODELS = {name: RobotModel.from_urdf(urdf_path(name)) for name in TIPS}
 G = 9.81
+
+
+@cache
+def model_of(name: str) -> RobotModel:
+    return RobotModel.from_urdf(urdf_path(name))
 
 
 def angles(n_joints: int, n: int = 10) -> Array:
@@ -58,7 +63,7 @@ def transform(R: Array, p: tuple[float, float, float]) -> Array:
 
 @pytest.mark.parametrize("name", TIPS)
 def test_every_file_loads_with_its_tip_and_limits(name: str):
-    model = MODELS[name]
+    model = model_of(name)
     assert model.tip == TIPS[name]
     assert (model.tau_max > 0).all()
     assert (model.v_max > 0).all()
@@ -68,7 +73,6 @@ def test_every_file_loads_with_its_tip_and_limits(name: str):
 
 # UR4, the Locosim lab
 
-UR4 = MODELS["ur4"]
 UR4_Q0 = np.array([np.pi, -np.pi / 8, -np.pi / 6, 0])
 LIFT = [[0, -0.68538, -0.29273, -0.05395]]  # the same in all of the lab's tables
 ROLL, NONE, YAW = [[0, 1, 1, 1]], [[0, 0, 0, 0]], [[1, 0, 0, 0]]
@@ -87,7 +91,7 @@ TABLES = {  # pan: two rows of x and y, then two geometric angular rows; as prin
 def ur4_at(pan: float) -> tuple[Array, Array]:
     """Geometric Jacobian and roll-pitch-yaw at the lab's pose, with another pan angle."""
     q = np.array([pan, *UR4_Q0[1:]])
-    return UR4.jacobian(q), rpy_from_rotation(UR4.pose(q).R)
+    return model_of("ur4").jacobian(q), rpy_from_rotation(model_of("ur4").pose(q).R)
 
 
 @pytest.mark.parametrize("pan", TABLES)
@@ -103,14 +107,14 @@ def test_ur4_analytic_jacobians_of_the_lab(pan: float):
     )
 
 
-def test_ur4_pose_mass_matrix_gravity_and_free_fall():
+def test_ur4_pose_mass_matrix_gravity_and_free_fall(ur4: RobotModel):
     M = [
         [2.253540, -0.144764, -0.013414, 0],
         [-0.144764, 2.777012, 0.875683, 0.111173],
         [-0.013414, 0.875683, 0.490359, 0.111173],
         [0, 0.111173, 0.111173, 0.111173],
     ]
-    X, t = UR4.pose(UR4_Q0), UR4.evaluate(UR4_Q0, np.zeros(4))
+    X, t = ur4.pose(UR4_Q0), ur4.evaluate(UR4_Q0, np.zeros(4))
     np.testing.assert_allclose(X.p, [-0.685383, -0.110150, 0.521597], rtol=0, atol=1e-6)
     np.testing.assert_allclose(rpy_from_rotation(X.R), [2.225295, 0, -1.570796], rtol=0, atol=1e-6)
     np.testing.assert_allclose(t.M, M, rtol=0, atol=1e-6)
@@ -119,7 +123,7 @@ def test_ur4_pose_mass_matrix_gravity_and_free_fall():
         np.linalg.solve(t.M, -t.h), [1.425797, 25.409963, -34.692709, 9.282746], rtol=0, atol=1e-6
     )
     v = np.array([0.3, -0.5, 0.7, 1.0])
-    coriolis = UR4.bias(UR4_Q0, v) - t.g
+    coriolis = ur4.bias(UR4_Q0, v) - t.g
     np.testing.assert_allclose(coriolis, [-0.012087, -0.154165, -0.105977, -0.004705], rtol=0, atol=1e-6)
 
 
@@ -159,7 +163,6 @@ def test_meshes_are_those_of_the_script_and_of_the_urdf():
 
 # The six-joint arm
 
-ARM6 = MODELS["arm6"]
 L1, L3, L5 = 0.16, 0.14, 0.12
 
 
@@ -175,7 +178,7 @@ def arm6_transform(q: Array, sign_y: int = 1) -> Array:
 
 def test_arm6_pose_is_the_product_of_the_documents_transforms():
     for q in angles(6):
-        X, expected = ARM6.pose(q), arm6_transform(q)
+        X, expected = model_of("arm6").pose(q), arm6_transform(q)
         np.testing.assert_allclose(X.p, expected[:3, 3], rtol=0, atol=1e-12)
         np.testing.assert_allclose(X.R, expected[:3, :3], rtol=0, atol=1e-12)
 
@@ -200,7 +203,7 @@ def planar_jacobian(q: Array, lengths: tuple[float, ...]) -> Array:
 
 @pytest.mark.parametrize("name", LENGTHS)
 def test_planar_hand_and_jacobian(name: str):
-    model, lengths, up = MODELS[name], LENGTHS[name], UP[name]
+    model, lengths, up = model_of(name), LENGTHS[name], UP[name]
     for q in angles(model.nv):
         p, heading = np.zeros(3), np.cumsum(q)
         p[0], p[up] = lengths @ np.cos(heading), lengths @ np.sin(heading) + BASE.get(name, 0)
@@ -214,7 +217,7 @@ def test_planar_hand_and_jacobian(name: str):
 @pytest.mark.parametrize("name", LENGTHS)
 def test_planar_centres_of_mass(name: str):
     """Each at the same fraction of its own link, along the summed angle, in both rows."""
-    model, lengths, up = MODELS[name], LENGTHS[name], UP[name]
+    model, lengths, up = model_of(name), LENGTHS[name], UP[name]
     fraction = 1.0 if name == "vrep_two_link" else 0.5
     links = [link for link in model.frames if link in ("upper_arm", "forearm", *(f"link{i}" for i in range(4)))]
     assert len(links) == model.nv

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.core import urdf_path
 from arm_control.exceptions import InputError
 from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Pose, rotation_from_rpy, rotation_from_vector, rotation_vector
@@ -24,11 +23,6 @@ from arm_control.motion.cartesian_motion import line
 Q_0 = np.array([-np.pi, -np.pi / 8, -np.pi / 6, 0.0])
 TARGET = Pose(rotation_from_rpy([np.pi / 3, 0.0, -2.0]), np.array([-0.5, -0.2, 0.5]))
 NEAR = np.array([-2.9670835, 0.0305840, -1.4904073, -0.6345719])
-
-
-@pytest.fixture(scope="module")
-def ur4() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("ur4"))
 
 
 @pytest.fixture(scope="module")

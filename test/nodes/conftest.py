@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rig import HOME, PATIENCE, Rig, in_motion
 
-from arm_control import RobotModel, urdf_path
+from arm_control import RobotModel
 
 
 @pytest.fixture
@@ -26,12 +26,6 @@ def domain() -> Iterator[int]:
                 continue
             yield number
             return
-
-
-@pytest.fixture(scope="session")
-def ur5() -> RobotModel:
-    """The UR5."""
-    return RobotModel.from_urdf(urdf_path("ur5"))
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ SERVOS = """
 """
 
 
-@pytest.fixture(scope="module")
-def planar2() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("planar2"))
-
-
 def twin(model: RobotModel, tmp_path: Path, *changes: tuple[str, str]) -> str:
     """The arm itself as MJCF, as MuJoCo writes it, with servos and with replaced text."""
     import mujoco

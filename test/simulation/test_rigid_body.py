@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control import RobotModel, urdf_path
+from arm_control import RobotModel
 from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
 from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.simulation import EngineParameters, PlantProperties, RealArm
@@ -21,11 +21,6 @@ STOPS = {
     "stop_lower": (-TURN, -0.5, -TURN, -TURN),
     "stop_upper": (TURN, 0.5, TURN, TURN),
 }
-
-
-@pytest.fixture(scope="module")
-def ur4() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("ur4"))
 
 
 def simulator(model: RobotModel, q: Array, scheme: str = "rk4", **options: object) -> RigidBodySimulator:

@@ -36,11 +36,6 @@ HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))
 BALL = ShownObstacle(((Sphere(0.1), Pose(np.eye(3), np.zeros(3))),), HERE, (1.0, 0.0, 0.0, 1.0), "ball")
 
 
-@pytest.fixture(scope="module")
-def ur5() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("ur5"))
-
-
 @pytest.fixture(params=[True, False], ids=["control", "read-only"])
 def either(request: pytest.FixtureRequest, ur5: RobotModel) -> Iterator[Page]:
     with filled(request.param, ur5) as page:
