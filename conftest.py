@@ -129,11 +129,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for name in sorted(groups, key=place.__getitem__) for item in groups[name]]
 
 
-def pytest_collection_finish() -> None:
-    """Leave half a million objects, of modules and tests, to no later collection of garbage."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Leave half a million objects, of modules and tests, to no collection of garbage, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(10_000)
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
