@@ -92,11 +92,15 @@ def test_the_table_has_the_address_in_one_piece_and_says_what_helps_a_braked_arm
     assert "no command for 20 states: braked, `arm_control enable`" in written(console)
 
 
+def standing(ur5: RobotModel, n: int, *targets: Target) -> Recording:
+    """A record of n ms in which the arm stands still and is held."""
+    stamps, q = np.arange(n) * (SECOND // 1000), np.tile(HOME, (n, 1))
+    return Recording(stamps, q, 0.0 * q, stamps, np.tile(ur5.gravity(HOME), (n, 1)), targets)
+
+
 def said(ur5: RobotModel, n: int, diagnostics: dict[str, Any] | None = None, **options: Any) -> tuple[int, str]:
     """Exit status and words at the end of n ms in which the arm stands still and is held."""
-    stamps, console = np.arange(n) * (SECOND // 1000), paper()
-    q, tau = np.tile(HOME, (n, 1)), np.tile(ur5.gravity(HOME), (n, 1))
-    record = Recording(stamps, q, 0.0 * q, stamps, tau, (Target(0, "base_link", ur5.pose(HOME)),))
+    record, console = standing(ur5, n, Target(0, "base_link", ur5.pose(HOME))), paper()
     status = print_summary(
         Scenario.load("ur5_osc"), ur5, record, diagnostics or {}, RunOptions("ur5_osc", **options), console
     )
@@ -164,12 +168,8 @@ def test_targets_by_hand_end_those_of_the_list_and_a_drag_is_one_target(ur5: Rob
 
 def test_a_run_that_somebody_played_with_is_no_error(ur5: RobotModel):
     """A target far away from where the arm stands: missed by a list, and by hand no error."""
-    n, console = 4300, paper()
-    stamps = np.arange(n) * (SECOND // 1000)
-    q, tau = np.tile(HOME, (n, 1)), np.tile(ur5.gravity(HOME), (n, 1))
-    here, away = (Target(k * 2 * SECOND, "base_link", ur5.pose(np.array(HOME) + 0.3 * k)) for k in (0, 1))
-    record = Recording(stamps, q, 0.0 * q, stamps, tau, (here, away))
-    scenario = Scenario.load("ur5_osc")
+    targets = (Target(k * 2 * SECOND, "base_link", ur5.pose(np.array(HOME) + 0.3 * k)) for k in (0, 1))
+    record, scenario, console = standing(ur5, 4300, *targets), Scenario.load("ur5_osc"), paper()
 
     def status(hand_ns: int | None = None, **options: Any) -> int:
         return print_summary(scenario, ur5, record, {}, RunOptions("ur5_osc", **options), console, hand_ns)
@@ -210,11 +210,7 @@ def test_nodes_that_are_known_by_their_names_only_are_waited_for():
 
 
 def test_a_run_without_targets_of_its_own_has_figures_too(ur5: RobotModel):
-    n, console = 2100, paper()
-    stamps = np.arange(n) * (SECOND // 1000)
-    q, tau = np.tile(HOME, (n, 1)), np.tile(ur5.gravity(HOME), (n, 1))
-    options = RunOptions("ur5_osc", targets=False)
-    record = Recording(stamps, q, 0.0 * q, stamps, tau, ())
+    options, record, console = RunOptions("ur5_osc", targets=False), standing(ur5, 2100), paper()
     assert print_summary(options.load(), ur5, record, {}, options, console) == 0
     assert "torque, share of the joint's limit" in written(console)
     assert "no target had its 2 s" in written(console)

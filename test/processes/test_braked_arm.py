@@ -103,44 +103,6 @@ def test_states_that_look_old_brake_an_arm_as_well_as_fresh_ones(speed: float):
     assert old.process.gate.reason.startswith("no state for ")
 
 
-@pytest.mark.parametrize("lock_step", [True, False])
-def test_no_command_is_answered_as_passing_by_a_gate_that_brakes(ur5: RobotModel, lock_step: bool):
-    """Neither the old one again, nor the one of the next state; the torque leaves that of before as fast as it may."""
-    t = [0.0]
-    process = GateProcess(
-        ur5,
-        GateParameters(),
-        lambda *_: None,
-        lock_step=lock_step,
-        clock=lambda: t[0],
-        clock_ns=lambda: round(1e9 * t[0]),
-    )
-    stamp_ns, effort = 10**9, ur5.gravity(HOME) + [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-
-    def info(publisher: bytes) -> dict[str, object]:
-        now_ns = round(1e9 * t[0])
-        gid = {"data": publisher * 16}
-        return {"source_timestamp": now_ns, "received_timestamp": now_ns, "publisher_gid": gid}
-
-    def state() -> list[tuple[str, float]]:
-        message = plain.joint_state(ur5.joint_names, stamp_ns, position=HOME, velocity=np.zeros(6))
-        return [(a.output.state.value, a.output.tau[0]) for a in process.on_state(message, info(b"s"))]
-
-    def command() -> list[tuple[str, float]]:
-        message = plain.joint_state(ur5.joint_names, stamp_ns, effort=effort)
-        return [(a.output.state.value, a.output.tau[0]) for a in process.on_effort(message, info(b"c"))]
-
-    for _ in range(100):
-        t[0], stamp_ns = t[0] + 1e-3, stamp_ns + 1_000_000
-        state()
-        assert [word for word, _ in command()] == ["passing"]
-    process.gate.brake("disabled")
-    assert command() == [("braking", pytest.approx(5.0))]
-    t[0], stamp_ns = t[0] + 1e-3, stamp_ns + 1_000_000
-    assert state() == [("braking", pytest.approx(4.0))]
-    assert command() == [("braking", pytest.approx(4.0))]
-
-
 @pytest.mark.parametrize("speed", [0.5, -0.5])
 def test_a_continuous_joint_that_a_driver_wraps_is_read_without_a_jump(ur5: RobotModel, speed: float):
     model = RobotModel.from_urdf(ur5.urdf.text.replace('type="revolute"', 'type="continuous"'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,32 @@ def test_good_states_and_commands_pass(driver: Driver):
     assert driver.last.state is GateState.PASSING
     assert not driver.refused
     assert [answer.stamp_ns for answer in driver.answers] == [k * MS for k in range(1, 51)]
+
+
+@pytest.mark.parametrize("lock_step", [True, False])
+def test_no_command_is_answered_as_passing_by_a_gate_that_brakes(ur5: RobotModel, lock_step: bool):
+    """Neither the old one again, nor the one of the next state; the torque leaves that of before as fast as it may."""
+    driver = Driver(ur5, lock_step=lock_step)
+
+    def answered(send: Callable[[], None]) -> list[tuple[GateState, float]]:
+        n = len(driver.answers)
+        send()
+        return [(answer.output.state, answer.output.tau[0]) for answer in driver.answers[n:]]
+
+    def show_state() -> None:
+        driver.t, driver.stamp_ns = driver.t + 1e-3, driver.stamp_ns + MS
+        driver.state()
+
+    def command() -> None:
+        driver.command(5.0, publisher=OTHER)
+
+    for _ in range(100):
+        show_state()
+        assert [state for state, _ in answered(command)] == [GateState.PASSING]
+    driver.process.gate.brake("disabled")
+    assert answered(command) == [(GateState.BRAKING, pytest.approx(5.0))]
+    assert answered(show_state) == [(GateState.BRAKING, pytest.approx(4.0))]
+    assert answered(command) == [(GateState.BRAKING, pytest.approx(4.0))]
 
 
 @pytest.mark.parametrize("max_age", [0.02, 0.0])
