@@ -123,8 +123,8 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(rig: Rig):
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
     patient = {"max_missed": 1000, "max_age": 5.0}
-    rig.start("osc", publish_effort_array=False, gates_behind=["simulator"], **patient)
-    rig.start("simulator", robot="ur5", initial_position=HOME, **patient)
+    rig.start("osc", publish_effort_array=False, gates_behind=["simulator"], rate=200.0, **patient)
+    rig.start("simulator", robot="ur5", initial_position=HOME, timestep=0.005, **patient)
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
     assert rig.call("simulator/enable", SetBool.Request(data=False)).success
     rig.spin(lambda: health(diagnostics, "/osc")[0] == "held: simulator: disabled", what="the hold")
