@@ -188,6 +188,7 @@ def test_modules_of_a_folder_do_not_import_each_other_in_a_circle(name: str):
         graph = {module: needed for module, needed in graph.items() if module not in free}
 
 
+@cache
 def foreign_imports() -> list[tuple[str, str, str]]:
     """Library, module, and where: of every import that is in FOREIGN."""
     return [
