@@ -29,16 +29,17 @@ from arm_control import RobotModel, urdf_path
 from arm_control.core import Cache
 from arm_control.optimal import (
     ArmDynamics,
-    ControlError,
     Costs,
     Ilqr,
     IlqrParameters,
-    NumpyPasses,
-    PositionError,
-    StateError,
     Term,
-    UserDynamics,
+    control_error,
+    position_error,
+    state_error,
 )
+
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+from any_system import ArmSystem, UserDynamics, ilqr
 
 ROOT = Path(__file__).parents[1]
 WHEELS = ("crocoddyl==3.2.1", "pin==4.0.0")
@@ -59,9 +60,9 @@ def reach(model: RobotModel) -> tuple[Costs, np.ndarray, np.ndarray]:
     """Costs, initial state and controls."""
     x0 = np.concatenate([HOME, np.zeros(6)])
     costs = Costs(
-        Term(PositionError(model.pose(HOME).p + MOVE), running=DT * W_P, terminal=W_P_LAST),
-        Term(StateError(x0), running=DT * W_X, terminal=W_X_LAST, scale=SCALE),
-        Term(ControlError(np.zeros(6)), running=DT * W_U),
+        Term(position_error(model.pose(HOME).p + MOVE), running=DT * W_P, terminal=W_P_LAST),
+        Term(state_error(x0), running=DT * W_X, terminal=W_X_LAST, scale=SCALE),
+        Term(control_error(np.zeros(6)), running=DT * W_U),
     )
     return costs, x0, np.tile(model.gravity(HOME), (N, 1))
 
@@ -142,10 +143,8 @@ class Ours:
             return found
 
         dynamics = UserDynamics(step, 12, 6)
-        dynamics.arm = ArmDynamics(model, DT).arm
-        solver = Ilqr(dynamics, self._costs, N, parameters=_parameters(100, TOLERANCE))
-        assert isinstance(solver.passes, NumpyPasses)
-        return solver
+        dynamics.arm = ArmSystem(model, DT).arm
+        return ilqr(dynamics, self._costs, N, parameters=_parameters(100, TOLERANCE))
 
     def solve(self, solver: str, iterations: int, tolerance: float) -> dict[str, Any]:
         """Seconds, iterations and cost of a solution."""

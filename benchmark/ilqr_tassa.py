@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.optimal import Ilqr, IlqrParameters
+from arm_control.optimal import IlqrParameters
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "planning"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "optimal"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+from any_system import ilqr
 from problems import CAR_LIMITS, CAR_START, car, random_linear
 
 MOST = 500
@@ -43,7 +45,7 @@ def main() -> None:
                 dynamics, costs, limit, x0, us = problem(name, seed)
                 p = IlqrParameters(max_iterations=MOST, lambda_start=1.0, limiting=limiting)
                 begin = time.perf_counter()
-                result = Ilqr(dynamics, costs, len(us), -limit, limit, p).solve(x0, us)
+                result = ilqr(dynamics, costs, len(us), -limit, limit, p).solve(x0, us)
                 seconds = time.perf_counter() - begin
                 share = ", ".join(f"{x:.0%}" for x in (np.abs(result.us) >= limit).mean(0))
                 count = f"{result.iterations}" if result.converged else f"{result.iterations}, not converged"

@@ -23,16 +23,16 @@ from arm_control.core import progress_bar
 from arm_control.maths import Array
 from arm_control.optimal import (
     ArmDynamics,
-    Barrier,
-    ControlError,
     Costs,
     Ilqr,
     IlqrParameters,
     IlqrResult,
-    ObstacleDistance,
-    PositionError,
-    StateError,
     Term,
+    barrier,
+    control_error,
+    obstacle_distance,
+    position_error,
+    state_error,
 )
 from arm_control.report import straightness
 
@@ -233,9 +233,9 @@ def star_figures(reaches: list[Reach]) -> dict[str, Any]:
 def costs(nv: int, target: Array, w_p: float = 0.0, w_u: float = 1.0, extra: tuple[Term, ...] = ()) -> Costs:
     """The blog's: ``(w_u u^2 + w_p e^2) dt`` on the way, ``1e4 (e^2 + v^2)`` at the end."""
     return Costs(
-        Term(ControlError(np.zeros(nv)), running=2.0 * w_u * DT),
-        Term(PositionError(target), running=2.0 * w_p * DT, terminal=2e4),
-        Term(StateError(np.zeros(2 * nv)), terminal=2e4, scale=[0.0] * nv + [1.0] * nv),
+        Term(control_error(np.zeros(nv)), running=2.0 * w_u * DT),
+        Term(position_error(target), running=2.0 * w_p * DT, terminal=2e4),
+        Term(state_error(np.zeros(2 * nv)), terminal=2e4, scale=[0.0] * nv + [1.0] * nv),
         *extra,
     )
 
@@ -257,9 +257,9 @@ def reach_ur5(model: RobotModel, n: int, limit: Array | None = None, extra: tupl
     """Of a UR5, from rest; the solver begins with the torque that holds it."""
     x0, target = np.append(HOME, np.zeros(6)), model.pose(HOME).p + WAY
     terms = Costs(
-        Term(PositionError(target), running=DT, terminal=1e3),
-        Term(StateError(x0), running=DT, terminal=1.0, scale=[1e-3] * 6 + [1e-2] * 6),
-        Term(ControlError(np.zeros(6)), running=1e-4 * DT),
+        Term(position_error(target), running=DT, terminal=1e3),
+        Term(state_error(x0), running=DT, terminal=1.0, scale=[1e-3] * 6 + [1e-2] * 6),
+        Term(control_error(np.zeros(6)), running=1e-4 * DT),
         *extra,
     )
     u_min, u_max = (None, None) if limit is None else (-limit, limit)
@@ -269,7 +269,7 @@ def reach_ur5(model: RobotModel, n: int, limit: Array | None = None, extra: tupl
 
 def keep_away(centre: Array, radius: float) -> Term:
     """The hand from a ball."""
-    return Term(ObstacleDistance(centre, radius), running=WEIGHT * DT, form=Barrier(ZONE))
+    return Term(obstacle_distance(centre, radius), running=WEIGHT * DT, form=barrier(ZONE))
 
 
 def planar2() -> RobotModel:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from any_system import ArmSystem, UserCosts
 from ilqr_reaches import DT, RADIUS, RADIUS_3, START, START_3, TARGET, TORQUE_3, Reach, costs, planar2, planar3, reach
 
 from arm_control import RobotModel
 from arm_control.core import progress_bar
 from arm_control.maths import Array
-from arm_control.optimal import ArmDynamics, LocalLqr
+from arm_control.optimal import LocalLqr
 
 N = 100
 """Steps of 10 ms."""
@@ -55,7 +56,7 @@ def lqr_motion(model: RobotModel, q: Array, target: Array, every: int = 1, **wei
     **weights
         Those of the cost.
     """
-    n, dynamics, cost = model.nv, ArmDynamics(model, DT), costs(model.nv, target, **weights)
+    n, dynamics, cost = model.nv, ArmSystem(model, DT), costs(model.nv, target, **weights)
     lqr = LocalLqr(dynamics, cost, N)
     xs, us = [np.append(q, np.zeros(n))], []
     for i in range(N):
@@ -66,7 +67,7 @@ def lqr_motion(model: RobotModel, q: Array, target: Array, every: int = 1, **wei
         xs.append(dynamics.step(xs[-1][None], us[-1][None])[0])
     states, controls = np.array(xs), np.array(us)
     padded = np.vstack([controls, np.zeros((1, n))])
-    total = float(cost.values(states, padded, cost.weights(N), dynamics.arm).sum())
+    total = float(UserCosts(others=cost).values(states, padded, cost.weights(N), dynamics.arm).sum())
     return Motion(states, controls, (total,))
 
 

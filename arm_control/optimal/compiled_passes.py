@@ -212,7 +212,10 @@ class CompiledPasses:
         return self._arrays["held"][: self._n]
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
+        """Begin with controls (N, n_u) from a state (n_x,); return the cost.
+
+        A plan, states (N + 1, n_x) and gains (N, n_u, n_x), is the feedback in this first rollout.
+        """
         self._arrays["held"][:] = 0.0
         self.us[:], self.xs[:], self.k[:], self.K[:] = us, x0, 0.0, 0.0
         if plan is not None:
@@ -222,11 +225,11 @@ class CompiledPasses:
         return cost
 
     def expand(self) -> None:
-        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
+        """Compute derivatives of dynamics and cost about the present plan."""
         self._calls[self._side]["expansion"]()
 
     def rollout(self, alpha: float, x0: Array | None = None) -> float:
-        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
+        """Try a step of length alpha, equation (5); return the cost."""
         a = self._arrays
         a["x"][:] = self.xs[0] if x0 is None else x0
         a["alpha"][0], a["total"][0] = alpha, 0.0
@@ -234,11 +237,11 @@ class CompiledPasses:
         return float(a["total"][0])
 
     def accept(self) -> None:
-        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
+        """Make the tried plan the present one."""
         self._side = 1 - self._side
 
     def backward(self, lambda_: float) -> Backward:
-        """See :class:`~arm_control.optimal.numpy_passes.NumpyPasses`."""
+        """Compute k and K, equations (2) to (4)."""
         a, rest, run = self._arrays, self._n, self._calls[self._side]["backward"]
         a["V_x"][:], a["V_xx"][:], a["lamb"][0], a["sums"][:] = a["l_x"][rest], a["l_xx"][rest], lambda_, 0.0
         tries = TRIES

@@ -9,18 +9,18 @@ and likewise by u. (2) is exact in the first derivatives, Gauss-Newton in the se
 phi'' is. The unit of ``w_k s_i phi`` is that of the cost, so a running weight that is not to depend on the length of
 a step is multiplied by it. Forms are
 
-    (3)  Square       phi = r^2 / 2
-    (4)  SmoothAbs    phi = sqrt(r^2 + width^2) - width
-    (5)  Barrier      phi = max(1 - r / zone, 0)^3
+    (3)  square       phi = r^2 / 2
+    (4)  smooth_abs   phi = sqrt(r^2 + width^2) - width
+    (5)  barrier      phi = max(1 - r / zone, 0)^3
 
 with width and zone in the unit of r. Residuals, with exact derivatives, are
 
-    StateError          r = x - target                          of the first states                  [rad, rad/s]
-    ControlError        r = u - target                                                               [N m]
-    PositionError       r = p - p_target                        of a point of a link, in the world   [m]
-    OrientationError    r = log(R_WE R_WT^T)                    rotation vector, world axes          [rad]
-    LimitDistance       r = (q - q_min, q_max - q)              of the first states                  [rad]
-    ObstacleDistance    r = |p - p_obstacle| - radius           of a point of a link, from a sphere  [m]
+    state_error          r = x - target                          of the first states                  [rad, rad/s]
+    control_error        r = u - target                                                               [N m]
+    position_error       r = p - p_target                        of a point of a link, in the world   [m]
+    orientation_error    r = log(R_WE R_WT^T)                    rotation vector, world axes          [rad]
+    limit_distance       r = (q - q_min, q_max - q)              of the first states                  [rad]
+    obstacle_distance    r = |p - p_obstacle| - radius           of a point of a link, from a sphere  [m]
 
 When the end effector turns by a small rotation delta, the orientation error changes by
 
@@ -35,15 +35,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, Scalar, columns, cos, maximum, rotation_vector, rows, select, sin, skew, sqrt
+from arm_control.maths import Array, Scalar, cos, maximum, rotation_vector, select, sin, skew, sqrt
 from arm_control.model import State, frame_pose, jacobian
-from arm_control.optimal.arm_dynamics import Arm
 from arm_control.optimal.riccati import Cost
 
 _SMALL = 1e-3
@@ -86,229 +85,106 @@ class Knot:
         return p, lambda: jacobian(tree, arm.X_W, body, p)
 
 
-class Residual(Protocol):
+class Residual(NamedTuple):
     """An error that a cost keeps small.
 
-    ``size`` is its number of entries, ``numbers`` are its parameters at run time, such as a target, and ``structure``
-    describes its compile-time part.
+    Attributes
+    ----------
+    name, structure : str
+        Of the function that made it, and its compile-time part.
+    size : int
+        Number of entries.
+    numbers : ndarray
+        Parameters at run time, such as a target.
+    at : callable
+        From a knot and the numbers, over any scalar, to r, shape (size,), and a function that computes its derivative
+        by x and u, shape (size, n_x + n_u).
     """
 
-    @property
-    def size(self) -> int: ...  # noqa: D102
-
-    @property
-    def numbers(self) -> Array: ...  # noqa: D102
-
-    @property
-    def structure(self) -> str: ...  # noqa: D102
-
-    def value(self, knot: Knot, z: Array) -> Array:
-        """Return r, shape (size,), at a knot; ``z`` are its numbers."""
-
-    def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """Return r and its derivative by x and u, shape (size, n_x + n_u)."""
+    name: str
+    structure: str
+    size: int
+    numbers: Array
+    at: Callable[[Knot, Array], tuple[Array, Callable[[], Array]]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Linear:
-    """``x - target``, of states or controls."""
-
-    target: npt.ArrayLike
-
-    def __post_init__(self) -> None:
-        _checked(self.target, type(self).__name__)
-
-    @property
-    def size(self) -> int:
-        """Number of entries."""
-        return int(np.size(self.target))
-
-    @property
-    def numbers(self) -> Array:
-        """The target."""
-        return np.asarray(self.target, dtype=float)
-
-    @property
-    def structure(self) -> str:
-        """Compile-time part."""
-        return type(self).__name__
-
-    def _rows(self, knot: Knot, first: int) -> Array:
-        r_xu = np.zeros((self.size, len(knot.x) + len(knot.u)))
-        r_xu[np.arange(self.size), first + np.arange(self.size)] = 1.0
-        return r_xu
-
-
-@dataclass(frozen=True, eq=False)
-class StateError(_Linear):
+def state_error(target: npt.ArrayLike) -> Residual:
     """``x - target``, of the first states: as many as the target has."""
-
-    def value(self, knot: Knot, z: Array) -> Array:
-        """See :class:`Residual`."""
-        return knot.x[: self.size] - z
-
-    def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """See :class:`Residual`."""
-        return self.value(knot, z), self._rows(knot, 0)
+    numbers, columns = _checked(target, "state_error"), np.arange(np.size(target))
+    return Residual(
+        *("state_error", "state_error", len(columns), numbers),
+        lambda knot, z: (knot.x[columns] - z, lambda: _unit_rows(knot, columns)),
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class ControlError(_Linear):
+def control_error(target: npt.ArrayLike) -> Residual:
     """``u - target``."""
-
-    def value(self, knot: Knot, z: Array) -> Array:
-        """See :class:`Residual`."""
-        return knot.u - z
-
-    def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """See :class:`Residual`."""
-        return self.value(knot, z), self._rows(knot, len(knot.x))
+    numbers, columns = _checked(target, "control_error"), np.arange(np.size(target))
+    return Residual(
+        *("control_error", "control_error", len(columns), numbers),
+        lambda knot, z: (knot.u - z, lambda: _unit_rows(knot, len(knot.x) + columns)),
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class PositionError:
+def position_error(target: npt.ArrayLike, frame: str | None = None, point: npt.ArrayLike = (0.0, 0.0, 0.0)) -> Residual:
     """``p - target`` of the end effector, or of a point of a link, in the world [m]."""
 
-    target: npt.ArrayLike
-    frame: str | None = None
-    point: npt.ArrayLike = (0.0, 0.0, 0.0)
-    size: int = 3
+    def at(knot: Knot, z: Array) -> tuple[Array, Callable[[], Array]]:
+        p, J = knot.point(frame, z[3:])
+        return p - z[:3], lambda: _by_positions(knot, J()[:3])
 
-    def __post_init__(self) -> None:
-        _checked(self.target, "target", 3)
-        _checked(self.point, "point", 3)
-
-    @property
-    def numbers(self) -> Array:
-        """Target and point."""
-        return np.concatenate([np.asarray(x, dtype=float) for x in (self.target, self.point)])
-
-    @property
-    def structure(self) -> str:
-        """Compile-time part."""
-        return f"PositionError of {self.frame}"
-
-    def value(self, knot: Knot, z: Array) -> Array:
-        """See :class:`Residual`."""
-        return knot.point(self.frame, z[3:])[0] - z[:3]
-
-    def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """See :class:`Residual`."""
-        p, J = knot.point(self.frame, z[3:])
-        return p - z[:3], _by_positions(knot, J()[:3])
+    numbers = np.concatenate([_checked(target, "target", 3), _checked(point, "point", 3)])
+    return Residual("position_error", f"position_error of {frame}", 3, numbers, at)
 
 
-@dataclass(frozen=True, eq=False)
-class OrientationError:
+def orientation_error(R_WT: npt.ArrayLike) -> Residual:
     """Rotation vector from the target ``R_WT`` to the end effector, in the world's axes [rad]."""
 
-    R_WT: Any
-    size: int = 3
-    structure: str = "OrientationError"
+    def at(knot: Knot, z: Array) -> tuple[Array, Callable[[], Array]]:
+        r = rotation_vector(knot.arm.R_WE @ z.reshape(3, 3).T)
+        return r, lambda: _by_positions(knot, log_derivative(r) @ knot.arm.J[3:])
 
-    def __post_init__(self) -> None:
-        R = np.asarray(self.R_WT, dtype=float)
-        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
-            raise InputError(f"R_WT is no rotation matrix: {R.tolist()}")
-
-    @property
-    def numbers(self) -> Array:
-        """The target."""
-        return np.asarray(self.R_WT, dtype=float).ravel()
-
-    def value(self, knot: Knot, z: Array) -> Array:
-        """See :class:`Residual`."""
-        return rotation_vector(knot.arm.R_WE @ z.reshape(3, 3).T)
-
-    def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """See :class:`Residual`."""
-        r = self.value(knot, z)
-        return r, _by_positions(knot, log_derivative(r) @ knot.arm.J[3:])
+    R = np.asarray(R_WT, dtype=float)
+    if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
+        raise InputError(f"R_WT is no rotation matrix: {R.tolist()}")
+    return Residual("orientation_error", "orientation_error", 3, R.ravel(), at)
 
 
-@dataclass(frozen=True, eq=False)
-class LimitDistance:
-    """Distance of joints (or any first states) from their lower and upper limits; to be used with a Barrier."""
+def limit_distance(q_min: npt.ArrayLike, q_max: npt.ArrayLike) -> Residual:
+    """Distance of joints (or any first states) from their lower and upper limits; to be used with a barrier."""
+    low, high = np.asarray(q_min, dtype=float), np.asarray(q_max, dtype=float)
+    if low.shape != high.shape or not (low < high).all():
+        raise InputError(f"limits cross: q_min {low}, q_max {high}")
+    limited = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
+    m = len(limited)
 
-    q_min: npt.ArrayLike
-    q_max: npt.ArrayLike
+    def at(knot: Knot, z: Array) -> tuple[Array, Callable[[], Array]]:
+        q = knot.x[limited]
+        rows = np.concatenate([_unit_rows(knot, limited), -_unit_rows(knot, limited)])
+        return np.concatenate([q - z[:m], z[m:] - q]), lambda: rows
 
-    def __post_init__(self) -> None:
-        low, high = np.asarray(self.q_min, dtype=float), np.asarray(self.q_max, dtype=float)
-        if low.shape != high.shape or not (low < high).all():
-            raise InputError(f"limits cross: q_min {low}, q_max {high}")
-
-    @property
-    def _limited(self) -> Array:
-        return np.flatnonzero(np.isfinite(np.asarray(self.q_min)) & np.isfinite(np.asarray(self.q_max)))
-
-    @property
-    def size(self) -> int:
-        """Number of entries: two for each state that has limits."""
-        return 2 * len(self._limited)
-
-    @property
-    def numbers(self) -> Array:
-        """The limits."""
-        return np.concatenate([np.asarray(x, dtype=float)[self._limited] for x in (self.q_min, self.q_max)])
-
-    @property
-    def structure(self) -> str:
-        """Compile-time part."""
-        return f"LimitDistance of {self._limited.tolist()}"
-
-    def value(self, knot: Knot, z: Array) -> Array:
-        """See :class:`Residual`."""
-        q, m = knot.x[self._limited], len(self._limited)
-        return np.concatenate([q - z[:m], z[m:] - q])
-
-    def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """See :class:`Residual`."""
-        m = len(self._limited)
-        r_xu = np.zeros((2 * m, len(knot.x) + len(knot.u)))
-        r_xu[np.arange(m), self._limited], r_xu[m + np.arange(m), self._limited] = 1.0, -1.0
-        return self.value(knot, z), r_xu
+    numbers = np.concatenate([low[limited], high[limited]])
+    return Residual("limit_distance", f"limit_distance of {limited.tolist()}", 2 * m, numbers, at)
 
 
-@dataclass(frozen=True, eq=False)
-class ObstacleDistance:
-    """Distance of a sphere about a point of the arm from a sphere in the world [m]; to be used with a Barrier.
+def obstacle_distance(
+    centre: npt.ArrayLike, radius: float, frame: str | None = None, point: npt.ArrayLike = (0.0, 0.0, 0.0)
+) -> Residual:
+    """Distance of a sphere about a point of the arm from a sphere in the world [m]; to be used with a barrier.
 
     ``radius`` is the sum of both radii.
     """
 
-    centre: npt.ArrayLike
-    radius: float
-    frame: str | None = None
-    point: npt.ArrayLike = (0.0, 0.0, 0.0)
-    size: int = 1
-
-    def __post_init__(self) -> None:
-        _checked(np.append(np.asarray(self.centre, dtype=float), self.radius), "obstacle", 4)
-        _checked(self.point, "point", 3)
-
-    @property
-    def numbers(self) -> Array:
-        """Centre, radius and point."""
-        return np.concatenate([np.asarray(x, dtype=float) for x in (self.centre, [self.radius], self.point)])
-
-    @property
-    def structure(self) -> str:
-        """Compile-time part."""
-        return f"ObstacleDistance of {self.frame}"
-
-    def value(self, knot: Knot, z: Array) -> Array:
-        """See :class:`Residual`."""
-        difference = knot.point(self.frame, z[4:])[0] - z[:3]
-        return np.array([_length(difference) - z[3]])
-
-    def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """See :class:`Residual`."""
-        p, J = knot.point(self.frame, z[4:])
+    def at(knot: Knot, z: Array) -> tuple[Array, Callable[[], Array]]:
+        p, J = knot.point(frame, z[4:])
         difference = p - z[:3]
-        distance = _length(difference)
-        r_q = ((difference / distance) @ J()[:3])[None]
-        return np.array([distance - z[3]]), _by_positions(knot, r_q)
+        distance = sqrt(maximum(difference @ difference, 1e-24))
+        r = np.array([distance - z[3]])
+        return r, lambda: _by_positions(knot, ((difference / distance) @ J()[:3])[None])
+
+    sphere = _checked(np.append(np.asarray(centre, dtype=float), radius), "obstacle", 4)
+    numbers = np.concatenate([sphere, _checked(point, "point", 3)])
+    return Residual("obstacle_distance", f"obstacle_distance of {frame}", 1, numbers, at)
 
 
 def log_derivative(r: Array) -> Array:
@@ -329,71 +205,60 @@ def _by_positions(knot: Knot, r_q: Array) -> Array:
     return np.hstack([r_q, np.zeros((len(r_q), rest))])
 
 
-def _length(difference: Array) -> Scalar:
-    return sqrt(maximum(difference @ difference, 1e-24))
+def _unit_rows(knot: Knot, columns: Array) -> Array:
+    """Derivative by x and u of some of their entries."""
+    rows = np.zeros((len(columns), len(knot.x) + len(knot.u)))
+    rows[np.arange(len(columns)), columns] = 1.0
+    return rows
 
 
-def _checked(values: npt.ArrayLike, name: str, size: int | None = None) -> None:
+def _checked(values: npt.ArrayLike, name: str, size: int | None = None) -> Array:
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or not np.isfinite(array).all() or (size is not None and len(array) != size):
         raise InputError(f"{name} is {array.tolist()}; {size or 'a row of'} finite numbers are needed")
+    return array
 
 
-class Form(Protocol):
-    """A function phi of one number; ``numbers`` are its parameters at run time."""
+class Form(NamedTuple):
+    """A function phi of one number.
 
-    @property
-    def numbers(self) -> tuple[float, ...]: ...  # noqa: D102
+    Attributes
+    ----------
+    numbers : tuple of float
+        Its parameters at run time.
+    phi : callable
+        From r and the numbers to ``phi, phi', phi''``.
+    """
 
-    def __call__(self, r: Scalar, z: Array) -> tuple[Scalar, Scalar, Scalar]:
-        """Return ``phi, phi', phi''`` of r; ``z`` are its numbers."""
-
-
-@dataclass(frozen=True)
-class Square:
-    """``r^2 / 2``, equation (3)."""
-
-    numbers: tuple[float, ...] = ()
-
-    def __call__(self, r: Scalar, z: Array) -> tuple[Scalar, Scalar, Scalar]:
-        """See :class:`Form`."""
-        return 0.5 * (r * r), r, 1.0
+    name: str
+    numbers: tuple[float, ...]
+    phi: Callable[[Scalar, Array], tuple[Scalar, Scalar, Scalar]]
 
 
-@dataclass(frozen=True)
-class SmoothAbs:
+SQUARE = Form("square", (), lambda r, z: (0.5 * (r * r), r, 1.0))
+"""``r^2 / 2``, equation (3)."""
+
+
+def smooth_abs(width: float) -> Form:
     """Equation (4): round within ``width`` of zero, then straight."""
 
-    width: float
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The width."""
-        return (self.width,)
-
-    def __call__(self, r: Scalar, z: Array) -> tuple[Scalar, Scalar, Scalar]:
-        """See :class:`Form`."""
+    def phi(r: Scalar, z: Array) -> tuple[Scalar, Scalar, Scalar]:
         width = z[0]
         s = sqrt(r * r + width * width)
         return s - width, r / s, width * width / (s * s * s)
 
+    return Form("smooth_abs", (width,), phi)
 
-@dataclass(frozen=True)
-class Barrier:
+
+def barrier(zone: float) -> Form:
     """Equation (5): zero beyond the zone, 1 where r is zero, growing further below."""
 
-    zone: float
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The zone."""
-        return (self.zone,)
-
-    def __call__(self, r: Scalar, z: Array) -> tuple[Scalar, Scalar, Scalar]:
-        """See :class:`Form`."""
+    def phi(r: Scalar, z: Array) -> tuple[Scalar, Scalar, Scalar]:
         zone = z[0]
         x = maximum(1.0 - r / zone, 0.0)
         return x * x * x, -3.0 * (x * x) / zone, 6.0 * x / (zone * zone)
+
+    return Form("barrier", (zone,), phi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,7 +283,7 @@ class Term:
     residual: Residual
     running: float = 0.0
     terminal: float = 0.0
-    form: Form = Square()
+    form: Form = SQUARE
     scale: npt.ArrayLike | None = None
     over_time: npt.ArrayLike | None = None
 
@@ -426,7 +291,7 @@ class Term:
         for name in ("running", "terminal", "scale", "over_time"):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value).all() and np.min(value) >= 0.0):
-                raise InputError(f"{name} of {type(self.residual).__name__} is {value}; weights are finite, 0 or above")
+                raise InputError(f"{name} of {self.residual.name} is {value}; weights are finite, 0 or above")
         if self.scale is not None and np.shape(self.scale) != (self.residual.size,):
             raise InputError(f"scale has shape {np.shape(self.scale)}, {self.residual.size} numbers are needed")
 
@@ -439,7 +304,7 @@ class Term:
     @property
     def structure(self) -> str:
         """Compile-time part of the term."""
-        return f"{type(self.form).__name__}({self.residual.structure}, {self.residual.size})"
+        return f"{self.form.name}({self.residual.structure}, {self.residual.size})"
 
     def split(self, z: Array) -> tuple[Array, Array, Array]:
         """Split the numbers of the term into scale, those of the form and those of the residual."""
@@ -486,8 +351,8 @@ class Costs:
         """
         total: Scalar = 0.0
         for (term, scale, form, own), weight in zip(self._split(z), weights, strict=True):
-            r = term.residual.value(knot, own)
-            phis = [s * term.form(r_i, form)[0] for s, r_i in zip(scale, r, strict=True)]
+            r, _ = term.residual.at(knot, own)
+            phis = [s * term.form.phi(r_i, form)[0] for s, r_i in zip(scale, r, strict=True)]
             total = total + weight * sum(phis[1:], phis[0])
         return total
 
@@ -503,9 +368,9 @@ class Costs:
         l_xu = np.zeros(n_x + n_u, dtype=object)
         l_xuxu = np.zeros((n_x + n_u, n_x + n_u), dtype=object)
         for (term, scale, form, own), weight in zip(self._split(z), weights, strict=True):
-            r, r_xu = term.residual.expand(knot, own)
-            for s_i, r_i, row in zip(scale, r, r_xu, strict=True):
-                phi, phi_r, phi_rr = term.form(r_i, form)
+            r, derivative = term.residual.at(knot, own)
+            for s_i, r_i, row in zip(scale, r, derivative(), strict=True):
+                phi, phi_r, phi_rr = term.form.phi(r_i, form)
                 w = s_i * weight
                 l = l + w * phi
                 _add_derivatives(l_xu, l_xuxu, row, w * phi_r, w * phi_rr)
@@ -513,25 +378,6 @@ class Costs:
         l_xuxu[below] = l_xuxu.T[below]
         x, u = slice(0, n_x), slice(n_x, None)
         return Cost(l, l_xu[x], l_xu[u], l_xuxu[x, x], l_xuxu[u, x], l_xuxu[u, u])
-
-    def values(self, xs: Array, us: Array, weights: Array, arm: Arm) -> Array:
-        """Cost at many knots, equation (1), shape (N + 1,).
-
-        Of states (N + 1, n_x), controls (N + 1, n_u) and the weights of :meth:`weights`; ``arm`` is that of
-        :data:`~arm_control.optimal.arm_dynamics.Dynamics`.
-        """
-        with np.errstate(all="ignore"):
-            return rows([self.value(*self._columns(xs, us, weights, arm))], len(xs))[0]
-
-    def expansions(self, xs: Array, us: Array, weights: Array, arm: Arm) -> Cost:
-        """Cost and its derivatives at many knots, each with one more axis, the first; parameters of :meth:`values`."""
-        with np.errstate(all="ignore"):
-            cost = self.expand(*self._columns(xs, us, weights, arm))
-        return Cost(*(np.moveaxis(rows(part, len(xs)), -1, 0) for part in cost))
-
-    def _columns(self, xs: Array, us: Array, weights: Array, arm: Arm) -> tuple[Knot, Array, Array]:
-        x, u = columns(xs.T), columns(us.T)
-        return Knot(x, u, None if arm is None else arm(x, u)), columns(weights.T), self.numbers
 
 
 def _add_derivatives(l_xu: Array, l_xuxu: Array, row: Array, slope: Scalar, curvature: Scalar) -> None:

@@ -13,7 +13,7 @@
 
 (2) to (4) run backwards over the knots (:mod:`arm_control.optimal.riccati`), (5) forwards. A step is taken where J
 falls by at least the share ``accept`` of (6). (7) fails where Q_uu is not positive definite or no alpha lowers J;
-below ``lambda_min`` lambda is 0. Second derivatives of f are left out of (2), unless the dynamics give them. (4) is
+below ``lambda_min`` lambda is 0. Second derivatives of f are left out of (2). (4) is
 the value of the gains whatever lambda is; its short form with ``-K^T Q_uu k`` is not.
 
     x, u              state and control of a knot             of an arm: (q, v) [rad, rad/s; m, m/s], tau [N m; N]
@@ -21,8 +21,8 @@ the value of the gains whatever lambda is; its short form with ``-K^T Q_uu k`` i
     l, J, V, Q        costs                                   one unit, that of the weights
     alpha, lambda     length of step, regularisation          [-], [cost / unit of u squared]
 
-For an arm all three passes are compiled loops (:mod:`arm_control.optimal.compiled_passes`); all else runs in NumPy
-(:mod:`arm_control.optimal.numpy_passes`).
+All three passes of an arm are compiled loops (:mod:`arm_control.optimal.compiled_passes`); those of any other system
+are in NumPy, in ``examples/any_system.py``.
 
 Sources: W. Li, E. Todorov, "Iterative linear quadratic regulator design for nonlinear biological movement systems",
 2004; Y. Tassa, N. Mansard, E. Todorov, "Control-limited differential dynamic programming", 2014.
@@ -30,10 +30,10 @@ Sources: W. Li, E. Todorov, "Iterative linear quadratic regulator design for non
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,12 +41,11 @@ import numpy.typing as npt
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths import Array
-from arm_control.optimal.arm_dynamics import ArmDynamics, Dynamics
+from arm_control.optimal.arm_dynamics import ArmDynamics
 from arm_control.optimal.compiled_passes import CompiledPasses
 from arm_control.optimal.costs import Costs
-from arm_control.optimal.numpy_passes import NumpyPasses, PassFailed, UserCosts
 
-__all__ = ["Ilqr", "IlqrParameters", "IlqrResult"]
+__all__ = ["Ilqr", "IlqrParameters", "IlqrResult", "PassFailed"]
 _SMALL_LAMBDA = 1e-5
 """Above it a small gradient does not mean convergence."""
 
@@ -141,8 +140,8 @@ class IlqrResult:
         return np.vstack([self.us[steps:], np.tile(self.us[-1:], (min(steps, len(self.us)), 1))])
 
 
-Passes: TypeAlias = CompiledPasses | NumpyPasses
-"""The passes over the knots; they keep the present plan and the one tried by the last rollout."""
+class PassFailed(Exception):
+    """Dynamics or a cost raised, or gave NaN or infinity; the message says which."""
 
 
 class Ilqr:
@@ -152,6 +151,9 @@ class Ilqr:
     ----------
     u_min, u_max : array_like, shape (n_u,), optional
         Limits of the controls.
+    make_passes : callable
+        From dynamics, costs, n, both limits and whether they clamp to the passes over the knots, which keep the present
+        plan and the one that the last rollout has tried; they may raise :class:`PassFailed`.
 
     Attributes
     ----------
@@ -165,35 +167,33 @@ class Ilqr:
 
     Examples
     --------
-    >>> from arm_control.optimal import Costs, ControlError, StateError, Term, UserDynamics
-    >>> cart = UserDynamics(lambda x, u: x + 0.1 * np.stack([x[..., 1], u[..., 0]], -1), 2, 1)
-    >>> costs = Costs(Term(StateError([1.0, 0.0]), terminal=1e4), Term(ControlError([0.0]), running=0.1))
-    >>> result = Ilqr(cart, costs, 20).solve([0.0, 0.0], np.zeros((20, 1)))
-    >>> result.converged, result.xs[-1].round(2)
-    (True, array([1., 0.]))
+    >>> from arm_control import RobotModel, urdf_path
+    >>> from arm_control.optimal import control_error, state_error, Term
+    >>> arm = RobotModel.from_urdf(urdf_path("planar2"), gravity=(0.0, 0.0, 0.0))
+    >>> goal = [1.0, 0.5, 0.0, 0.0]
+    >>> costs = Costs(Term(state_error(goal), terminal=1e4), Term(control_error([0.0, 0.0]), running=1e-4))
+    >>> result = Ilqr(ArmDynamics(arm, 0.02), costs, 50).solve(np.zeros(4), np.zeros((50, 2)))
+    >>> result.converged, result.xs[-1].round(2) + 0.0
+    (True, array([1. , 0.5, 0. , 0. ]))
     """
 
     def __init__(
         self,
-        dynamics: Dynamics,
-        costs: Costs | UserCosts,
+        dynamics: ArmDynamics,
+        costs: Costs,
         n: int,
         u_min: npt.ArrayLike | None = None,
         u_max: npt.ArrayLike | None = None,
         parameters: IlqrParameters | None = None,
+        make_passes: Callable[..., CompiledPasses] = CompiledPasses,
     ) -> None:
         if n < 1:
             raise InputError(f"the horizon has {n} steps; at least one is needed")
         self.parameters, self.n, self.dynamics = parameters or IlqrParameters(), int(n), dynamics
         self.u_min, self.u_max = _limits(u_min, u_max, dynamics.n_u)
-        self.passes, self.lock = self._passes(costs), RLock()
-
-    def _passes(self, costs: Costs | UserCosts) -> Passes:
-        d = self.dynamics
         clamps = self.parameters.limiting == "clamp"
-        if isinstance(d, ArmDynamics) and isinstance(costs, Costs):
-            return CompiledPasses(d, costs, self.n, self.u_min, self.u_max, clamps)
-        return NumpyPasses(d, costs, self.n, self.u_min, self.u_max, clamps)
+        self.passes = make_passes(dynamics, costs, self.n, self.u_min, self.u_max, clamps)
+        self.lock = RLock()
 
     @exclusive
     def solve(
@@ -237,7 +237,7 @@ class Ilqr:
 class _Search:
     """The iterations of one solution."""
 
-    def __init__(self, passes: Passes, parameters: IlqrParameters, cost: float) -> None:
+    def __init__(self, passes: CompiledPasses, parameters: IlqrParameters, cost: float) -> None:
         self.passes = passes
         self.parameters = parameters
         self.costs = [cost]

@@ -37,14 +37,14 @@ from arm_control.model import RobotModel, Terms
 from arm_control.motion import check_distance
 from arm_control.optimal.arm_dynamics import ArmDynamics
 from arm_control.optimal.costs import (
-    Barrier,
-    ControlError,
     Costs,
-    LimitDistance,
-    OrientationError,
-    PositionError,
-    StateError,
     Term,
+    barrier,
+    control_error,
+    limit_distance,
+    orientation_error,
+    position_error,
+    state_error,
 )
 from arm_control.optimal.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
 from arm_control.optimal.local_lqr import LocalLqr
@@ -302,20 +302,20 @@ class ReachPlanner:
         share, slow = p.running_share * dt, p.velocity_weight
         inertia = np.diag(model.mass_matrix(q0))
         terms = [
-            Term(ControlError(model.gravity(q0)), running=p.control_weight * dt, scale=1.0 / inertia**2),
-            Term(PositionError(X_WT.p), p.position_weight * share, p.position_weight),
-            Term(StateError(np.zeros(2 * n)), slow * p.velocity_share * dt, slow, scale=[0.0] * n + [1.0] * n),
+            Term(control_error(model.gravity(q0)), running=p.control_weight * dt, scale=1.0 / inertia**2),
+            Term(position_error(X_WT.p), p.position_weight * share, p.position_weight),
+            Term(state_error(np.zeros(2 * n)), slow * p.velocity_share * dt, slow, scale=[0.0] * n + [1.0] * n),
         ]
         if p.orientation_weight:
-            terms.append(Term(OrientationError(X_WT.R), p.orientation_weight * share, p.orientation_weight))
+            terms.append(Term(orientation_error(X_WT.R), p.orientation_weight * share, p.orientation_weight))
         free = np.full(n, np.inf)
         for low, high, zone in (
             (model.q_min, model.q_max, ZONES[0]),
             (np.concatenate([-free, -model.v_max]), np.concatenate([free, model.v_max]), ZONES[1]),
         ):
-            distance = LimitDistance(low, high)
+            distance = limit_distance(low, high)
             if p.limit_weight and distance.size:
-                terms.append(Term(distance, p.limit_weight * dt, p.limit_weight * dt, Barrier(zone)))
+                terms.append(Term(distance, p.limit_weight * dt, p.limit_weight * dt, barrier(zone)))
         return Costs(*terms)
 
 

@@ -106,26 +106,6 @@ class Backward(NamedTuple):
     failed_at: int
 
 
-def expand(cost: Cost, f_x: Array, f_u: Array, V_x: Array, V_xx: Array) -> Expansion:
-    """Equation (2).
-
-    Parameters
-    ----------
-    f_x, f_u : array, shape (n_x, n_x) and (n_x, n_u)
-        Derivatives of the next state.
-    V_x, V_xx : array, shape (n_x,) and (n_x, n_x)
-        Derivatives of the cost to go from the next knot.
-    """
-    V_f = V_xx @ f_x
-    return Expansion(
-        cost.l_x + f_x.T @ V_x,
-        cost.l_u + f_u.T @ V_x,
-        cost.l_xx + symmetric_product(f_x, V_f),
-        cost.l_ux + f_u.T @ V_f,
-        cost.l_uu + symmetric_product(f_u, V_xx @ f_u),
-    )
-
-
 def expand_semi_implicit(cost: Cost, G_x: Array, G_u: Array, dt: Scalar, V_x: Array, V_xx: Array) -> Expansion:
     """Equation (2) by (b).
 

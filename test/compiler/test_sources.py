@@ -18,7 +18,7 @@ from arm_control.control import Avoidance, AvoidanceParameters
 from arm_control.core import Cache
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.kinematics import InverseKinematics
-from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, PositionError, Term
+from arm_control.optimal import ArmDynamics, Costs, Ilqr, Term, control_error, position_error
 
 MODULES = [path.relative_to(PACKAGE) for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
 
@@ -66,7 +66,7 @@ def test_one_byte_in_any_module_changes_the_digest(copy: Path, tmp_path: Path):
 
 def planar_plan(cache: Cache) -> None:
     model = RobotModel.from_urdf(urdf_path("planar2"), cache=cache)
-    assert Ilqr(ArmDynamics(model, 0.02), Costs(Term(ControlError(np.zeros(2)), running=0.01)), 5).passes.is_compiled
+    assert Ilqr(ArmDynamics(model, 0.02), Costs(Term(control_error(np.zeros(2)), running=0.01)), 5).passes.is_compiled
 
 
 def test_a_change_in_maths_outdates_the_kernels_of_a_plan(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -112,7 +112,7 @@ def test_laws_are_made_from_these_folders_only(folders_of_laws: set[str]):
     CompiledOsc(model, OscParameters(posture=(0.0,) * 2))
     EffortGate(model, GateParameters())
     Avoidance(model, AvoidanceParameters())
-    costs = Costs(Term(ControlError(np.zeros(2)), running=1e-4), Term(PositionError([0.6, 0.2, 0.3]), terminal=10.0))
+    costs = Costs(Term(control_error(np.zeros(2)), running=1e-4), Term(position_error([0.6, 0.2, 0.3]), terminal=10.0))
     Ilqr(ArmDynamics(model, 0.02), costs, 5, -np.full(2, 30.0), np.full(2, 30.0))
     InverseKinematics(model)
     assert {"maths", "compiler", "model", "kinematics", "control", "optimal"} <= folders_of_laws <= set(FOLDERS)

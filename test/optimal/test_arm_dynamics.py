@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from any_system import ArmSystem, UserDynamics, differences
 from problems import car_step
 
 from arm_control.exceptions import InputError
-from arm_control.optimal import ArmDynamics, UserDynamics
-from arm_control.optimal.numpy_passes import differences
+from arm_control.optimal import ArmDynamics
 
 
 @pytest.mark.parametrize("name", ["ur5", "koch"])
 def test_an_arm_makes_a_semi_implicit_step_and_knows_its_derivatives(name, load_robot, states):
     robot = load_robot(name)
-    dynamics = ArmDynamics(robot, 0.01)
+    dynamics = ArmSystem(robot, 0.01)
     rng, n = np.random.default_rng(0), robot.nv
     xs = np.array([np.concatenate(state) for state in states(robot, 2)])
     us = np.array([robot.gravity(x[:n]) for x in xs])

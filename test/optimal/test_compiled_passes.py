@@ -6,19 +6,19 @@ import logging
 
 import numpy as np
 import pytest
+from any_system import ArmSystem, NumpyPasses
 from problems import UR5_HOME, everything, planar
 
 from arm_control import Pose
 from arm_control.model import Tool
 from arm_control.optimal import (
     ArmDynamics,
-    ControlError,
     Costs,
     Ilqr,
     IlqrParameters,
-    NumpyPasses,
-    PositionError,
     Term,
+    control_error,
+    position_error,
 )
 from arm_control.optimal import compiled_passes as passes_module
 from arm_control.optimal import riccati as riccati_module
@@ -30,7 +30,7 @@ X0 = np.concatenate([UR5_HOME, np.full(6, 0.1)])
 
 def both(model, costs, n=N, limit=None, **parameters):
     """The same problem solved compiled and in NumPy, from the same start."""
-    dynamics, p = ArmDynamics(model, 0.02), IlqrParameters(max_iterations=8, **parameters)
+    dynamics, p = ArmSystem(model, 0.02), IlqrParameters(max_iterations=8, **parameters)
     compiled = Ilqr(dynamics, costs, n, *(() if limit is None else (-limit, limit)), parameters=p)
     plain = Ilqr(dynamics, costs, n, *(() if limit is None else (-limit, limit)), parameters=p)
     plain.passes = NumpyPasses(dynamics, costs, n, plain.u_min, plain.u_max, p.limiting == "clamp")
@@ -64,7 +64,7 @@ def test_they_do_what_numpy_does(limiting, ur5):
 
 def test_a_tool_is_known():
     model = planar(2)
-    costs = Costs(Term(ControlError(np.zeros(2)), running=1e-4), Term(PositionError([0.6, 0.2, 0.0]), terminal=10.0))
+    costs = Costs(Term(control_error(np.zeros(2)), running=1e-4), Term(position_error([0.6, 0.2, 0.0]), terminal=10.0))
     (without, _), _ = both(model, costs)
     model.attach(Tool(mass=2.0, centre=(0.1, 0.0, 0.0), X_ET=Pose(np.eye(3), np.array([0.2, 0.0, 0.0]))))
     (a, b), _ = both(model, costs)
@@ -88,7 +88,7 @@ def test_boxes_that_compiled_code_leaves_are_solved_to_the_end(ur5, load_robot, 
 
 def test_where_nothing_compiles_the_text_runs(load_robot):
     model = load_robot("double_pendulum", backend="python")
-    costs = Costs(Term(ControlError(np.zeros(2)), running=0.01), Term(PositionError([0.1, 0.0, 0.1]), terminal=5.0))
+    costs = Costs(Term(control_error(np.zeros(2)), running=0.01), Term(position_error([0.1, 0.0, 0.1]), terminal=5.0))
     (a, b), solver = both(model, costs, n=4)
     assert not solver.passes.is_compiled
     equal(a, b)
@@ -99,7 +99,7 @@ def test_what_is_compiled_is_kept(tmp_path, caplog):
     from arm_control.compiler import llvm_compiler
     from arm_control.core import Cache
 
-    costs = Costs(Term(ControlError(np.zeros(2)), running=0.01))
+    costs = Costs(Term(control_error(np.zeros(2)), running=0.01))
     for is_first in (True, False):
         model = RobotModel.from_urdf(urdf_path("planar2"), cache=Cache(tmp_path))
         with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):

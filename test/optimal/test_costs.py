@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from any_system import ArmSystem, UserCosts
 from problems import UR5_HOME, everything
 
 from arm_control.exceptions import InputError
 from arm_control.maths import rotation_from_vector, rotation_vector
 from arm_control.optimal import (
-    ArmDynamics,
-    Barrier,
-    ControlError,
+    SQUARE,
     Costs,
-    LimitDistance,
-    ObstacleDistance,
-    OrientationError,
-    PositionError,
-    SmoothAbs,
-    Square,
-    StateError,
     Term,
+    barrier,
+    control_error,
+    limit_distance,
+    obstacle_distance,
+    orientation_error,
+    position_error,
+    smooth_abs,
+    state_error,
 )
 from arm_control.optimal.costs import Knot, log_derivative
 
@@ -39,44 +39,44 @@ def best(function, x, derivative) -> float:
 
 def residuals(p, R):
     return [
-        StateError(np.linspace(-1, 1, 12)),
-        StateError([0.1, 0.2]),
-        ControlError(np.ones(6)),
-        PositionError(p + 0.1),
-        PositionError(p, "forearm_link", (0.1, 0.2, 0.3)),
-        OrientationError(R),
-        OrientationError(rotation_from_vector([2.0, -1.0, 1.5]) @ R),
-        LimitDistance([-1.0, -np.inf, -2.0, -3.0, -3.0, -3.0], [1.0, np.inf, 2.0, 3.0, 3.0, 3.0]),
-        ObstacleDistance(p + [0.1, 0.2, 0.3], 0.05),
-        ObstacleDistance(p, 0.05, "wrist_1_link", (0.0, 0.1, 0.0)),
+        state_error(np.linspace(-1, 1, 12)),
+        state_error([0.1, 0.2]),
+        control_error(np.ones(6)),
+        position_error(p + 0.1),
+        position_error(p, "forearm_link", (0.1, 0.2, 0.3)),
+        orientation_error(R),
+        orientation_error(rotation_from_vector([2.0, -1.0, 1.5]) @ R),
+        limit_distance([-1.0, -np.inf, -2.0, -3.0, -3.0, -3.0], [1.0, np.inf, 2.0, 3.0, 3.0, 3.0]),
+        obstacle_distance(p + [0.1, 0.2, 0.3], 0.05),
+        obstacle_distance(p, 0.05, "wrist_1_link", (0.0, 0.1, 0.0)),
     ]
 
 
 def test_residuals(ur5):
-    rng, dynamics = np.random.default_rng(0), ArmDynamics(ur5, 0.01)
+    rng, dynamics = np.random.default_rng(0), ArmSystem(ur5, 0.01)
     X = ur5.pose(UR5_HOME)
     for residual in residuals(X.p, X.R):
         xu = np.concatenate([UR5_HOME, np.zeros(12)]) + rng.uniform(-0.3, 0.3, 18)
 
         def value(xu, residual=residual):
             x, u = xu[:12], xu[12:]
-            return np.asarray(residual.value(Knot(x, u, dynamics.arm(x, u)), residual.numbers), dtype=float)
+            return np.asarray(residual.at(Knot(x, u, dynamics.arm(x, u)), residual.numbers)[0], dtype=float)
 
         knot = Knot(xu[:12], xu[12:], dynamics.arm(xu[:12], xu[12:]))
-        r, r_xu = residual.expand(knot, residual.numbers)
+        r, derivative = residual.at(knot, residual.numbers)
         assert len(r) == residual.size
         np.testing.assert_allclose(np.asarray(r, dtype=float), value(xu), atol=1e-14)
-        assert best(value, xu, np.asarray(r_xu, dtype=float)) < 1e-8, residual
+        assert best(value, xu, np.asarray(derivative(), dtype=float)) < 1e-8, residual
 
 
-@pytest.mark.parametrize("form", [Square(), SmoothAbs(0.3), Barrier(0.5)])
+@pytest.mark.parametrize("form", [SQUARE, smooth_abs(0.3), barrier(0.5)])
 def test_forms(form):
     z = np.array(form.numbers)
     for r in (-0.7, -0.1, 0.0, 0.2, 0.49, 0.6, 3.0):
         x = np.array([r])
-        phi, phi_r, phi_rr = form(r, z)
-        assert best(lambda x: np.array([form(float(x[0]), z)[0]]), x, np.array([[phi_r]])) < 1e-8
-        assert best(lambda x: np.array([form(float(x[0]), z)[1]]), x, np.array([[phi_rr]])) < 1e-7
+        phi, phi_r, phi_rr = form.phi(r, z)
+        assert best(lambda x: np.array([form.phi(float(x[0]), z)[0]]), x, np.array([[phi_r]])) < 1e-8
+        assert best(lambda x: np.array([form.phi(float(x[0]), z)[1]]), x, np.array([[phi_rr]])) < 1e-7
         assert phi >= 0.0
         assert phi_rr >= 0.0
 
@@ -98,16 +98,17 @@ def test_the_derivative_of_a_rotation_vector_at_every_angle():
 
 
 def test_the_sum_and_its_slope(ur5):
-    dynamics, costs, rng = ArmDynamics(ur5, 0.01), everything(ur5, "wrist_1_link"), np.random.default_rng(1)
+    dynamics, costs, rng = ArmSystem(ur5, 0.01), everything(ur5, "wrist_1_link"), np.random.default_rng(1)
     n = 2
     xs = np.concatenate([UR5_HOME, np.zeros(6)]) + rng.uniform(-0.2, 0.2, (n + 1, 12))
     us, weights = rng.uniform(-1, 1, (n + 1, 6)), costs.weights(n)
-    found = costs.expansions(xs, us, weights, dynamics.arm)
-    np.testing.assert_allclose(found.l, costs.values(xs, us, weights, dynamics.arm), rtol=1e-13)
+    both = UserCosts(others=costs)
+    found = both.expansions(xs, us, weights, dynamics.arm)
+    np.testing.assert_allclose(found.l, both.values(xs, us, weights, dynamics.arm), rtol=1e-13)
     for k in range(n + 1):
 
         def value(xu, k=k):
-            return costs.values(xu[None, :12], xu[None, 12:], weights[k : k + 1], dynamics.arm)[0]
+            return both.values(xu[None, :12], xu[None, 12:], weights[k : k + 1], dynamics.arm)[0]
 
         slope = np.concatenate([found.l_x[k], found.l_u[k]])
         assert best(value, np.concatenate([xs[k], us[k]]), slope) < 1e-7
@@ -116,7 +117,7 @@ def test_the_sum_and_its_slope(ur5):
 
 
 def test_weights_over_time():
-    term = Term(ControlError([0.0]), running=2.0, terminal=5.0, over_time=[1.0, 0.0, 3.0])
+    term = Term(control_error([0.0]), running=2.0, terminal=5.0, over_time=[1.0, 0.0, 3.0])
     np.testing.assert_array_equal(Costs(term).weights(2)[:, 0], [2.0, 0.0, 15.0])
     with pytest.raises(InputError, match="each of 4 knots"):
         Costs(term).weights(3)
@@ -126,14 +127,14 @@ def test_weights_over_time():
     ("make", "message"),
     [
         (Costs, "there is no cost"),
-        (lambda: Term(ControlError([0.0]), running=-1.0), "running of ControlError is -1"),
-        (lambda: Term(ControlError([0.0]), scale=[1.0, 2.0]), "scale has shape"),
-        (lambda: PositionError([0.0, 1.0]), "3 finite numbers"),
-        (lambda: StateError([np.inf]), "finite"),
-        (lambda: OrientationError(2.0 * np.eye(3)), "no rotation matrix"),
-        (lambda: LimitDistance([1.0], [-1.0]), "limits cross"),
+        (lambda: Term(control_error([0.0]), running=-1.0), "running of control_error is -1"),
+        (lambda: Term(control_error([0.0]), scale=[1.0, 2.0]), "scale has shape"),
+        (lambda: position_error([0.0, 1.0]), "3 finite numbers"),
+        (lambda: state_error([np.inf]), "finite"),
+        (lambda: orientation_error(2.0 * np.eye(3)), "no rotation matrix"),
+        (lambda: limit_distance([1.0], [-1.0]), "limits cross"),
         (
-            lambda: Costs(Term(PositionError([0.0] * 3))).values(
+            lambda: UserCosts(others=Costs(Term(position_error([0.0] * 3)))).values(
                 np.zeros((1, 2)), np.zeros((1, 1)), np.ones((1, 1)), None
             ),
             "an arm",
@@ -147,14 +148,14 @@ def test_bad_input_is_refused(make, message):
 
 def test_in_the_middle_of_an_obstacle_the_slope_is_finite(ur5):
     x, u = np.concatenate([UR5_HOME, np.zeros(6)]), np.zeros(6)
-    knot = Knot(x, u, ArmDynamics(ur5, 0.01).arm(x, u))
-    middle = ObstacleDistance(np.asarray(knot.point(None, np.zeros(3))[0], dtype=float), 0.1)
-    r, r_xu = middle.expand(knot, middle.numbers)
+    knot = Knot(x, u, ArmSystem(ur5, 0.01).arm(x, u))
+    middle = obstacle_distance(np.asarray(knot.point(None, np.zeros(3))[0], dtype=float), 0.1)
+    r, derivative = middle.at(knot, middle.numbers)
     assert float(r[0]) == pytest.approx(-0.1)
-    assert np.isfinite(np.asarray(r_xu, dtype=float)).all()
+    assert np.isfinite(np.asarray(derivative(), dtype=float)).all()
 
 
 def test_an_unknown_frame_is_refused(ur5):
-    costs = Costs(Term(PositionError([0.0] * 3, "nowhere"), running=1.0))
+    costs = Costs(Term(position_error([0.0] * 3, "nowhere"), running=1.0))
     with pytest.raises(InputError, match="unknown frame 'nowhere'"):
-        costs.values(np.zeros((1, 12)), np.zeros((1, 6)), np.ones((1, 1)), ArmDynamics(ur5, 0.01).arm)
+        UserCosts(others=costs).values(np.zeros((1, 12)), np.zeros((1, 6)), np.ones((1, 1)), ArmSystem(ur5, 0.01).arm)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from any_system import UserCosts, UserDynamics, ilqr
 from linear_quadratic import finite_horizon
 from problems import random_linear
 
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.optimal import ControlError, Costs, Ilqr, IlqrParameters, StateError, Term, UserCosts, UserDynamics
+from arm_control.optimal import Costs, IlqrParameters, Term, control_error, state_error
 
 
 def linear_problem():
@@ -24,7 +25,7 @@ def test_on_a_linear_system_it_is_lqr_in_one_iteration():
         return np.tile(A, (len(xs), 1, 1)), np.tile(B, (len(xs), 1, 1))
 
     exact = UserDynamics(lambda x, u: x @ A.T + u @ B.T, 10, 2, derivatives)
-    result = Ilqr(exact, costs, 200, parameters=IlqrParameters(max_iterations=1)).solve(x0, us)
+    result = ilqr(exact, costs, 200, parameters=IlqrParameters(max_iterations=1)).solve(x0, us)
     K, P = finite_horizon(A, B, 0.01 * np.eye(10), 1e-3 * np.eye(2), 0.01 * np.eye(10), 200)
     x, xs = x0, [x0]
     for i in range(200):
@@ -40,7 +41,7 @@ def test_the_random_linear_system_within_limits():
     """Optimal by the conditions: the gradient by each control, zero or towards a limit it is at."""
     dynamics, costs, A, B, x0, us = linear_problem()
     p = IlqrParameters(lambda_start=1.0, gradient_tolerance=1e-9, cost_tolerance=1e-13)
-    result = Ilqr(dynamics, costs, 200, [-0.6] * 2, [0.6] * 2, p).solve(x0, us)
+    result = ilqr(dynamics, costs, 200, [-0.6] * 2, [0.6] * 2, p).solve(x0, us)
     assert result.converged
     assert (np.diff(result.costs) <= 0.0).all()
     slope = 0.01 * result.xs[-1]
@@ -59,7 +60,7 @@ def pendulum(second_order: bool = False):
         v = x[..., 1] + 0.05 * (-9.81 * np.sin(x[..., 0]) + u[..., 0])
         return np.stack([x[..., 0] + 0.05 * v, v], axis=-1)
 
-    costs = Costs(Term(StateError([np.pi, 0.0]), terminal=100.0), Term(ControlError([0.0]), running=0.01))
+    costs = Costs(Term(state_error([np.pi, 0.0]), terminal=100.0), Term(control_error([0.0]), running=0.01))
     return UserDynamics(function, 2, 1, second_order=second_order), costs
 
 
@@ -67,7 +68,7 @@ def pendulum(second_order: bool = False):
 def test_a_pendulum_swings_up_within_its_torque(second_order):
     dynamics, costs = pendulum(second_order)
     p = IlqrParameters(max_iterations=400, lambda_start=1.0)
-    result = Ilqr(dynamics, costs, 80, [-3.0], [3.0], p).solve([0.0, 0.0], np.full((80, 1), 0.1))
+    result = ilqr(dynamics, costs, 80, [-3.0], [3.0], p).solve([0.0, 0.0], np.full((80, 1), 0.1))
     assert result.converged, result.reason
     assert abs(result.xs[-1, 0] - np.pi) < 0.1
     assert np.abs(result.us).max() == 3.0
@@ -78,7 +79,7 @@ def test_a_pendulum_swings_up_within_its_torque(second_order):
 
 def test_a_warm_start_takes_fewer_iterations_and_the_same_input_gives_the_same_plan():
     dynamics, costs = pendulum()
-    solver = Ilqr(dynamics, costs, 60, [-4.0], [4.0], IlqrParameters(max_iterations=300, lambda_start=1.0))
+    solver = ilqr(dynamics, costs, 60, [-4.0], [4.0], IlqrParameters(max_iterations=300, lambda_start=1.0))
     first = solver.solve([0.0, 0.0], np.full((60, 1), 0.1))
     again = solver.solve([0.0, 0.0], np.full((60, 1), 0.1))
     for a, b in zip((first.xs, first.us, first.K), (again.xs, again.us, again.K), strict=True):
@@ -111,12 +112,12 @@ class Breaks:
 def test_the_last_valid_plan_is_kept(what: str, how: str):
     dynamics, costs = pendulum()
     weights = costs.weights(80)
-    step_, cost = dynamics._function, lambda xs, us, knots: costs.values(xs, us, weights, None)
+    step_, cost = dynamics._function, lambda xs, us, knots: UserCosts(others=costs).values(xs, us, weights, None)
     calls = {"dynamics": 80 * 3 + 20, "cost": 40}[what]
     broken = UserDynamics(Breaks(step_, calls, how) if what == "dynamics" else step_, 2, 1)
     user = UserCosts(Breaks(cost, calls, how) if what == "cost" else cost)
     p = IlqrParameters(max_iterations=50, lambda_start=1.0, lambda_max=1e4)
-    result = Ilqr(broken, user, 80, parameters=p).solve([0.0, 0.0], np.full((80, 1), 0.1))
+    result = ilqr(broken, user, 80, parameters=p).solve([0.0, 0.0], np.full((80, 1), 0.1))
     assert not result.converged
     if how == "raises":
         assert f"{what.replace('cost', 'a cost')}" in result.reason
@@ -136,8 +137,8 @@ def test_a_step_that_leaves_the_numbers_is_refused_before_the_dynamics_see_it():
         with np.errstate(all="ignore"):
             return x * x + u
 
-    costs = Costs(Term(ControlError([0.0]), running=1.0))
-    passes = Ilqr(UserDynamics(careful, 1, 1), costs, 12).passes
+    costs = Costs(Term(control_error([0.0]), running=1.0))
+    passes = ilqr(UserDynamics(careful, 1, 1), costs, 12).passes
     assert np.isfinite(passes.start(np.zeros(1), np.zeros((12, 1)), None))
     for k in (1e200, np.inf):  # of states, of controls
         passes.k[:] = k
@@ -147,7 +148,7 @@ def test_a_step_that_leaves_the_numbers_is_refused_before_the_dynamics_see_it():
 def test_where_the_cost_curves_down_lambda_grows_until_it_does_not():
     """Two valleys, begun near the ridge between them."""
     valleys = UserCosts(lambda xs, us, knots: np.where(knots < 3, (us[:, 0] ** 2 - 1.0) ** 2 / 4.0, 0.0))
-    solver = Ilqr(UserDynamics(lambda x, u: x + u, 1, 1), valleys, 3)
+    solver = ilqr(UserDynamics(lambda x, u: x + u, 1, 1), valleys, 3)
     passes = solver.passes
     passes.start(np.zeros(1), np.full((3, 1), 0.1), None)
     passes.expand()
@@ -157,7 +158,7 @@ def test_where_the_cost_curves_down_lambda_grows_until_it_does_not():
     assert result.converged
     assert max(result.lambdas) > 0.0
     np.testing.assert_allclose(result.us, 1.0, atol=1e-3)
-    given_up = Ilqr(solver.dynamics, valleys, 3, parameters=IlqrParameters(lambda_max=0.1)).solve(
+    given_up = ilqr(solver.dynamics, valleys, 3, parameters=IlqrParameters(lambda_max=0.1)).solve(
         [0.0], np.zeros((3, 1))
     )
     assert not given_up.converged
@@ -171,8 +172,8 @@ def test_derivatives_that_are_not_finite_are_named(what: str):
 
     dynamics = UserDynamics(lambda x, u: x + u, 1, 1, derivatives if "dynamics" in what else None)
     root = UserCosts(lambda xs, us, knots: np.sqrt(xs[:, 0] - 1.0) + us[:, 0] ** 2)
-    plain = Costs(Term(ControlError([1.0]), running=1.0))
-    result = Ilqr(dynamics, plain if "dynamics" in what else root, 3).solve([1.0], np.zeros((3, 1)))
+    plain = Costs(Term(control_error([1.0]), running=1.0))
+    result = ilqr(dynamics, plain if "dynamics" in what else root, 3).solve([1.0], np.zeros((3, 1)))
     assert result.reason.startswith(f"{what} are not finite")
     assert result.costs == (result.cost,)
 
@@ -189,7 +190,7 @@ def test_derivatives_that_are_not_finite_are_named(what: str):
 )
 def test_bad_starts_are_refused(x0, us, message):
     with pytest.raises(InputError, match=message):
-        Ilqr(*pendulum(), 80).solve(x0, us)
+        ilqr(*pendulum(), 80).solve(x0, us)
 
 
 def test_a_function_that_raises_at_once_is_an_error_that_names_it():
@@ -197,15 +198,15 @@ def test_a_function_that_raises_at_once_is_an_error_that_names_it():
         raise KeyError("no such thing")
 
     with pytest.raises(InputError, match="the dynamics raised KeyError"):
-        Ilqr(UserDynamics(broken, 2, 1), pendulum()[1], 5).solve([0.0, 0.0], np.zeros((5, 1)))
+        ilqr(UserDynamics(broken, 2, 1), pendulum()[1], 5).solve([0.0, 0.0], np.zeros((5, 1)))
 
 
 def test_bad_problems_are_refused():
     with pytest.raises(InputError, match="horizon has 0 steps"):
-        Ilqr(*pendulum(), 0)
+        ilqr(*pendulum(), 0)
     for low, high in (([1.0], [-1.0]), ([np.nan], [1.0]), ([-1.0, -1.0], [1.0])):
         with pytest.raises(InputError, match="limits cross"):
-            Ilqr(*pendulum(), 5, low, high)
+            ilqr(*pendulum(), 5, low, high)
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,21 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from any_system import ArmSystem, UserCosts
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.optimal import (
     ArmDynamics,
-    ControlError,
     Costs,
     LocalLqr,
-    PositionError,
     ReachPlanner,
     RecedingParameters,
-    StateError,
     Term,
+    control_error,
+    position_error,
+    state_error,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -32,14 +33,14 @@ HOME = np.array([0.0, -1.2, 1.2, -1.0, -1.57, 0.0])
 N = 30
 
 
-def problem(model: RobotModel) -> tuple[ArmDynamics, Costs]:
+def problem(model: RobotModel) -> tuple[ArmSystem, Costs]:
     n, dt = model.nv, 0.02
     costs = Costs(
-        Term(PositionError(model.pose(HOME).p + [-0.2, 0.2, 0.1]), running=dt, terminal=100.0),
-        Term(StateError(np.zeros(2 * n)), running=dt, terminal=1.0, scale=[0.0] * n + [0.1] * n),
-        Term(ControlError(model.gravity(HOME)), running=1e-4 * dt),
+        Term(position_error(model.pose(HOME).p + [-0.2, 0.2, 0.1]), running=dt, terminal=100.0),
+        Term(state_error(np.zeros(2 * n)), running=dt, terminal=1.0, scale=[0.0] * n + [0.1] * n),
+        Term(control_error(model.gravity(HOME)), running=1e-4 * dt),
     )
-    return ArmDynamics(model, dt), costs
+    return ArmSystem(model, dt), costs
 
 
 @pytest.mark.parametrize("left", [N, 7])
@@ -57,12 +58,12 @@ def test_in_motion_it_minimises_the_linear_quadratic_problem(ur5: RobotModel, le
 
 
 def dense_controls(
-    dynamics: ArmDynamics, costs: Costs, x0: Array, u0: Array, A: Array, B: Array, c: Array, n: int
+    dynamics: ArmSystem, costs: Costs, x0: Array, u0: Array, A: Array, B: Array, c: Array, n: int
 ) -> Array:
     """Changes of all controls that minimise the quadratic cost, in a row."""
     weights = costs.weights(N)[N - n :]
     knots = np.tile(x0, (n + 1, 1)), np.vstack([np.tile(u0, (n, 1)), np.zeros(6)])
-    cost = costs.expansions(*knots, weights, dynamics.arm)
+    cost = UserCosts(others=costs).expansions(*knots, weights, dynamics.arm)
     S, s = np.zeros((12, 6 * n)), np.zeros(12)
     H, g = np.zeros((6 * n, 6 * n)), np.zeros(6 * n)
     for i in range(n + 1):
@@ -79,7 +80,7 @@ def dense_controls(
 
 def test_a_control_without_a_cost_is_refused():
     model = RobotModel.from_urdf(urdf_path("planar2"))
-    lqr = LocalLqr(ArmDynamics(model, 0.02), Costs(Term(PositionError([0.3, 0.3, 0.0]), terminal=1.0)), 3)
+    lqr = LocalLqr(ArmDynamics(model, 0.02), Costs(Term(position_error([0.3, 0.3, 0.0]), terminal=1.0)), 3)
     with pytest.raises(InputError, match="each control needs a cost"):
         lqr.gains(np.zeros(4), np.zeros(2))
 

@@ -15,7 +15,7 @@ from arm_control.core import urdf_path
 from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.model import RobotModel
 from arm_control.motion import JointReference, spline_path
-from arm_control.optimal import ArmDynamics, ControlError, Costs, Ilqr, LocalLqr, PositionError, StateError, Term
+from arm_control.optimal import ArmDynamics, Costs, Ilqr, LocalLqr, Term, control_error, position_error, state_error
 from arm_control.planning import (
     MotionMonitor,
     MotionPlanner,
@@ -43,9 +43,9 @@ LockDepths = Callable[[Any, Any, Sequence[str]], list[int]]
 
 def arm_problem(ur5: RobotModel) -> tuple[ArmDynamics, Costs]:
     costs = Costs(
-        Term(PositionError(ur5.pose(UR5_HOME).p + [-0.2, 0.2, 0.1]), running=0.02, terminal=100.0),
-        Term(StateError(np.zeros(12)), running=0.02, terminal=1.0, scale=[0.0] * 6 + [0.1] * 6),
-        Term(ControlError(ur5.gravity(UR5_HOME)), running=2e-6),
+        Term(position_error(ur5.pose(UR5_HOME).p + [-0.2, 0.2, 0.1]), running=0.02, terminal=100.0),
+        Term(state_error(np.zeros(12)), running=0.02, terminal=1.0, scale=[0.0] * 6 + [0.1] * 6),
+        Term(control_error(ur5.gravity(UR5_HOME)), running=2e-6),
     )
     return ArmDynamics(ur5, 0.02), costs
 
