@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from arm_control.collision import Validity
 from arm_control.maths import Array
-from arm_control.planning import ompl_space, ompl_state, path_of
+
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+from ompl_planning import ompl_space, ompl_state, path_of
 
 
 class OmplPlan(NamedTuple):

@@ -12,6 +12,7 @@ Moving scenes count as feasible where the planner, whose motions are proved, or 
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import Namespace
 from importlib import import_module
@@ -27,7 +28,10 @@ from arm_control import RobotModel, urdf_path
 from arm_control.collision import Validity
 from arm_control.core import progress_bar
 from arm_control.maths import Box, Obstacle, Sphere, rpy_from_rotation
-from arm_control.planning import Plan, RrtConnect, SpaceTimeRrt, Travel, ompl_space, ompl_state
+from arm_control.planning import Plan, RrtConnect, SpaceTimeRrt, Travel
+
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+from ompl_planning import ompl_space, ompl_state
 
 VERIFIED_LOOKS = 100_000
 """Largest number of places of one motion that are looked at when a plan is verified."""

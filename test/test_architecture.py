@@ -47,7 +47,6 @@ FOREIGN = {
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
     "ruckig": ("motion.jerk_limited",),
-    "ompl": ("planning.ompl_adapter",),
     "yaml": ("core.files", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),

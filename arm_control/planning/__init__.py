@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         plan_to_pose,
         prepared_planner,
     )
-    from arm_control.planning.ompl_adapter import ompl_space, ompl_state, path_of
     from arm_control.planning.plan_record import MotionPlan, PlanRecord, are_moving, foretold, trajectory_of
     from arm_control.planning.planner_in_time import LimitCheck, PlannerInTime, contact_time, points_of, rest_of
     from arm_control.planning.plans import Plan, SearchOutcome

@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
+from ompl_planning import ompl_space, ompl_state, path_of
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.collision import Validity
 from arm_control.exceptions import MissingExtra
 from arm_control.maths import Obstacle, Sphere
-from arm_control.planning import ompl_space, ompl_state, path_of
 
 START, GOAL = np.array([-0.8, 0.0]), np.array([0.8, 0.0])
 
