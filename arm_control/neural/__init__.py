@@ -20,6 +20,6 @@ if TYPE_CHECKING:
         points_in_cube,
         random_tuning,
     )
-    from arm_control.neural.synapses import Lowpass, compensate
+    from arm_control.neural.synapses import compensate
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -57,33 +57,6 @@ def pole(tau: float, dt: float) -> float:
     return math.exp(-dt / tau)
 
 
-class Lowpass:
-    """First-order synapses in series, in steps of dt [s]; equation (3).
-
-    Attributes
-    ----------
-    outputs : ndarray, shape (k, size)
-        Output of each synapse.
-    """
-
-    def __init__(self, taus: Sequence[float], dt: float, size: int) -> None:
-        _check(taus)
-        self._poles = [pole(tau, dt) for tau in taus]
-        self.outputs = np.zeros((len(taus), size))
-
-    @property
-    def output(self) -> Array:
-        """Output of the last one, shape (size,)."""
-        return self.outputs[-1]
-
-    def step(self, u: Array) -> Array:
-        """Take an input, shape (size,); returns the output after it. Each synapse takes the one before as it was."""
-        inputs = [u, *self.outputs[:-1]]
-        for k in reversed(range(len(inputs))):
-            self.outputs[k] += (1.0 - self._poles[k]) * (inputs[k] - self.outputs[k])
-        return self.output
-
-
 class Compensation(NamedTuple):
     """Matrices of equation (1).
 
@@ -114,7 +87,8 @@ def compensate(system: LinearSystem, taus: Sequence[float]) -> Compensation:
     InputError
         When there is no synapse, or a time constant is not positive.
     """
-    _check(taus)
+    if not len(taus) or not all(0.0 < tau < math.inf for tau in taus):
+        raise InputError(f"synapses with the time constants {list(taus)} s; allowed: one or more positive numbers")
     coefficients = np.ones(1)
     for tau in taus:
         coefficients = np.convolve(coefficients, _inverse_synapse(tau, system.dt))
@@ -132,8 +106,3 @@ def _inverse_synapse(tau: float, dt: float | None) -> Array:
         return np.array([1.0, tau])
     a = pole(tau, dt)
     return np.array([-a, 1.0]) / (1.0 - a)
-
-
-def _check(taus: Sequence[float]) -> None:
-    if not len(taus) or not all(0.0 < tau < math.inf for tau in taus):
-        raise InputError(f"synapses with the time constants {list(taus)} s; allowed: one or more positive numbers")

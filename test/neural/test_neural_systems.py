@@ -6,13 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+from lowpass import Lowpass
 from nengo_network import nengo_system
 
 from arm_control.exceptions import MissingExtra
 from arm_control.maths import Array
 from arm_control.neural import (
     LinearSystem,
-    Lowpass,
     NeuralSystem,
     NeuronTuning,
     Population,
