@@ -15,7 +15,7 @@ from matplotlib.patches import Circle
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.collision import Validity, course
 from arm_control.maths import Array, Sphere
-from arm_control.planning import Plan, TaskConstrainedProblem, line, plan_task
+from arm_control.planning import Plan, TaskConstrainedProblem, TaskPlanner, line
 from arm_control.report import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "task_constrained.png"
@@ -69,7 +69,8 @@ def main() -> None:
     model = RobotModel.from_urdf(urdf_path("planar4"))
     validity = Validity(model)
     validity.place([course(Sphere(RADIUS), TIMES, [Pose.at([x, y, 0.0]) for x, y in PLACES])])
-    plan = plan_task(TaskConstrainedProblem(validity, PATH, HORIZON, START, np.full(4, 0.5)), seed=2)
+    problem = TaskConstrainedProblem(validity, PATH, HORIZON, START, np.full(4, 0.5))
+    plan = TaskPlanner(problem).plan(seed=2)
     figure = new_figure(9.0, 4.2)
     first, second = figure.subplots(1, 2)
     draw_arm(first, model, plan)

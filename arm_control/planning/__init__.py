@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         ellipse,
         line,
     )
-    from arm_control.planning.task_search import TaskPlanner, plan_task
+    from arm_control.planning.task_search import TaskPlanner
     from arm_control.planning.time_scaling import FREE, PathLimits, TimeScaler
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -131,34 +131,30 @@ class Decision(NamedTuple):
     contact: float = np.inf
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Differences between an obstacle and what was told of it that do not count."""
+DISTANCE, ANGLE, SPEED, RATE = 5e-3, 0.02, 0.02, 0.05
+"""Differences between an obstacle and what was told of it that do not count [m, rad, m/s, rad/s]."""
 
-    distance: float = 5e-3
-    angle: float = 0.02
-    speed: float = 0.02
-    rate: float = 0.05
 
-    def holds(self, told: Sequence[Obstacle], measured: Sequence[Obstacle]) -> bool:
-        """Return whether obstacles are where they were told to be, each one of them, in any order."""
-        left = list(told)
-        for obstacle in measured:
-            k = next((k for k, other in enumerate(left) if self._is_one(other, obstacle)), None)
-            if k is None:
-                return False
-            left.pop(k)
-        return not left
+def agree(told: Sequence[Obstacle], measured: Sequence[Obstacle]) -> bool:
+    """Return whether obstacles are where they were told to be, each one of them, in any order."""
+    left = list(told)
+    for obstacle in measured:
+        k = next((k for k, other in enumerate(left) if _is_one(other, obstacle)), None)
+        if k is None:
+            return False
+        left.pop(k)
+    return not left
 
-    def _is_one(self, told: Obstacle, measured: Obstacle) -> bool:
-        V = np.asarray(measured.V_WO, dtype=float) - np.asarray(told.V_WO, dtype=float)
-        return (
-            told.shape == measured.shape
-            and float(np.linalg.norm(measured.X_WO.p - told.X_WO.p)) <= self.distance
-            and float(np.linalg.norm(rotation_vector(measured.X_WO.R @ told.X_WO.R.T))) <= self.angle
-            and float(np.linalg.norm(V[:3])) <= self.speed
-            and float(np.linalg.norm(V[3:])) <= self.rate
-        )
+
+def _is_one(told: Obstacle, measured: Obstacle) -> bool:
+    V = np.asarray(measured.V_WO, dtype=float) - np.asarray(told.V_WO, dtype=float)
+    return (
+        told.shape == measured.shape
+        and float(np.linalg.norm(measured.X_WO.p - told.X_WO.p)) <= DISTANCE
+        and float(np.linalg.norm(rotation_vector(measured.X_WO.R @ told.X_WO.R.T))) <= ANGLE
+        and float(np.linalg.norm(V[:3])) <= SPEED
+        and float(np.linalg.norm(V[3:])) <= RATE
+    )
 
 
 @dataclass(frozen=True)
@@ -178,8 +174,6 @@ class MotionMonitor:
     ----------
     goals : array_like, shape (n,) or (k, n)
         Joint positions of one goal, or of several [rad or m].
-    agreement : Agreement, optional
-        Differences from what was foretold that do not count.
 
     Attributes
     ----------
@@ -192,14 +186,10 @@ class MotionMonitor:
     """
 
     def __init__(
-        self,
-        planner: PlannerInTime,
-        goals: npt.ArrayLike,
-        parameters: MonitorParameters | None = None,
-        agreement: Agreement | None = None,
+        self, planner: PlannerInTime, goals: npt.ArrayLike, parameters: MonitorParameters | None = None
     ) -> None:
         self._planner, self._goals = planner, np.atleast_2d(np.asarray(goals, dtype=float))
-        self._parameters, self._agreement = parameters or MonitorParameters(), agreement or Agreement()
+        self._parameters = parameters or MonitorParameters()
         self._travel = Travel(SPEEDS[0] * planner.limits.v_max, planner.horizon)
         self._rng = np.random.default_rng(planner.parameters.seed)
 
@@ -239,7 +229,7 @@ class MotionMonitor:
         measured : sequence of Obstacle
             Obstacles now, with their twists.
         """
-        if not self._agreement.holds(present(self.told, now), measured):
+        if not agree(present(self.told, now), measured):
             self.told = from_time(measured, -now)
             self._next_check = now
         if now >= self._next_check:

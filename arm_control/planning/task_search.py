@@ -163,22 +163,6 @@ def _check_start(problem: TaskConstrainedProblem, y: Array) -> None:
         raise InputError(f"the start is {error * 1e3:.3g} mm off the begin of the task path, {y.round(4).tolist()} m")
 
 
-def plan_task(
-    problem: TaskConstrainedProblem,
-    parameters: TaskParameters = DEFAULTS,
-    seed: int = 0,
-    title: str | None = None,
-) -> Plan:
-    """Plan a motion along a task path; see :class:`TaskPlanner`, which plans again without compiling again.
-
-    Parameters
-    ----------
-    seed : int
-        Of the samples: equal seeds, equal plans.
-    """
-    return TaskPlanner(problem, parameters).plan(seed, title)
-
-
 class TaskPlanner:
     """Plans motions of one problem.
 

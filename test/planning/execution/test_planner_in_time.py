@@ -19,7 +19,7 @@ from arm_control.planning import (
     rest_of,
     stop,
 )
-from arm_control.planning.motion_monitor import Agreement
+from arm_control.planning.motion_monitor import agree
 from arm_control.planning.planner_in_time import Polyline, round_in_time, spreads
 from arm_control.planning.plans import Effort, free_path
 
@@ -177,9 +177,8 @@ def test_told_obstacles_on_another_clock(validity: Validity):
     assert len(from_time(told, 2.5)) == 2
     (last,) = from_time([flash], 2.0)  # it is there in the last moment of its span
     assert (last.span, last.obstacle.X_WO.p.tolist()) == (Span(0.0, 0.0), [3.0, 1.0, 0.0])
-    agreement = Agreement()
-    assert agreement.holds(present(told, 1.2), present(told, 1.2)[::-1])
-    assert not agreement.holds([moving], [ball(1.01, 0.0, (0.5, 0.0))])
-    assert not agreement.holds([moving], [ball(1.0, 0.0, (0.4, 0.0))])
-    assert not agreement.holds([moving], [])
-    assert not agreement.holds([], [moving])
+    assert agree(present(told, 1.2), present(told, 1.2)[::-1])
+    assert not agree([moving], [ball(1.01, 0.0, (0.5, 0.0))])
+    assert not agree([moving], [ball(1.0, 0.0, (0.4, 0.0))])
+    assert not agree([moving], [])
+    assert not agree([], [moving])

@@ -19,7 +19,6 @@ from arm_control.planning import (
     TaskParameters,
     TaskPlanner,
     line,
-    plan_task,
     task_search,
 )
 from arm_control.planning.plans import values_at
@@ -159,14 +158,14 @@ def test_a_branch_whose_proof_fails_is_cut_off_with_all_behind_it(
 
 def test_a_start_is_found_where_none_is_given(problem: TaskConstrainedProblem):
     problem.validity.place([CROSSING])
-    plan = plan_task(replace(problem, q_start=None, horizon=20.0), seed=1)
+    plan = TaskPlanner(replace(problem, q_start=None, horizon=20.0)).plan(seed=1)
     assert plan.is_found, plan.reason
     np.testing.assert_allclose(positions(problem.model, plan.path[:1]), PATH.at([0.0]).y, atol=1e-5)
 
 
 def test_no_posture_at_the_begin_is_no_plan(problem: TaskConstrainedProblem, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(task_search, "N_ROOTS", 0)
-    plan = plan_task(replace(problem, q_start=None))
+    plan = TaskPlanner(replace(problem, q_start=None)).plan()
     assert plan.outcome is SearchOutcome.LIMIT
     assert "no posture at the begin of the task path" in plan.reason
 
@@ -175,16 +174,16 @@ def test_what_cannot_be_planned_has_a_reason(problem: TaskConstrainedProblem):
     validity = problem.validity
     validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, 0.2, 0.0]))])
     few = TaskParameters(rounds=4)
-    stuck = plan_task(problem, few)
+    stuck = TaskPlanner(problem, few).plan()
     assert (stuck.outcome, stuck.reason) == (SearchOutcome.LIMIT, "no motion was found in 4 rounds of samples")
     assert stuck.trajectory is None
     with pytest.raises(InputError, match="there is no motion"):
         stuck.at([0.0])
-    far = plan_task(replace(problem, path=line([1.2, -0.7], [2.6, -0.7])), few)
+    far = TaskPlanner(replace(problem, path=line([1.2, -0.7], [2.6, -0.7])), few).plan()
     assert far.outcome is SearchOutcome.UNREACHABLE
     assert "s = 0.5, x = 1.9, y = -0.7 m: out of reach" in far.reason
     validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, -0.6, 0.0]))])
-    touching = plan_task(problem, few)
+    touching = TaskPlanner(problem, few).plan()
     assert touching.outcome is SearchOutcome.START_IN_CONTACT
     assert "the start is in contact: 'link3' is" in touching.reason
     assert "mm deep in obstacle 0" in touching.reason
