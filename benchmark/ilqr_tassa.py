@@ -43,9 +43,9 @@ def main() -> None:
         for seed in range(seeds):
             for limiting in ("box", "clamp"):
                 dynamics, costs, limit, x0, us = problem(name, seed)
-                p = IlqrParameters(max_iterations=MOST, lambda_start=1.0, limiting=limiting)
+                p = IlqrParameters(max_iterations=MOST, lambda_start=1.0)
                 begin = time.perf_counter()
-                result = ilqr(dynamics, costs, len(us), -limit, limit, p).solve(x0, us)
+                result = ilqr(dynamics, costs, len(us), -limit, limit, p, limiting == "clamp").solve(x0, us)
                 seconds = time.perf_counter() - begin
                 share = ", ".join(f"{x:.0%}" for x in (np.abs(result.us) >= limit).mean(0))
                 count = f"{result.iterations}" if result.converged else f"{result.iterations}, not converged"

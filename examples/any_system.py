@@ -12,6 +12,7 @@ arm with the exact derivatives of its semi-implicit Euler step, for comparison w
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,9 +39,10 @@ def ilqr(
     u_min: npt.ArrayLike | None = None,
     u_max: npt.ArrayLike | None = None,
     parameters: IlqrParameters | None = None,
+    clamps: bool = False,
 ) -> Ilqr:
-    """Return the solver of a problem, with passes in NumPy."""
-    return Ilqr(dynamics, costs, n, u_min, u_max, parameters, NumpyPasses)
+    """Return the solver of a problem, with passes in NumPy; clamps: limits act in the rollout only (naive clamping)."""
+    return Ilqr(dynamics, costs, n, u_min, u_max, parameters, partial(NumpyPasses, clamps=clamps))
 
 
 class ArmSystem(ArmDynamics):
@@ -178,14 +180,14 @@ class UserCosts:
         return total
 
     def expansions(self, xs: Array, us: Array, weights: Array, arm: Arm) -> Cost:
-        """Cost and its derivatives at every knot, each with one more axis, the first; arguments of :meth:`values`."""
+        """Derivatives of the cost at every knot, each with one more axis, the first; arguments of :meth:`values`."""
         parts = []
         if self._function is not None:
             n, both = xs.shape[1], np.hstack([xs, us])
             own = lambda xus: self._own(xus, n)  # noqa: E731
             slope, curve = differences(own, both), second_differences(own, both)
             derivatives = slope[:, :n], slope[:, n:], curve[:, :n, :n], curve[:, n:, :n], curve[:, n:, n:]
-            parts.append((own(both), *derivatives))
+            parts.append(derivatives)
         if self._others is not None:
             with np.errstate(all="ignore"):
                 cost = self._others.expand(*_knots(self._others, xs, us, weights, arm))

@@ -28,7 +28,6 @@ class ArmLaws:
     tree: Tree
     costs: Costs
     has_limits: bool
-    has_box: bool
 
     def rollout(self) -> Loop:
         """Equations (1) and (5): the states that changed controls lead to, and their cost."""
@@ -73,31 +72,31 @@ class ArmLaws:
     def backward(self) -> Loop:
         """Equations (2) to (4); ``sums`` are those of dV_1 and dV_2 and of the largest relative k."""
         n = self.tree.n
-        box = {"u_min": n, "u_max": n} if self.has_box else {}
+        limits = {"u_min": n, "u_max": n} if self.has_limits else {}
         carried = {"V_x": 2 * n, "V_xx": n * (2 * n + 1), "sums": 3}
         rows = {"G_x": 2 * n * n, "G_u": n * (n + 1) // 2, "l_x": 2 * n, "l_u": n, "l_xx": n * (2 * n + 1)}
-        rows |= {"l_uu": n * (n + 1) // 2, "u": n, **({"held": n} if self.has_box else {})}
-        law = self._law("backward", self._backward, {**carried, **rows, "dt": 1, "lamb": 1, **box})
-        return Loop(law, "rows", ("dt", "lamb", *box), carried=tuple(carried), goes_on="status", backwards=True)
+        rows |= {"l_uu": n * (n + 1) // 2, "u": n, **({"held": n} if self.has_limits else {})}
+        law = self._law("backward", self._backward, {**carried, **rows, "dt": 1, "lamb": 1, **limits})
+        return Loop(law, "rows", ("dt", "lamb", *limits), carried=tuple(carried), goes_on="status", backwards=True)
 
     def _backward(self, i: Inputs) -> dict[str, Any]:
         n, u = self.tree.n, i["u"]
-        cost = Cost(0.0, i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
+        cost = Cost(i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
         V_xx = full(i["V_xx"], 2 * n)
         G_x, G_u = i["G_x"].reshape(n, 2 * n), full(i["G_u"], n)
         Q = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], i["V_x"], V_xx)
-        limits = ControlBounds(i["u_min"] - u, i["u_max"] - u, i["held"]) if self.has_box else None
+        limits = ControlBounds(i["u_min"] - u, i["u_max"] - u, i["held"]) if self.has_limits else None
         knot = step(Q, i["lamb"][0], limits)
         largest: Any = 0.0
         for k_i, u_i in zip(knot.k, u, strict=True):
             largest = maximum(largest, abs(k_i) / (abs(u_i) + 1.0))
         sums = i["sums"] + np.array([knot.dV_1, knot.dV_2, largest])
-        held = {"held_new": knot.held} if self.has_box else {}
+        held = {"held_new": knot.held} if self.has_limits else {}
         rows = {"k": knot.k, "K": knot.K, "status": [knot.status], **held}
         return {"V_x": knot.V_x, "V_xx": upper(knot.V_xx), "sums": sums, **rows}
 
     def _law(self, name: str, function: Function, inputs: Mapping[str, int]) -> Law:
-        structure = [self.costs.structure, self.has_limits, self.has_box]
+        structure = [self.costs.structure, self.has_limits]
         return Law(f"iLQR, {name}", function, inputs, structure)
 
 
@@ -124,22 +123,10 @@ class CompiledPasses:
     ----------
     u_min, u_max : ndarray, shape (n_u,)
         Limits; infinite for none.
-    clamps : bool
-        Limits are put on in the rollout only (naive clamping).
     """
 
-    def __init__(
-        self,
-        dynamics: ArmDynamics,
-        costs: Costs,
-        n: int,
-        u_min: Array,
-        u_max: Array,
-        clamps: bool = False,
-    ) -> None:
-        has_limits = bool(np.isfinite(u_min).any() or np.isfinite(u_max).any())
-        self._has_box = has_limits and not clamps
-        laws = ArmLaws(dynamics.model.tree, costs, has_limits, self._has_box)
+    def __init__(self, dynamics: ArmDynamics, costs: Costs, n: int, u_min: Array, u_max: Array) -> None:
+        laws = ArmLaws(dynamics.model.tree, costs, bool(np.isfinite(u_min).any() or np.isfinite(u_max).any()))
         self._n, self._n_x, self._n_u = n, dynamics.n_x, dynamics.n_u
         self._loops = {"rollout": laws.rollout(), "expansion": laws.expansion(), "backward": laws.backward()}
         model = dynamics.model

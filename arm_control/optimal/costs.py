@@ -271,8 +271,6 @@ class Term:
         Weight w_k at each knot before the last one, and at the last.
     scale : array_like, shape (size,), optional
         Scale s_i of each entry of the residual; 1 by default.
-    over_time : array_like, shape (N + 1,), optional
-        A factor on the weight of each knot.
 
     Raises
     ------
@@ -285,10 +283,9 @@ class Term:
     terminal: float = 0.0
     form: Form = SQUARE
     scale: npt.ArrayLike | None = None
-    over_time: npt.ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        for name in ("running", "terminal", "scale", "over_time"):
+        for name in ("running", "terminal", "scale"):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value).all() and np.min(value) >= 0.0):
                 raise InputError(f"{name} of {self.residual.name} is {value}; weights are finite, 0 or above")
@@ -331,13 +328,7 @@ class Costs:
 
     def weights(self, n: int) -> Array:
         """Weight of each term at each of n + 1 knots, shape (n + 1, terms)."""
-        weights = np.empty((n + 1, len(self.terms)))
-        for column, term in zip(weights.T, self.terms, strict=True):
-            factors = np.ones(n + 1) if term.over_time is None else np.asarray(term.over_time, dtype=float)
-            if factors.shape != (n + 1,):
-                raise InputError(f"over_time has shape {factors.shape}, a factor for each of {n + 1} knots is needed")
-            column[:] = factors * np.array([term.running] * n + [term.terminal])
-        return weights
+        return np.array([[term.running] * n + [term.terminal] for term in self.terms], dtype=float).T
 
     def value(self, knot: Knot, weights: Array, z: Array) -> Scalar:
         """Cost l at one knot, equation (1).
@@ -362,22 +353,20 @@ class Costs:
             yield term, *term.split(z[first:last])
 
     def expand(self, knot: Knot, weights: Array, z: Array) -> Cost:
-        """Cost and its derivatives at one knot, equations (1) and (2); parameters of :meth:`value`."""
+        """Derivatives of the cost at one knot, equation (2); parameters of :meth:`value`."""
         n_x, n_u = len(knot.x), len(knot.u)
-        l: Scalar = 0.0
         l_xu = np.zeros(n_x + n_u, dtype=object)
         l_xuxu = np.zeros((n_x + n_u, n_x + n_u), dtype=object)
         for (term, scale, form, own), weight in zip(self._split(z), weights, strict=True):
             r, derivative = term.residual.at(knot, own)
             for s_i, r_i, row in zip(scale, r, derivative(), strict=True):
-                phi, phi_r, phi_rr = term.form.phi(r_i, form)
+                _, phi_r, phi_rr = term.form.phi(r_i, form)
                 w = s_i * weight
-                l = l + w * phi
                 _add_derivatives(l_xu, l_xuxu, row, w * phi_r, w * phi_rr)
         below = np.tril_indices(n_x + n_u, -1)
         l_xuxu[below] = l_xuxu.T[below]
         x, u = slice(0, n_x), slice(n_x, None)
-        return Cost(l, l_xu[x], l_xu[u], l_xuxu[x, x], l_xuxu[u, x], l_xuxu[u, u])
+        return Cost(l_xu[x], l_xu[u], l_xuxu[x, x], l_xuxu[u, x], l_xuxu[u, u])
 
 
 def _add_derivatives(l_xu: Array, l_xuxu: Array, row: Array, slope: Scalar, curvature: Scalar) -> None:

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,6 @@ class IlqrParameters:
         Regularisation: its first value, and c of (7).
     lambda_min, lambda_max : float
         Below the first lambda is 0; above the second the solver gives up.
-    limiting : str
-        ``box``: limits are part of (3). ``clamp``: they act in (5) only, for comparison.
     """
 
     max_iterations: int = 100
@@ -81,15 +79,12 @@ class IlqrParameters:
     lambda_factor: float = 1.6
     lambda_min: float = 1e-6
     lambda_max: float = 1e10
-    limiting: Literal["box", "clamp"] = "box"
 
     def __post_init__(self) -> None:
         if self.max_iterations < 0 or not self.alphas or not all(0.0 < a <= 1.0 for a in self.alphas):
             raise ParameterError("max_iterations must be 0 or above, and every alpha above 0 and at most 1")
         if not (self.lambda_factor > 1.0 and 0.0 < self.lambda_min < self.lambda_max and self.lambda_start >= 0.0):
             raise ParameterError("lambda_factor must be above 1, and 0 < lambda_min < lambda_max, 0 <= lambda_start")
-        if self.limiting not in ("box", "clamp"):
-            raise ParameterError("limiting is box or clamp")
 
 
 @dataclass(frozen=True)
@@ -152,8 +147,8 @@ class Ilqr:
     u_min, u_max : array_like, shape (n_u,), optional
         Limits of the controls.
     make_passes : callable
-        From dynamics, costs, n, both limits and whether they clamp to the passes over the knots, which keep the present
-        plan and the one that the last rollout has tried; they may raise :class:`PassFailed`.
+        From dynamics, costs, n and both limits to the passes over the knots, which keep the present plan and the one
+        that the last rollout has tried; they may raise :class:`PassFailed`.
 
     Attributes
     ----------
@@ -191,9 +186,7 @@ class Ilqr:
             raise InputError(f"the horizon has {n} steps; at least one is needed")
         self.parameters, self.n, self.dynamics = parameters or IlqrParameters(), int(n), dynamics
         self.u_min, self.u_max = _limits(u_min, u_max, dynamics.n_u)
-        clamps = self.parameters.limiting == "clamp"
-        self.passes = make_passes(dynamics, costs, self.n, self.u_min, self.u_max, clamps)
-        self.lock = RLock()
+        self.passes, self.lock = make_passes(dynamics, costs, self.n, self.u_min, self.u_max), RLock()
 
     @exclusive
     def solve(

@@ -40,7 +40,7 @@ from arm_control.optimal.riccati import Cost, expand_semi_implicit, step
 def lqr_step(i: Mapping[str, Array]) -> dict[str, Any]:
     """Equations (3) and (4) at one knot, over any scalar; matrices as in :mod:`arm_control.optimal.compiled_passes`."""
     n = len(i["l_u"])
-    cost = Cost(0.0, i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
+    cost = Cost(i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
     G_x, G_u, V_xx = i["G_x"].reshape(n, 2 * n), full(i["G_u"], n), full(i["V_xx"], 2 * n)
     y = i["V_x"] + V_xx @ i["c"]
     Q = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], y, V_xx)  # (3)
@@ -65,7 +65,7 @@ class LocalLqr:
     def __init__(self, dynamics: ArmDynamics, costs: Costs, n: int) -> None:
         self._dynamics, self._n, model = dynamics, n, dynamics.model
         self.lock = RLock()
-        expansion = ArmLaws(model.tree, costs, has_limits=False, has_box=False).expansion()
+        expansion = ArmLaws(model.tree, costs, has_limits=False).expansion()
         backward = _backward_loop(dynamics.n_u)
         expand = model.compile_law(expansion, loop_samples(model, expansion))
         self._backward = model.compile_law(backward, loop_samples(model, backward))

@@ -34,9 +34,8 @@ DONE, NOT_SETTLED, NOT_POSITIVE = 1.0, 0.0, -1.0
 
 
 class Cost(NamedTuple):
-    """Cost l at a knot, and its derivatives by x and u."""
+    """Derivatives of the cost l at a knot by x and u."""
 
-    l: Scalar
     l_x: Array
     l_u: Array
     l_xx: Array

@@ -104,7 +104,6 @@ def test_the_sum_and_its_slope(ur5):
     us, weights = rng.uniform(-1, 1, (n + 1, 6)), costs.weights(n)
     both = UserCosts(others=costs)
     found = both.expansions(xs, us, weights, dynamics.arm)
-    np.testing.assert_allclose(found.l, both.values(xs, us, weights, dynamics.arm), rtol=1e-13)
     for k in range(n + 1):
 
         def value(xu, k=k):
@@ -116,11 +115,9 @@ def test_the_sum_and_its_slope(ur5):
     assert (found.l_u[-1] == 0.0).all()  # no running weight at the last knot
 
 
-def test_weights_over_time():
-    term = Term(control_error([0.0]), running=2.0, terminal=5.0, over_time=[1.0, 0.0, 3.0])
-    np.testing.assert_array_equal(Costs(term).weights(2)[:, 0], [2.0, 0.0, 15.0])
-    with pytest.raises(InputError, match="each of 4 knots"):
-        Costs(term).weights(3)
+def test_the_last_knot_has_another_weight():
+    terms = Term(control_error([0.0]), running=2.0, terminal=5.0), Term(control_error([0.0]), running=1.0)
+    np.testing.assert_array_equal(Costs(*terms).weights(2), [[2.0, 1.0], [2.0, 1.0], [5.0, 0.0]])
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,6 @@ def test_bad_problems_are_refused():
         {"alphas": ()},
         {"alphas": (2.0,)},
         {"lambda_min": 0.0},
-        {"limiting": "penalty"},
     ],
 )
 def test_bad_parameters_are_refused(wrong):
