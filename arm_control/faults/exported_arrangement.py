@@ -151,10 +151,6 @@ class CController:
         if why := self.call("init", None):
             raise ArmControlError(why.decode())
 
-    def another(self) -> CController:
-        """Another controller of the same library."""
-        return CController(self._library, self._name, len(self._tau))
-
     def _function(self, name: str) -> Any:
         return getattr(self._library, f"{self._name}_{name}")
 

@@ -112,8 +112,6 @@ class PlanCheck(NamedTuple):
         Smallest distance from obstacles, and between links [m]; 10 m where there is nothing.
     limit_distance : float
         Smallest distance of a joint from its limits; negative beyond them [rad or m].
-    velocity_jump : float
-        Largest change of a joint velocity within a step [rad/s or m/s].
     """
 
     problems: tuple[str, ...]
@@ -126,7 +124,6 @@ class PlanCheck(NamedTuple):
     clearance: float
     link_clearance: float
     limit_distance: float
-    velocity_jump: float
     samples: Samples
 
     @property
@@ -161,7 +158,6 @@ def check_plan(plan: TimedPath, scene: PlanScene, step: float = STEP, arm: Indep
         clearance,
         link_clearance,
         float(np.minimum(x.q - model.q_min, model.q_max - x.q).min()),
-        float(np.abs(np.diff(x.v, axis=0)).max()),
         x,
     )
     return found._replace(problems=(*_problems(found, scene), *_wrong_ends(found, scene, arm)))
