@@ -22,7 +22,7 @@ from arm_control.collision import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion import PosePoints, quintic
+from arm_control.motion import quintic
 
 AXES = ("x", "y", "z")
 """Rows that a path may have: coordinates of the end effector's position in the world."""
@@ -184,43 +184,6 @@ def circle(
     u *= radius / np.linalg.norm(u)
     m = len(c)
     return ellipse(c, u[:m], np.cross(axis, u)[:m], turns, phase)
-
-
-def through(points: PosePoints, rows: str = "x y z") -> TaskPath:
-    """Return the path of the positions of pose points, such as a straight path with blends, or an arc.
-
-    Parameters
-    ----------
-    points : PosePoints
-        With twists and accelerations by their parameter, as :mod:`arm_control.motion.cartesian_motion` makes them.
-
-    Raises
-    ------
-    InputError
-        When derivatives are missing.
-    """
-    if points.Vs is None or points.As is None:
-        raise InputError("a task path through poses needs their twists and accelerations")
-    names = _rows(rows, len(rows.split()))
-    columns = [AXES.index(name) for name in names]
-    first, length = float(points.times[0]), float(points.times[-1] - points.times[0])
-    p = np.array([X.p for X in points.poses])[:, columns]
-    V, A = points.Vs[:, columns], points.As[:, columns]
-    T = np.diff(points.times)[:, None]
-    pieces = quintic(p[:-1], V[:-1], A[:-1], p[1:], V[1:], A[1:], T)
-    degrees = np.arange(6)
-
-    def function(s: Array) -> tuple[Array, Array, Array]:
-        way = first + length * s
-        k = np.clip(np.searchsorted(points.times, way, side="right") - 1, 0, len(pieces) - 1)
-        r = (way - points.times[k])[:, None]
-        c = pieces[k]
-        y = np.einsum("kd,kdm->km", r**degrees, c)
-        y_r = np.einsum("kd,kdm->km", degrees[1:] * r ** degrees[:-1], c[:, 1:])
-        y_rr = np.einsum("kd,kdm->km", degrees[2:] * degrees[1:-1] * r ** degrees[:-2], c[:, 2:])
-        return y, length * y_r, length**2 * y_rr
-
-    return TaskPath(function, names)
 
 
 def _rows(rows: str, m: int) -> tuple[str, ...]:

@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths import Pose
-from arm_control.motion import arc
 from arm_control.planning import TaskPath, circle, ellipse, line
-from arm_control.planning.task_problem import through
 
-ARC = arc(Pose.at([0.0, 0.0, 0.0]), [0.5, 0.5, 0.1], Pose.at([1.0, 0.0, 0.0]))
 PATHS = {
     "line": line([1.0, -0.5], [1.2, 0.5]),
     "ellipse": ellipse([2.0, 1.0], [0.6, 0.0], [0.1, 0.3], phase=1.0, rows="x z"),
     "circle": circle([0.5, 0.0, 0.4], 0.2, normal=[1.0, 1.0, 0.5], turns=-1.0),
-    "arc": through(ARC),
 }
 
 
