@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         notes_on,
         recorded_motion,
     )
-    from arm_control.report.pictures.charts import draw_overview, draw_report
+    from arm_control.report.pictures.charts import draw_report
     from arm_control.report.pictures.comparison import draw_comparison, draw_energy
     from arm_control.report.pictures.identification_chart import draw_identification
     from arm_control.report.pictures.in_space import draw_nearest_points

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from overview_picture import draw_overview
 from PIL import Image, ImageSequence
 
 from arm_control import OscParameters, RobotModel, urdf_path
@@ -17,7 +18,7 @@ from arm_control.exceptions import InputError
 from arm_control.gate import GateParameters
 from arm_control.maths import Array, rotation_vector
 from arm_control.motion import Target, TargetList
-from arm_control.report import draw_overview, draw_report
+from arm_control.report import draw_report
 from arm_control.report.pictures import animation, rendering
 from arm_control.simulation import Recording, WrenchSeries, motion_record
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.motion import TargetList
 from arm_control.report.figures import linear_angular_norms, torque_rates
-from arm_control.report.pictures.animation import draw_animation, make_shots, render_or_sketch
-from arm_control.report.pictures.rendering import Frames
+from arm_control.report.pictures.animation import draw_animation
 from arm_control.report.pictures.sketch import draw_path
 from arm_control.report.pictures.style import (
     BLUE,
@@ -85,8 +83,8 @@ def draw_tracking(path: Path, record: MotionRecord, targets: TargetList, osc: Os
     (position, orientation), (speed, angular) = figure.subplots(2, 2, sharex=True)
     degrees = np.degrees(targets.orientation_tolerance)
     (distances, angles), (speeds, angular_speeds) = map(linear_angular_norms, (record.error, record.V))
-    _error(position, record, 1e3 * distances, 1e3 * targets.position_tolerance, targets.period)
-    _error(orientation, record, np.degrees(angles), float(degrees), targets.period)
+    error_chart(position, record, 1e3 * distances, 1e3 * targets.position_tolerance, targets.period)
+    error_chart(orientation, record, np.degrees(angles), float(degrees), targets.period)
     style(position, "Position error", ylabel="error [mm]")
     style(orientation, "Orientation error", ylabel="error [deg]")
     _speed(speed, record, speeds, osc.speed_limit_linear if osc else None)
@@ -101,7 +99,7 @@ def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateP
     """Draw every joint's torque as a share of its limit, how fast it changes, and the extremes of both."""
     figure = new_figure(12.0, 6.4)
     (shares, extremes), (rates, peaks) = figure.subplots(2, 2, width_ratios=(3, 1))
-    _torque_shares(shares, recording, model)
+    torque_chart(shares, recording, model)
     style(shares, "Commanded torque, share of the joint's limit", ylabel="torque / limit")
     _torque_rates(rates, recording, gate)
     style(rates, "Change of torque, the joint that changes most", ylabel="change [N m/ms]")
@@ -137,50 +135,6 @@ def draw_force(path: Path, recording: Recording) -> None:
     figure.savefig(path)
 
 
-def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: TargetList) -> str:
-    """Draw one wide picture: the arm with its path and targets, the errors, the torque.
-
-    Returns
-    -------
-    str
-        How the arm was drawn.
-    """
-    record = motion_record(recording, model, MAX_SAMPLES)
-    figure = new_figure(12.0, 5.2)
-    panels: Any = figure.subfigures(1, 2, width_ratios=(1.0, 1.12))
-    left, right = panels
-    photograph, message = _photograph(record, model)
-    image = left.add_axes((0.0, 0.0, 1.0, 1.0))
-    image.imshow(photograph, interpolation="antialiased")
-    image.set_axis_off()
-    errors, shares = right.subplots(2, 1)
-    distances, _ = linear_angular_norms(record.error)
-    _error(errors, record, 1e3 * distances, 1e3 * targets.position_tolerance, targets.period)
-    style(errors, "Position error", ylabel="error [mm]")
-    _torque_shares(shares, recording, model)
-    moments(shares, record.target_times)
-    time_axis(shares, recording.duration)
-    style(shares, "Torque, share of the joint's limit", ylabel="torque / limit")
-    legend_below(right, [errors, shares], most=5)
-    figure.savefig(path, dpi=100)
-    return message
-
-
-def _photograph(record: MotionRecord, model: RobotModel) -> tuple[Frames, str]:
-    """The arm at the end of a period, translucent at two others, with all targets and the whole path."""
-    ends = record.at(np.append(record.target_times[1:] - 2e-3, record.t[-1]))
-    chosen = [ends[np.argmax(np.linalg.norm(record.p[ends], axis=1))]]
-    for _ in range(2):  # each as far as can be from those before
-        away = np.linalg.norm(record.p[ends][:, None] - record.p[chosen], axis=2).min(axis=1)
-        chosen.append(ends[np.argmax(away)])
-    shots = make_shots(record, np.array(chosen[:1]), (1180, 1000))
-    n_trail_points = np.array([len(shots.trail)])
-    visible = np.ones_like(shots.visible)
-    shots = replace(shots, ghosts=record.q[chosen[1:]], triad=0.06, n_trail_points=n_trail_points, visible=visible)
-    frames, message = render_or_sketch(model, shots)
-    return frames[0], message
-
-
 def _bars(axes: Any, model: RobotModel, low: Array, high: Array, limits: tuple[float, ...]) -> None:
     """A bar per joint from its smallest to its largest value; limits as dashed lines."""
     rows = np.arange(model.nv)
@@ -192,8 +146,8 @@ def _bars(axes: Any, model: RobotModel, low: Array, high: Array, limits: tuple[f
     axes.axvline(0.0, color=GREY, linewidth=0.8)
 
 
-def _error(axes: Any, record: MotionRecord, error: Array, tolerance: float, period: float) -> None:
-    """An error on a logarithmic axis; dots where a period ends and the report judges it."""
+def error_chart(axes: Any, record: MotionRecord, error: Array, tolerance: float, period: float) -> None:
+    """Draw an error on a logarithmic axis; dots where a period ends and the report judges it."""
     lowest = LOWEST * tolerance
     moments(axes, record.target_times, "new target")
     limit(axes, tolerance, "tolerance, limit")
@@ -217,8 +171,8 @@ def _speed(axes: Any, record: MotionRecord, values: Array, most: float | None) -
     time_axis(axes, float(record.t[-1]))
 
 
-def _torque_shares(axes: Any, recording: Recording, model: RobotModel) -> None:
-    """A line per joint; the limits are within sight only when the torque comes near them."""
+def torque_chart(axes: Any, recording: Recording, model: RobotModel) -> None:
+    """Draw a line per joint; the limits are within sight only when the torque comes near them."""
     seconds = _seconds(recording)
     stride = max(1, len(seconds) // 10_000)
     for i, name in enumerate(model.joint_names):
