@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.planning.blended_path import fastest_motion, rounded_paths
+    from arm_control.planning.blended_path import PlannedMotion, fastest_motion, rounded_paths
     from arm_control.planning.connect import RrtConnect
     from arm_control.planning.joint_space import SearchParameters
     from arm_control.planning.motion_monitor import Action, MonitorParameters, MotionMonitor, stop

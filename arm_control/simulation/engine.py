@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from arm_control.maths import Array, Mover, Obstacle
 from arm_control.model import RobotModel
 from arm_control.simulation.plant_properties import PlantProperties, changed_model
 from arm_control.simulation.rigid_body import PREFIX, RigidBodyParameters, RigidBodySimulator
+
+if TYPE_CHECKING:
+    from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 ENGINES = ("mujoco", "rigid_body")
 
@@ -35,40 +38,8 @@ class EngineParameters(Parameters):
     rigid_body: RigidBodyParameters = group(RigidBodyParameters, PREFIX)
 
 
-class SimulatedArm(Protocol):
-    """What every simulated arm can do; see :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`."""
-
-    steps: int
-    touching_steps: int
-    timestep: float
-    differences: tuple[str, ...]
-
-    @property
-    def q(self) -> Array:
-        """Joint positions, shape (nq,) [rad or m]."""
-
-    @property
-    def v(self) -> Array:
-        """Joint velocities, shape (nv,) [rad/s or m/s]."""
-
-    @property
-    def contact_wrench(self) -> Array:
-        """Wrench of solid obstacles on the end effector, shape (6,) [N, N m]."""
-
-    def step(self, tau: Array) -> None:
-        """Apply a torque, shape (nv,) [N m or N], for one time step."""
-
-    def load(self, tau: Array) -> None:
-        """Set a torque beside that of the motors, shape (nv,) [N m or N]."""
-
-    def reset(self, q: Sequence[float] | Array | None = None) -> None:
-        """Start again at rest."""
-
-    def mass_matrix(self, q: Array) -> Array:
-        """Return the mass matrix, shape (nv, nv) [kg m^2 or kg]."""
-
-    def set_friction(self, friction: Array) -> None:
-        """Set the Coulomb friction, shape (nv,) [N m or N], of an arm that was made with some."""
+SimulatedArm: TypeAlias = "MujocoSimulator | RigidBodySimulator"
+"""An arm in an engine."""
 
 
 def engine_of(values: Mapping[str, Any], where: str) -> EngineParameters:
@@ -137,7 +108,7 @@ def make_arm(
 
 
 class RealArm:
-    """An arm that differs from its model, with the interface of a :class:`~arm_control.simulation.engine.SimulatedArm`.
+    """An arm that differs from its model, with the interface of :data:`~arm_control.simulation.engine.SimulatedArm`.
 
     Parameters
     ----------
@@ -154,6 +125,8 @@ class RealArm:
     ----------
     properties : PlantProperties
         The differences, resolved for this arm.
+    differences : tuple of str
+        Differences of an arm from a file to the model, one line each.
 
     Raises
     ------
@@ -184,6 +157,7 @@ class RealArm:
         options: dict[str, Any] = {"timestep": timestep, "damping": viscous, "friction": friction}
         options |= {"solids": solids, "movers": movers}
         self.arm: SimulatedArm = make_arm(model, q_initial, engine or EngineParameters(), p, **options)
+        self.timestep, self.differences = timestep, self.arm.differences
         self._has_stribeck = bool(self._stribeck.any())
         self._resolution, self._ripple = np.array(p.torque_resolution), np.array(p.torque_ripple)
         self._lag = timestep / max(p.actuator_time_constant, timestep)
@@ -208,23 +182,13 @@ class RealArm:
 
     @property
     def contact_wrench(self) -> Array:
-        """Wrench on the end effector; see :class:`~arm_control.simulation.engine.SimulatedArm`."""
+        """Wrench of solid obstacles on the end effector, shape (6,) [N, N m]."""
         return self.arm.contact_wrench
 
     @property
     def touching_steps(self) -> int:
         """Number of these in which anything touched."""
         return self.arm.touching_steps
-
-    @property
-    def differences(self) -> tuple[str, ...]:
-        """Differences of an arm from a file to the model, one line each."""
-        return self.arm.differences
-
-    @property
-    def timestep(self) -> float:
-        """Duration of one step [s]."""
-        return self.arm.timestep
 
     def step(self, tau: Array) -> None:
         """Command a torque for one time step.

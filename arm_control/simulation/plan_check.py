@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from arm_control.planning import (
     TIMED,
     PathLimits,
     Plan,
+    PlannedMotion,
     RrtConnect,
     SearchParameters,
     SpaceTimeRrt,
@@ -55,17 +56,8 @@ NEWTON_STEPS = 3
 MILLI = 1e3
 
 
-class TimedPath(Protocol):
-    """A motion in time."""
-
-    @property
-    def duration(self) -> float:
-        """Of the motion [s]."""
-        ...
-
-    def at(self, times: Array) -> tuple[Array, Array]:
-        """Joint positions, shape (k, n), and places on the task path, shape (k,), at times, shape (k,)."""
-        ...
+TimedPath: TypeAlias = Plan | PlannedMotion
+"""A motion in time."""
 
 
 class Samples(NamedTuple):
@@ -199,14 +191,9 @@ def distances_from(task: TaskPath, p: Array, s: Array) -> Array:
 
 
 def nearest_distances(task: TaskPath, p: Array) -> Array:
-    """Distances from a task path, wherever it is nearest, shape (k,) [m].
+    """Distances of positions, shape (k, 3) [m], from a task path, wherever it is nearest, shape (k,) [m].
 
     The search begins at the two nearest samples: where a closed path begins, one of them is its end.
-
-    Parameters
-    ----------
-    p : ndarray, shape (k, 3)
-        Positions of the end effector [m].
     """
     s, y = np.linspace(0.0, 1.0, SAMPLES), p[:, task.numbers]
     samples = task.at(s).y
