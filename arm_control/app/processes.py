@@ -41,10 +41,7 @@ ADDRESS = "viewer: http"
 def start_module(module: str, arguments: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
     """Start a module in a session of its own: Ctrl-C reaches it through this process only.
 
-    Parameters
-    ----------
-    output : Path
-        File to which its output is appended.
+    Its output is appended to a file.
     """
     with output.open("ab") as file:
         return subprocess.Popen(

@@ -226,12 +226,7 @@ class RunEnd:
     def is_reached(self, state_ns: int, command_ns: int, now: float) -> bool:
         """Return whether the run is over; the last command is awaited for :data:`ARRIVAL_TIME` at most.
 
-        Parameters
-        ----------
-        state_ns, command_ns : int
-            Stamps of the newest state and command [ns].
-        now : float
-            Steady clock [s].
+        By the stamps of the newest state and command [ns], and the steady clock [s].
         """
         if state_ns < self._end_ns:
             return False

@@ -280,21 +280,10 @@ class RecordedPath:
     q: Array
 
     def part(self, start: float, duration: float, rate: float = 1.0) -> RecordedPath:
-        """Return a part of the path.
+        """Return a part of the path, without the first seconds ``start`` [s].
 
-        Parameters
-        ----------
-        start : float
-            Time to skip [s].
-        duration : float
-            Length of the part [s]; 0: to the end.
-        rate : float
-            Speed of the motion, as a factor: the times are divided by it.
-
-        Raises
-        ------
-        BagError
-            When no state is in the part.
+        It has this duration [s], or goes to the end where that is 0; times are divided by ``rate``, the speed of the
+        motion as a factor. A BagError where no state is in the part.
         """
         is_in = (self.t >= start) & (self.t <= start + (duration or np.inf))
         if not is_in.any():
@@ -352,13 +341,7 @@ def oddities_of_states(series: JointSeries) -> list[str]:
 
 
 def oddities_of_path(path: RecordedPath, *, is_rhythmic: bool) -> list[str]:
-    """Return a sentence for all that makes a path a poor demonstration.
-
-    Parameters
-    ----------
-    path : RecordedPath
-        The path; at least two states.
-    """
+    """Return a sentence for all that makes a path of two states at least a poor demonstration."""
     gaps = np.diff(path.t)
     notes = []
     if gaps.max() > LONGEST_GAP:

@@ -210,13 +210,7 @@ class _Player:
 
 
 def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance: float) -> Comparison:
-    """Compare two streams of commands, state by state.
-
-    Parameters
-    ----------
-    tolerance : float
-        Allowed difference, as a share of a joint's torque limit.
-    """
+    """Compare two streams of commands, state by state; the tolerance is a share of a joint's torque limit."""
     index_of = {state: j for j, state in enumerate(replayed.states())}
     pairs = [(i, index_of[state]) for i, state in enumerate(recorded.states()) if state in index_of]
     i, j = np.array(pairs, dtype=int).reshape(-1, 2).T

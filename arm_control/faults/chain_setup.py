@@ -43,15 +43,7 @@ def joint_state(
     effort: Array = NO_NUMBERS,
     frame_id: str = "",
 ) -> Any:
-    """Return a ``JointState``, with the names of its fields.
-
-    Parameters
-    ----------
-    stamp_ns : int
-        Its stamp [ns].
-    position, velocity, effort : ndarray, shape (n,) or (0,)
-        Its numbers [rad or m; rad/s or m/s; N m or N].
-    """
+    """Return a ``JointState`` with a stamp [ns] and numbers [rad or m; rad/s or m/s; N m or N]."""
     sec, nanosec = divmod(stamp_ns, NANOSECONDS)
     header = SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=nanosec), frame_id=frame_id)
     return SimpleNamespace(header=header, name=names, position=position, velocity=velocity, effort=effort)

@@ -135,19 +135,9 @@ class LinearSystem:
 
 
 def point_attractor(alpha: float, beta: float | None = None) -> LinearSystem:
-    """Equation (8).
+    """Equation (8), with a damping alpha [1/s], and beta, stiffness over damping [1/s], by default alpha / 4.
 
-    Parameters
-    ----------
-    alpha : float
-        Damping [1/s].
-    beta : float, optional
-        Stiffness over damping [1/s]; by default alpha / 4.
-
-    Raises
-    ------
-    InputError
-        When one is not positive.
+    Both must be positive: else an InputError.
     """
     beta = alpha / 4.0 if beta is None else beta
     for name, value in (("alpha", alpha), ("beta", beta)):

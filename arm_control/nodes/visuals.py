@@ -166,13 +166,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
     # -- markers and transforms -----------------------------------------------------------------------------
 
     def markers(self, state: Measurement, force: Array) -> list[Marker]:
-        """Return the markers of a state.
-
-        Parameters
-        ----------
-        force : ndarray, shape (3,)
-            Force at the end effector [N].
-        """
+        """Return the markers of a state, with a force at the end effector, shape (3,) [N]."""
         p_E = self.model.pose(state.q).p
         X_WT = self._goals.follower.reference(state.stamp_ns, state.q).X_WT
         trace = np.array([p for _, p in self._trace])
@@ -208,13 +202,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
         return [ros.transform_stamped(Pose.identity(), "world", root, 0)]
 
     def transforms(self, state: Measurement, fixed: bool) -> list[TransformStamped]:
-        """Return the transforms of links in their parents.
-
-        Parameters
-        ----------
-        fixed : bool
-            Whether to return the links behind fixed joints, or those behind movable joints.
-        """
+        """Return the transforms of links in their parents: of those behind fixed joints, or behind movable ones."""
         X = {link: self.model.pose(state.q, link) for link in self.model.frames}
         joints = [joint for joint in self.model.urdf.robot.joints if (joint.type == "fixed") is fixed]
         X_PC = [X[joint.parent].inverse() @ X[joint.child] for joint in joints]
@@ -247,13 +235,7 @@ def axes(X: Pose) -> list[Marker]:
 
 
 def arrow(namespace: str, start: Array, along: Array, colour: Sequence[float], width: float = ARROW_WIDTH) -> Marker:
-    """Return an arrow.
-
-    Parameters
-    ----------
-    start, along : ndarray, shape (3,)
-        Start of the arrow, and vector to its end [m].
-    """
+    """Return an arrow from a start, with a vector to its end, shape (3,) each [m]."""
     marker = Marker(ns=namespace, type=Marker.ARROW, action=Marker.ADD, color=_colour(colour))
     marker.pose.orientation.w = 1.0
     marker.scale.x, marker.scale.y = width, 2.0 * width

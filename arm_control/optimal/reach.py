@@ -142,28 +142,14 @@ class ReachPlan:
         return self._between(self._knot(seconds), seconds)
 
     def error(self, seconds: float, x: Array) -> Array:
-        """``x - x(s)``, shape (2 nv,), the short way round for continuous joints.
-
-        Parameters
-        ----------
-        seconds : float
-            Time since the plan's first state [s].
-        x : ndarray, shape (2 nv,)
-            Measured state.
-        """
+        """``x - x(s)``, shape (2 nv,), some time after the first state [s], the short way for continuous joints."""
         n = self.us.shape[1]
         e = x - self.state(seconds)
         e[:n] = np.where(self.is_continuous, wrap_angle(e[:n]), e[:n])
         return e
 
     def command(self, seconds: float, t: Terms) -> PlanTorque:
-        """Torque by equation (2), after the end by (3).
-
-        Parameters
-        ----------
-        seconds : float
-            Time since the plan's first state [s].
-        """
+        """Torque some time after the plan's first state [s], by equation (2), after the end by (3)."""
         k, x = self._knot(seconds), np.concatenate([t.q, t.v])
         e = self.error(seconds, x)
         if k == len(self.us):
@@ -184,15 +170,7 @@ class ReachPlan:
 
 
 def hold(t: Terms, q: Array, limit: Array) -> PlanTorque:
-    """Torque that holds an arm at a position, equation (3).
-
-    Parameters
-    ----------
-    q : ndarray, shape (nv,)
-        The position [rad or m].
-    limit : ndarray, shape (nv,)
-        Largest torque [N m or N].
-    """
+    """Torque that holds an arm at q, shape (nv,) [rad or m], within a limit, shape (nv,) [N m or N]: equation (3)."""
     bias = np.clip(t.h, -limit, limit)
     tau = np.clip(t.h + t.M @ (KP * (q - t.q) - KV * t.v), -limit, limit)  # (3)
     return PlanTorque(bias, tau - bias)

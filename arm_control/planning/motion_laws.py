@@ -65,13 +65,7 @@ Inputs = Mapping[str, Array]
 
 
 def path_point(coefficients: Array, u: Scalar) -> PathPoints:
-    """The task path at a place of a piece.
-
-    Parameters
-    ----------
-    coefficients : array, shape (6 m,)
-        Of the piece, degree 0 first.
-    """
+    """The task path at a place of a piece with these coefficients, shape (6 m,), degree 0 first."""
     c = coefficients.reshape(DEGREE, -1)
     y = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
     y_s = c[1] + u * (2.0 * c[2] + u * (3.0 * c[3] + u * (4.0 * c[4] + u * (5.0 * c[5]))))
@@ -94,13 +88,7 @@ class ArmTask(NamedTuple):
     J: Array
 
     def lead(self, y_r: Array) -> Array:
-        """``J# y_r``, shape (n,).
-
-        Parameters
-        ----------
-        y_r : array, shape (m,)
-            Derivative of the position [m].
-        """
+        """``J# y_r``, shape (n,), for the derivative of the position, shape (m,) [m]."""
         JJ = self.J @ self.J.T
         return self.J.T @ solve(JJ + DAMPING * np.eye(len(JJ)), y_r)
 
@@ -137,12 +125,7 @@ def slope(task: ArmTask, point: PathPoints, i: Inputs) -> Array:
 def residual(lead: Array, null: Array, bound: Array) -> Array:
     """Equation (4): as much of a motion in the null space as speed limits leave, shape (n,).
 
-    Parameters
-    ----------
-    lead, null : array, shape (n,)
-        What the task needs, and the motion in the null space.
-    bound : array, shape (n,)
-        Of the sum, v / rate.
+    ``lead`` is what the task needs, ``bound`` that of the sum of both, v / rate.
     """
     room = (bound - abs(lead)) / (abs(null) + SMALLEST_SPEED)
     return maximum(0.0, minimum(1.0, -largest(-room))) * null

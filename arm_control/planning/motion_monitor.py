@@ -194,16 +194,9 @@ class MotionMonitor:
         self._rng = np.random.default_rng(planner.parameters.seed)
 
     def start(self, trajectory: JointTrajectory, begin: float, told: Sequence[Told]) -> None:
-        """Watch a motion from now on.
+        """Watch a motion from its begin [s] on, to a goal or anywhere: to be at rest is a motion, too.
 
-        Parameters
-        ----------
-        trajectory : JointTrajectory
-            To a goal, or anywhere: to be at rest is a motion, too.
-        begin : float
-            Time of its begin [s].
-        told : sequence of Obstacle, Mover or sequence of Mover
-            Obstacles as they are foretold, on the clock of ``begin``.
+        Obstacles are those that are foretold, on the clock of the begin.
         """
         self.trajectory, self.begin, self.told = trajectory, begin, list(told)
         self._next_plan = self._next_check = begin

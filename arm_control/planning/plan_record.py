@@ -98,15 +98,7 @@ def trajectory_of(points: Waypoints) -> JointTrajectory:
 
 
 def foretold(obstacles: Sequence[Obstacle], t: float) -> tuple[Obstacle, ...]:
-    """Return obstacles as their twists carry them.
-
-    Parameters
-    ----------
-    obstacles : sequence of Obstacle
-        At time 0.
-    t : float
-        Time [s].
-    """
+    """Return obstacles as their twists carry them in a time [s]."""
     return tuple(Mover(obstacle, Span()).at(t) for obstacle in obstacles)
 
 
@@ -164,13 +156,7 @@ class PlanRecord:
 
     @classmethod
     def of(cls, robot: str, plan: MotionPlan) -> PlanRecord:
-        """Return the record of a planned motion.
-
-        Parameters
-        ----------
-        robot : str
-            Name of the robot's URDF, or its path.
-        """
+        """Return the record of a planned motion of a robot, by the name of its URDF or its path."""
         times = np.linspace(0.0, plan.duration, 1 + math.ceil(plan.duration / PERIOD))
         qs = np.array([plan.motion.sample(t).q_des for t in times.tolist()])
         movers = tuple(Mover(obstacle, Span()) for obstacle in plan.obstacles)

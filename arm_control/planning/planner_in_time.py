@@ -76,13 +76,7 @@ class LimitCheck:
         self._torque = model.batch("tau")
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torque of motions, shape (k, n) [N m or N].
-
-        Parameters
-        ----------
-        q, v, a : ndarray, shape (k, n)
-            Positions, velocities and accelerations.
-        """
+        """Torque of positions, velocities and accelerations, shape (k, n) each [N m or N]."""
         return self._torque(q, v, a, np.zeros((len(q), 6)))["tau"]
 
     def shares(self, q: Array, v: Array, a: Array) -> dict[str, Array]:
@@ -224,13 +218,7 @@ def _fading(piece: Array, t: Array, duration: float) -> tuple[Array, Array, Arra
 
 
 def spreads(line: Polyline, a_max: Array) -> Array:
-    """Least times over which the steps are spread, by (3), shape (m + 1,) [s].
-
-    Parameters
-    ----------
-    a_max : ndarray, shape (n,)
-        Largest acceleration [rad/s^2 or m/s^2].
-    """
+    """Least times over which the steps are spread, by (3), shape (m + 1,) [s], with accelerations up to a_max (n,)."""
     return (np.abs(line.steps) / a_max).max(axis=1)
 
 
@@ -243,15 +231,7 @@ def rest_of(trajectory: JointTrajectory, t: float) -> JointTrajectory:
 
 
 def through_states(states: list[JointReference], times: Array) -> JointTrajectory:
-    """Return the trajectory of degree 5 through states.
-
-    Parameters
-    ----------
-    states : list of JointReference
-        The last one is at rest.
-    times : ndarray, shape (k,)
-        From 0 on [s].
-    """
+    """Return the trajectory of degree 5 through states at times from 0 on, shape (k,) [s]; the last one is at rest."""
     return JointTrajectory.through_knots(times, *stacked(states))
 
 

@@ -233,15 +233,8 @@ def goals_in_contact(validity: Validity, goals: Array) -> Plan:
 def proved_shares(validity: Validity, path: Array, times: Array) -> Array:
     """Share of each segment of a path that is proved free without a gap, shape (m - 1,); 1: all of it.
 
-    Segments that take many looks are split into pieces, which share the lanes; they are left open (-1) where another
-    segment is in contact.
-
-    Parameters
-    ----------
-    path : ndarray, shape (m, n)
-        Joint positions [rad or m].
-    times : ndarray, shape (m,)
-        Times [s].
+    The path (m, n) is in joint positions [rad or m], its times (m,) in seconds. Segments that take many looks are split
+    into pieces, which share the lanes; they are left open (-1) where another segment is in contact.
     """
     proof = validity.motions(path[:-1], path[1:], times[:-1], times[1:], most_looks=PROOF_LOOKS)
     shares = np.where(proof.is_free, 1.0, np.where(proof.is_contact, np.minimum(proof.covered, NEARLY), -1.0))

@@ -34,10 +34,7 @@ GAIN = 1e-6
 def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> Plan:
     """Return the plan with a shorter path; times of a scene that moves stay, so that no joint becomes faster.
 
-    Parameters
-    ----------
-    plan : Plan
-        Without a path it comes back as it is.
+    Without a path it comes back as it is.
     """
     if not plan.is_found:
         return plan
@@ -60,12 +57,8 @@ def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> 
 def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Plan]:
     """Search for shorter paths; yields every plan that is shorter than all before, the shortened plan first.
 
-    A caller may stop at any time. Each search samples states only that a shorter path may pass.
-
-    Parameters
-    ----------
-    plan : Plan
-        Without a path nothing is yielded.
+    A caller may stop at any time. Each search samples states only that a shorter path may pass. Without a path nothing
+    is yielded.
     """
     if not plan.is_found:
         return

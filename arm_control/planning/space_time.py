@@ -166,10 +166,7 @@ class SpaceTimeRrt:
     def improve(self, plan: Plan, searches: int = 10) -> Iterator[Plan]:
         """Search for motions that arrive earlier; yields every one that does, the shortened plan first.
 
-        Parameters
-        ----------
-        plan : Plan
-            Without a path nothing is yielded.
+        Without a path nothing is yielded.
         """
         if not plan.is_found:
             return

@@ -53,13 +53,7 @@ def new_posture_search(problem: TaskConstrainedProblem) -> Search:
 
 
 def postures_near(search: Search, starts: Array, y: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Postures near starts, shape (k, n) [rad or m], and whether they are on the path, shape (k,).
-
-    Parameters
-    ----------
-    y : ndarray, shape (k, m)
-        Positions on the path [m].
-    """
+    """Postures near starts, shape (k, n) [rad or m], and whether they are at y on the path, shape (k, m) [m]."""
     targets = np.zeros((len(y), 12))
     targets[:, [0, 4, 8]] = 1.0
     targets[:, [9 + row for row in search.task.rows]] = y
@@ -195,13 +189,7 @@ class TaskPlanner:
 
     @exclusive
     def plan(self, seed: int = 0, title: str | None = None) -> Plan:
-        """Plan a motion.
-
-        Parameters
-        ----------
-        seed : int
-            Of the samples: equal seeds, equal plans.
-        """
+        """Plan a motion; equal seeds of the samples, equal plans."""
         begin = time.perf_counter()
         search = _TaskSearch(
             self.problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed

@@ -59,15 +59,7 @@ def attract(e: Array, e_u: Array, forces: Sequence[Array], h: Scalar) -> tuple[A
 
 
 def fade(e: Array, e_u: Array, h: Scalar) -> tuple[Array, Array]:
-    """Return the error and its rate after a time without a force: equation (2) with b = 0.
-
-    Parameters
-    ----------
-    e, e_u : array
-        Error, and its rate by scaled time, at the start.
-    h : scalar or array
-        Length of the step in scaled time.
-    """
+    """Return the error and its rate by scaled time after a scaled time h without a force: equation (2) with b = 0."""
     decay, c = exp(-OMEGA * h), e_u + OMEGA * e
     return (e + c * h) * decay, (e_u - OMEGA * c * h) * decay
 

@@ -68,18 +68,10 @@ class ObstacleCoupling:
 
 
 def obstacle_force(y: Array, v: Array, obstacles: Array, numbers: Array, tau: Scalar) -> Array:
-    """Return C of all obstacles, equations (1) to (5), shape (n,).
+    """Return C of all obstacles, equations (1) to (5), shape (n,), at a position y and a velocity v, n at least 2.
 
-    Parameters
-    ----------
-    y, v : array, shape (n,)
-        Position and velocity; n is at least 2.
-    obstacles : array, shape (k, n + 2)
-        Centre, radius and strength of each; the strength is a factor, 0 for none.
-    numbers : array, shape (3,)
-        Those of :class:`ObstacleCoupling`.
-    tau : scalar
-        Time scale of the transformation system [s].
+    An obstacle is a row of n + 2 numbers: centre, radius, and strength, a factor, 0 for none. The three numbers are
+    those of :class:`ObstacleCoupling`, tau is the time scale of the transformation system [s].
     """
     n = len(y)
     speed = sqrt(v @ v)

@@ -110,13 +110,7 @@ class ControllerProcess:
     def on_state(
         self, message: Any, info: dict[str, Any], obstacles: Callable[[Measurement], Sequence[Obstacle]] | None = None
     ) -> ControllerAnswer:
-        """Answer a ``JointState``.
-
-        Parameters
-        ----------
-        obstacles : callable, optional
-            Returns the obstacles at a measurement.
-        """
+        """Answer a ``JointState``; ``obstacles`` returns those at a measurement."""
         gate = self.loop.gate
         reading = self.reader.read(message, info, is_braking=gate.state is GateState.BRAKING)
         if isinstance(reading, Refused) and reading.is_stale and (why := self._late_brake(reading, info)):

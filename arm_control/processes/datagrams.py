@@ -85,13 +85,7 @@ UNSPECIFIED = bytes(16)
 
 
 def bind(datagrams: socket.socket, address: str, port: int) -> None:
-    """Bind a socket to a port that it keeps when it is disconnected.
-
-    Parameters
-    ----------
-    port : int
-        Port; 0: any.
-    """
+    """Bind a socket to a port, 0 for any, that it keeps when it is disconnected."""
     datagrams.bind((address, port))
     if sys.platform == "linux" and port == 0:  # Linux keeps only a port that was asked for
         port = datagrams.getsockname()[1]

@@ -206,13 +206,7 @@ class MotionProcess:
         self._attempts, self._lead, self._may_execute = 0, self.parameters.lead, False
 
     def add(self, goal: PlannerGoal, is_single: bool = False) -> None:
-        """Add a goal, which acts from its stamp on.
-
-        Parameters
-        ----------
-        is_single : bool
-            Whether it does not act again when time starts over.
-        """
+        """Add a goal, which acts from its stamp on; a single one does not act again when time starts over."""
         self._goals.add(goal)
         if is_single:
             self._single.append(goal)

@@ -158,13 +158,7 @@ class HandMotion:
 
 
 def task(bag: Bag, series: JointSeries, model: RobotModel) -> HandMotion:
-    """Compute the motion of the end effector, its goals and its distance to obstacles.
-
-    Parameters
-    ----------
-    series : JointSeries
-        Joint states with increasing times.
-    """
+    """Compute the motion of the end effector, its goals and its distance to obstacles; times must increase."""
     q, rank = series.of(model, "position"), pose_rank(model)
     samples = _samples(len(series.stamps))
     goals = pose_goals(bag, series, model)
@@ -236,12 +230,7 @@ def recording_of(bag: Bag, series: JointSeries, commands: Commands, model: Robot
 def power(series: JointSeries, effort: Array) -> tuple[Array, Array]:
     """Return the power of each joint, shape (n, nj) [W], and the work of all since the start, shape (n,) [J].
 
-    A state without speed or torque counts as 0.
-
-    Parameters
-    ----------
-    effort : ndarray, shape (n, nj)
-        Torque [N m or N].
+    A state without speed, or without torque in ``effort`` (n, nj) [N m or N], counts as 0.
     """
     watts = np.nan_to_num(effort * series.velocity)
     steps = np.diff(series.t)
@@ -439,13 +428,7 @@ def summary(dynamics: RequiredTorque, model: RobotModel) -> list[tuple[str, ...]
 
 
 def correlation(x: Array, y: Array) -> float:
-    """Return the correlation of two series; NaN where one of them is constant.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-        The series.
-    """
+    """Return the correlation of two series, shape (n,) each; NaN where one of them is constant."""
     if not len(x):
         return float("nan")
     x, y = x - np.mean(x), y - np.mean(y)

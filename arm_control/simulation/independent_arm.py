@@ -72,13 +72,7 @@ class IndependentArm:
         self._geometries = [shape.geometry for shape in self._shapes.geometryObjects]
 
     def torque(self, q: Array, v: Array, a: Array) -> Array:
-        """Torque of a motion, shape (n,) [N m or N].
-
-        Parameters
-        ----------
-        q, v, a : ndarray, shape (n,)
-            Joint positions, velocities and accelerations [rad or m, and by s and s^2].
-        """
+        """Torque of positions, velocities and accelerations of the joints, shape (n,) each [N m or N]."""
         return pin.rnea(self._arm, self._data, self._state(q), self._column(v), self._column(a))[self._columns]
 
     def pose(self, q: Array) -> Pose:
@@ -233,13 +227,7 @@ class CoalDistance:
         self._requests, self._result = [_request(tolerance) for tolerance in TOLERANCES], coal.DistanceResult()
 
     def __call__(self, one: Any, X: coal.Transform3s, other: Any, Y: coal.Transform3s) -> float:
-        """Return the distance [m].
-
-        Parameters
-        ----------
-        X, Y : coal.Transform3s
-            Their poses in a common frame.
-        """
+        """Return the distance of shapes with poses X and Y in a common frame [m]."""
         for request in self._requests:
             self._result.clear()
             distance = float(coal.distance(one, X, other, Y, request, self._result))

@@ -370,13 +370,7 @@ def is_possible(moments: Array) -> bool:
 
 
 def set_inertias(model: RobotModel, mujoco_model: Any) -> None:
-    """Give every moving body of MuJoCo the mass and inertia of the model.
-
-    Parameters
-    ----------
-    mujoco_model : mujoco.MjModel
-        MuJoCo's model of it, with a body for each joint.
-    """
+    """Give every moving body of MuJoCo's model, one for each joint, the mass and inertia of the model."""
     for joint, body in zip(model.joint_names, model.tree.bodies, strict=True):
         link = model.urdf.robot.joint_map[joint].child
         inertia = body.inertia.in_parent(model.tree.frames[link].X_BF.inverse())

@@ -137,13 +137,7 @@ def start_posture(model: RobotModel) -> Array:
 
 
 def target_postures(model: RobotModel, q: Array) -> list[Array]:
-    """Return postures near another one, in which the hand moves nearly as well; and that one.
-
-    Parameters
-    ----------
-    q : ndarray, shape (nq,)
-        The posture [rad or m].
-    """
+    """Return postures near q, shape (nq,) [rad or m], in which the hand moves nearly as well; and q itself."""
     rows = sorted(row for task in movable_rows(model)[:1] for row in task)
     joints = model.urdf.robot.joint_map
     steps = np.array([STEP / 4 if joints[name].type == "prismatic" else STEP for name in model.joint_names])

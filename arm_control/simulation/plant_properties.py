@@ -194,24 +194,12 @@ def body_errors(p: PlantProperties, n: int) -> tuple[Array, Array]:
 
 
 def tilted_gravity(p: PlantProperties, gravity: Array) -> Array:
-    """Return gravity as an arm feels it whose base is not level.
-
-    Parameters
-    ----------
-    gravity : ndarray, shape (3,)
-        Acceleration of free fall where it is level [m/s^2].
-    """
+    """Return gravity, shape (3,) [m/s^2], as an arm feels it whose base is not level."""
     return rotation_from_vector(np.array([-p.base_tilt, 0.0, 0.0])) @ gravity
 
 
 def changed_model(model: RobotModel, p: PlantProperties) -> RobotModel:
-    """Return the model of the arm that has some properties.
-
-    Parameters
-    ----------
-    p : PlantProperties
-        Its properties, with a number for each joint in every list.
-    """
+    """Return the model of the arm that has some properties, with a number for each joint in every list."""
     urdf = with_payload(with_inertias(model.urdf, _inertias(model, p)), model.tip, p.payload_mass, p.payload_position)
     armature = model.armature + np.array(p.rotor_inertia)
     tree = build_tree(urdf, model.tip, armature, tilted_gravity(p, model.gravity_W))

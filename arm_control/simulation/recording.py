@@ -191,12 +191,8 @@ def motion_record(recording: Recording, model: RobotModel, most: int = 0) -> Mot
 def goal_poses(targets: Sequence[Target], stamps: Stamps, q: Array, model: RobotModel) -> tuple[Pose, ...]:
     """Return the poses of targets in the world; one in the frame of a link is where that was when it became active.
 
-    Parameters
-    ----------
-    targets : sequence of Target
-        Targets that are not after the last state.
-    stamps, q : ndarray, shapes (n,), (n, nq)
-        Stamps [ns] and joint positions [rad or m] of the states.
+    No target is after the last of the states, of which stamps (n,) [ns] and joint positions (n, nq) [rad or m] are
+    given.
     """
     states = np.searchsorted(stamps, [target.stamp_ns for target in targets])
     return tuple(model.pose(q[k], target.frame) @ target.X_FT for k, target in zip(states, targets, strict=True))

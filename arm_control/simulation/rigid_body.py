@@ -114,17 +114,7 @@ class StepLaw:
 
 
 def runge_kutta(slope: Callable[[Array], Array], x: Array, dt: Any) -> Array:
-    """Equation (6): the state after a step.
-
-    Parameters
-    ----------
-    slope : callable
-        From a state, shape (k,), to its derivative by time.
-    x : array, shape (k,)
-        State.
-    dt : scalar
-        Step [s].
-    """
+    """Equation (6): the state x, shape (k,), after a step dt [s]; from a state ``slope`` gives its derivative."""
     k_1 = slope(x)
     k_2 = slope(x + 0.5 * dt * k_1)
     k_3 = slope(x + 0.5 * dt * k_2)
@@ -133,18 +123,9 @@ def runge_kutta(slope: Callable[[Array], Array], x: Array, dt: Any) -> Array:
 
 
 def bounded_torque(A: Array, v: Array, f: Array, c: Array) -> Array:
-    """Solve (7) for the friction f, shape (n,) [N m].
+    """Solve (7) for the friction f, shape (n,) [N m], from a first guess within its limits c, shape (n,) [N m].
 
-    Parameters
-    ----------
-    A : array, shape (n, n)
-        Change of speed per friction, ``dt M^-1`` [rad/s per N m].
-    v : array, shape (n,)
-        Speeds without friction [rad/s].
-    f : array, shape (n,)
-        First guess [N m].
-    c : array, shape (n,)
-        Limits of the friction [N m].
+    A (n, n) is the change of speed per friction, ``dt M^-1`` [rad/s per N m], v (n,) are the speeds without [rad/s].
     """
     f = clamp(f, -c, c)
     for _ in range(SWEEPS):
@@ -335,15 +316,7 @@ class RigidBodySimulator:
         self._inputs["c"][:] = friction
 
     def reset(self, q: Sequence[float] | Array | None = None, v: Sequence[float] | Array | None = None) -> None:
-        """Start again at time zero.
-
-        Parameters
-        ----------
-        q : array_like, shape (nq,), optional
-            Joint positions [rad or m]; by default the initial ones.
-        v : array_like, shape (nv,), optional
-            Joint velocities [rad/s or m/s]; zero by default.
-        """
+        """Start again at time zero, by default at the initial positions and at rest."""
         self._x[:] = np.concatenate([self._q_initial if q is None else q, np.zeros(self._model.nv) if v is None else v])
         self._inputs["load"][:] = 0.0
         if "f" in self._inputs:

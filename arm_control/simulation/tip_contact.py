@@ -94,12 +94,7 @@ class TipContact:
 def add_contacts(
     spec: mujoco.MjSpec, model: RobotModel, solids: Sequence[Obstacle], *, has_links: bool = False
 ) -> None:
-    """Add the ball and what it touches to an arm that is not compiled yet.
-
-    Parameters
-    ----------
-    spec : mujoco.MjSpec
-        The arm, with the links of its model.
+    """Add the ball and what it touches to an arm with the links of its model that is not compiled yet.
 
     Raises
     ------
@@ -121,13 +116,7 @@ def remove_contacts(spec: mujoco.MjSpec) -> None:
 
 
 def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
-    """Add the ball.
-
-    Parameters
-    ----------
-    p_B : ndarray, shape (3,)
-        Its place in the body's frame [m].
-    """
+    """Add the ball at its place in a body's frame, shape (3,) [m]."""
     sphere, size = geom_of(Sphere(TIP_RADIUS))
     body.add_geom(name=TIP, type=sphere, pos=p_B, size=size, contype=STILL, conaffinity=0, **SURFACE)
 
@@ -199,12 +188,7 @@ AWAY = np.array([0.0, 0.0, -1e3])
 
 
 def add_movers(spec: mujoco.MjSpec, movers: Sequence[Mover]) -> None:
-    """Add obstacles to an arm that is not compiled yet.
-
-    Parameters
-    ----------
-    spec : mujoco.MjSpec
-        The arm, with the capsules of its links.
+    """Add obstacles to an arm with the capsules of its links that is not compiled yet.
 
     Raises
     ------

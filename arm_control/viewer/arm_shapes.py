@@ -239,15 +239,7 @@ class Mesh(NamedTuple):
     faces: Array
 
     def moved(self, R: Array, p: Array) -> Mesh:
-        """Return the mesh rotated, then translated.
-
-        Parameters
-        ----------
-        R : ndarray, shape (3, 3)
-            Rotation.
-        p : ndarray, shape (3,)
-            Translation [m].
-        """
+        """Return the mesh rotated by R, then translated by p [m]."""
         return Mesh(self.corners @ R.T + p, self.faces)
 
 

@@ -294,12 +294,7 @@ def _row(name: str, line: Line) -> str:
 
 
 def slider_ends(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of a joint's slider: its limits in whole steps, at most one turn from zero.
-
-    Parameters
-    ----------
-    low, high : float
-        Limits of the joint [rad or m].
+    """Return the ends of a joint's slider: its limits [rad or m] in whole steps, at most one turn from zero.
 
     Examples
     --------
@@ -311,12 +306,7 @@ def slider_ends(low: float, high: float) -> tuple[float, float]:
 
 
 def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
-    """Return the ends of a gain's slider: its bounds, or four times its value.
-
-    Parameters
-    ----------
-    spec : Spec or None
-        Its bounds, if they are known.
+    """Return the ends of a gain's slider: its bounds, as far as they are known, or four times its value.
 
     Examples
     --------
@@ -366,14 +356,7 @@ class PageCommandQueue:
         self._queue: deque[PageCommand] = deque(maxlen=capacity)
 
     def put(self, command_type: str, name: Any = "", value: Any = None) -> None:
-        """Append a command; a page without control gets no other than :data:`VIEW_COMMANDS`.
-
-        Parameters
-        ----------
-        command_type : str
-            One of :data:`COMMAND_TYPES`.
-        name, value
-            As in :class:`PageCommand`.
+        """Append a command, see :class:`PageCommand`; a page without control gets those of :data:`VIEW_COMMANDS`.
 
         Raises
         ------

@@ -201,15 +201,7 @@ class NeuralPlots:
         self.picture: Any = None
 
     def add_state(self, t: float, positions: Array) -> None:
-        """Add positions at a time [s].
-
-        Parameters
-        ----------
-        t : float
-            Simulated time [s].
-        positions : ndarray, shape (3, 2)
-            Decoded position and goal [m].
-        """
+        """Add decoded position and goal, shape (3, 2) [m], at a simulated time [s]."""
         values = {
             f"{axis} {what}": float(positions[i, k]) for i, axis in enumerate("xyz") for k, what in enumerate(PARTS)
         }

@@ -147,14 +147,7 @@ def add_xacro_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_trust_option(parser: argparse.ArgumentParser, what: str = "a xacro file that a scenario names") -> None:
-    """Add ``--trust``.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-    what : str
-        What is not expanded without it.
-    """
+    """Add ``--trust``; ``what`` is not expanded without it."""
     parser.add_argument("--trust", action="store_true", help=f"expand {what}: it may run any code as you")
 
 
@@ -165,14 +158,7 @@ def add_chain_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_orientation_options(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add ``--rpy`` and ``--quat``, of which one may be given.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-    default : str
-        The orientation without them, in words.
-    """
+    """Add ``--rpy`` and ``--quat``, of which one may be given; the default is the orientation without, in words."""
     orientation = parser.add_mutually_exclusive_group()
     orientation.add_argument(
         "--rpy", nargs=3, type=float, metavar=("ROLL", "PITCH", "YAW"), help=f"orientation [deg]; default: {default}"

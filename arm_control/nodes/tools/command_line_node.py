@@ -120,13 +120,7 @@ class CommandLineNode:
         return {name for name, types in self._node.get_topic_names_and_types() if message_type in types}
 
     def subscribe(self, message_type: Any, topic: str, take: Callable[[Any], None], qos: QoSProfile | int) -> None:
-        """Subscribe to a topic.
-
-        Parameters
-        ----------
-        take : callable
-            Called for each message, in :meth:`spin_until`.
-        """
+        """Subscribe to a topic; ``take`` is called for each message, in :meth:`spin_until`."""
         self._node.create_subscription(message_type, topic, take, qos)
 
     def publisher(self, message_type: Any, topic: str, qos: QoSProfile) -> Publisher:
@@ -273,13 +267,7 @@ class ArmClient:
         return approach
 
     def pose_in(self, frame: str, X: Pose) -> Pose:
-        """Return a pose in the base.
-
-        Parameters
-        ----------
-        frame : str
-            The link in whose frame the pose is; empty: the base.
-        """
+        """Return in the base a pose that is in the frame of a link; empty for the base."""
         return self.model.pose(self.q, link_of(frame, self.model)) @ X
 
     def _find_controller(self) -> str:

@@ -84,15 +84,7 @@ def link_points(model: RobotModel, q: Array) -> Array:
 
 
 def triads(poses: Iterable[Array], length: float) -> Line3DCollection:
-    """Return the axes x, y and z of every pose, as short lines.
-
-    Parameters
-    ----------
-    poses : iterable of ndarray, shape (4, 4)
-        Poses in the world.
-    length : float
-        Length of each axis [m].
-    """
+    """Return the axes x, y and z of every pose, shape (4, 4) in the world, as lines of this length [m]."""
     lines = [(X[:3, 3], X[:3, 3] + length * axis) for X in poses for axis in X[:3, :3].T]
     colours = AXIS_COLOURS * (len(lines) // 3)
     return Line3DCollection(np.array(lines).reshape(-1, 2, 3), colors=colours, linewidths=2.4)

@@ -109,14 +109,6 @@ def limit(axes: Any, value: float, label: str = "") -> None:
 
 
 def moments(axes: Any, times: Any, label: str = "") -> None:
-    """Draw thin vertical lines.
-
-    Parameters
-    ----------
-    times : sequence of float
-        Their times [s].
-    label : str
-        Their entry in the legend; empty for none.
-    """
+    """Draw thin vertical lines at times [s], with an entry in the legend where they have a label."""
     for number, time in enumerate(times):
         axes.axvline(time, color=GREY, linewidth=0.8, alpha=0.7, label=label if number == 0 else None, zorder=1)

@@ -201,16 +201,9 @@ def _check_inertia(what: str, theirs: Inertia, ours: Inertia) -> None:
 
 
 def _inertia(m: float, J_c: Sequence[float], centre: Sequence[float], place: Sequence[float]) -> Inertia:
-    """Return the inertia of a shape in the frame F.
+    """Return the inertia of a shape in the frame F, from its mass [kg] and J_c about its centre of mass [kg m^2].
 
-    Parameters
-    ----------
-    m : float
-        Mass [kg].
-    J_c : sequence of float
-        Inertia about the centre of mass, 3 x 3, row by row [kg m^2].
-    centre, place : sequence of float
-        Pose of the centre of mass in the shape's frame, and of the shape in F: three rows of four numbers.
+    J_c is 3 x 3, row by row; the poses of the centre in the shape's frame, and of the shape in F, three rows of four.
     """
     own = Inertia(m, np.zeros(3), np.reshape(np.array(J_c, dtype=float), (3, 3)))
     return own.in_parent(_transform(place) @ _transform(centre))
