@@ -7,6 +7,7 @@ ends the motion, also one that has begun at once; the next goal, not an amplitud
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi
 from typing import Generic, NamedTuple, Protocol, TypeVar, cast
@@ -32,7 +33,7 @@ from arm_control.motion import (
 )
 from arm_control.primitives.obstacle_coupling import ObstacleCoupling
 from arm_control.primitives.primitive import Primitive
-from arm_control.primitives.primitive_run import PrimitiveRun, RunSnapshot
+from arm_control.primitives.primitive_run import PrimitiveRun
 
 LOOKS = 120
 """Moments of a motion at which limits are checked."""
@@ -372,17 +373,17 @@ class PrimitiveFollower(Generic[R]):
         if self.is_running and self._is_rhythmic:
             self._swing_to(self._centre, values)
         elif self.is_running:
-            before = self._run.snapshot()
+            go_back = self._run.checkpoint()
             self._run.set_amplitude(values["amplitude"])
             self._run.set_duration(values["period"])
-            self._check_or_restore(before)
+            self._check_or(go_back)
         self._values = values
 
-    def _check_or_restore(self, before: RunSnapshot) -> None:
+    def _check_or(self, go_back: Callable[[], None]) -> None:
         try:
             self._space.check(self._run, self.now)
         except ArmControlError:
-            self._run.restore(before)
+            go_back()
             raise
 
     def _take_goal(self, stamp_ns: int, q: Array) -> None:
@@ -402,7 +403,7 @@ class PrimitiveFollower(Generic[R]):
 
     def _go_to(self, goal: Pose | Array) -> None:
         """Start towards a goal, or move that of the motion; nothing is changed where that exceeds a limit."""
-        before = self._run.snapshot()
+        go_back = self._run.checkpoint()
         if not self.is_running or self._run.is_done:
             self._begin(goal)
         elif not self._is_rhythmic:
@@ -411,7 +412,7 @@ class PrimitiveFollower(Generic[R]):
             centre = self._run.primitive.coordinates(goal, self._run.primitive.quat_xyzw, self._run.goal)
             self._swing_to(centre, self._values)
         else:
-            self._check_or_restore(before)
+            self._check_or(go_back)
         self.is_running, self.is_holding = True, False
 
     def _begin(self, goal: Pose | Array) -> None:

@@ -17,11 +17,11 @@ Position and velocity are their states: whatever is changed between two steps, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite, pi
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -165,16 +165,6 @@ def _coupling(sizes: LiveLaw, x: Mapping[str, Array], y: Array, v: Array, tau: S
     return np.append(C, np.zeros(sizes.n - n))
 
 
-class RunSnapshot(NamedTuple):
-    """All numbers of a run at one moment: state and task of the law in a row, and the reference orientation."""
-
-    state: Array
-    task: Array
-    reference: JointReference | Reference
-    quat_xyzw: Array | None
-    R_ref: Array | None
-
-
 class PrimitiveRun:
     """A primitive on its way.
 
@@ -308,23 +298,23 @@ class PrimitiveRun:
             row[:n], row[n], row[n + 1] = place, radius, 1.0
         self._inputs["obstacles"][:] = rows.ravel()
 
-    def snapshot(self) -> RunSnapshot:
-        """Return all that :meth:`restore` needs to go back here."""
-        R_ref = self._inputs["R_ref"].copy() if "R_ref" in self._inputs else None
-        return RunSnapshot(self._state.copy(), self._task.copy(), self._last, self._quat, R_ref)
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that brings the run back to where it is now."""
+        inputs = [self._inputs[name] for name in ("state", "task", "R_ref") if name in self._inputs]
+        before, last, quat = [values.copy() for values in inputs], self._last, self._quat
 
-    def restore(self, snapshot: RunSnapshot) -> None:
-        """Go back to where a snapshot was taken."""
-        self._state[:], self._task[:], self._last = snapshot.state, snapshot.task, snapshot.reference
-        self._quat = snapshot.quat_xyzw
-        if snapshot.R_ref is not None:
-            self._inputs["R_ref"][:] = snapshot.R_ref
+        def go_back() -> None:
+            for values, old in zip(inputs, before, strict=True):
+                values[:] = old
+            self._last, self._quat = last, quat
+
+        return go_back
 
     def preview(self, durations: float, n: int) -> tuple[Array, list[JointReference | Reference]]:
         """Return n times from now on [s], up to some durations or periods, and the references; the run stays here."""
-        before, dt = self.snapshot(), min(durations * self.duration / n, LONGEST_STEP)
+        go_back, dt = self.checkpoint(), min(durations * self.duration / n, LONGEST_STEP)
         references = [self.step(dt) for _ in range(n)]
-        self.restore(before)
+        go_back()
         return dt * np.arange(1, n + 1), references
 
     def step(self, dt: float, error: float = 0.0) -> JointReference | Reference:

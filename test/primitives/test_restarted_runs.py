@@ -59,12 +59,12 @@ def test_a_preview_is_what_comes_and_changes_nothing(reach: Primitive, wave: Pri
         assert run.phase == same.phase
 
 
-def test_a_snapshot_brings_back_the_orientation_that_turns_are_about(turning: Primitive):
+def test_a_checkpoint_brings_back_the_orientation_that_turns_are_about(turning: Primitive):
     run, new = PrimitiveRun(turning), PrimitiveRun(turning)
-    before = run.snapshot()
+    go_back = run.checkpoint()
     run.restart(start=Pose(rotation_from_rpy([1.0, 0.2, 0.3]), np.zeros(3)), goal=turning.learned_goal())
     run.step(0.1)
-    run.restore(before)
+    go_back()
     for each in (run, new):
         each.set_goal(Pose(rotation_from_rpy([0.1, 0.2, 1.0]), np.ones(3)))
     for _ in range(10):
