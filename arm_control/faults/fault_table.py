@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from arm_control.faults.campaign import Row
 
@@ -36,27 +36,17 @@ TITLES = (
 )
 
 
-class Summary(NamedTuple):
-    """The worst of some rows.
-
-    Attributes
-    ----------
-    worst_sink_mm, worst_speed_after_enable : float
-        Largest sink where states come [mm], largest joint speed after *enable* [rad/s]; 0 without such rows.
-    """
-
-    n_failed: int
-    worst_sink_mm: float
-    worst_speed_after_enable: float
-
-
-def summary(rows: Sequence[Row]) -> Summary:
-    """Return the worst of some rows."""
-    return Summary(
-        sum(not row.passed for row in rows),
-        max((row.sunk_mm for row in rows if row.sunk_mm is not None and not row.is_blind), default=0.0),
-        max((row.speed_after_enable for row in rows if row.speed_after_enable is not None), default=0.0),
-    )
+def summary(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the worst of some rows, by name: largest sink where states come, largest joint speed after *enable*."""
+    return {
+        "failed_rows": sum(not row.passed for row in rows),
+        "worst_sink_mm": max(
+            (row.sunk_mm for row in rows if row.sunk_mm is not None and not row.is_blind), default=0.0
+        ),
+        "worst_speed_after_enable": max(
+            (row.speed_after_enable for row in rows if row.speed_after_enable is not None), default=0.0
+        ),
+    }
 
 
 def row_text(row: Row) -> str:

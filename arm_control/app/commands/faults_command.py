@@ -76,19 +76,18 @@ def run(options: argparse.Namespace) -> int:
             print(f"schedule {failed[-1]}")
     worst = summary(rows)
     print(
-        f"{len(rows)} rows, {worst.n_failed} failed; sunk by {worst.worst_sink_mm:.1f} mm at most, after enable"
-        f" {worst.worst_speed_after_enable:.4f} rad/s; {options.schedules} schedules, {len(failed)} failed"
+        f"{len(rows)} rows, {worst['failed_rows']} failed; sunk by {worst['worst_sink_mm']:.1f} mm at most,"
+        f" after enable {worst['worst_speed_after_enable']:.4f} rad/s;"
+        f" {options.schedules} schedules, {len(failed)} failed"
     )
     if options.page:
         write_text(options.page, page(rows) + "\n")
     content = {
         "rows": [row.as_dict() for row in rows],
-        "failed_rows": worst.n_failed,
-        "worst_sink_mm": worst.worst_sink_mm,
-        "worst_speed_after_enable": worst.worst_speed_after_enable,
+        **worst,
         "schedules": options.schedules,
         "failed_schedules": len(failed),
     }
     if options.json:
         write_text(options.json, json.dumps(content, indent=1) + "\n")
-    return 1 if worst.n_failed or failed else 0
+    return 1 if worst["failed_rows"] or failed else 0
