@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from arm_control.app.commands import shared
@@ -194,13 +195,6 @@ class Changes:
         return math.inf
 
 
-class _Printer:
-    """Prints what is refused, as a node logs it."""
-
-    def warning(self, text: str) -> None:
-        print(f"arm_control: {text}", file=sys.stderr, flush=True)
-
-
 def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     """The arm of the options, parameters of its control loop, and the controller of a driver."""
     from arm_control.controllers import OscLoopParameters, control_loop
@@ -220,7 +214,8 @@ def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     is_weightless = shared.driver_adds_gravity(options, scenario.nodes)
     said = "torque without gravity, which the driver adds" if is_weightless else "torque carries the arm's weight, too"
     print(said, flush=True)
-    refuse = Rejections(_Printer()).add
+    log = SimpleNamespace(warning=lambda text: print(f"arm_control: {text}", file=sys.stderr, flush=True))
+    refuse = Rejections(log).add
     process = DatagramProcess(model, loop, refuse, driver_adds_gravity=is_weightless, key=key)
     return model, parameters, process
 

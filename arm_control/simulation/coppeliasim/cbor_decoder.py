@@ -22,8 +22,8 @@ INDEFINITE = 31
 """Additional information of an item without a length, and of its end."""
 
 
-class _End:
-    """The end of an item without a length."""
+_END = object()
+"""The end of an item without a length."""
 
 
 def decode(data: bytes) -> Any:
@@ -36,7 +36,7 @@ def decode(data: bytes) -> Any:
     """
     decoder = _Decoder(data)
     value = decoder.item(0)
-    if value is _End or decoder.position != len(data):
+    if value is _END or decoder.position != len(data):
         raise InputError("CBOR: one item is needed")
     return value
 
@@ -49,7 +49,7 @@ class _Decoder:
         self.position = 0
 
     def item(self, level: int) -> Any:
-        """The next item, nested so many levels deep; the class ``_End`` for the end of one without a length."""
+        """The next item, nested so many levels deep; ``_END`` for the end of one without a length."""
         if level > MOST_NESTED:
             raise InputError(f"CBOR: nested deeper than {MOST_NESTED} levels")
         first = self._take(1)[0]
@@ -90,7 +90,7 @@ class _Decoder:
             form = FLOATS[information]
             return form.unpack(self._take(form.size))[0]
         if information == INDEFINITE:
-            return _End
+            return _END
         if information not in SIMPLE_VALUES:
             raise InputError(f"CBOR: simple value {information}")
         return SIMPLE_VALUES[information]
@@ -112,7 +112,7 @@ class _Decoder:
         items: list[Any] = []
         while length is None or len(items) < length:
             value = self.item(level + 1)
-            if value is _End:
+            if value is _END:
                 if length is None:
                     return items
                 raise InputError("CBOR: an end without a begin")
