@@ -172,6 +172,9 @@ class Controller:
     avoidance: Avoidance | None = None
     _is_holding = False
 
+    def feel(self, *, is_measured: bool) -> None:
+        """Take note of whether a sensor measures the wrench on the hand; called before each tick with contact."""
+
     @property
     def is_holding(self) -> bool:
         """Whether no goal has acted since :meth:`hold`; False before the first one, and after :meth:`restart`."""

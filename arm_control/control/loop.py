@@ -193,8 +193,8 @@ class ControlLoop:
             self._look_for_brakes(measurement)
         if not measurement.is_restart and (gap := self.gaps.fault(measurement.dt)):
             self.gate.brake(gap)
-        if self.gate.velocities is not None:
-            measurement = self._filtered(measurement)
+        if self.gate.velocities is not None or self.controller.has_contact:
+            measurement = self._sensed(measurement)
         is_resting = (self.gate.state is not GateState.PASSING or self._is_held) and self._rest(measurement)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
         dt = measurement.dt or FIRST_DT
@@ -227,8 +227,10 @@ class ControlLoop:
         parts = measurement, law, avoidance, tau, output, refused, compensation, learnt
         return tuple.__new__(TickResult, parts)  # a named tuple's own function costs half a microsecond
 
-    def _filtered(self, measurement: Measurement) -> Measurement:
-        """The state with velocities that the gate has filtered, where they come in steps."""
+    def _sensed(self, measurement: Measurement) -> Measurement:
+        """The state with velocities that the gate has filtered, where they come in steps; a hand knows its sensor."""
+        if self.controller.has_contact:
+            self.controller.feel(is_measured=self.wrench.is_measured(measurement.stamp_ns))
         v = self.gate.filtered(measurement.q, measurement.v, measurement.dt)
         if v is measurement.v:
             return measurement

@@ -164,6 +164,10 @@ class OscController(Controller):
         self._q_held = q.copy()
         self.page.take_posture(q)
 
+    def feel(self, *, is_measured: bool) -> None:
+        if self.force is not None:
+            self.force.is_measured = is_measured
+
     def tick(
         self,
         measurement: Measurement,

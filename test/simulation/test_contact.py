@@ -124,3 +124,18 @@ def test_without_a_sensor_the_observer_leaves_the_contact_alone_and_carries_on_w
     rows = run(arm, simulator, 2.0, begin=0.4, force_axes=("z",), disturbance_observer=True)
     assert rows[1500:, 4] == pytest.approx(10.0, rel=0.05)
     assert rows[:, 4].max() < 15.0
+
+
+@pytest.mark.parametrize("sensor", [False, True])
+def test_without_a_sensor_the_hand_approaches_slowly_whatever_it_is_told(arm: RobotModel, sensor: bool):
+    """50 mm/s onto a table 2 cm below: with a sensor as fast as that, without one at 10 mm/s, and softly."""
+    table = below(arm, Box((0.5, 0.5, 0.1)), 0.1, 0.02)
+    simulator = make_simulator(arm, HOME, PlantProperties(), solids=[table])
+    approach = {"force_axes": ("z",), "disturbance_observer": True, "approach_speed_linear": 0.05}
+    rows = run(arm, simulator, 1.5 if sensor else 4.0, sensor=sensor, **approach)
+    touched = int(np.argmax(rows[:, 4] > 0.0))
+    assert touched > 0
+    speed, slowest = np.abs(rows[:touched, 3]).max(), 0.05 if sensor else 0.01
+    assert 0.8 * slowest < speed < 1.6 * slowest
+    if not sensor:
+        assert rows[:, 4].max() < 30.0

@@ -6,8 +6,9 @@ Along each axis, with the target F, its sign n and the speed V of the hand along
     (2)  dsigma/dt = +-1 / T                                       sigma: share of force control
 
 Without contact f stays where the damper of the law balances it: the hand looks for contact at the speed V_a, whatever F
-is. When the target is too old or zero, f falls to zero by (1); then sigma falls and poses count again. A brake ends
-both at once: while it lasts, no torque of the law acts.
+is. What it hits is felt late without a sensor of the wrench: V_a is 10 mm/s or 0.1 rad/s then at most. When the target
+is too old or zero, f falls to zero by (1); then sigma falls and poses count again. A brake ends both at once: while it
+lasts, no torque of the law acts.
 
     f, F     force of the hand; its target                      [N, N m]
     V, V_a   speed of the hand; speed of the approach           [m/s, rad/s]
@@ -31,6 +32,8 @@ from arm_control.motion import GoalQueue, WrenchGoal
 NO_FORCE = "target_wrench: force_axes is empty, so no axis is controlled by force"
 CHANGEOVER = 0.2
 """T [s]."""
+UNFELT = np.repeat([0.01, 0.1], 3)
+"""Largest V_a without a sensor [m/s, rad/s]."""
 LONGEST_STEP = 0.02
 """Time between two states counts up to this [s]."""
 
@@ -76,11 +79,13 @@ class ForceFollower:
         sigma of (2).
     is_holding : bool
         Whether no target has acted since :meth:`hold`.
+    is_measured : bool
+        Whether a sensor measures the wrench.
     """
 
     def __init__(self, model: RobotModel, parameters: ContactParameters, frame: str) -> None:
         self.queue: GoalQueue[WrenchGoal] = GoalQueue()
-        self._model, self._frame = model, frame
+        self._model, self._frame, self.is_measured = model, frame, False
         self.configure(parameters)
         self.restart()
 
@@ -175,8 +180,12 @@ class ForceFollower:
         if F == 0.0 or abs(f) > abs(F):
             return _nearer(f, F, rate)
         n = 1.0 if F > 0.0 else -1.0
-        backing = max(-1.0, min(1.0, 1.0 - n * float(self._V[row]) / float(self._speed[row])))
+        backing = max(-1.0, min(1.0, 1.0 - n * float(self._V[row]) / self._approach_speed(row)))
         return n * max(-abs(F), min(n * f + rate * backing, abs(F)))
+
+    def _approach_speed(self, row: int) -> float:
+        speed = float(self._speed[row])
+        return speed if self.is_measured else min(speed, float(UNFELT[row]))
 
 
 def _nearer(x: float, target: float, step: float) -> float:

@@ -196,10 +196,14 @@ class ContactParameters(Parameters):
     force_limit: float = parameter(50.0, "largest force of target_wrench", unit="N", lower=0.1, live=True)
     moment_limit: float = parameter(5.0, "largest moment of target_wrench", unit="N m", lower=0.01, live=True)
     approach_speed_linear: float = parameter(
-        0.01, "speed at which the hand looks for contact", unit="m/s", lower=1e-3, live=True
+        0.01,
+        "speed at which the hand looks for contact; without a wrench sensor 0.01 at most",
+        unit="m/s",
+        lower=1e-3,
+        live=True,
     )
     approach_speed_angular: float = parameter(
-        0.1, "angular speed at which the hand looks for contact", unit="rad/s", lower=1e-3, live=True
+        0.1, "angular speed at which it does; without a wrench sensor 0.1 at most", unit="rad/s", lower=1e-3, live=True
     )
     force_rise_time: float = parameter(
         1.0, "time in which a force rises from zero to its limit, or falls", unit="s", lower=0.01, live=True

@@ -92,6 +92,15 @@ class WrenchEstimate:
         """Take note of what a sensor measures."""
         self._readings.append(reading)
 
+    def is_measured(self, stamp_ns: int) -> bool:
+        """Whether a sensor has measured not long before the state with a stamp [ns]."""
+        return self._reading_before(stamp_ns) is not None
+
+    def _reading_before(self, stamp_ns: int) -> SensorReading | None:
+        reading = next((reading for reading in reversed(self._readings) if reading.stamp_ns < stamp_ns), None)
+        is_old = reading is None or stamp_ns - reading.stamp_ns > SENSOR_TIMEOUT * NANOSECONDS
+        return None if is_old else reading
+
     def measured(self, stamp_ns: int, terms: Terms) -> Array | None:
         """Return the wrench of a sensor about the hand's origin, in world axes, shape (6,) [N, N m].
 
@@ -102,8 +111,8 @@ class WrenchEstimate:
         ndarray, shape (6,), or None
             None where there is no reading, or it is too old.
         """
-        reading = next((reading for reading in reversed(self._readings) if reading.stamp_ns < stamp_ns), None)
-        if reading is None or stamp_ns - reading.stamp_ns > SENSOR_TIMEOUT * NANOSECONDS:
+        reading = self._reading_before(stamp_ns)
+        if reading is None:
             return None
         X_WL = terms.X_WE if reading.frame == self._model.tip else self._model.pose(terms.q, reading.frame)
         force, moment = X_WL.R @ reading.wrench[:3], X_WL.R @ reading.wrench[3:]
