@@ -1,12 +1,15 @@
 """Arms on plants that are not their model: friction and rotors that no URDF tells of, and a payload of 1 kg.
 
-    python benchmark/plants.py [--json FILE] [--quick]
+    python benchmark/plants.py [--json FILE] [--quick] [--velocities]
 
 Five arms of several makers, gains proposed. Two plants, each with and without 1 kg that nobody knows of, at 1000, 500
 and 250 Hz: ``real``, the set of the simulator with errors of all kinds, and ``rotors``, the model with rotors of 0.1
 kg m^2, 1 N m s/rad and 1 N m of friction on every joint, 5 % of its effort limit at most. Contenders in the same run:
 the law with observer and inertia floor; the law alone; operational space control as it is usually written, with NumPy.
 Four targets, 2.5 s for each. The velocities have a noise of 1e-3 rad/s everywhere.
+
+``--velocities``: the plant ``real``, with velocities as they are, and as differences of encoder counts of 21 to 12
+bits, raw and behind a lag of 10 ms.
 """
 
 from __future__ import annotations
@@ -52,6 +55,14 @@ QUIET = 1e-5
 """Change of torque from tick to tick that counts as none, as a share of the effort limit."""
 
 
+BITS = (0, 21, 19, 17, 14, 12)
+"""Counts of an encoder's turn, as bits; 0: velocities as they are."""
+LAG = 0.01
+"""Lag of a driver's velocities [s]."""
+FINE = 14
+"""Bits from which on the figures of the worst case count."""
+
+
 class Controller(Protocol):
     """From a state to torque."""
 
@@ -82,6 +93,12 @@ class PackageLaw:
 
     def _stamp_ns(self, k: int) -> int:
         return round(k * self._dt * 1e9)
+
+    @property
+    def brake(self) -> str:
+        """Why the gate brakes; empty when it does not."""
+        gate = self._loop.gate
+        return gate.reason if gate.is_braked else ""
 
 
 class UsualLaw:
@@ -164,7 +181,7 @@ def draw_targets(model: RobotModel) -> tuple[Array, list[Pose]]:
     return start, goals
 
 
-def run(model: RobotModel, controller: Controller, arm: RealArm, goals: list[Pose]) -> Outcome:
+def run(model: RobotModel, controller: Controller, arm: RealArm | LaggingArm, goals: list[Pose]) -> Outcome:
     """Go to one target after the other."""
     n, n_last = round(SECONDS / arm.timestep), round(LAST / arm.timestep)
     taus = np.zeros((n * len(goals), model.nv))
@@ -190,6 +207,64 @@ def run(model: RobotModel, controller: Controller, arm: RealArm, goals: list[Pos
 def is_reached(error: Array) -> bool:
     """Whether an error of a pose, shape (6,) [m, rad], is small enough."""
     return bool(np.linalg.norm(error[:3]) < POSITION and np.linalg.norm(error[3:]) < ORIENTATION)
+
+
+class LaggingArm:
+    """An arm whose driver sends velocities behind a lag.
+
+    Parameters
+    ----------
+    lag : float
+        Time constant [s]; 0: none.
+    """
+
+    def __init__(self, arm: RealArm, lag: float) -> None:
+        self.arm, self.timestep, self.q = arm.arm, arm.timestep, arm.q
+        self._arm, self._share = arm, 1.0 if not lag else -np.expm1(-arm.timestep / lag)
+        self.v = self._share * arm.v
+
+    def step(self, tau: Array) -> None:
+        """Command a torque for one time step, shape (nv,) [N m]."""
+        self._arm.step(tau)
+        self.q, self.v = self._arm.q, self.v + self._share * (self._arm.v - self.v)
+
+
+def measure_velocities(names: tuple[str, ...], rates: tuple[int, ...], bits: tuple[int, ...]) -> dict[str, float]:
+    """Figures of velocities that come in steps, by arm, bits, rate and driver."""
+    figures: dict[str, float] = {}
+    braked = refused = 0
+    for name in names:
+        model = load(name)
+        start, goals = draw_targets(model)
+        cases = [(b, rate, lag) for b in bits for rate in rates for lag in (0.0, LAG) if b or not lag]
+        for b, rate, lag in progress_bar(cases, f"{name}, velocities"):
+            plant = PlantProperties(set="real") if not b else encoder_plant(b)
+            law = PackageLaw(model, rate, has_observer=True)
+            outcome = run(model, law, LaggingArm(arm_of(model, start, plant, rate), lag), goals)
+            key = f"velocities.{name}.{b or 'measured'}_{'lag_' if lag else ''}{rate}hz"
+            figures[f"{key}.error_mm"] = 1e3 * float(outcome.position.max())
+            figures[f"{key}.error_deg"] = float(np.degrees(outcome.orientation.max()))
+            braked += bool(law.brake)
+            refused += law.brake.startswith("velocities")
+    fine = [key for key in figures if (part := key.split(".")[2].split("_")[0]) == "measured" or int(part) >= FINE]
+    for unit in ("mm", "deg"):
+        figures[f"velocities.worst.error_{unit}"] = max(figures[key] for key in fine if key.endswith(unit))
+        figures[f"velocities.coarse.error_{unit}"] = max(x for key, x in figures.items() if key.endswith(unit))
+    return {**figures, "velocities.braked": float(braked), "velocities.refused": float(refused)}
+
+
+def encoder_plant(bits: int) -> PlantProperties:
+    """A real arm whose velocities are differences of encoder counts."""
+    return PlantProperties(set="real", encoder_resolution=2.0 * np.pi / 2**bits, velocity_from="encoder")
+
+
+def print_velocities(figures: dict[str, float], bits: tuple[int, ...]) -> None:
+    """Print the worst errors for each number of bits, and counts of brakes."""
+    for b in bits:
+        rows = {key: x for key, x in figures.items() if f".{b or 'measured'}_" in key}
+        mm, deg = (max(x for key, x in rows.items() if key.endswith(unit)) for unit in ("mm", "deg"))
+        print(f"{f'{b} bits' if b else 'measured':10} {len(rows) // 2:3} cases, worst {mm:8.3f} mm {deg:7.3f} deg")
+    print(f"braked {figures['velocities.braked']:.0f}, of these refused {figures['velocities.refused']:.0f}")
 
 
 def contender(name: str, model: RobotModel, rate: int, start: Array) -> Controller:
@@ -267,7 +342,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--arms", nargs="+", default=ARMS, choices=ARMS)
     parser.add_argument("--quick", action="store_true", help="one arm, one plant, one rate")
+    parser.add_argument("--velocities", action="store_true", help="velocities in steps, instead of plants")
     options = parser.parse_args()
+    if options.velocities:
+        bits, rates = ((0, 12), (250,)) if options.quick else (BITS, (1000, 250))
+        found = measure_velocities(("ur5",) if options.quick else tuple(options.arms), rates, bits)
+        print_velocities(found, bits)
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1) + "\n")
+        return
     names, rates = (("ur5",), (250,)) if options.quick else (tuple(options.arms), RATES)
     kinds = ("rotors",) if options.quick else ("real", "real_1kg", "rotors", "rotors_1kg")
     figures = measure(names, rates, kinds)

@@ -123,6 +123,7 @@ def test_exceptions_are_few_and_needed():
 FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in ORDER[1:]}
 """Names on the face of each folder, with their modules."""
 COMPOSE = {
+    "control.loop": "one tick joins law, avoidance, estimates, limits and gate",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",
     "nodes.*": "a node joins parameters, topics and processes",

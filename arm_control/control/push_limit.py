@@ -6,8 +6,8 @@ The force that moves the hand is
     (1)  F = F_hat(tau - h + r_0),   f = |F_p|,   n = F_p / f    F_hat: equation (1) of the wrench estimate, F_p: force
     (2)  r_0 <- r_0 + (1 - exp(-dt / T)) (r - r_0)               while n . V > 20 mm/s: what free motion needs beside h
 
-A hand *presses* after 50 ms in which n . V < 5 mm/s and the law asks it for 5 N or more along n; sliding counts as
-standing still. Then f is held at f_1: of what the observer has learnt since the hand was free, the share gamma is left,
+A hand *presses* after 0.2 s in which n . V < 5 mm/s, |V| < 30 mm/s and the law asks it for 5 N or more along n: friction
+of joints is overcome by then. Then f is held at f_1: of what the observer has learnt since the hand was free, the share gamma is left,
 and where that is none, the law's own force is cut,
 
     (3)  r <- r_0 + gamma (r - r_0)   with the largest gamma <= 1 that has f <= f_1,  tau <- tau - J_p^T F_p (1 - f_1/f)
@@ -31,9 +31,9 @@ from arm_control.control.osc.wrench_estimate import hand_wrench
 from arm_control.maths import Array
 from arm_control.model import Terms
 
-SLOW, PATIENCE = 5e-3, 0.05
+SLOW, PATIENCE = 5e-3, 0.2
 """Speed of a hand that stands still [m/s], and the time for which it must [s]."""
-FREE, FAST = 0.02, 0.1
+FREE, FAST = 0.02, 0.03
 """Speed of a hand that nothing holds, and of one that need not be looked at [m/s]."""
 LEAST, SMALLEST = 0.1, 1e-9
 """Torque of a law below which it asks for nothing [N m or N]; smallest force [N]."""
@@ -94,7 +94,8 @@ class PushLimit:
         if along > FREE:
             self._r_0 += -math.expm1(-dt / FREE_TIME) * (r - self._r_0)  # (2)
         is_asked = float(hand_wrench(t, asked)[:3] @ F) > ASKED * f
-        self._still = self._still + dt if along < (SLOW if is_free else FREE) and is_asked else 0.0
+        is_still = along < (SLOW if is_free else FREE) and V @ V < FAST * FAST
+        self._still = self._still + dt if is_still and is_asked else 0.0
         self._follow(f, dt, presses=self._still >= PATIENCE)
         if f <= self._allowed:
             return tau, r

@@ -235,8 +235,9 @@ class RealArm:
         q = _rounded(self.arm.q, np.full(v.shape, p.encoder_resolution))
         if p.velocity_from == "encoder":
             v = (q - self._q) / self.timestep if self.arm.steps else np.zeros_like(v)
-        self._q = q
-        self._v = v + self._rng.normal(0.0, p.velocity_noise, v.shape) if p.velocity_noise else v
+        elif p.velocity_noise:
+            v = v + self._rng.normal(0.0, p.velocity_noise, v.shape)
+        self._q, self._v = q, v
 
 
 def make_simulator(

@@ -40,9 +40,9 @@ def pressed(model: RobotModel, depth: float, seconds: float, **values: float) ->
 
 
 def test_a_target_3_cm_inside_a_wall_is_pressed_for_with_50_N(ur5: RobotModel):
-    force, sentence, error = pressed(ur5, 0.03, 3.5)
+    force, sentence, error = pressed(ur5, 0.03, 4.0)
     assert force.max() > 100.0  # when it hits
-    assert force[1000:2000].max() < 55.0
+    assert force[1800:2500].max() < 57.0
     assert sentence.startswith("the hand presses with 1")
     assert sentence.endswith(" N against something that does not give way: cut to push_limit = 50 N")
     assert error < 2e-3
@@ -66,11 +66,11 @@ def ask(model: RobotModel, push: PushLimit, F: Array, r: Array, v: Array, second
 def test_the_force_falls_at_its_rate_and_grows_again(ur5: RobotModel):
     push, none = PushLimit(6, 50.0), np.zeros(6)
     down = np.array([0.0, 0.0, -90.0])
-    left = ask(ur5, push, down, none, none, 0.5)
-    assert left[45] == pytest.approx(90.0, abs=0.5)  # 50 ms have not passed
-    assert left[150] == pytest.approx(90.0 - RATE * 0.1, abs=0.5)
+    left = ask(ur5, push, down, none, none, 0.6)
+    assert left[195] == pytest.approx(90.0, abs=0.5)  # 0.2 s have not passed
+    assert left[300] == pytest.approx(90.0 - RATE * 0.1, abs=0.5)
     assert left[-1] == pytest.approx(50.0, abs=0.1)
-    moving = np.linalg.lstsq(ur5.jacobian(HOME), np.array([0.0, 0.0, -0.03, 0.0, 0.0, 0.0]), rcond=None)[0]
+    moving = np.linalg.lstsq(ur5.jacobian(HOME), np.array([0.0, 0.0, -0.025, 0.0, 0.0, 0.0]), rcond=None)[0]
     left = ask(ur5, push, down, none, moving, 0.4)
     assert left[50] == pytest.approx(60.0, abs=1.0)
     assert left[-1] == pytest.approx(90.0, abs=0.5)
@@ -80,7 +80,7 @@ def test_what_the_observer_has_learnt_goes_first(ur5: RobotModel):
     t = ur5.evaluate(HOME, np.zeros(6))
     push, r = PushLimit(6, 50.0), -t.J[:3].T @ np.array([0.0, 0.0, -60.0])
     law = t.h + t.J[:3].T @ np.array([0.0, 0.0, -30.0])
-    for _ in range(400):
+    for _ in range(600):
         tau, left = push.limited(t, law, law - r, r, DT)
     np.testing.assert_allclose(left, r / 3.0, atol=0.05)
     np.testing.assert_allclose(tau, law - left, atol=1e-9)
@@ -91,7 +91,7 @@ def test_a_small_force_and_one_that_nothing_asks_for_stay(ur5: RobotModel, force
     """A hand at its target that carries a heavy payload presses nothing."""
     push, payload = PushLimit(6, 50.0), ur5.jacobian(HOME)[:3].T @ np.array([0.0, 0.0, -80.0])
     r = payload if force == 4.0 else np.zeros(6)
-    left = ask(ur5, push, np.array([0.0, 0.0, force]), r, np.zeros(6), 0.3)
+    left = ask(ur5, push, np.array([0.0, 0.0, force]), r, np.zeros(6), 0.5)
     assert left[-1] == pytest.approx(left[0], abs=1e-6)
     assert push.sentence == ""
 

@@ -214,7 +214,7 @@ def test_an_arm_reaches_its_target_with_velocities_of_counts(ur5: RobotModel, bi
     """With friction, rotors, wrong masses, lag and delay of the motors; without the filter it is half a metre off."""
     start = np.array([0.2, -1.3, 1.7, -1.9, -1.5, 0.1])
     plant = PlantProperties(set="real", encoder_resolution=2.0 * np.pi / 2**bits, velocity_from="encoder")
-    arm = RealArm(ur5, start, timestep=DT, properties=plant.replace(velocity_noise=0.0))
+    arm = RealArm(ur5, start, timestep=DT, properties=plant)
     loop, goal = make_loop(ur5, 1000), ur5.pose(start + [0.3, 0.2, -0.3, 0.2, 0.3, -0.2])
     loop.controller.add(Target(0, ur5.frames[0], goal))
     for k in range(2200):

@@ -158,3 +158,19 @@ def test_ripple_is_a_torque_that_the_position_tells(ur5: RobotModel):
         np.testing.assert_allclose(simulator.arm.mujoco_data.ctrl - tau, 0.5 * np.sin(40 * q), atol=1e-12)
     assert not arm(ur5, torque_ripple=(0.5,)).properties.is_ideal
     assert PlantProperties(ripple_periods=7).is_ideal
+
+
+def test_velocities_of_an_encoder_are_differences_of_its_counts(ur5: RobotModel):
+    p = 2.0 * np.pi / 2**12
+    simulator = arm(ur5, encoder_resolution=p, velocity_from="encoder", velocity_noise=1e-3)
+    assert not simulator.v.any()
+    last = simulator.q
+    for _ in range(50):
+        simulator.step(np.full(6, 20.0))
+        q = simulator.q
+        np.testing.assert_allclose(simulator.v, (q - last) / simulator.timestep, rtol=1e-12)
+        np.testing.assert_allclose(q / p, np.round(q / p), atol=1e-9)
+        last = q
+    assert simulator.v.any()
+    simulator.reset()
+    assert not simulator.v.any()
