@@ -6,9 +6,9 @@ The force that moves the hand is
     (1)  F = F_hat(tau - h + r_0),   f = |F_p|,   n = F_p / f    F_hat: equation (1) of the wrench estimate, F_p: force
     (2)  r_0 <- r_0 + (1 - exp(-dt / T)) (r - r_0)               while n . V > 20 mm/s: what free motion needs beside h
 
-A hand *presses* after 0.2 s in which n . V < 5 mm/s, |V| < 30 mm/s and the law asks it for 5 N or more along n: friction
-of joints is overcome by then. Then f is held at f_1: of what the observer has learnt since the hand was free, the share gamma is left,
-and where that is none, the law's own force is cut,
+A hand *presses* after 0.2 s in which n . V < 5 mm/s, |V| < 30 mm/s and the law asks it for 5 N or more along n: by then
+the friction of joints is overcome. Then f is held at f_1: of what the observer has learnt since the hand was free, the
+share gamma is left, and where that is none, the law's own force is cut,
 
     (3)  r <- r_0 + gamma (r - r_0)   with the largest gamma <= 1 that has f <= f_1,  tau <- tau - J_p^T F_p (1 - f_1/f)
     (4)  f_1 <- max(f_max, min(f_1, f) - c dt)   while it presses;   otherwise  f_1 <- f_1 + c dt, and no limit from the

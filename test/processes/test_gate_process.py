@@ -11,6 +11,7 @@ import pytest
 from arm_control import RobotModel
 from arm_control.bags import plain
 from arm_control.gate import LONGEST_STEP, GateParameters, GateState, PredictedState
+from arm_control.gate.velocity_filter import VelocityFilter
 from arm_control.messages import brake_reason, braked_frame
 from arm_control.processes import GateProcess
 
@@ -842,3 +843,19 @@ def test_a_state_that_is_repeated_before_any_answer_has_none(driver: Driver):
     assert len(driver.answers) == n_answers
     driver.command()
     assert len(driver.answers) == n_answers + 1
+
+
+def test_a_gate_and_a_controller_find_the_same_steps_of_velocities(ur5: RobotModel):
+    """Differences of 12 bits, as a driver sends them: both filter them to the same velocities, to the bit."""
+    driver = Driver(ur5, inertia_floor=0.02)
+    velocities, width, last, seen = VelocityFilter(6), 2.0 * np.pi / 2**12, np.round(HOME, 9), []
+    tick = driver.process.gate.tick
+    driver.process.gate.tick = lambda terms, dt: seen.append(terms.v) or tick(terms, dt)  # type: ignore[method-assign]
+    for k in range(300):
+        q = np.round((HOME + 0.3 * (1.0 - np.cos(0.002 * k))) / width) * width
+        v = (q - last) / 1e-3 if k else np.zeros(6)
+        last = q
+        driver.go_on(q=q, v=v)
+        np.testing.assert_array_equal(seen[-1], velocities.filtered(q, v, 1e-3 if k else 0.0))
+    assert driver.process.gate.describe_velocities() == "velocities come in steps of 1.5 rad/s: filtered, 32 ms"
+    assert not driver.refused
