@@ -33,8 +33,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 FOREIGN = {
     "pinocchio": (*("model.pinocchio_backend", "simulation.compared_dynamics", "simulation.independent_arm"),),
     "coal": (
-        "model.urdf.capsules",
+        "model.urdf.mesh_capsules",
         "collision.hulls",
+        "collision.joint_tables",
         "viewer.arm_shapes",
         "simulation.independent_arm",
     ),

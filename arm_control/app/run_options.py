@@ -10,6 +10,7 @@ from typing import Any
 
 from arm_control.core import Parameters, file_parameters, require_writable_folder
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.model import find_description, link_capsules, load_urdf
 from arm_control.simulation import Scenario, check_parameter_file, planned
 
 
@@ -108,7 +109,8 @@ class RunOptions:
         target_list = scenario.targets()
         if target_list and self.duration:
             scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
-        if self.is_interactive and scenario.reaches_poses and not scenario.world.movers:
+        may_avoid = self.is_interactive and scenario.reaches_poses and not scenario.world.movers
+        if may_avoid and _has_whole_shape(scenario.robot):
             scenario.nodes[scenario.controller].setdefault("avoid_obstacles", True)
         return scenario
 
@@ -151,3 +153,13 @@ def require_writable_record(file: str | Path) -> None:
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
         raise InputError(f"{file} exists and cannot be overwritten: choose another name")
     require_writable_folder(path.parent)
+
+
+def _has_whole_shape(robot: str) -> bool:
+    """Whether all collision shapes of a robot can be read, as avoidance needs them."""
+    path, arguments = find_description(robot)
+    try:
+        capsules, notes = link_capsules(load_urdf(path, xacro_args=arguments or None, needs_maxima=False))
+    except ArmControlError:  # the controller says why
+        return False
+    return bool(capsules) and not notes

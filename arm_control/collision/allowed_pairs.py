@@ -1,7 +1,8 @@
 """Pairs of links that may touch each other, and why; and a monitor of all the others.
 
-Capsules are larger than links, so that two links may overlap in every state though the arm is well; such pairs cannot
-be checked. Links that one joint connects touch there. All other pairs are checked, also those that did not touch in any
+Capsules are larger than links, so that two links may overlap in every state though the arm is well. Where few joints
+lie between them, their real shapes decide (:mod:`arm_control.collision.joint_tables`); elsewhere such pairs cannot be
+checked. Links that one joint connects touch there. All other pairs are checked, also those that did not touch in any
 sample: samples prove nothing. A file may ask to leave those out, too.
 """
 
@@ -10,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.hulls import HullObstacle
+from arm_control.collision.joint_tables import JointTable, tables_of
 from arm_control.collision.near_pairs import REACH, NearPair, Proximity, sampled_distances
 from arm_control.core import read_yaml, refuse_unknown
 from arm_control.exceptions import InputError, ParameterError
@@ -24,8 +27,8 @@ from arm_control.model import RobotModel
 
 SAMPLES = 10_000
 """Random states that pairs are compared in."""
-ALWAYS = 0.95
-"""Share of these states in which two links overlap by design."""
+ALWAYS, WORTH = 0.95, 0.005
+"""Share of these states in which two links overlap by design; share of overlaps from which on a pair gets a table."""
 BLOCK = 1000
 """States that are measured at once."""
 
@@ -132,7 +135,10 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
     robot = shape.model.urdf.robot.name
     if not names:
         return AllowedPairs(robot)
-    share = _overlap_shares(shape, names, n, seed)
+    states, overlaps = _overlaps(shape, n, seed)
+    for pair, table in contact_tables(shape).items():
+        overlaps[:, shape.pairs.index(pair)] &= table.distance(states.T) <= 0.0
+    share = overlaps.mean(axis=0)
     connects = np.array([shape.are_neighbours(g, h) for g, h in shape.pairs])
     reasons = {"neighbours": connects, "always": ~connects & (share >= ALWAYS), "never": ~connects & (share == 0.0)}
     chosen = {
@@ -142,21 +148,56 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
     return AllowedPairs(robot, chosen["neighbours"], chosen["always"], never=chosen["never"])
 
 
-def _overlap_shares(shape: ArmShape, names: Sequence[Names], n: int, seed: int) -> Array:
-    """Share of random states in which the two links of each pair overlap, shape (P,)."""
+Tables: TypeAlias = Mapping[tuple[int, int], JointTable]
+"""Numbers of two links, and the postures in which they touch."""
+
+
+def contact_tables(shape: ArmShape, margin: float = 0.0) -> Tables:
+    """The postures in which links touch that often overlap as capsules, and have few joints between them.
+
+    Those of the shapes in the URDF; none of an arm of other capsules, or where coal is not installed. They take up to a
+    minute for an arm of fine meshes, once: then the user's cache has them.
+
+    Parameters
+    ----------
+    margin : float
+        Smallest distance that counts as free [m].
+    """
+    if not shape.is_described or shape.notes or not shape.pairs:
+        return {}
+    tables = _TABLES.setdefault(shape, {})
+    if margin not in tables:
+        share, connected = _overlaps(shape, SAMPLES, 0)[1].mean(axis=0), shape.are_neighbours
+        worth = [pair for pair, s in zip(shape.pairs, share, strict=True) if s >= WORTH and not connected(*pair)]
+        tables[margin] = tables_of(shape.model, {pair: shape.names_of([pair])[0] for pair in worth}, margin)
+    return tables[margin]
+
+
+_TABLES: WeakKeyDictionary[ArmShape, dict[float, Tables]] = WeakKeyDictionary()
+_OVERLAPS: WeakKeyDictionary[ArmShape, dict[tuple[int, int], tuple[Array, Array]]] = WeakKeyDictionary()
+
+
+def _overlaps(shape: ArmShape, n: int, seed: int) -> tuple[Array, Array]:
+    """Random states (n, nv), and whether the capsules of two links overlap in them, for each pair (n, P)."""
+    known = _OVERLAPS.setdefault(shape, {})
+    if (n, seed) not in known:
+        known[n, seed] = _sampled_overlaps(shape, shape.names_of(shape.pairs), n, seed)
+    states, overlaps = known[n, seed]
+    return states, overlaps.copy()
+
+
+def _sampled_overlaps(shape: ArmShape, names: Sequence[Names], n: int, seed: int) -> tuple[Array, Array]:
     proximity = Proximity(shape.model, names, shape)
     search, links = proximity.new_search(), [capsule.link for capsule in shape.capsules]
     place = {frozenset(pair): k for k, pair in enumerate(names)}
     group = [place[frozenset((links[i], links[j]))] for i, j in proximity.capsule_pairs.tolist()]
     low, high = np.maximum(shape.model.q_min, -np.pi), np.minimum(shape.model.q_max, np.pi)
     states = np.random.default_rng(seed).uniform(low[:, None], high[:, None], (len(low), n)).T
-    overlaps = np.zeros(len(names))
+    overlaps = np.zeros((n, len(names)), bool)
     for first in range(0, n, BLOCK):
         touches = sampled_distances(search, states[first : first + BLOCK]) <= 0.0
-        of_links = np.zeros((len(touches), len(names)), bool)
-        np.logical_or.at(of_links.T, group, touches.T)
-        overlaps += of_links.sum(axis=0)
-    return overlaps / n
+        np.logical_or.at(overlaps[first : first + BLOCK].T, group, touches.T)
+    return states, overlaps
 
 
 class ContactMonitor:
@@ -195,6 +236,9 @@ class ContactMonitor:
         self.model, shape = model, ArmShape(model)
         self.allowed = find_allowed_pairs(shape) if allowed is None else allowed
         self.link_pairs = shape.names_of(self.allowed.checked(shape))
+        self._tables: dict[frozenset[str], JointTable] = {
+            frozenset(*shape.names_of([pair])): table for pair, table in contact_tables(shape).items()
+        }
         self.proximity = Proximity(model, self.link_pairs, shape)
 
     def near(
@@ -220,4 +264,12 @@ class ContactMonitor:
         """
         if np.shape(q) != (self.model.nq,) or not np.isfinite(q).all():
             raise InputError(f"joint positions {np.asarray(q).tolist()}: {self.model.nq} finite numbers are needed")
-        return self.proximity.nearest(q, obstacles, names, reach)
+        pairs = self.proximity.nearest(q, obstacles, names, reach)
+        return [pair for pair in pairs if not self._is_apart(pair, np.asarray(q, dtype=float))]
+
+    def _is_apart(self, pair: NearPair, q: Array) -> bool:
+        """Whether two links are apart by their real shapes, though their capsules overlap."""
+        if pair.distance > 0.0 or not pair.is_self:
+            return False
+        table = self._tables.get(frozenset(pair[:2]))
+        return table is not None and float(table.distance(q)) > 0.0

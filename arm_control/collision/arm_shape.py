@@ -171,6 +171,8 @@ class ArmShape:
         The body of each capsule; -1 for the world.
     notes : tuple of str
         Collision shapes that are left out, with the reason of each.
+    is_described : bool
+        Whether the capsules are those around the shapes of the URDF.
 
     Raises
     ------
@@ -189,6 +191,7 @@ class ArmShape:
         is_partial: bool = False,
     ) -> None:
         self.model, self.notes = model, ()  # type: RobotModel, tuple[str, ...]
+        self.is_described = capsules is None
         if capsules is None:
             capsules, self.notes = link_capsules(model.urdf, folder)
         if self.notes and not is_partial:

@@ -31,6 +31,11 @@ is there longer than its span, at both ends, by the rounding of times; by that o
 A motion that seems to take many looks is scouted first: where (5) ``looks < c (end - covered) / r``, the place is not
 that of (4), but the next of a sequence that fills the motion evenly, from its end on. A contact is then seen early.
 
+Where a pair of links has a table of joints i and j (:mod:`arm_control.collision.joint_tables`), d radians from contact,
+the longer free piece counts:
+
+    (6)  r(s) of the pair = max{ (2), d / max(x_i, x_j) }.
+
 With a deviation e of the joints, as of a curve from its chord or of a controller from its reference, all motions within
 it are checked: m grows by ``sum_j reach_kj e_j``.
 
@@ -171,7 +176,11 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Loo
         margins = [to_obstacles] * len(moving), [x["margins"][1] + LEAST_CLEARANCE] * len(pairs)
         if has_deviation:
             margins = tuple(m + R @ x["deviation"] for m, R in zip(margins, (reach, pair_reach), strict=True))
-        values = arm.values(x["a"] + s * step, step)
+        q = x["a"] + s * step
+        values = arm.values(q, step)
+        if arm.tables:
+            deviation = x["deviation"] if has_deviation else np.zeros(n)
+            values |= {"q": q, "moved": moved + SMALLEST_SPEED, "deviates": deviation + LEAST_CLEARANCE * np.ones(n)}
         return {
             **values,
             "time": [x["times"][0] + s * duration, abs(duration) + SMALLEST_SPEED, late],
@@ -245,8 +254,11 @@ def _link_fold(arm: ArmText) -> Fold:
         return {NEAR: [arm.clusters_are_near(x, first, second, reach[i]) for i, first, second in pairs]}
 
     def part(x: Entries, i: int, first: Cluster, second: Cluster) -> dict[str, Any]:
-        bound = clearance(arm.cluster_squares(x, first, second), x["pair_gaps"][i])
-        return {"free": [minimum(x["free"][0], bound / x["pair_speeds"][i])]}
+        bound = clearance(arm.cluster_squares(x, first, second), x["pair_gaps"][i]) / x["pair_speeds"][i]
+        if (table := arm.tables.get(arm.pairs[i])) is not None:
+            speed, gap = (maximum(*(x[name][j] for j in table.joints)) for name in ("moved", "deviates"))
+            bound = maximum(bound, (table.distance(x["q"]) - gap) / speed)  # (6)
+        return {"free": [minimum(x["free"][0], bound)]}
 
     def parts(i: int) -> Function | Fold:
         clusters = arm.shape.moving_clusters(*arm.pairs[i], arm.link_margin)

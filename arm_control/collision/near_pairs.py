@@ -26,6 +26,7 @@ from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.hulls import HullObstacle
 from arm_control.collision.pair_procedures import CloseSearch, Postures, find_pairs, measure_postures
 from arm_control.collision.pair_search import (
+    FAR,
     NORMAL,
     POINT,
     RHO,
@@ -150,6 +151,8 @@ class Proximity:
         The monitored pairs of links.
     capsule_pairs : ndarray, shape (n, 2)
         Numbers of their capsules.
+    search : PairSearch
+        What :meth:`near` searches with.
     joint_coupling : ndarray, shape (n_bodies, nv)
         Motion of each body's joint per motion of each joint of the arm.
     """
@@ -178,13 +181,28 @@ class Proximity:
         self.capsule_pairs = pairs
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in pairs.tolist()]
         self.link_pairs = tuple(dict.fromkeys(links))
-        self._search = self.new_search(pairs)
+        self.search = self.new_search(pairs)
         self._bound: CloseSearch | None = None
         self._find: Callable[[], float]
 
     def new_search(self, capsule_pairs: Array | None = None) -> PairSearch:
         """Return memory for a search of one's own; of other pairs of capsules where they are given, shape (n, 2)."""
         return PairSearch(self._laws, self._shape, self.capsule_pairs if capsule_pairs is None else capsule_pairs)
+
+    def overlapping(self, q: Array) -> tuple[tuple[str, str], ...]:
+        """The monitored pairs of links whose capsules overlap at joint positions q, shape (nv,)."""
+        if not len(self.capsule_pairs):
+            return ()
+        overlaps = sampled_distances(self.new_search(), np.asarray(q, dtype=float)[None])[0] <= 0.0
+        links = [(self.capsules[i].link, self.capsules[j].link) for i, j in self.capsule_pairs[overlaps].tolist()]
+        return tuple(dict.fromkeys(links))
+
+    def leave_out(self, search: PairSearch, link_pairs: Collection[tuple[str, str]]) -> None:
+        """Let a search of the monitored pairs find these pairs of links no more, and all others again."""
+        links, chosen = search.record.links, set(link_pairs)
+        for k, (i, j) in enumerate(self.capsule_pairs.tolist()):
+            is_out = (self.capsules[i].link, self.capsules[j].link) in chosen
+            links.radii[k] = -FAR if is_out else self._shape.radius[i] + self._shape.radius[j]
 
     def near(self, q: Array, obstacles: Sequence[Obstacle | HullObstacle], reach: float, reach_self: float) -> Pairs:
         """Return the pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
@@ -198,7 +216,7 @@ class Proximity:
         reach, reach_self : float
             Distances [m]; 0 for the second leaves pairs of links out.
         """
-        search = self._search
+        search = self.search
         search.place(obstacles)
         search.q[...] = q
         search.reach[:] = reach, reach_self
@@ -221,14 +239,14 @@ class Proximity:
         ]
 
     def _run(self) -> None:
-        record = self._search.record
+        record = self.search.record
         if record is not self._bound:
             self._bound, self._find = record, _finder()(record)
         self._find()
 
     def _pairs(self) -> Pairs:
         """The near pairs of the last search."""
-        near, axes = self._search.record.near, self._search.axes
+        near, axes = self.search.record.near, self.search.axes
         size = int(near.size[0])
         order = self._by_link(near.capsule[:size], near.other[:size])
         i, other = near.capsule[order], near.other[order]

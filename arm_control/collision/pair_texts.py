@@ -11,7 +11,7 @@ distances of a ball's centre decide which pairs may be near at all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape, Cluster
 from arm_control.collision.hulls import squared_segment_to_facet
+from arm_control.collision.joint_tables import JointTable
 from arm_control.collision.obstacle_rows import (
     AXIS,
     BALL,
@@ -213,11 +214,14 @@ class ArmText:
         Numbers of the links that must not touch each other.
     link_margin : float
         Smallest distance between them that counts as free [m].
+    tables : mapping of tuple of int to JointTable
+        Of some of these pairs the postures in which they touch.
     """
 
     shape: ArmShape
     pairs: tuple[tuple[int, int], ...]
     link_margin: float = 0.0
+    tables: Mapping[tuple[int, int], JointTable] = field(default_factory=dict)
 
     @property
     def moving(self) -> list[int]:
@@ -280,7 +284,8 @@ class ArmText:
     @property
     def made_from(self) -> list[object]:
         """All that programs depend on."""
-        return [self.shape.made_from, self.pairs, self.link_margin]
+        tables = [[pair, table.made_from] for pair, table in self.tables.items()]
+        return [self.shape.made_from, self.pairs, self.link_margin, *([tables] if tables else [])]
 
 
 def table_inputs(kinds: tuple[str, ...]) -> dict[str, int]:

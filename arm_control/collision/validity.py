@@ -33,8 +33,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.allowed_pairs import AllowedPairs, find_allowed_pairs
+from arm_control.collision.allowed_pairs import AllowedPairs, Tables, contact_tables, find_allowed_pairs
 from arm_control.collision.arm_shape import SLIDING_TOLERANCE, ArmShape
+from arm_control.collision.joint_tables import JointTable
 from arm_control.collision.motions import MotionChecks, MotionColumns, Motions
 from arm_control.collision.near_pairs import REACH, NearPair, Proximity
 from arm_control.collision.obstacle_rows import (
@@ -253,6 +254,8 @@ class Validity:
     ----------
     link_pairs : tuple of tuple of str
         Names of the links of each pair that is checked.
+    tables : dict of frozenset of str to JointTable
+        Of some of them the postures in which they touch: what their real shapes say where their capsules overlap.
     lock : RLock
         Threads may share an object: placing and checking hold this lock. A thread with obstacles of its own holds it
         from :meth:`place` to the last check among them, as planners do.
@@ -277,7 +280,14 @@ class Validity:
         self.shape = ArmShape(model) if shape is None else shape
         self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
         self._model, self._margin, self._largest_margin = model, margin, max(margin, link_margin)
-        arm = ArmText(self.shape, self.allowed.checked(self.shape), link_margin)
+        pairs = self.allowed.checked(self.shape)
+        tables: Tables = {
+            pair: table for pair, table in contact_tables(self.shape, link_margin).items() if pair in pairs
+        }
+        self.tables: dict[frozenset[str], JointTable] = {
+            frozenset(*self.shape.names_of([pair])): table for pair, table in tables.items()
+        }
+        arm = ArmText(self.shape, pairs, link_margin, tables)
         self._checks = MotionChecks(arm, np.array([margin, link_margin]))
         self._placed: tuple[Placed, ...] = ()
         self._tables: dict[str, Array] = {}
@@ -421,11 +431,12 @@ class Validity:
         share = float(found.contact[k] if is_seen else found.covered[k])
         q = qs[k] + share * (qs[k + 1] - qs[k])
         t = float(stamps[k] + share * (stamps[k + 1] - stamps[k]))
-        reach = self._largest_margin + TOUCH
+        reach, aside = self._largest_margin + TOUCH, 0.0
         if deviation is not None:
             rows = self._deviations(deviation, len(found.is_free))
             reach += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
-        return Contact(k, share, t, q, self.pairs(q, t, reach), is_seen)
+            aside = float(rows[k].max())
+        return Contact(k, share, t, q, self.pairs(q, t, reach, aside), is_seen)
 
     @exclusive
     def first_contact_of(self, trajectory: PolynomialCurve, t_start: float = 0.0) -> Contact | None:
@@ -475,8 +486,10 @@ class Validity:
         return Distances(links, to_obstacles, nearest, self.link_pairs, between)
 
     @exclusive
-    def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0) -> tuple[NearPair, ...]:
+    def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0, aside: float = 0.0) -> tuple[NearPair, ...]:
         """All pairs nearer than the reach in one state, the nearest first: links and obstacles, links and links.
+
+        Two links whose capsules overlap, though their real shapes are free as far as the joints go aside, are left out.
 
         Parameters
         ----------
@@ -484,6 +497,8 @@ class Validity:
             Joint positions [rad or m].
         t : float
             Time [s].
+        aside : float
+            How far joints may be from q [rad or m].
         """
         state = self._states(np.asarray(q, dtype=float)[None], "q")[0]
         check_range(t, LATEST, "times")
@@ -494,7 +509,13 @@ class Validity:
         names = [f"obstacle {number}" for number in numbers]
         near = self._proximity.nearest(state, there, names, max(reach, TOUCH))
         near = [pair if pair.is_self else pair._replace(obstacle=numbers[pair.obstacle]) for pair in near]
-        return tuple(pair for pair in near if pair.distance < reach)
+        return tuple(pair for pair in near if pair.distance < reach and not self._is_apart(pair, state, aside))
+
+    def _is_apart(self, pair: NearPair, q: Array, aside: float) -> bool:
+        """Whether two links are free by their table, though not by their capsules."""
+        table = self.tables.get(frozenset(pair[:2])) if pair.is_self else None
+        is_near = pair.distance <= self._largest_margin
+        return is_near and table is not None and float(table.distance(q)) > aside + TOUCH
 
     def fixed_contacts(self, t_end: float, t_begin: float = 0.0) -> tuple[FixedContact, ...]:
         """First contacts of obstacles with links that are fixed to the world; the earliest first.

@@ -51,6 +51,7 @@ acts on the sum.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ from arm_control.collision import (
     NORMAL,
     POINT,
     RHO,
+    ArmShape,
     CloseSearch,
     HullObstacle,
     Pairs,
@@ -99,7 +101,7 @@ from arm_control.compiler import (
     split,
 )
 from arm_control.core import Parameters, parameter
-from arm_control.exceptions import InputError, ParameterError
+from arm_control.exceptions import InputError, ModelError, ParameterError
 from arm_control.maths import (
     MIN_LENGTH,
     Array,
@@ -115,6 +117,7 @@ from arm_control.maths import (
 )
 from arm_control.model import RobotModel, Terms
 
+LOG = logging.getLogger(__name__)
 PARALLEL = 1e-9
 """Share of the largest eigenvalue of E below which a direction of escape does not count."""
 N_NUMBERS = 7
@@ -268,6 +271,11 @@ class AvoidanceReader:
         self._proximity, self._laws, self._tau_max = proximity, laws, tau_max
         self._tick: AvoidanceTick | None = None
 
+    @property
+    def searches(self) -> list[PairSearch]:
+        """What it searches with."""
+        return [self._proximity.search, *([] if self._tick is None else [self._tick.search])]
+
     def pairs(self, output: AvoidanceOutput) -> Pairs:
         """The near pairs of a tick."""
         q, p = output.state[: len(output.tau)], output.parameters
@@ -277,11 +285,24 @@ class AvoidanceReader:
         """``h - P d_0 M v`` of a tick, shape (nv,) [N m or N]."""
         if self._tick is None:
             search = self._proximity.new_search()
+            search.record.links.radii[:] = self.searches[0].record.links.radii
             self._tick = AvoidanceTick(search, self._laws, self._tau_max, replaces_always=True)
         self._tick.search.place(output.obstacles)
         self._tick.set_numbers(*_numbers(output.parameters))
         n = len(output.tau)
         return self._tick.run(output.state, np.zeros(n))[n : 2 * n]
+
+
+def _whole_shape(model: RobotModel) -> ArmShape:
+    """The shape of an arm; a ModelError where some of it is not known, and obstacles there would not be avoided."""
+    shape = ArmShape(model, is_partial=True)
+    if shape.notes or not shape.names:
+        why = "; ".join(shape.notes) or "its URDF has no collision shapes"
+        raise ModelError(
+            f"obstacles cannot be avoided by '{model.urdf.robot.name}', whose shape is not complete: {why}. Name the"
+            " folder of its meshes (package_path, --package-path), or set avoid_obstacles to false"
+        )
+    return shape
 
 
 class Avoidance:
@@ -295,7 +316,14 @@ class Avoidance:
     Attributes
     ----------
     proximity : Proximity
-        The near pairs; its ``notes`` name shapes that could not be read.
+        The near pairs.
+    left_out : tuple of tuple of str
+        Pairs of links that overlapped at the start, and do not act.
+
+    Raises
+    ------
+    ModelError
+        When a collision shape cannot be read, or there is none.
 
     Examples
     --------
@@ -310,7 +338,8 @@ class Avoidance:
     """
 
     def __init__(self, model: RobotModel, parameters: AvoidanceParameters) -> None:
-        self.proximity = Proximity(model)
+        self.proximity = Proximity(model, shape=_whole_shape(model))
+        self.left_out: tuple[tuple[str, str], ...] = ()
         laws = _laws(model, self.proximity.joint_coupling)
         self._reader = AvoidanceReader(self.proximity, laws, model.tau_max)
         self._tick = AvoidanceTick(self.proximity.new_search(), laws, model.tau_max)
@@ -333,6 +362,28 @@ class Avoidance:
     def parts(self) -> AvoidanceParts:
         """What a procedure around a tick works with."""
         return self._tick.parts(self._current, self._reader)
+
+    @property
+    def acting_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of links that push each other."""
+        return tuple(pair for pair in self.proximity.link_pairs if pair not in self.left_out)
+
+    def begin(self, q: Array) -> None:
+        """Let pairs of links act from this posture on, but for those whose capsules overlap in it.
+
+        Capsules are larger than links: what overlaps where an arm stands would push it away for ever.
+
+        Parameters
+        ----------
+        q : ndarray, shape (nv,)
+            Joint positions [rad or m].
+        """
+        self.left_out = self.proximity.overlapping(q)
+        for search in (self._tick.search, *self._reader.searches):
+            self.proximity.leave_out(search, self.left_out)
+        if self.left_out:
+            names, n = ", ".join(map(" - ".join, self.left_out)), len(self.acting_pairs)
+            LOG.warning("links that overlap at the start do not avoid each other: %s; %d other pairs do", names, n)
 
     @in_machine_code(lambda avoidance: avoidance._call)
     def tick(

@@ -244,6 +244,8 @@ class ControlLoop:
             self.gate.brake(measurement.fault)
         if measurement.is_restart:
             self._restart(measurement)
+            if self.avoidance is not None:
+                self.avoidance.begin(measurement.q)
         if self.gates_behind is not None:
             self._follow_gates_behind(self.gates_behind)
 

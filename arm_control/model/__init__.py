@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion
     from arm_control.model.tool import Tool
     from arm_control.model.tree import Body, Frame, Tree, build_tree
-    from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
+    from arm_control.model.urdf.capsules import LinkCapsule, link_capsules, mesh_path, shape_pose
     from arm_control.model.urdf.changes import inertia_in, with_inertias, with_payload
     from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, choose_part, read_facts
     from arm_control.model.urdf.load import (

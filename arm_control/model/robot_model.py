@@ -135,8 +135,8 @@ class RobotModel:
         xacro_args : mapping of str to str, optional
             Values of the arguments of a xacro file.
         package_path : sequence of str or Path
-            Folders that are ROS packages or contain some, for the ``$(find PACKAGE)`` of a xacro file; the folders
-            above the file and the packages of a ROS 2 workspace are searched, too.
+            Folders that are ROS packages or contain some, for the ``$(find PACKAGE)`` of a xacro file and for meshes;
+            the folders above the file and the packages of a ROS 2 workspace are searched, too.
         strict : bool
             Whether a warning about the description is an error.
         kinematics_only : bool

@@ -40,7 +40,7 @@ from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
 from arm_control.nodes.support.running import run
-from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states, warn_about_capsules
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, ros
 from arm_control.processes import OUT_OF_ORDER
 
@@ -94,7 +94,6 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
             self._obstacles = ObstacleSubscription(self, is_counted=True)
         self._obstacles.on_model()
         self._avoidance = Avoidance(self.model, self.parameters.avoidance)
-        warn_about_capsules(self, self._avoidance)
         if first:
             subscribe_to_joint_states(self, "joint_states", self._on_state)
             subscribe_to_joint_states(self, "effort_in", self._on_effort)

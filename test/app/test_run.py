@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 
 import arm_control.app.run
-from arm_control import RobotModel
+from arm_control import RobotModel, urdf_path
 from arm_control.app import RunOptions
 from arm_control.app.processes import recorder_arguments
 from arm_control.app.run import ARRIVAL_TIME, Console, RunEnd, live_table, print_summary
@@ -181,10 +183,14 @@ def test_a_run_that_somebody_played_with_is_no_error(ur5: RobotModel):
     assert status(viewer=True, control=True, duration=4.0) == 1
 
 
-def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own():
+def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own(tmp_path: Path):
     page = {"viewer": True, "control": True}
     assert RunOptions("ur5_osc", **page).load().nodes["osc"]["avoid_obstacles"] is True
     assert RunOptions("ur5_attractor", **page).load().nodes["attractor"]["avoid_obstacles"] is True
+    bare = re.sub(r"<collision.*?</collision>", "", urdf_path("ur5").read_text(), flags=re.DOTALL)
+    (tmp_path / "bare.urdf").write_text(bare)  # without shapes nothing can be avoided
+    options = RunOptions("ur5_osc", robot=str(tmp_path / "bare.urdf"), **page)
+    assert "avoid_obstacles" not in options.load().nodes["osc"]
     assert "avoid_obstacles" not in RunOptions("ur5_osc").load().nodes["osc"]
     assert "avoid_obstacles" not in RunOptions("ur5_obstacle", variant="without", **page).load().nodes["osc"]
 

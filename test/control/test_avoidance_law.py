@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_control.collision import ROOM, Proximity
-from arm_control.control import Avoidance, AvoidanceOutput, AvoidanceParameters
-from arm_control.exceptions import InputError, ParameterError
+from arm_control.control import (
+    Avoidance,
+    AvoidanceOutput,
+    AvoidanceParameters,
+    ControlLoop,
+    Measurement,
+    OscTuning,
+)
+from arm_control.controllers import OscController
+from arm_control.exceptions import InputError, ModelError, ParameterError
+from arm_control.gate import GateParameters
 from arm_control.maths import (
     Array,
     Box,
@@ -349,3 +359,50 @@ def test_a_list_that_changes_in_place_is_noticed(ur5: RobotModel):
         assert is_equal(law.tick(t, obstacles), expected)
         assert law.tick(t, obstacles).obstacles == tuple(obstacles)
     assert law._tick.search.record.obstacles is rows, "another table"
+
+
+def test_an_arm_whose_shape_is_not_known_cannot_avoid(ur5: RobotModel):
+    """An error, not an arm that drives on as without."""
+    text = ur5.urdf.text
+    mesh = '<collision><geometry><mesh filename="package://nowhere/a.stl"/></geometry></collision></link>'
+    incomplete = RobotModel.from_urdf(text.replace("</link>", mesh, 1))
+    with pytest.raises(ModelError, match=r"'ur5.*whose shape is not complete: .*nowhere/a.stl.*does not exist.*--pack"):
+        Avoidance(incomplete, AvoidanceParameters())
+    bare = re.sub(r"<collision.*?</collision>", "", text, flags=re.DOTALL)
+    with pytest.raises(ModelError, match=r"its URDF has no collision shapes.*set avoid_obstacles to false"):
+        Avoidance(RobotModel.from_urdf(bare), AvoidanceParameters())
+
+
+def overlapping_posture(law: Avoidance, model: RobotModel) -> Array:
+    qs = np.random.default_rng(0).uniform(-np.pi, np.pi, (500, model.nq))
+    return next(q for q in qs if len(law.proximity.overlapping(q)) == 1)
+
+
+def test_links_that_overlap_at_the_start_do_not_push_each_other(ur5: RobotModel, caplog: pytest.LogCaptureFixture):
+    law = Avoidance(ur5, AvoidanceParameters())
+    q, v = overlapping_posture(law, ur5), np.zeros(6)
+    pushed = law.tick(ur5.evaluate(q, v), [])
+    (pair,) = law.proximity.overlapping(q)
+    assert np.abs(pushed.tau).max() > 0.0
+    assert pushed.distance <= 0.0
+    law.begin(q)
+    assert pair in law.proximity.link_pairs
+    assert set(law.acting_pairs) == {*law.proximity.link_pairs} - {pair}
+    assert f"{pair[0]} - {pair[1]}" in caplog.text
+    assert "overlap at the start do not avoid each other" in caplog.text
+    left_alone = law.tick(ur5.evaluate(q, v), [])
+    assert pair not in left_alone.pairs.names
+    assert left_alone.distance > 0.0
+    assert np.abs(left_alone.takeover_torque).max() > 0.0
+    law.begin(HOME)
+    again = law.tick(ur5.evaluate(q, v), [])
+    np.testing.assert_array_equal(again.tau, pushed.tau)
+    assert pair in again.pairs.names
+
+
+def test_a_run_begins_without_the_links_that_overlap(ur5: RobotModel):
+    law = Avoidance(ur5, AvoidanceParameters())
+    q = overlapping_posture(law, ur5)
+    loop = ControlLoop(ur5, OscController(ur5, OscTuning(), None, None, law), GateParameters(), law)
+    loop.tick(Measurement(0, q, np.zeros(6), 1e-3, is_restart=True))
+    assert law.left_out == law.proximity.overlapping(q)

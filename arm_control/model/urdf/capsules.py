@@ -1,9 +1,9 @@
 """Capsules around the links of an arm, for obstacle avoidance.
 
-Each collision shape of the URDF gets a capsule that contains it. A sphere is a capsule already. The axis of any other
-capsule is that of the shape (a box's longest edge, a cylinder's axis, the principal axis of a mesh); its size follows
-from the profile: the places t of the shape's corners along the axis, and their distances r from the axis. A capsule
-of radius R contains them all when its segment extends from t_low to t_high:
+A mesh gets a few capsules (:mod:`arm_control.model.urdf.mesh_capsules`), any other collision shape of the URDF one that
+contains it. A sphere is a capsule already. The axis of any other capsule is that of the shape (a box's longest edge, a
+cylinder's axis); its size follows from the profile: the places t of the shape's corners along the axis, and their
+distances r from the axis. A capsule of radius R contains them all when its segment extends from t_low to t_high:
 
     t_high = max(t - sqrt(R^2 - r^2)),    t_low = min(t + sqrt(R^2 - r^2)).
 
@@ -12,6 +12,7 @@ R may lie between the largest r and the radius of the ball around all corners; t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import UrdfError
-from arm_control.maths import Array, Pose, rotation_from_rpy, rotation_with_z
+from arm_control.maths import Array, Pose, rotation_from_rpy
 from arm_control.model.urdf.load import Urdf
+from arm_control.model.urdf.mesh_capsules import FittedCapsule, enclosing_capsule, mesh_capsules
 from arm_control.model.urdf.xacro import find_package
 
 
@@ -48,61 +50,48 @@ def link_capsules(urdf: Urdf, folder: Path | None = None) -> tuple[tuple[LinkCap
     Parameters
     ----------
     folder : Path, optional
-        Folder in which relative names of mesh files start; packages are searched where the environment says.
+        Folder in which relative names of mesh files start. Mesh files and packages are also searched in the folders
+        of the URDF, and packages where the environment says.
 
     Returns
     -------
     capsules : tuple of LinkCapsule
-        One for each shape, in the order of the file.
+        Those of each shape, in the order of the file.
     notes : tuple of str
         A sentence for each shape without a capsule, because its mesh cannot be read on this machine.
     """
+    folders = (*urdf.folders, *([] if folder is None else [folder]))
     capsules, notes = [], []
     for link in urdf.robot.links:
         for collision in link.collisions:
             try:
-                capsules.append(_capsule(link.name, collision, folder))
+                capsules += _capsules(link.name, collision, folders)
             except UrdfError as error:
                 notes.append(str(error))
     return tuple(capsules), tuple(notes)
 
 
-def _capsule(link: str, collision: Any, folder: Path | None) -> LinkCapsule:
-    X, r, t = _profile(link, collision.geometry, folder)
-    origin = collision.origin
-    if origin is not None:
-        X = Pose(rotation_from_rpy(origin.rpy or [0, 0, 0]), np.array(origin.xyz or [0, 0, 0], dtype=float)) @ X
+def _capsules(link: str, collision: Any, folders: Sequence[Path]) -> list[LinkCapsule]:
+    X_LS = shape_pose(collision)
+    if type(collision.geometry).__name__ == "Mesh":
+        fitted = _of_mesh(link, collision.geometry, folders)
+        return [LinkCapsule(link, X_LS.R @ c.a + X_LS.p, X_LS.R @ c.b + X_LS.p, c.radius) for c in fitted]
+    X, r, t = _profile(collision.geometry)
+    X = X if collision.origin is None else X_LS @ X
     low, high, radius = enclosing_capsule(t, r)
     a, b = (X.p + X.R[:, 2] * end for end in (low, high))
-    return LinkCapsule(link, a, b, radius)
+    return [LinkCapsule(link, a, b, radius)]
 
 
-def enclosing_capsule(t: Array, r: Array) -> tuple[float, float, float]:
-    """Capsule about an axis that contains a profile, with the smallest volume of 257 radii.
-
-    Parameters
-    ----------
-    t, r : ndarray, shape (n,)
-        Corners: their places along the axis and their distances from it [m].
-
-    Returns
-    -------
-    low, high : float
-        Beginning and end of its segment on the axis [m].
-    radius : float
-        Its radius [m].
-    """
-    middle = (t.min() + t.max()) / 2
-    ball = np.hypot(t - middle, r).max()
-    R = np.hypot(r.max(), np.linspace(0.0, 1.0, 257) ** 2 * np.sqrt(max(ball**2 - r.max() ** 2, 0.0)))
-    reach = np.sqrt(np.maximum(R[:, None] ** 2 - r**2, 0.0))
-    low, high = (t + reach).min(1), (t - reach).max(1)
-    low, high = np.where(low < high, low, (low + high) / 2), np.where(low < high, high, (low + high) / 2)
-    best = int((R**2 * (high - low) + 4.0 / 3.0 * R**3).argmin())
-    return float(low[best]), float(high[best]), float(R[best])
+def shape_pose(collision: Any) -> Pose:
+    """Pose of a collision shape of a URDF in the frame of its link."""
+    origin = collision.origin
+    if origin is None:
+        return Pose.identity()
+    return Pose(rotation_from_rpy(origin.rpy or [0, 0, 0]), np.array(origin.xyz or [0, 0, 0], dtype=float))
 
 
-def _profile(link: str, geometry: Any, folder: Path | None) -> tuple[Pose, Array, Array]:
+def _profile(geometry: Any) -> tuple[Pose, Array, Array]:
     """Frame whose z is the axis, and distances r from the axis and places t along it of the corners."""
     shape = type(geometry).__name__
     if shape == "Sphere":
@@ -110,42 +99,35 @@ def _profile(link: str, geometry: Any, folder: Path | None) -> tuple[Pose, Array
     if shape == "Cylinder":
         half = float(geometry.length) / 2
         return Pose.identity(), np.full(2, float(geometry.radius)), np.array([-half, half])
-    if shape == "Box":
-        size = np.array(geometry.size, dtype=float)
-        R = np.roll(np.eye(3), int(size.argmax()) + 1, axis=1)  # its z is the longest edge
-        x, y, z = np.abs(R.T @ size) / 2
-        return Pose(R, np.zeros(3)), np.full(2, np.hypot(x, y)), np.array([-z, z])
-    points = _mesh_points(link, geometry, folder)
-    centre = (points.min(0) + points.max(0)) / 2
-    axis = np.linalg.svd(points - points.mean(0), full_matrices=False)[2][0]
-    t = (points - centre) @ axis
-    r = np.linalg.norm(points - centre - t[:, None] * axis, axis=1)
-    return Pose(rotation_with_z(axis), centre), r, t
+    size = np.array(geometry.size, dtype=float)
+    R = np.roll(np.eye(3), int(size.argmax()) + 1, axis=1)  # its z is the longest edge of the box
+    x, y, z = np.abs(R.T @ size) / 2
+    return Pose(R, np.zeros(3)), np.full(2, np.hypot(x, y)), np.array([-z, z])
 
 
-def _mesh_points(link: str, geometry: Any, folder: Path | None) -> Array:
-    """Corners of a mesh file, shape (n, 3) [m]."""
+def _of_mesh(link: str, geometry: Any, folders: Sequence[Path]) -> list[FittedCapsule]:
+    """Capsules of a mesh file, in its frame."""
+    path, name = mesh_path(str(geometry.filename), folders), f"link '{link}': the mesh {geometry.filename}"
+    if path is None:
+        raise UrdfError(f"{name} has no capsule: the file does not exist")
     try:
-        import coal  # noqa: PLC0415  as slow to load as all else here, and few need it
+        return mesh_capsules(path, np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float))
     except ImportError:  # part of some versions of Pinocchio only
-        coal = None
-    path = _mesh_path(str(geometry.filename), folder)
-    if coal is None or path is None:
-        reason = "coal is not installed" if coal is None else "the file does not exist"
-        raise UrdfError(f"link '{link}': the mesh {geometry.filename} has no capsule: {reason}")
-    scale = np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float)
-    try:
-        points = np.array(coal.MeshLoader().load(str(path), scale).vertices())
+        raise UrdfError(f"{name} has no capsule: coal is not installed") from None
     except Exception as error:  # the loader raises errors of many types
-        raise UrdfError(f"link '{link}': the mesh {path} has no capsule: {error}") from error
-    return points.reshape(-1, 3)
+        raise UrdfError(f"{name} has no capsule: {error}") from error
 
 
-def _mesh_path(name: str, folder: Path | None) -> Path | None:
-    """File of a mesh; its name in a checked URDF is relative, or begins with ``package://``."""
-    if name.startswith("package://"):
-        package, _, rest = name.removeprefix("package://").partition("/")
-        candidates = [found / rest] if (found := find_package(package)) is not None else []
-    else:
-        candidates = [] if folder is None else [folder / name]
-    return next((path for path in candidates if path.is_file()), None)
+def mesh_path(name: str, folders: Sequence[Path] = ()) -> Path | None:
+    """File of a mesh; its name in a checked URDF is relative, or begins with ``package://``.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Where relative names start, and where packages are searched before the places that the environment says.
+    """
+    if not name.startswith("package://"):
+        return next((path for folder in folders if (path := folder / name).is_file()), None)
+    package, _, rest = name.removeprefix("package://").partition("/")
+    found = find_package(package, roots=folders)
+    return found / rest if found is not None and (found / rest).is_file() else None

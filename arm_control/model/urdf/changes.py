@@ -81,7 +81,7 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
         R_root_base = R_root_base @ pose_in(part[name]).R
     _keep(robot, below.keys(), {base, *below.values()})
     normalise(robot, {})
-    return parse(write(robot), urdf.warnings), R_root_base
+    return parse(write(robot), urdf.warnings, urdf.folders), R_root_base
 
 
 def _check_names(movable: Mapping[str, Element], joints: Sequence[str], locked: Mapping[str, float]) -> None:
@@ -192,7 +192,7 @@ def with_inertias(urdf: Urdf, inertias: Mapping[str, Inertia]) -> Urdf:
     for name, inertia in inertias.items():
         _set(_link(robot, name), inertia)
     text = write(robot)
-    return replace(parse(text), warnings=urdf.warnings)
+    return replace(parse(text), warnings=urdf.warnings, folders=urdf.folders)
 
 
 def inertia_in(link: Element) -> Inertia:

@@ -30,7 +30,7 @@ from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, Urd
 from arm_control.maths import Array
 from arm_control.model.urdf.checks import find_findings, problems_of, structure_problems, warnings_of
 from arm_control.model.urdf.facts import Facts, Part, read_facts, whole_robot
-from arm_control.model.urdf.xacro import expand_xacro
+from arm_control.model.urdf.xacro import expand_xacro, folders_near
 from arm_control.model.urdf.xml import MAX_BYTES, MOVABLE, is_massless, numbers, read_robot
 
 
@@ -46,12 +46,15 @@ class Urdf:
         The same text as objects: links, joints, limits, geometry. Do not modify it.
     warnings : tuple of str
         What was wrong in the source without harm to the controlled part, a sentence for each cause.
+    folders : tuple of Path
+        Where its meshes and packages are searched first: those of ``package_path``, the file's and those above it.
     """
 
     text: str
     root: str
     robot: Any = field(repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    folders: tuple[Path, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def movable_joints(self) -> tuple[str, ...]:
@@ -159,13 +162,15 @@ def load_urdf(
         finding.cure()
     _check_maxima(maxima, robot)
     normalise(robot, maxima)
-    return parse(write(robot), tuple(warnings_of(findings)))
+    is_file = not (isinstance(source, str) and "<" in source)
+    folders = (*map(Path, package_path), *(folders_near(Path(source)) if is_file else ()))
+    return parse(write(robot), tuple(warnings_of(findings)), folders)
 
 
-def parse(text: str, warnings: tuple[str, ...] = ()) -> Urdf:
+def parse(text: str, warnings: tuple[str, ...] = (), folders: tuple[Path, ...] = ()) -> Urdf:
     """Return the robot of a text that has been checked."""
     parsed = URDF.from_xml_string(text)
-    return Urdf(text, parsed.get_root(), parsed, warnings)
+    return Urdf(text, parsed.get_root(), parsed, warnings, folders)
 
 
 def _refusal(problems: list[str], name: str) -> UrdfError:

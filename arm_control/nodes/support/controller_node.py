@@ -43,7 +43,6 @@ from arm_control.nodes.support.subscriptions import (
     ObstacleSubscription,
     subscribe_to_goals,
     subscribe_to_values,
-    warn_about_capsules,
 )
 from arm_control.nodes.support.topics import EVENTS, LATCHED, LATEST, STATE, ros
 from arm_control.processes import ControllerProcess, NativeController, step_kernels_of
@@ -379,8 +378,6 @@ class ControllerNode(ArmNode[C_co]):
             self._obstacles = self._obstacles or ObstacleSubscription(self, is_counted=True)
             self._obstacles.on_model()
         controller = self.make()
-        if controller.avoidance is not None:
-            warn_about_capsules(self, controller.avoidance)
         loop = new_loop(self.model, p, controller, waits_for_commands=p.lock_step)
         self.pipeline.obstacles = None if self._obstacles is None else self._obstacles.at
         self.on_loop(loop)

@@ -18,7 +18,7 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control import ArmNodeParameters, Avoidance, Measurement
+from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths import Obstacle
 from arm_control.messages import (
@@ -258,9 +258,3 @@ class ObstacleSubscription:
         if self._count is not None and self._published != self._tracker.n_obstacles:
             self._published = self._tracker.n_obstacles
             self._count.publish(Float64(data=float(self._published)))
-
-
-def warn_about_capsules(node: ArmNode[ArmNodeParameters], avoidance: Avoidance) -> None:
-    """Log what the capsules of a node's robot lack."""
-    for note in avoidance.proximity.notes:
-        node.get_logger().warning(note)
