@@ -1,4 +1,7 @@
-"""The capsules of an arm and obstacles in Pinocchio and coal: what motions are checked against."""
+"""The capsules of an arm and obstacles in Pinocchio and coal: what motions are checked against.
+
+Pairs of links that have a table of joints are checked by the shapes of the URDF, as their tables are made.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from typing import cast
 
 import numpy as np
 import pinocchio as pin
+from real_shapes import shape_of
 
+from arm_control import RobotModel
 from arm_control.collision import HullObstacle, Validity
 from arm_control.maths import Array, Mover, Obstacle, Shape, Span
+from arm_control.model import shape_pose
 from arm_control.simulation import coal_capsule, coal_shape
 
 
@@ -47,7 +53,10 @@ class CoalArm:
             X = pin.SE3(np.array(obstacle.X_WO.R), np.array(obstacle.X_WO.p))
             self.shapes.addGeometryObject(pin.GeometryObject(f"obstacle {i}", 0, 0, X, coal_shape(obstacle.shape)))
         moving = [validity.shape.links[k].link for k in validity.shape.moving]
-        pairs = [(g, h) for one, other in validity.link_pairs for g in links[one] for h in links[other]]
+        real = {name: self._add_real(name, arm) for pair in validity.tables for name in pair}
+        of_pair = [real if frozenset(pair) in validity.tables else links for pair in validity.link_pairs]
+        named = zip(validity.link_pairs, of_pair, strict=True)
+        pairs = [(g, h) for (one, other), shapes in named for g in shapes[one] for h in shapes[other]]
         pairs += [(g, self.first + k) for link in moving for g in links[link] for k in range(len(obstacles))]
         for g, h in pairs:
             self.shapes.addCollisionPair(pin.CollisionPair(g, h))
@@ -64,6 +73,17 @@ class CoalArm:
             piece = pin.GeometryObject(
                 f"{name} {len(numbers)}", frame.parentJoint, self.model.getFrameId(name), X, shape
             )
+            numbers.append(self.shapes.addGeometryObject(piece))
+        return numbers
+
+    def _add_real(self, name: str, arm: RobotModel) -> list[int]:
+        """Add the shapes of a link in the URDF, behind the obstacles; returns their numbers."""
+        frame, numbers = self.model.frames[self.model.getFrameId(name)], []
+        for collision in arm.urdf.robot.link_map[name].collisions:
+            X_FS = shape_pose(collision)
+            X = frame.placement * pin.SE3(np.array(X_FS.R), np.array(X_FS.p))
+            of = shape_of(collision.geometry, arm)
+            piece = pin.GeometryObject(f"{name} real {len(numbers)}", frame.parentJoint, 0, X, of)
             numbers.append(self.shapes.addGeometryObject(piece))
         return numbers
 

@@ -1,7 +1,12 @@
-"""Times of checks of motions and states, beside Pinocchio with coal.
+"""Times of checks of motions and states, beside Pinocchio with coal; how many free postures of real arms are refused.
 
-python benchmark/validity.py [--rounds 9] [--robot URDF] [--tip FRAME] [--json FILE]; its figures are among those of
-benchmark/planning.py. How many motions are called free that are not, benchmark/false_free.py counts.
+python benchmark/validity.py [--rounds 9] [--robot URDF] [--tip FRAME] [--robots DIR] [--states 1000] [--json FILE]
+
+The times are among those of benchmark/planning.py; motions called free that are not are counted by false_free.py. For
+the refused ones, postures are drawn within the limits, and coal says of the shapes in the URDF, meshes and all, whether
+a pair of links that is checked touches: ``refused_free`` is the share of free postures that are called in contact,
+``false_free`` the number of those in contact that are called free. The arms are those of this package, of
+example-robot-data where that is installed, and every URDF below ``--robots``; below six arms it fails.
 """
 
 from __future__ import annotations
@@ -19,10 +24,14 @@ from measure import processor, versions
 import numpy as np
 from coal_arm import CoalArm
 from motion_scenes import AROUND, SPREAD
+from pinocchio_calls import EXAMPLES
+from real_shapes import RealArm
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Validity
+from arm_control.exceptions import ArmControlError
 from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.model import add_package_path
 
 PER_RADIAN = 32
 """Places of a usual check per rad."""
@@ -82,17 +91,77 @@ def measure(model: RobotModel, rounds: int, n: int = 1024, n_obstacles: int = 20
     }
 
 
+PACKAGED = ("panda", "ur5", "ur5_lab", "ur4", "lwr", "arm6")
+REAL = {
+    "real_panda": ("panda_description/urdf/panda.urdf", {"tip": "panda_hand"}),
+    "real_ur3": ("ur_description/urdf/ur3_robot.urdf", {}),
+    "real_ur5": ("ur_description/urdf/ur5_robot.urdf", {}),
+    "real_ur10": ("ur_description/urdf/ur10_robot.urdf", {}),
+    "xarm7": ("xarm_description/urdf/xarm7.urdf", {"tip": "link_eef"}),
+    "kinova": ("kinova_description/robots/kinova.urdf", {"tip": "j2s6s200_end_effector"}),
+    "z1": ("z1_description/urdf/z1.urdf", {}),
+    "so100": ("so_arm_description/urdf/so100.urdf", {}),
+    "so101": ("so_arm_description/urdf/so101.urdf", {}),
+    "talos": ("talos_data/robots/talos_left_arm.urdf", {}),
+}
+"""Files below example-robot-data, and what they need."""
+FEWEST = 6
+
+
+def arms(folder: Path | None) -> dict[str, RobotModel]:
+    """The arms at hand whose shapes are complete, by name."""
+    add_package_path([str(EXAMPLES), str(EXAMPLES.parents[1])])
+    files = {name: (urdf_path(name), {}) for name in PACKAGED}
+    files |= {name: (EXAMPLES / file, needs) for name, (file, needs) in REAL.items() if (EXAMPLES / file).is_file()}
+    files |= {path.stem: (path, {}) for path in sorted(folder.rglob("*.urdf"))} if folder else {}
+    found = {}
+    for name, (path, needs) in files.items():
+        try:
+            found[name] = RobotModel.from_urdf(path, kinematics_only=True, **needs)
+        except ArmControlError as error:
+            print(f"{name} is left out: {error}".splitlines()[0])
+    return found
+
+
+def count_refused(model: RobotModel, n: int) -> tuple[float, int]:
+    """Share of free postures that are called in contact, and how many in contact are called free."""
+    validity = Validity(model)
+    real = RealArm(model)
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    qs = np.random.default_rng(7).uniform(low, high, (n, model.nq))
+    called_free = validity.free_states(qs)
+    is_free = np.array([not real.touches(q, validity.link_pairs) for q in qs])
+    return float((is_free & ~called_free).sum() / max(is_free.sum(), 1)), int((called_free & ~is_free).sum())
+
+
+def measure_refused(folder: Path | None, n: int) -> dict[str, float]:
+    """Refused and false free postures of all arms."""
+    models, figures = arms(folder), {}
+    for name, model in models.items():
+        refused, false_free = count_refused(model, n)
+        figures |= {f"refused_free.{name}": refused, f"false_free.{name}": float(false_free)}
+        print(f"{name:14} refused {100 * refused:5.1f} %, false free {false_free}", flush=True)
+    figures["refused_free.worst"] = max(value for name, value in figures.items() if name.startswith("refused"))
+    print(f"{len(models)} arms, {n} postures each")
+    if len(models) < FEWEST:
+        raise SystemExit(f"{len(models)} arms: {FEWEST} are needed; install example-robot-data, or name --robots")
+    return figures
+
+
 def main() -> None:
     """Print the times; with ``--json`` write them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--robot", default=urdf_path("panda"))
     parser.add_argument("--tip")
+    parser.add_argument("--robots", type=Path, help="folder with URDFs of makers")
+    parser.add_argument("--states", type=int, default=1000, help="postures of each arm")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     print(f"{processor()}, {versions('numpy', 'llvmlite', 'pin', 'coal')}")
     figures = measure(RobotModel.from_urdf(options.robot, tip=options.tip), options.rounds)
     print("\n".join(f"{name:32} {value:.4g}" for name, value in figures.items()))
+    figures |= measure_refused(options.robots, options.states)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 

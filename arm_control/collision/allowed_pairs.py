@@ -28,7 +28,9 @@ from arm_control.model import RobotModel
 SAMPLES = 10_000
 """Random states that pairs are compared in."""
 ALWAYS, WORTH = 0.95, 0.005
-"""Share of these states in which two links overlap by design; share of overlaps from which on a pair gets a table."""
+"""Share of these states in which two links overlap by design; share in which only capsules do that is worth a table."""
+LOOKED_AT = 200
+"""States in which capsules overlap that are looked at to estimate that."""
 BLOCK = 1000
 """States that are measured at once."""
 
@@ -153,7 +155,7 @@ Tables: TypeAlias = Mapping[tuple[int, int], JointTable]
 
 
 def contact_tables(shape: ArmShape, margin: float = 0.0) -> Tables:
-    """The postures in which links touch that often overlap as capsules, and have few joints between them.
+    """The postures in which links touch that often overlap as capsules only, and have few joints between them.
 
     Those of the shapes in the URDF; none of an arm of other capsules, or where coal is not installed. They take up to a
     minute for an arm of fine meshes, once: then the user's cache has them.
@@ -167,9 +169,14 @@ def contact_tables(shape: ArmShape, margin: float = 0.0) -> Tables:
         return {}
     tables = _TABLES.setdefault(shape, {})
     if margin not in tables:
-        share, connected = _overlaps(shape, SAMPLES, 0)[1].mean(axis=0), shape.are_neighbours
-        worth = [pair for pair, s in zip(shape.pairs, share, strict=True) if s >= WORTH and not connected(*pair)]
-        tables[margin] = tables_of(shape.model, {pair: shape.names_of([pair])[0] for pair in worth}, margin)
+        states, overlaps = _overlaps(shape, SAMPLES, 0)
+        share, connected = overlaps.mean(axis=0), shape.are_neighbours
+        worth = {
+            pair: (shape.names_of([pair])[0], states[overlaps[:, k]][:LOOKED_AT], share[k] / WORTH)
+            for k, pair in enumerate(shape.pairs)
+            if share[k] >= WORTH and not connected(*pair) and (share[k] < ALWAYS or shape.has_mesh(*pair))
+        }
+        tables[margin] = tables_of(shape.model, worth, margin)
     return tables[margin]
 
 

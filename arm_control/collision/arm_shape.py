@@ -264,6 +264,11 @@ class ArmShape:
         a, b = self._link_bodies[g], self._link_bodies[h]
         return parents[a] == b or parents[b] == a
 
+    def has_mesh(self, *links: int) -> bool:
+        """Whether one of the links with these numbers has a mesh in the URDF."""
+        shapes = (collision for k in links for collision in self.model.urdf.robot.link_map[self.names[k]].collisions)
+        return any(type(collision.geometry).__name__ == "Mesh" for collision in shapes)
+
     def reach(self, k: int) -> Array:
         """How much a link's distance changes at most per motion of each joint, shape (n,) [m/rad or 1]."""
         return self._by_coordinate(self.links[k].reach)

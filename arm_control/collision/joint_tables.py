@@ -38,8 +38,8 @@ from arm_control.core import Cache, default_directory, progress_bar
 from arm_control.maths import Array, Pose, Scalar, maximum, minimum, nearest
 from arm_control.model import Body, RobotModel, mesh_path, shape_pose
 
-DIVISIONS, FIRST = 10, 3
-"""Divisions of the finest cells, and of those that are measured first."""
+DIVISIONS, OF_PRIMITIVES, FIRST = 10, 9, 3
+"""Divisions of the finest cells, where no mesh is measured, and of the cells that are measured first."""
 MOST_BOXES, WASTE = 64, 2e-4
 """Most boxes of a table, and share of the plane that they may contain beside the cells in contact."""
 BEYOND = 0.1
@@ -177,6 +177,11 @@ class LinkPlane(NamedTuple):
     walls: list[tuple[float, float] | None]
 
     @property
+    def divisions(self) -> int:
+        """Divisions of the finest cells."""
+        return DIVISIONS if "Mesh " in self.made_from else min(DIVISIONS, OF_PRIMITIVES)
+
+    @property
     def ends(self) -> Array:
         """Lower and upper ends of the plane, shape (2, 2) [rad or m]."""
         return np.array([(-np.pi, np.pi) if wall is None else wall for wall in self.walls])
@@ -269,7 +274,7 @@ def joint_table(plane: LinkPlane, margin: float = 0.0) -> JointTable | None:
     """
     if not np.isfinite(plane.ends).all():
         return None
-    constants = [DIVISIONS, FIRST, MOST_BOXES, WASTE, BEYOND, ROUNDING, RINGS, CORNERS, margin]
+    constants = [plane.divisions, FIRST, MOST_BOXES, WASTE, BEYOND, ROUNDING, RINGS, CORNERS, margin]
     key, cache = f"postures in contact 2 {constants} {plane.made_from}", Cache(default_directory())
     if (data := cache.load(key)) is not None:
         boxes = json.loads(data)
@@ -279,29 +284,38 @@ def joint_table(plane: LinkPlane, margin: float = 0.0) -> JointTable | None:
     return JointTable(plane.joints, tuple(map(tuple, boxes)), (plane.walls[0], plane.walls[1]))
 
 
-def tables_of(model: RobotModel, pairs: Mapping[Pair, tuple[str, str]], margin: float = 0.0) -> dict[Pair, JointTable]:
-    """The tables of those pairs of links that can have one; none without coal, or where a mesh cannot be read.
+Candidate: TypeAlias = tuple[tuple[str, str], Array, float]
+"""Names of two links, states in which their capsules overlap (n, nv), and how much more often that is than matters."""
+
+
+def tables_of(model: RobotModel, pairs: Mapping[Pair, Candidate], margin: float = 0.0) -> dict[Pair, JointTable]:
+    """The tables of those pairs of links that can have one and gain by it.
+
+    None without coal, or where a mesh cannot be read.
 
     Parameters
     ----------
-    pairs : mapping of tuple of int to tuple of str
-        Numbers and names of the links.
+    pairs : mapping of tuple of int to tuple
+        Numbers of the links, and what is known of them.
     margin : float
         Smallest distance that counts as free [m].
     """
-    tables: dict[Pair, JointTable | None] = {}
     try:
-        planes = {pair: plane for pair, names in pairs.items() if (plane := link_plane(model, names)) is not None}
+        planes = {pair: plane for pair, (names, *_) in pairs.items() if (plane := link_plane(model, names)) is not None}
     except (ImportError, OSError, ValueError):
         return {}
+    tables: dict[Pair, JointTable | None] = {}
     for pair in progress_bar(list(planes), "pairs of links") if planes else ():
-        tables[pair] = joint_table(planes[pair], margin)
+        _, states, share = pairs[pair]
+        apart = [not planes[pair].is_near(q[list(planes[pair].joints)], margin) for q in states]
+        if np.mean(apart) * share >= 1.0:
+            tables[pair] = joint_table(planes[pair], margin)
     return {pair: table for pair, table in tables.items() if table is not None}
 
 
 def _boxes_of(plane: LinkPlane, margin: float) -> list[list[float]]:
     """Boxes around all cells that are not proved free."""
-    n = 2**DIVISIONS
+    n = 2**plane.divisions
     low, high = plane.ends.T
     edge = (high - low) / n
     boxes = cover(cells_in_contact(plane, margin), MOST_BOXES, int(WASTE * n * n))
@@ -310,19 +324,19 @@ def _boxes_of(plane: LinkPlane, margin: float) -> list[list[float]]:
 
 
 def cells_in_contact(plane: LinkPlane, margin: float = 0.0) -> Array:
-    """Which cells of the finest division are not proved free, by (1): an array of bool, (2^DIVISIONS, 2^DIVISIONS)."""
-    low, high = plane.ends.T
+    """Which cells of the finest division are not proved free, by (1): an array of bool, square."""
+    (low, high), finest = plane.ends.T, plane.divisions
     cells = np.stack(np.meshgrid(*[np.arange(2**FIRST)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
-    settled = np.zeros((2**DIVISIONS,) * 2, bool)
-    for division in range(FIRST, DIVISIONS + 1):
+    settled = np.zeros((2**finest,) * 2, bool)
+    for division in range(FIRST, finest + 1):
         half = (high - low) / 2 ** (division + 1)
         slack = margin + ROUNDING + float(plane.reach @ half)
         cells = cells[[plane.is_near(low + (2 * cell + 1) * half, slack) for cell in cells]]
         inside = np.zeros((2**division + 2,) * 2, bool)  # cells amid others in contact are not divided further
         inside[tuple((cells[[plane.is_near(low + (2 * cell + 1) * half, 0.0) for cell in cells]] + 1).T)] = True
         around = reduce(np.logical_and, [np.roll(inside, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)])
-        is_settled = around[tuple((cells + 1).T)] | (division == DIVISIONS)
-        size = 2 ** (DIVISIONS - division)
+        is_settled = around[tuple((cells + 1).T)] | (division == finest)
+        size = 2 ** (finest - division)
         for i, j in (cells[is_settled] * size).tolist():
             settled[i : i + size, j : j + size] = True
         cells = (2 * cells[~is_settled, None] + [[0, 0], [0, 1], [1, 0], [1, 1]]).reshape(-1, 2)

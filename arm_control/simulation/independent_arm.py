@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from arm_control.maths import (
     rotation_from_rpy,
     rotation_with_z,
 )
-from arm_control.model import LinkCapsule, RobotModel, link_capsules
+from arm_control.model import LinkCapsule, RobotModel, link_capsules, mesh_path
 from arm_control.simulation.scene import stretches
 
 try:
@@ -122,7 +123,7 @@ class IndependentArm:
         self._shapes, links = pin.GeometryModel(), {}
         capsules, _ = link_capsules(model.urdf)
         for link in model.urdf.robot.links:
-            pieces = [piece for collision in link.collisions for piece in _pieces(collision)]
+            pieces = [piece for collision in link.collisions for piece in _pieces(collision, model.urdf.folders)]
             if len(pieces) < len(link.collisions):
                 pieces = [coal_capsule(capsule, Pose.identity()) for capsule in capsules if capsule.link == link.name]
             links[link.name] = [self._add_shape(link.name, X, shape) for shape, X in pieces]
@@ -152,8 +153,8 @@ def _stretches(told: Placed) -> tuple[Mover, ...]:
     return stretches(told, "obstacle")
 
 
-def _pieces(collision: Any) -> list[tuple[Any, Pose]]:
-    """Shape of a URDF and its pose; none for a mesh."""
+def _pieces(collision: Any, folders: Sequence[Path]) -> list[tuple[Any, Pose]]:
+    """Shape of a URDF and its pose; none for a mesh whose file is not found."""
     geometry, origin = collision.geometry, collision.origin
     R = rotation_from_rpy(np.zeros(3) if origin is None or origin.rpy is None else np.array(origin.rpy))
     p = np.zeros(3) if origin is None or origin.xyz is None else np.array(origin.xyz, dtype=float)
@@ -164,7 +165,10 @@ def _pieces(collision: Any) -> list[tuple[Any, Pose]]:
             return [(coal.Cylinder(geometry.radius, geometry.length), Pose(R, p))]
         case "Sphere":
             return [(coal.Sphere(geometry.radius), Pose(R, p))]
-    return []
+    if (path := mesh_path(str(geometry.filename), folders)) is None:
+        return []
+    scale = np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float)
+    return [(coal.MeshLoader().load(str(path), scale), Pose(R, p))]
 
 
 SHORTEST = 1e-12
