@@ -189,7 +189,7 @@ def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own(tmp_p
     assert RunOptions("ur5_attractor", **page).load().nodes["attractor"]["avoid_obstacles"] is True
     bare = re.sub(r"<collision.*?</collision>", "", urdf_path("ur5").read_text(), flags=re.DOTALL)
     (tmp_path / "bare.urdf").write_text(bare)  # without shapes nothing can be avoided
-    options = RunOptions("ur5_osc", robot=str(tmp_path / "bare.urdf"), **page)
+    options = RunOptions("ur5_osc", robot=str(tmp_path / "bare.urdf"), targets=False, **page)
     assert "avoid_obstacles" not in options.load().nodes["osc"]
     assert "avoid_obstacles" not in RunOptions("ur5_osc").load().nodes["osc"]
     assert "avoid_obstacles" not in RunOptions("ur5_obstacle", variant="without", **page).load().nodes["osc"]
