@@ -186,22 +186,34 @@ class LinkPlane(NamedTuple):
         """Lower and upper ends of the plane, shape (2, 2) [rad or m]."""
         return np.array([(-np.pi, np.pi) if wall is None else wall for wall in self.walls])
 
-    def is_near(self, x: Array, distance: float) -> bool:
-        """Whether the links are no farther from each other than that where the joints are at x, shape (2,)."""
+    def near(self, x: Array, distance: float) -> Array:
+        """Whether the links are no farther from each other than that at joint positions x, shape (n, 2): n of bool."""
         coal = import_module("coal")
-        q = np.zeros(1 + max(body.coordinate for body in self.between))
-        q[list(self.joints)] = x
-        X = reduce(Pose.__matmul__, [body.X_PB(q) for body in self.between])
+        R, p = self._poses(x)
         request, result = coal.CollisionRequest(), coal.CollisionResult()
         request.security_margin = distance
+        found = np.zeros(len(x), bool)
         for one in self.first:
             X_one = coal.Transform3s(one.X_BS.R, one.X_BS.p)
             for other in self.second:
-                Y = X @ other.X_BS
-                result.clear()
-                if coal.collide(one.shape, X_one, other.shape, coal.Transform3s(Y.R, Y.p), request, result):
-                    return True
-        return False
+                R_other, p_other = R @ other.X_BS.R, p + R @ other.X_BS.p
+                for k in np.flatnonzero(~found).tolist():
+                    result.clear()
+                    Y = coal.Transform3s(R_other[k], p_other[k])
+                    found[k] = coal.collide(one.shape, X_one, other.shape, Y, request, result)
+        return found
+
+    def _poses(self, x: Array) -> tuple[Array, Array]:
+        """Poses of the second body in the first one: orientations, shape (n, 3, 3), and places, shape (n, 3) [m]."""
+        R, p = np.tile(np.eye(3), (len(x), 1, 1)), np.zeros((len(x), 3))
+        for body in self.between:
+            q = x[:, self.joints.index(body.coordinate)] if body.coordinate in self.joints else np.zeros(len(x))
+            angle = body.ratio * q + body.offset
+            turn = np.zeros((len(x), 3, 3))
+            turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
+            turn[:, 1, 0], turn[:, 0, 1], turn[:, 2, 2] = np.sin(angle), -np.sin(angle), 1.0
+            p, R = p + R @ body.X_PJ.p, R @ body.X_PJ.R @ turn
+        return R, p
 
     @property
     def made_from(self) -> str:
@@ -307,8 +319,8 @@ def tables_of(model: RobotModel, pairs: Mapping[Pair, Candidate], margin: float 
     tables: dict[Pair, JointTable | None] = {}
     for pair in progress_bar(list(planes), "pairs of links") if planes else ():
         _, states, share = pairs[pair]
-        apart = [not planes[pair].is_near(q[list(planes[pair].joints)], margin) for q in states]
-        if np.mean(apart) * share >= 1.0:
+        is_apart = ~planes[pair].near(states[:, list(planes[pair].joints)], margin)
+        if is_apart.mean() * share >= 1.0:
             tables[pair] = joint_table(planes[pair], margin)
     return {pair: table for pair, table in tables.items() if table is not None}
 
@@ -331,9 +343,9 @@ def cells_in_contact(plane: LinkPlane, margin: float = 0.0) -> Array:
     for division in range(FIRST, finest + 1):
         half = (high - low) / 2 ** (division + 1)
         slack = margin + ROUNDING + float(plane.reach @ half)
-        cells = cells[[plane.is_near(low + (2 * cell + 1) * half, slack) for cell in cells]]
+        cells = cells[plane.near(low + (2 * cells + 1) * half, slack)]
         inside = np.zeros((2**division + 2,) * 2, bool)  # cells amid others in contact are not divided further
-        inside[tuple((cells[[plane.is_near(low + (2 * cell + 1) * half, 0.0) for cell in cells]] + 1).T)] = True
+        inside[tuple((cells[plane.near(low + (2 * cells + 1) * half, 0.0)] + 1).T)] = True
         around = reduce(np.logical_and, [np.roll(inside, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)])
         is_settled = around[tuple((cells + 1).T)] | (division == finest)
         size = 2 ** (finest - division)

@@ -87,7 +87,7 @@ def test_cells_are_proved_with_reach_and_margin(plane: LinkPlane, monkeypatch: p
     assert cells.sum() > cells_in_contact(plane).sum()
     for i, j in np.argwhere(~cells):
         for corner in ([0, 0], [0, 1], [1, 0], [1, 1]):
-            assert not plane.is_near(low + (np.array([i, j]) + corner) * edge, 0.01)
+            assert not plane.near(low + (np.array([[i, j]]) + corner) * edge, 0.01).any()
 
 
 def test_boxes_cover_a_mask_and_little_else():
