@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.app.commands import shared
+from arm_control.collision import density_warnings
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import printable, urdf_path
 from arm_control.exceptions import ArmControlError, FrameNotFound, ModelError, UrdfError
@@ -29,6 +30,7 @@ from arm_control.model import (
     arm_values_in,
     describe,
     find_notes,
+    folders_near,
     gripper_warnings,
     mesh_warnings,
     read_facts,
@@ -188,7 +190,8 @@ def check_file(
     warnings: tuple[str, ...] = ()
     try:
         arm = describe(text, **{**options, "base": base, "tip": tip})
-        tip, warnings, problems = arm.tip, arm.warnings, list[str]()
+        tip, problems = arm.tip, list[str]()
+        warnings = (*arm.warnings, *density_warnings(arm, [*roots, *folders_near(path)]))
     except UrdfError as error:
         problems, tip = [*error.problems], tip or _tip_without_limits(text, base)
     except ModelError as error:
