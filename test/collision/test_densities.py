@@ -27,10 +27,9 @@ def test_the_masses_of_packaged_arms_fit_their_shapes():
 
 
 def test_an_arm_with_a_fifth_of_its_masses_is_too_light():
-    (warning,) = density_warnings(describe(scaled(0.2)))
-    assert warning.startswith(
-        "the arm is too light for its size: 3.41 kg in 14.2 l, 241 kg/m^3; arms have 425 to 1450: "
-    )
+    link, warning = density_warnings(describe(scaled(0.2)))
+    assert link == "mass is implausible for the size of the shapes: link 'forearm_link' (0.466 kg in 3.5 l)"
+    assert warning.startswith("the arm is too light for its size: 3.37 kg in 14 l, 241 kg/m^3; arms have 425 to 1450: ")
     assert warning.endswith("find the masses with `identify --inertias`")
 
 
