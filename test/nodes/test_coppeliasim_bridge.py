@@ -29,14 +29,15 @@ ALERT = {**BRIDGE, "watchdog_time": 0.5}
 class Server:
     """A stand-in that can be ended, stopped, and started again; or a CoppeliaSim that runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int = 40900) -> None:
+        self.version = version
         self.stand_in: StandIn | None = None
         self.port = int(REAL.rpartition(":")[2]) if REAL else 0
         self.start()
 
     def start(self) -> None:
         if not REAL:
-            self.stand_in = StandIn(program.world_with({}), self.port)
+            self.stand_in = StandIn(program.world_with({"version": self.version}), self.port)
             self.stand_in.__enter__()
             self.port = self.stand_in.port
         else:
@@ -48,8 +49,8 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    started = Server()
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    started = Server(**getattr(request, "param", {}))
     yield started
     started.close()
 
@@ -199,6 +200,9 @@ def test_an_arm_that_leaves_the_numbers_stops_and_can_be_reset(rig: Rig, ur5: Ro
     assert rig.log("coppeliasim_bridge").count("stopped: ") == 1
 
 
+@pytest.mark.parametrize(
+    "server", [{}, pytest.param({"version": 41000}, marks=only_stand_in)], ids=["4.9", "4.10"], indirect=True
+)
 def test_pause_play_and_stop_in_its_window_are_followed(rig: Rig, ur5: RobotModel, server: Server, client):
     """No loss: simulated time goes on where it was, or at zero after the reset that a stop asks for."""
     rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)

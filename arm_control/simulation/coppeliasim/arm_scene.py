@@ -6,7 +6,8 @@ the body's mass, centre ``c = h / m`` and inertia about it,
 
     (1)  J_c = J - m (c^T c 1 - c c^T),
 
-drawn up to the next joint. The shapes do not collide: contacts are not part of the model.
+drawn up to the next joint. The shapes do not collide, since contacts are not part of the model, and sensors do not
+detect them: one at the hand stands in the shape of its link.
 
 A force sensor of CoppeliaSim gives force and moment *on the sensor* by what hangs on it, about its origin and along its
 axes. With its pose X_EF at the end effector E that is the wrench of :mod:`arm_control.simulation.sensors`,
@@ -164,6 +165,8 @@ def _link(sim: Any, inertia: Inertia, X_WB: Pose, end: Array) -> int:
 
 
 def _make_shape(sim: Any, shape: int, static: bool) -> None:
+    seen = sim.getObjectSpecialProperty(shape)
+    sim.setObjectSpecialProperty(shape, seen & ~sim.objectspecialproperty_detectable)  # a sensor at the hand is in it
     sim.setObjectInt32Param(shape, sim.shapeintparam_static, int(static))
     sim.setObjectInt32Param(shape, sim.shapeintparam_respondable, 0)
     sim.setObjectInt32Param(shape, sim.shapeintparam_kinematic, 0)  # otherwise MuJoCo holds the base by a soft weld

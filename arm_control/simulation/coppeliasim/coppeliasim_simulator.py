@@ -313,19 +313,21 @@ class CoppeliasimSimulator:
         if ended:
             raise SimulatorLost("CoppeliaSim got no request for too long: its watchdog has paused the simulation")
         was_stopped = self.is_stopped
-        sim = connection.sim
+        sim, was_paused = connection.sim, self.is_paused
         self.is_paused = state == sim.simulation_paused
-        stopping = sim.simulation_advancing_abouttostop, sim.simulation_advancing_lastbeforestop
-        self.is_stopped = state in (sim.simulation_stopped, *stopping)
+        self.is_stopped = state in [getattr(sim, f"simulation_{name}", None) for name in STOPPED]
         if self.is_stopped:
             return
         if was_stopped:
             raise SimulatorLost("the simulation in CoppeliaSim was stopped and started by hand")
         if not self._is_at(t, steps):
-            if not (self.is_paused and self._is_at(t, self.steps)):
+            if self.is_paused and self._is_at(t, self.steps):
+                steps = self.steps  # it was paused before this step
+            elif was_paused and self._is_at(t, steps + 1):
+                steps += 1  # from 4.10 on, play makes the step during which it was paused
+            else:
                 due = steps * self.timestep
                 raise SimulatorLost(f"CoppeliaSim is at {t:.4f} s, not at {due:.4f} s: another client has stepped it")
-            steps = self.steps  # it was paused before this step
         values = np.array([q, v, effort], dtype=float).reshape(3, self._robot.nv)
         poses = [_pose(pose) for pose in poses or ()]  # an empty table comes as an empty map
         if len(poses) != len(self._watched[0]):
@@ -349,6 +351,8 @@ def _pose(numbers: Sequence[float]) -> Pose:
 SCRIPT = "arm_control_bridge"
 SETTLING_TIME = 5.0
 """Longest wall time in which a simulation starts or stops [s]."""
+STOPPED = ("stopped", "advancing_abouttostop", "advancing_lastbeforestop")
+"""States in which it stops or stands; 4.10 dropped the second."""
 KEEP_ALIVE = 0.1
 """Longest wall time between two requests, for the watchdog [s]."""
 

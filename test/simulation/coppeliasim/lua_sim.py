@@ -42,6 +42,8 @@ CONSTANTS = {name: number for number, name in enumerate(NAMES, start=100)} | {
     "simulation_advancing_running": 17,
     "simulation_advancing_abouttostop": 21,
     "simulation_advancing_lastbeforestop": 22,
+    "objectspecialproperty_collidable": 0x001,
+    "objectspecialproperty_detectable": 0x1F0,
 }
 C = type("C", (), CONSTANTS)
 TYPES = {
@@ -51,10 +53,13 @@ TYPES = {
 }
 """Type of an object, by its kind."""
 GEOMS = {
-    C.primitiveshape_cuboid: mujoco.mjtGeom.mjGEOM_BOX,
-    C.primitiveshape_spheroid: mujoco.mjtGeom.mjGEOM_SPHERE,
+    C.primitiveshape_cuboid: (mujoco.mjtGeom.mjGEOM_BOX, [0, 1, 2]),
+    C.primitiveshape_spheroid: (mujoco.mjtGeom.mjGEOM_SPHERE, [0, 1, 2]),
+    C.primitiveshape_cylinder: (mujoco.mjtGeom.mjGEOM_CYLINDER, [0, 2, 2]),
 }
-"""Shapes that proximity sensors detect, as MuJoCo has them."""
+"""Shapes that proximity sensors detect, as MuJoCo has them, and which edges are their sizes there."""
+PLAY_STEPS = 41000
+"""Version from which on *play* ends the step of a pause, and ``simulation_advancing_abouttostop`` is gone."""
 
 
 @dataclass
@@ -75,6 +80,7 @@ class Item:
     mode: int = C.jointmode_kinematic
     target_force: float = 0.0
     target_velocity: float = 0.0
+    properties: int = C.objectspecialproperty_collidable | C.objectspecialproperty_detectable
     numbers: dict[int, Any] = field(default_factory=dict)
 
 
@@ -86,19 +92,25 @@ class World:
         self.items: dict[int, Item] = {}
         self._handles = itertools.count(20)
         self.state, self.steps, self.log = C.simulation_stopped, 0, []
+        self.is_about_to_pause = False
         self.params = {
             C.intparam_program_version: version,
             C.intparam_dynamic_engine: C.physics_bullet,
             C.floatparam_simulation_time_step: 0.05,
             C.floatparam_dynamic_step_size: 0.005,
             C.arrayparam_gravity: [0.0, 0.0, -9.81],
-            C.boolparam_realtime_simulation: True,
+            C.boolparam_realtime_simulation: False,
         }
         self.scripts: dict[int, Any] = {}  # an error that leaves one ends it
         self.clock: Callable[[], float] = time.monotonic
         self._start: dict[int, tuple[np.ndarray, float, float]] = {}
 
     # -- API -------------------------------------------------------------------------------------
+
+    def constants(self) -> dict[str, int]:
+        """Those of its version, by name."""
+        dropped = ["simulation_advancing_abouttostop"] if self.version >= PLAY_STEPS else []
+        return {name: value for name, value in CONSTANTS.items() if name not in dropped}
 
     def api(self) -> dict[str, Callable[..., Any]]:
         """Functions by name; each returns what CoppeliaSim's returns, a tuple for several values."""
@@ -157,18 +169,20 @@ class World:
         return self._new(Item("proximity sensor", "Proximity_sensor", size=(floats[1],)))
 
     def sim_readProximitySensor(self, handle: int) -> tuple[int, float, list[float], int, list[float]]:
-        """A ray along the axis z of the sensor, to primitive shapes that carry nothing and hang on nothing."""
-        world = self.world(handle)
-        distances = [self._ray(item, world) for item in self.items.values() if item.kind == "shape" and item.parent < 0]
+        """A ray along the axis z of the sensor, to primitive shapes that are detectable, the arm's too."""
+        world, detectable = self.world(handle), C.objectspecialproperty_detectable
+        seen = [h for h, item in self.items.items() if item.kind == "shape" and item.properties & detectable]
+        distances = [self._ray(other, world) for other in seen]
         nearest = min((d for d in distances if 0.0 <= d <= self.items[handle].size[0]), default=-1.0)
         return int(nearest >= 0.0), max(nearest, 0.0), [0.0, 0.0, max(nearest, 0.0)], -1, [0.0, 0.0, 0.0]
 
-    def _ray(self, item: Item, world: np.ndarray) -> float:
-        seen, size = np.linalg.inv(item.local) @ world, np.array([*item.size, 0.0, 0.0])[:3]
+    def _ray(self, other: int, world: np.ndarray) -> float:
+        item = self.items[other]
         if item.subtype not in GEOMS:
             return -1.0
-        frame = np.zeros(3), np.eye(3).ravel(), 0.5 * size
-        return float(mujoco.mju_rayGeom(*frame, seen[:3, 3], seen[:3, 2], GEOMS[item.subtype]))
+        seen, (geom, edges) = np.linalg.inv(self.world(other)) @ world, GEOMS[item.subtype]
+        frame = np.zeros(3), np.eye(3).ravel(), 0.5 * np.array([*item.size, 0.0, 0.0])[edges]
+        return float(mujoco.mju_rayGeom(*frame, seen[:3, 3], seen[:3, 2], geom))
 
     def sim_getObjectParent(self, handle: int) -> int:
         return self.items[handle].parent
@@ -197,6 +211,12 @@ class World:
 
     def sim_getObjectInt32Param(self, handle: int, name: int) -> int:
         return self.items[handle].numbers.get(name, 0)
+
+    def sim_setObjectSpecialProperty(self, handle: int, properties: int) -> None:
+        self.items[handle].properties = properties
+
+    def sim_getObjectSpecialProperty(self, handle: int) -> int:
+        return self.items[handle].properties
 
     def sim_setEngineFloatParam(self, name: int, handle: int, value: float) -> None:
         self.items[handle].numbers[name] = value
@@ -266,7 +286,7 @@ class World:
     def _get(self, name: int) -> Any:
         return self.faults.get("fixed", {}).get(name, self.params[name])
 
-    sim_getInt32Param = sim_getFloatParam = sim_getArrayParam = _get
+    sim_getInt32Param = sim_getFloatParam = sim_getBoolParam = sim_getArrayParam = _get
 
     def sim_getSimulationTime(self) -> float:
         return self.steps * self.params[C.floatparam_simulation_time_step]
@@ -281,19 +301,24 @@ class World:
         if self.state == C.simulation_stopped:
             self._start = {h: (item.local.copy(), item.q, item.target_force) for h, item in self.items.items()}
             self.compile()
+        elif self.state == C.simulation_paused and self.version >= PLAY_STEPS:
+            self.steps += 1
         self.state = C.simulation_advancing_running
 
     def sim_setThreadSwitchTiming(self, seconds: float) -> None:
         assert seconds > 0.0, "zero means for ever"
 
     def sim_pauseSimulation(self) -> None:
-        if self.state != C.simulation_stopped:
+        """At once; from 4.10 on at the end of a step, which play counts."""
+        if self.version >= PLAY_STEPS:
+            self.is_about_to_pause = self.state == C.simulation_advancing_running
+        elif self.state != C.simulation_stopped:
             self.state = C.simulation_paused
 
     def sim_stopSimulation(self, _wait: bool = True) -> None:
         if self.state == C.simulation_stopped:
             return
-        self.state, self.steps = C.simulation_stopped, 0
+        self.state, self.steps, self.is_about_to_pause = C.simulation_stopped, 0, False
         for handle, (local, q, force) in self._start.items():  # the scene is again what it was
             if handle in self.items:
                 item = self.items[handle]
@@ -406,7 +431,10 @@ class World:
         mujoco.mj_step(self.model, self.data)
         for _, item, joint in self.moving:
             item.q, item.v = float(self.data.qpos[joint.qposadr[0]]), float(self.data.qvel[joint.dofadr[0]])
-        self.steps += 1
+        if self.is_about_to_pause:
+            self.state, self.is_about_to_pause = C.simulation_paused, False
+        else:
+            self.steps += 1
 
 
 def lua_with(text: str, functions: dict[str, Callable[..., Any]], **modules: dict[str, Any]) -> Any:

@@ -119,7 +119,7 @@ class StandIn:
             return {"ret": {}}
         if function == "zmqRemoteApi.info":
             own = {key: {"func": {}} for key in (*self.functions, "step", "setStepping")}
-            return {"ret": [own | {name: {"const": value} for name, value in CONSTANTS.items()}]}
+            return {"ret": [own | {name: {"const": value} for name, value in self.world.constants().items()}]}
         if function == "sim.setStepping":
             return {"ret": [self.set_stepping(client, *arguments)]}
         if function == "sim.stopSimulation":

@@ -107,8 +107,10 @@ def test_a_reset_is_the_start_again(ur5, simulate):
 @only_stand_in
 def test_who_leaves_says_so_and_stops_what_it_started(ur5, simulate, stand_in):
     server = stand_in()
+    server.world.params[C.boolparam_realtime_simulation] = True
     simulator = simulate(ur5, HOME, server)
     simulator.connect()
+    assert not server.world.params[C.boolparam_realtime_simulation], "it steps as fast as it can"
     simulator.close()
     assert server.asked[-2:] == ["sim.stopSimulation", "_*end*_"]
     assert server.world.state == C.simulation_stopped
@@ -328,6 +330,46 @@ def test_nothing_moves_while_somebody_has_paused_it(ur5, simulate):
     assert np.abs(simulator.q - q).max() > 0.0
 
 
+@only_stand_in
+@pytest.mark.parametrize("looks", [True, False])
+def test_from_4_10_on_play_makes_the_step_of_the_pause(looks: bool, ur5, simulate, stand_in):
+    """That version lacks a constant, too. No state is lost: the arm moves as without a pause."""
+    simulator, reference = simulate(ur5, HOME, stand_in(version=41000)), MujocoSimulator(ur5, HOME, timestep=0.005)
+    simulator.connect()
+    tau, sim = ur5.gravity(HOME) + 1.0, simulator._connected().sim
+    assert not hasattr(sim, "simulation_advancing_abouttostop")
+    simulator.step(tau)
+    sim.pauseSimulation()
+    for _ in range(3):
+        simulator.step(tau)
+    assert (simulator.is_paused, simulator.steps) == (True, 1)
+    sim.startSimulation()
+    if looks:
+        look(simulator)
+        assert (simulator.is_paused, simulator.steps) == (False, 2)
+    simulator.step(tau)
+    assert simulator.steps == 3
+    for _ in range(3):
+        reference.step(tau)
+    assert np.abs(simulator.q - reference.q).max() < 1e-8
+    sim.step()
+    with pytest.raises(SimulatorLost, match=r"is at 0.0250 s, not at 0.0200 s: another client has stepped it"):
+        simulator.step(tau)
+
+
+@only_stand_in
+def test_after_a_pause_another_client_is_still_noticed(ur5, simulate, stand_in):
+    simulator = simulate(ur5, HOME, stand_in(version=41000))
+    simulator.connect()
+    tau, sim = ur5.gravity(HOME), simulator._connected().sim
+    sim.pauseSimulation()
+    simulator.step(tau)
+    sim.startSimulation()
+    sim.step()
+    with pytest.raises(SimulatorLost, match=r"is at 0.0100 s, not at 0.0000 s: another client has stepped it"):
+        look(simulator)
+
+
 def look(simulator) -> None:
     """What the node does while nothing is to do."""
     simulator._request_time = 0.0
@@ -345,6 +387,17 @@ def stopped_by_hand(model: RobotModel, simulator) -> None:
     assert simulator.is_stopped
 
 
+@only_stand_in
+@pytest.mark.parametrize("state", ["abouttostop", "lastbeforestop"])
+def test_a_simulation_that_is_about_to_stop_counts_as_stopped(state: str, ur5, simulate, stand_in):
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    server.world.state = getattr(C, f"simulation_advancing_{state}")
+    look(simulator)
+    assert simulator.is_stopped
+
+
 def test_after_a_stop_by_hand_a_reset_begins_again(ur5, simulate):
     simulator = simulate(ur5, HOME)
     simulator.connect()
@@ -358,8 +411,9 @@ def test_after_a_stop_by_hand_a_reset_begins_again(ur5, simulate):
 
 
 @only_stand_in
-def test_the_watchdog_takes_the_torque_away_and_pauses(ur5, simulate, stand_in):
-    server = stand_in()
+@pytest.mark.parametrize("version", [40900, 41000])
+def test_the_watchdog_takes_the_torque_away_and_pauses(version: int, ur5, simulate, stand_in):
+    server = stand_in(version=version)
     world, now = server.world, [100.0]
     world.clock = lambda: now[0]
     simulator = simulate(ur5, HOME, server, watchdog_time=0.5)

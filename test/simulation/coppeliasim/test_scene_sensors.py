@@ -69,6 +69,21 @@ def test_force_and_distance_are_read_with_the_state(ur5: RobotModel, simulate: C
 
 
 @only_stand_in
+def test_a_sensor_at_the_hand_does_not_see_the_arm_it_stands_in(ur5: RobotModel, simulate: Callable, scene: StandIn):
+    """Neither the shape of its own link nor, turned back, those of the others; other properties stay."""
+    world, eye = scene.world, scene.world.sim_getObject("/hand")
+    shapes = [item for item in world.items.values() if item.kind == "shape" and item.alias != "table"]
+    assert {item.properties for item in shapes} == {C.objectspecialproperty_collidable}
+    assert len(shapes) == 1 + ur5.nv
+    world.items[eye].local = world.items[eye].local @ np.diag([1.0, -1.0, -1.0, 1.0])
+    assert world.sim_readProximitySensor(eye)[0] == 0
+    for item in shapes:
+        item.properties |= C.objectspecialproperty_detectable
+    found, distance, *_ = world.sim_readProximitySensor(eye)
+    assert (found, distance < 0.2) == (1, True)
+
+
+@only_stand_in
 def test_an_object_that_is_named_is_there_and_is_a_sensor(ur5: RobotModel, simulate: Callable, scene: StandIn):
     for parameters, sentence in (
         ({"force_sensor": "/wrist_2"}, "the scene in CoppeliaSim lacks /wrist_2"),
