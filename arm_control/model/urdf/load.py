@@ -28,10 +28,12 @@ from urdf_parser_py.urdf import URDF
 from arm_control.core import urdf_path
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, UrdfError
 from arm_control.maths import Array
-from arm_control.model.urdf.checks import find_findings, problems_of, structure_problems, warnings_of
+from arm_control.model.urdf.checks import Finding, find_findings, problems_of, structure_problems, warnings_of
 from arm_control.model.urdf.facts import Facts, Part, read_facts, whole_robot
 from arm_control.model.urdf.xacro import expand_xacro, folders_near
-from arm_control.model.urdf.xml import MAX_BYTES, MOVABLE, is_massless, numbers, read_robot
+from arm_control.model.urdf.xml import MAX_BYTES, MOVABLE, is_massless, numbers, quote, read_robot, read_robot_and_calls
+
+LEFT_OUT = "xacro macro that nobody has expanded is left out, with all that it stands for"
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def load_urdf(
     Parameters
     ----------
     source, effort_limits, velocity_limits, xacro_args, package_path
-        As for :meth:`arm_control.RobotModel.from_urdf`; XML that contains xacro is refused.
+        As for :meth:`arm_control.RobotModel.from_urdf`; XML that is still a xacro program is refused.
     choose : callable
         Returns the part that is controlled; a defect elsewhere is a warning. By default every joint is controlled.
     needs_maxima : bool
@@ -150,7 +152,7 @@ def load_urdf(
     """
     maxima = {"effort": dict(effort_limits or {}), "velocity": dict(velocity_limits or {})}
     text, name = read_source(source, xacro_args, package_path)
-    robot = read_robot(text)
+    robot, calls = read_robot_and_calls(text)
     if problems := structure_problems(robot):
         raise _refusal(problems, name)
     part = choose(read_facts(robot))
@@ -162,9 +164,10 @@ def load_urdf(
         finding.cure()
     _check_maxima(maxima, robot)
     normalise(robot, maxima)
+    left = [Finding(place, f"<{quote(tag)[1:-1]}>", "", LEFT_OUT, is_problem=False) for place, tag in calls]
     is_file = not (isinstance(source, str) and "<" in source)
     folders = (*map(Path, package_path), *(folders_near(Path(source)) if is_file else ()))
-    return parse(write(robot), tuple(warnings_of(findings)), folders)
+    return parse(write(robot), tuple(warnings_of([*findings, *left])), folders)
 
 
 def parse(text: str, warnings: tuple[str, ...] = (), folders: tuple[Path, ...] = ()) -> Urdf:

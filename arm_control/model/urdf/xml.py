@@ -24,6 +24,8 @@ from arm_control.maths import Pose, rotation_from_rpy
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
 MAX_ELEMENTS = 20_000
+PARTS_DEPTH = 2
+"""Depth of links and joints."""
 MAX_LINKS = 500  # parsers recurse along the chain: a chain of a few thousand links crashes the process
 
 MOVABLE = ("revolute", "continuous", "prismatic")
@@ -74,6 +76,8 @@ def _parts(entries: str) -> dict[str, _Part]:
 
 
 CORE = {line.split()[0]: _parts(line.partition(" ")[2]) for line in _CORE.strip().splitlines()}
+XACRO = ("arg", "attribute", "call", "element", "if", "include", "insert_block", "macro", "property", "unless")
+"""Elements of xacro's own language: with one of them a file is a program; any other is a call that nobody defines."""
 INERTIA = tuple(CORE["inertia"])
 """Attributes of ``<inertia>``: the upper triangle, row by row."""
 
@@ -86,17 +90,23 @@ def read_robot(text: str) -> Element:
     UrdfError
         The XML is too large, nested too deep, not well-formed or not a robot, or contains a DTD or xacro.
     """
+    return read_robot_and_calls(text)[0]
+
+
+def read_robot_and_calls(text: str) -> tuple[Element, list[tuple[str, str]]]:
+    """Return the same, and calls of xacro macros that an expansion has left: the place of each, and its tag."""
     data = text.encode(errors="surrogatepass")
     if len(data) > MAX_BYTES:
         raise UrdfError(f"the URDF has {len(data)} bytes; allowed: {MAX_BYTES}")
-    root = _Reader().read(data)
+    reader = _Reader()
+    root = reader.read(data)
     if root.tag != "robot":
         raise UrdfError(f"the root element is {quote(root.tag)}; allowed: 'robot'")
     robot = _core(root)
     n_links = len(robot.findall("link"))
     if n_links > MAX_LINKS:
         raise UrdfError(f"the robot has {n_links} links; allowed: {MAX_LINKS}")
-    return robot
+    return robot, reader.calls
 
 
 class _Reader:
@@ -106,6 +116,8 @@ class _Reader:
         self._builder = TreeBuilder()
         self._depth = 0
         self._n_elements = 0
+        self._place = ""
+        self.calls: list[tuple[str, str]] = []
         self._parser = expat.ParserCreate("UTF-8")
         self._parser.StartDoctypeDeclHandler = self._refuse_dtd
         self._parser.StartElementHandler = self._start
@@ -128,8 +140,13 @@ class _Reader:
             raise UrdfError(f"the elements nest deeper than {MAX_DEPTH} levels")
         if self._n_elements > MAX_ELEMENTS:
             raise UrdfError(f"the XML has more than {MAX_ELEMENTS} elements")
-        if tag.startswith("xacro:"):
+        if self._depth <= PARTS_DEPTH:
+            self._place = f"{tag} {quote(attributes.get('name'))}"
+        prefix, _, name = tag.partition(":")
+        if prefix == "xacro" and name in XACRO:
             raise UrdfError(f"the XML contains the xacro element {quote(tag)}; expand it to plain URDF first")
+        if prefix == "xacro":
+            self.calls.append((self._place if self._depth > PARTS_DEPTH else "robot", tag))
         self._builder.start(tag, attributes)
 
     def _end(self, tag: str) -> None:

@@ -15,7 +15,7 @@ from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
 from arm_control.model import load_urdf
 from arm_control.model.urdf.checks import find_problems
 from arm_control.model.urdf.load import Urdf
-from arm_control.model.urdf.xml import INERTIA, MAX_BYTES, MAX_LINKS
+from arm_control.model.urdf.xml import INERTIA, MAX_BYTES, MAX_LINKS, XACRO
 
 REPO = Path(__file__).parents[3]
 UR5 = (REPO / "urdf" / "ur5" / "ur5.urdf").read_text()
@@ -70,7 +70,7 @@ XML_CASES = {
     "empty": ("", "not well-formed: no element found"),
     "surrogate": (edited(('"arm"', '"\ud800"')), "not well-formed"),
     "root": ("<sdf/>", "root element is 'sdf'; allowed: 'robot'"),
-    "xacro": (edited(('<link name="tip"/>', '<xacro:tip/><link name="tip"/>')), "'xacro:tip'; expand"),
+    "xacro": (edited(('<link name="tip"/>', '<xacro:if/><link name="tip"/>')), "'xacro:if'; expand"),
     "links": ("<robot>" + '<link name="a"/>' * (MAX_LINKS + 1) + "</robot>", "501 links; allowed: 500"),
 }
 
@@ -353,6 +353,28 @@ def test_what_is_not_core_urdf_is_dropped_in_silence(capfd: pytest.CaptureFixtur
     text = edited(('<link name="tip"/>', '<link name="tip"/>' + extra), ("<dynamics ", '<dynamics D="1" '))
     assert load_urdf(text) == load_urdf(ARM)
     assert capfd.readouterr() == ("", "")
+
+
+def test_calls_of_macros_that_an_expansion_has_left_are_a_warning_that_names_them():
+    """As in Valkyrie's URDF. What another program would make of them is unknown, so nothing is."""
+    text = edited(
+        ('<material name="grey"/></visual>', "<xacro:grey/></visual>"),
+        ('<link name="tip"/>', '<link name="tip"/><xacro:sensors port="/dev/usb"><link name="x"/></xacro:sensors>'),
+        ('<joint name="tool"', '<!-- <xacro:note/> --><joint name="tool"'),
+    )
+    robot = load_urdf(text)
+    assert robot.warnings == (
+        "xacro macro that nobody has expanded is left out, with all that it stands for:"
+        " link 'base' (<xacro:grey>), robot (<xacro:sensors>)",
+    )
+    assert robot.leaves == load_urdf(ARM).leaves
+    assert parsers_agree(robot)
+
+
+@pytest.mark.parametrize("name", XACRO)
+def test_a_program_of_xacro_is_refused_wherever_it_stands(name: str):
+    with pytest.raises(UrdfError, match=f"contains the xacro element 'xacro:{name}'; expand it to plain URDF first"):
+        load_urdf(edited(('<material name="grey"/></visual>', f"<xacro:{name}/></visual>")))
 
 
 def test_normalised_text_leaves_nothing_to_guess():
