@@ -66,7 +66,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0 when every target was reached, 1 when not, 3 when a node died.
+        Exit status: 0 when every target was reached, 1 when not, or as :func:`print_summary` says, 3 when a node died.
     """
     console = console or Console()
     scenario = options.load()
@@ -330,8 +330,8 @@ def print_summary(
     Returns
     -------
     int
-        Exit status: 1 when a target of the scenario was missed, or when the run was ended early; 0 when not, and when
-        a person had the controls.
+        Exit status: 1 when a target of the scenario was missed, the plant started over, the arm was braked at the end,
+        or the run was ended early; 0 when not, and when a person had the controls.
     """
     if options.record:
         recording.save(options.record)
@@ -340,7 +340,9 @@ def print_summary(
     is_early = options.duration > 0.0 and (not n_states or recording.state_stamps[-1] < round(options.duration * 1e9))
     if is_early:
         console.print(f"[bold]ended early[/]: {options.duration:g} s were requested", highlight=False)
-    _print_brakes(diagnostics, console)
+    brakes = _brakes(diagnostics)
+    if brakes:
+        console.print(f"[bold red]MISS  braked at the end[/] ({'; '.join(brakes)}): `arm_control enable` while it runs")
     _print_stalls(diagnostics, console)
     targets = scenario.targets()
     is_by_hand = targets is None or hand_ns is not None or (options.is_interactive and not options.duration)
@@ -349,20 +351,21 @@ def print_summary(
         console.print(f"targets were set by hand from {hand_ns * 1e-9:.1f} s on: figures until then", highlight=False)
     if recording.state_stamps.size < 2:
         console.print(f"{n_states} states recorded: no figures", highlight=False)
-        return int(is_early)
+        return int(is_early or bool(brakes))
     targets = targets or hand_targets(model.base)
     osc = None
     if scenario.reaches_poses:
         osc = resolve_parameters(OscTuning, options.controller_parameters(OscTuning, scenario), model).law
     gate = GateParameters.from_mapping(options.controller_parameters(GateParameters, scenario))
     report = make_report(recording, model, targets, osc, gate)
-    _print_report(report, targets.period, console)
+    _print_report(report, targets.period, console, is_braked=bool(brakes))
     if not options.headless:
         _print_latency(diagnostics.get(scenario.simulator, {}), console)
     if options.report:
         _draw(report, options.report, (recording, model, targets, osc, gate), console)
     has_no_target_to_judge = not (options.duration or report.reaches)
-    return int(is_early or not (report.success or has_no_target_to_judge or is_by_hand))
+    is_missed = bool(brakes or recording.restarts) or not (report.success or has_no_target_to_judge)
+    return int(is_early or (is_missed and not is_by_hand))
 
 
 def _draw(report: Report, folder: str, content: tuple[Any, ...], console: Console) -> None:
@@ -382,14 +385,18 @@ def _mode(options: RunOptions) -> str:
     return "lock step" if options.in_lock_step else "real time"
 
 
-def _print_report(report: Report, period: float, console: Console) -> None:
+def _print_report(report: Report, period: float, console: Console, *, is_braked: bool) -> None:
     console.print(f"\n{report}\n", highlight=False, markup=False, soft_wrap=True)
     if report.reaches and any(not figure.kept and not figure.required for figure in report.figures):
         console.print("over: above the recommended value; the run can still succeed", highlight=False)
     if not report.reaches:
         console.print(f"too short to judge: no target had its {period:g} s", highlight=False)
+    elif not report.has_reached_all:
+        console.print("[bold red]not every target was reached[/]")
+    elif is_braked or not report.success:
+        console.print("[bold red]no success[/]: what is missed is marked MISS")
     else:
-        console.print("every target was reached" if report.success else "[bold red]not every target was reached[/]")
+        console.print("every target was reached")
 
 
 def _print_latency(simulator: Mapping[str, str], console: Console) -> None:
@@ -401,10 +408,9 @@ def _print_latency(simulator: Mapping[str, str], console: Console) -> None:
         )
 
 
-def _print_brakes(diagnostics: Diagnostics, console: Console) -> None:
-    brakes = [f"{node}: {status['message']}" for node, status in diagnostics.items() if status.get("braked") == "True"]
-    if brakes:
-        console.print(f"[bold red]braked at the end[/] ({'; '.join(brakes)}): `arm_control enable` while it runs")
+def _brakes(diagnostics: Diagnostics) -> list[str]:
+    """What brakes at the end, and why."""
+    return [f"{node}: {status['message']}" for node, status in diagnostics.items() if status.get("braked") == "True"]
 
 
 def _print_stalls(diagnostics: Diagnostics, console: Console) -> None:

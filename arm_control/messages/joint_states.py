@@ -85,6 +85,8 @@ class JointStateReader:
     """Lag of velocities that are differences of positions [s]."""
     SILENCE_NS = 1_000_000_000
     """Silence after which another publisher may take over [ns]."""
+    BEGINNING_NS = 100_000_000
+    """Stamps below this one, behind later ones, are those of a plant that has started over [ns]."""
 
     def __init__(
         self,
@@ -232,9 +234,11 @@ class JointStateReader:
         assert self._last is not None
         self._older += 1
         if self._older < self.PATIENCE:
+            is_new = stamp_ns < self.BEGINNING_NS <= self._last.stamp_ns
+            cause = "the plant has started over" if is_new else "two publishers?"
             raise InputError(
                 f"out of order: stamp {stamp_ns / NANOSECONDS:.3f} s is older than the last,"
-                f" {self._last.stamp_ns / NANOSECONDS:.3f} s; two publishers?"
+                f" {self._last.stamp_ns / NANOSECONDS:.3f} s; {cause}"
             )
 
     def _second_publisher(self, info: dict[str, Any]) -> str:

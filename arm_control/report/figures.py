@@ -226,6 +226,11 @@ class Report:
     figures: tuple[Figure, ...]
 
     @property
+    def has_reached_all(self) -> bool:
+        """Whether there were targets, and all of them were reached."""
+        return bool(self.reaches) and all(reach.is_reached for reach in self.reaches)
+
+    @property
     def success(self) -> bool:
         """Whether there were targets, all of them were reached, and nothing required is missing."""
         return bool(self.reaches) and all(figure.kept for figure in self.figures if figure.required)
@@ -245,14 +250,15 @@ def hand_targets(base: str) -> TargetList:
 def make_report(
     recording: Recording, model: RobotModel, targets: TargetList, osc: OscParameters | None, gate: GateParameters
 ) -> Report:
-    """Compute the figures of a run.
+    """Compute the figures of a run; where the plant has started over, targets are judged by the part since.
 
     Parameters
     ----------
     osc : OscParameters or None
         The speed limits that held on straight lines; None for a controller without them.
     """
-    reached = tuple(reaches(motion_record(recording, model), targets))
+    judged = recording.since_restart() if recording.restarts else recording
+    reached = tuple(reaches(motion_record(judged, model), targets))
     return Report(reached, (*_reach_figures(reached, targets, osc), *_torque_figures(recording, model, gate)))
 
 
@@ -299,8 +305,11 @@ def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameter
     unanswered = np.setdiff1d(recording.state_stamps[:-1], recording.command_stamps).size
     stamps = np.unique(recording.state_stamps)
     missing = (stamps[-1] - stamps[0]) // np.diff(stamps).min() + 1 - stamps.size
-    disordered = np.count_nonzero(np.diff(recording.state_stamps) <= 0)
+    restarts = recording.restarts
+    disordered = np.count_nonzero(np.diff(recording.state_stamps) <= 0) - restarts
+    started_over = [Figure("times the plant has started over", restarts, 0.0, "", True)] if restarts else []
     return [
+        *started_over,
         Figure("torque, share of the joint's limit", float(torque_shares(recording.tau, model).max()), 1.0, ""),
         Figure("change of torque", rate, gate.rate_limit * (1 + 1e-9), "N m/s"),
         Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m"),

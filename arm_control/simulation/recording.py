@@ -16,6 +16,8 @@ from arm_control.model import RobotModel
 from arm_control.motion import Target
 
 Stamps = npt.NDArray[np.int64]
+BEGINNING_NS = 100_000_000
+"""Duration of a record's beginning, to which time goes back where a plant starts over [ns]."""
 
 
 class WrenchSeries(NamedTuple):
@@ -83,6 +85,14 @@ class Recording:
     def duration(self) -> float:
         """Time from the first to the last state [s]."""
         return float(self.state_stamps[-1] - self.state_stamps[0]) * 1e-9 if self.state_stamps.size else 0.0
+
+    @property
+    def restarts(self) -> int:
+        """How often time has gone back to the record's beginning and on from there, not to and fro as of two clocks."""
+        stamps = self.state_stamps
+        steps, begin_ns = np.diff(stamps, append=stamps[-1:]), stamps[:1] + BEGINNING_NS
+        is_new = (stamps[1:] < begin_ns) & (stamps[:-1] >= begin_ns) & (steps[1:] < BEGINNING_NS)
+        return int(np.count_nonzero(is_new))
 
     def until(self, stamp_ns: int) -> Recording:
         """Return the part up to and including a stamp [ns]."""

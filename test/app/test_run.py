@@ -132,9 +132,38 @@ def test_the_mode_and_what_braked_are_said(ur5: RobotModel, options: dict[str, b
         "osc": {"message": "passing commands", "braked": "False"},
         "simulator": {"message": "lost", "braked": "True"},
     }
-    _, text = said(ur5, 2100, nodes, **options)
+    status, text = said(ur5, 2100, nodes, **options)
     assert f"2.099 s of simulated time, {mode}" in text
-    assert "braked at the end (simulator: lost): `arm_control enable`" in text
+    assert "MISS  braked at the end (simulator: lost): `arm_control enable`" in text
+    assert (status, "no success: what is missed is marked MISS" in text) == (1, True)
+    assert "every target was reached" not in text
+    assert said(ur5, 1, nodes, **options)[0] == 1, "without figures, too"
+    assert said(ur5, 11, nodes, **options)[0] == 1, "without a target that had its time, too"
+    assert said(ur5, 2100, {"osc": nodes["osc"]}, **options)[0] == 0
+
+
+def test_a_plant_that_has_started_over_is_no_success(ur5: RobotModel):
+    """All targets were reached since; not asked of a person at the controls."""
+    stamps, console = np.concatenate([np.arange(500), np.arange(2100)]) * (SECOND // 1000), paper()
+    q, tau = np.tile(HOME, (2600, 1)), np.tile(ur5.gravity(HOME), (2600, 1))
+    record = Recording(stamps, q, 0.0 * q, stamps, tau, (Target(0, "base_link", ur5.pose(HOME)),))
+    given: Any = (Scenario.load("ur5_osc"), ur5, record, {}, RunOptions("ur5_osc"), console)
+    assert print_summary(*given) == 1
+    assert "MISS  times the plant has started over" in written(console)
+    assert "\nno success: what is missed is marked MISS" in written(console)
+    assert print_summary(*given, hand_ns=2 * SECOND) == 0
+
+
+def test_a_brake_of_the_simulator_is_noted_before_the_next_diagnostics():
+    monitor: Any = SimpleNamespace(_simulator="simulator", diagnostics={"simulator": {"message": "running", "n": "3"}})
+    noted, lost = [], (b"\x02", "braking: lost")
+    for level, text in ((b"\x00", "passing"), lost, lost, (b"\x01", "holding")):
+        MonitorNode._on_gate(monitor, SimpleNamespace(level=level, message=text))  # type: ignore[arg-type]
+        noted.append(dict(monitor.diagnostics["simulator"]))
+    braked = {"message": "braking: lost", "n": "3", "braked": "True"}
+    assert noted == [
+        {"message": "running", "n": "3"}, braked, braked, {"message": "holding", "n": "3", "braked": "False"}
+    ]  # fmt: skip
 
 
 # -- a person at the page -------------------------------------------------------------------------------

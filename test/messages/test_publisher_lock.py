@@ -110,8 +110,22 @@ def test_a_thousand_stamps_of_a_second_publisher_are_one_cause_and_a_line_a_seco
     assert refused.rejections.figures() == {"refused joint_states: out of order": 1000}
     assert [line.rpartition("(")[2] for line in refused.lines] == ["1 so far)", "401 so far)", "801 so far)"]
     assert refused.lines[0].startswith(
-        "joint_states refused: out of order: stamp 0.003 s is older than the last, 2.501 s"
+        "joint_states refused: out of order: stamp 0.003 s is older than the last, 2.501 s; the plant has started over"
     )
+
+
+@pytest.mark.parametrize(
+    ("last", "stamp", "cause"),
+    [(2.5, 0.099, "the plant has started over"), (2.5, 0.1, "two publishers?"), (0.099, 0.05, "two publishers?")],
+)
+def test_the_first_stamps_behind_later_ones_are_a_plant_that_has_started_over(
+    last: float, stamp: float, cause: str, ur5: RobotModel
+):
+    reader = JointStateReader(ur5, 0.0)
+    for t in (last, stamp):
+        message = ros.joint_state(ur5.joint_names, round(t * 1e9), position=np.zeros(6))
+        reading = reader.read(message, {"source_timestamp": 0})
+    assert str(reading.error) == f"out of order: stamp {stamp:.3f} s is older than the last, {last:.3f} s; {cause}"
 
 
 @pytest.mark.parametrize(

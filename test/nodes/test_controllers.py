@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from arm_control.maths import rotation_from_vector
 from arm_control.messages import JointStateReader, goal_of, pose_points_from_message, waypoints_from_message
 from arm_control.motion import PosePoints, Waypoints
 from arm_control.nodes import ros
-from arm_control.nodes.support.controller_node import GOALS, JOGS
+from arm_control.nodes.support.controller_node import GOALS, JOGS, TorquePipeline
 from arm_control.nodes.viewer import matrix_of
 from arm_control.simulation import Scenario, arm_and_parameters
 
@@ -241,3 +242,15 @@ def test_one_thing_to_do_is_enough(rig: Rig, second: dict[str, str]):
     rig.start("targets", file="ur5_reach", **second)
     assert rig.wait("targets") == 2
     assert "file, trajectory and motion: only one of them is allowed" in rig.log("targets")
+
+
+def test_a_plant_that_has_started_over_is_named_and_what_was_stuck_before_is_no_fault_any_more(ur5: RobotModel):
+    lines: list[str] = []
+    node = SimpleNamespace(model=ur5, get_logger=lambda: SimpleNamespace(warning=lines.append))
+    pipeline: Any = SimpleNamespace(_node=node, _now_ns=None, _stall_share=0.3, _stall=SimpleNamespace(last="stuck"))
+    for now_ns in (None, 0, 2500 * MS):
+        assert pipeline._stall.last == "stuck"
+        pipeline._now_ns = now_ns
+        TorquePipeline._warn_of_restart(pipeline, 0)
+    assert lines == ["the plant has started over: its time went back from 2.500 s to 0.000 s"]
+    assert pipeline._stall.last == ""

@@ -7,6 +7,7 @@ import re
 import runpy
 import signal
 import sys
+from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rig import HOME, LATCHED, Rig, stamp, target
 from rosgraph_msgs.msg import Clock
@@ -25,7 +27,7 @@ from std_srvs.srv import SetBool
 from arm_control import OscParameters, RobotModel, nodes, urdf_path
 from arm_control.control import task_inertia
 from arm_control.messages import PublisherLock, nanoseconds, pose_from_message
-from arm_control.nodes import ros
+from arm_control.nodes import MonitorNode, ros
 from arm_control.nodes.support.topics import LATEST
 
 
@@ -255,6 +257,20 @@ def test_run_reports_a_node_that_dies_by_name(rig):
     assert rig.wait("run") == 3
     assert "osc ended (killed by SIGKILL)" in rig.log("run")
     assert not any(Path(f"/proc/{pid}").exists() for pid in children), "the rest is stopped"
+
+
+def test_a_run_hears_of_a_brake_from_the_gate_itself(rig: Rig, monkeypatch: pytest.MonkeyPatch):
+    """Not from diagnostics alone, of which the next may come when the run is over."""
+    monkeypatch.setattr(Node, "__init__", partialmethod(Node.__init__, context=rig.context))
+    monkeypatch.setattr(MonitorNode, "_on_diagnostics", lambda *_: None)
+    monitor = MonitorNode({})
+    monkeypatch.undo()
+    rig.executor.add_node(monitor)
+    rig.start("simulator", robot="ur5", initial_position=HOME, start_paused=True)
+    assert rig.call("simulator/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: monitor.diagnostics.get("simulator", {}).get("braked") == "True", what="the brake")
+    rig.executor.remove_node(monitor)
+    monitor.destroy_node()
 
 
 def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):

@@ -257,7 +257,23 @@ def test_states_of_two_publishers_are_no_good_record(made_up: MadeUp):
     disordered = figure(report, "states out of order (two publishers?)")
     assert (disordered.value, disordered.kept) == (3.0, False)
     assert str(disordered).startswith("over")
+    assert "started over" not in str(report)
     assert figure(report, "states missing").value == 0.0, "which is never negative"
+
+
+def test_a_plant_that_has_started_over_is_a_miss_with_a_line_of_its_own(made_up: MadeUp):
+    """The targets are judged by the part since; nobody blames two publishers."""
+    r = made_up.recording
+    names = ("state_stamps", "q", "v", "command_stamps", "tau")
+    arrays = {name: np.concatenate([getattr(r, name), getattr(r, name)]) for name in names}
+    arrays["q"][: len(r.q)] += 0.05
+    report = report_on(made_up.model, made_up.replace(**arrays))
+    line = next(line for line in str(report).splitlines() if "started over" in line)
+    assert " ".join(line.split()) == "MISS times the plant has started over 1 allowed 0"
+    assert (report.success, report.has_reached_all) == (False, True)
+    assert report.reaches == report_on(made_up.model, r).reaches
+    assert figure(report, "states out of order (two publishers?)").kept
+    assert "started over" not in str(report_on(made_up.model, r))
 
 
 def test_a_target_may_be_given_in_the_frame_of_a_moving_link(made_up: MadeUp):

@@ -134,7 +134,8 @@ class TorquePipeline:
             self._node.get_logger().info(f"inertia of motors, assumed until a joint chatters: {floor}")
         if loop.observer is not None:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
-        self._stall = StallWatch(model, compensated_share(model, p.observer, p.adaptation))
+        self._stall_share = compensated_share(model, p.observer, p.adaptation)
+        self._stall = StallWatch(model, self._stall_share)
         self._velocities = ""
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
@@ -225,9 +226,10 @@ class TorquePipeline:
         if refused is not None:
             self._node.rejections.add("joint_states", refused)
         if result is not None:
-            self._now_ns = result.measurement.stamp_ns
             if result.measurement.is_restart:
+                self._warn_of_restart(result.measurement.stamp_ns)
                 self._warn_of_limits(result.measurement.q)
+            self._now_ns = result.measurement.stamp_ns
             if self._array is not None:
                 self._array.publish(self._array_head + result.gate.tau.tobytes())
             if result.refused is not None:
@@ -255,10 +257,18 @@ class TorquePipeline:
         for seconds in native.durations():
             self._duration.add(seconds)
         if (result := native.newest(self._node.parameters.telemetry_every)) is not None:
+            self._now_ns = result.measurement.stamp_ns
             self._telemetry = self._telemetry_of(result)
         while self._telemetry:
             publisher, message = self._telemetry.pop()
             publisher.publish(message)
+
+    def _warn_of_restart(self, stamp_ns: int) -> None:
+        """Say that the plant has started over; what did not move before that is no fault any more."""
+        if self._now_ns is not None and self._now_ns > stamp_ns:
+            went_back = f"its time went back from {1e-9 * self._now_ns:.3f} s to {1e-9 * stamp_ns:.3f} s"
+            self._node.get_logger().warning(f"the plant has started over: {went_back}")
+            self._stall = StallWatch(self._node.model, self._stall_share)
 
     def _warn_of_limits(self, q: Array) -> None:
         """Say that the arm starts outside its limits; the gate lets joints move towards them only."""

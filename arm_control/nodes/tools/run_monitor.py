@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -99,6 +99,7 @@ class MonitorNode(Node):
         self._awaited = AwaitedCounts(self, awaited)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        self.create_subscription(DiagnosticStatus, f"{simulator or 'simulator'}/state", self._on_gate, LATCHED)
         self._newest = {name: polled_subscription(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
         self._pause = self.create_client(SetBool, f"{simulator or 'simulator'}/pause")
         self.create_timer(0.05, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -201,6 +202,13 @@ class MonitorNode(Node):
 
     def _on_recorder(self, _: Bool) -> None:
         self.waits_for_recorder = False
+
+    def _on_gate(self, status: DiagnosticStatus) -> None:
+        """Note a brake at once: a run may end before the next diagnostics."""
+        known = self.diagnostics.get(self._simulator, {})
+        is_braked = status.level == DiagnosticStatus.ERROR
+        if is_braked != (known.get("braked") == "True"):
+            self.diagnostics[self._simulator] = {**known, "message": status.message, "braked": str(is_braked)}
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
