@@ -1,7 +1,8 @@
 -- The arm without the node coppeliasim_bridge: a simulation script (child script) for CoppeliaSim with simROS2, which
 -- speaks the same topics. Attach it to the arm's base, change the table below, start the simulation, and then
 --     ros2 launch arm_control ur5_osc.launch.py simulator:=none
--- simROS2 has to be built with the messages of interfaces.txt, which is beside this file.
+-- simROS2 has to be built with the messages of interfaces.txt, which is beside this file. Real time has to be on, and
+-- CoppeliaSim takes that only before the simulation starts: the watchdog below counts wall time.
 sim = require 'sim'
 simROS2 = require 'simROS2'
 
@@ -104,6 +105,9 @@ function sysCall_init()
         joints[i], place[name], tau[i] = sim.getObject('/' .. name), i, 0.0
     end
     hold()
+    if not sim.getBoolParam(sim.boolparam_realtime_simulation) then
+        error('switch on real time, then play: otherwise much simulated time passes until the watchdog ends silence')
+    end
     local step = sim.getSimulationTimeStep()
     if step > 0.0051 then error('a time step of 5 ms or less is needed; it is ' .. step .. ' s') end
     target = sim.getObject(ARM.target, {noError = true})

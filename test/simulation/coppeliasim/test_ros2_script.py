@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lua_sim import C, World, lua_with
+from lupa import lua54
 
 from arm_control import RobotModel
 from arm_control.core import share_path
@@ -57,10 +58,13 @@ class Ros:
 class Scene:
     """The UR5 of the script in a scene, stepped as CoppeliaSim would."""
 
-    def __init__(self, model: RobotModel, version: int = 40900, text: str = TEXT) -> None:
+    def __init__(
+        self, model: RobotModel, version: int = 40900, text: str = TEXT, step: float = 0.005, is_real_time: bool = True
+    ) -> None:
         self.world, self.ros, self.now = World(version), Ros(), 100.0
         self.world.clock = lambda: self.now
-        self.world.params[C.floatparam_simulation_time_step] = 0.005
+        self.world.params[C.floatparam_simulation_time_step] = step
+        self.world.params[C.boolparam_realtime_simulation] = is_real_time
         api = type("sim", (), {**{k: staticmethod(f) for k, f in self.world.api().items()}, **vars(C)})
         build(api, model, np.array(HOME))
         self.joints = [self.world.sim_getObject(f"/{name}") for name in model.joint_names]
@@ -118,6 +122,19 @@ def test_states_and_clock_are_those_of_the_arm(scene: Scene, ur5: RobotModel):
     assert state["velocity"] == [scene.world.items[joint].v for joint in scene.joints]
     assert state["header"]["stamp"] == clock["clock"] == {"sec": 0, "nanosec": 5_000_000}
     assert scene.ros.published[-1][0] == "/clock", "the clock comes last"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"is_real_time": False}, "switch on real time, then play: otherwise much simulated time passes until the"),
+        ({"step": 0.01}, "a time step of 5 ms or less is needed; it is 0.01 s"),
+    ],
+)
+def test_a_simulation_that_outruns_its_watchdog_or_its_gains_is_refused(settings, sentence: str, ur5: RobotModel):
+    """CoppeliaSim is not in real time by default: 0.5 s of silence were 4 to 8 s of the arm."""
+    with pytest.raises(lua54.LuaError, match=sentence):
+        Scene(ur5, **settings)
 
 
 @pytest.mark.parametrize("version", [40900, 40300])
