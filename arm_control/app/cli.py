@@ -33,6 +33,7 @@ COMMANDS = {
     "export": "write a controller as C, for programs without Python",
     "serve": "answer the states of a driver that is not ROS, over UDP",
     "distance": "distances of an arm from obstacles and itself",
+    "formula": "formulas of a small arm as Python, C or LaTeX",
     "compare": "compare an arm's dynamics with Pinocchio's and MuJoCo's",
     "enable": "let gates pass commands again after a brake",
     "watch": "show what gates do with commands",

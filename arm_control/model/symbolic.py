@@ -97,6 +97,37 @@ class Formula:
         lines += [f"    {symbol} = {printer.doprint(expression)}" for symbol, expression in self.shared]
         return "\n".join([*lines, f"    return {printer.doprint(self.matrix.tolist())}", ""])
 
+    def c(self, name: str = "formula") -> str:
+        """Return the source of a C function of the arguments, which writes to its last one, ``out[rows][columns]``."""
+        letters = [LETTERS[name] for name in _input_names(self.arguments)]
+        used = self.matrix.free_symbols.union(*(expression.free_symbols for _, expression in self.shared))
+        values = [
+            (symbol, f"{letter}[{k}]")
+            for letter, group in zip(letters, self.arguments, strict=True)
+            for k, symbol in enumerate(group)
+            if symbol in used
+        ]
+        values += [(symbol, sympy.ccode(expression)) for symbol, expression in self.shared]
+        rows, columns = self.matrix.shape
+        lengths = [f"const double {x}[{len(group)}]" for x, group in zip(letters, self.arguments, strict=True)]
+        entries = [(f"out[{i}][{j}]", self.matrix[i, j]) for i in range(rows) for j in range(columns)]
+        return "\n".join(
+            [
+                "#include <math.h>",
+                "",
+                f"void {name}({', '.join(lengths)}, double out[{rows}][{columns}])",
+                "{",
+                *(f"    const double {symbol} = {value};" for symbol, value in values),
+                *(f"    {place} = {sympy.ccode(entry)};" for place, entry in entries),
+                "}",
+                "",
+            ]
+        )
+
+    def simplified(self) -> Formula:
+        """Return the formula without shared definitions, each entry simplified: slow for more than a few joints."""
+        return Formula(self.expanded().applyfunc(sympy.simplify), (), self.arguments)
+
     def latex(self) -> str:
         """Return the formula for LaTeX's ``align``: the definitions, then the matrix."""
         rows = [f"{sympy.latex(symbol)} &= {sympy.latex(expression)}" for symbol, expression in self.shared]

@@ -11,11 +11,13 @@ from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
+from arm_control import RobotModel
 from arm_control.app import cli
 from arm_control.app.commands.shared import check_namespace
 from arm_control.core import Cache, SavedParameter, urdf_path
@@ -372,6 +374,7 @@ def test_the_help_of_every_command_has_examples_that_can_be_typed(name: str, cap
         assert vars(cli.parser_for(words).parse_args(words))["command"]
 
 
+DOCS = Path(__file__).parents[2] / "docs"
 PATIENCE = 240.0
 """Longest wait for a shell [s]."""
 COMPLETIONS = {
@@ -381,6 +384,8 @@ COMPLETIONS = {
     "run --simulator m": {"mujoco"},
     "view pan": {"panda"},
     "compare pan": {"panda"},
+    "formula pan": {"panda"},
+    "formula --si": {"--simplify"},
     "run --robot pan": {"panda"},
     "check my_arm.u": set(),
     "cache cl": {"clear"},
@@ -453,8 +458,35 @@ def test_a_position_alone_is_found_and_what_is_out_of_reach_is_said(capsys):
     assert "with the rows that do not count 200 mm from the position" in capsys.readouterr().out
     assert status("ik", "ur5", "--position", "0.4", "0.1", "0.4") == 0
     assert capsys.readouterr().out.rstrip().endswith(" mm left; the orientation was free")
-    assert status("ik", "planar2", "--position", "3", "0", "0") == 1
-    assert capsys.readouterr().out.startswith("not found: out of reach: ")
+    assert status("ik", "planar2", "--position", "0", "3", "0") == 1
+    why, head, *rows, left = capsys.readouterr().out.splitlines()
+    assert why.startswith("not found: out of reach: ")
+    assert head == "the nearest posture found:"
+    assert [float(row.split()[1]) for row in rows] == pytest.approx([np.pi / 2, 0.0], abs=1e-3), "stretched towards it"
+    assert left.endswith(": 2420 mm left")
+    assert status("ik", "ur5", "--position", "2", "0", "0.1") == 1
+    assert "tool0 in base_link, position missed, " in capsys.readouterr().out
+    assert status("ik", "planar2", "--position", "0.3", "0.3", "0", "--all") == 0
+    assert "1: 1" not in capsys.readouterr().out, "postures that have no names but numbers"
+
+
+def test_formulas_are_printed_in_three_forms(capsys):
+    """M of two rods as in docs/model.md; each form is computed with in test_symbolic.py."""
+    assert status("formula", "planar2", "M", "--simplify") == 0
+    source, scope = capsys.readouterr().out, dict[str, Any]()
+    assert source.partition("\n\n\n")[2] in (DOCS / "model.md").read_text()
+    exec(source, scope)
+    model = RobotModel.from_urdf(urdf_path("planar2"))
+    np.testing.assert_allclose(scope["M"]([0.3, 0.7]), model.mass_matrix([0.3, 0.7]), rtol=1e-12)
+    assert status("formula", "planar2", "T", "--python") == 0
+    exec(capsys.readouterr().out, scope)
+    np.testing.assert_allclose(scope["T"]([0.3, 0.7]), model.pose([0.3, 0.7]).matrix(), rtol=0, atol=1e-12)
+    assert status("formula", "planar2", "J", "--tip", "link0", "--c") == 0
+    assert "void J(const double q[1], double out[6][1])" in capsys.readouterr().out
+    assert status("formula", "planar2", "g", "--latex") == 0
+    assert capsys.readouterr().out == "&\\left[\\begin{matrix}0\\\\0\\end{matrix}\\right]\n"
+    assert status("formula", "ur5", "M", "--simplify") == 2
+    assert "--simplify is for at most 4 joints, and this arm has 6" in capsys.readouterr().err
 
 
 def test_an_arm_by_itself_is_simulated_and_motions_of_the_package_are_listed(expanded: list[Path], capsys):

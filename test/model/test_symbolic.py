@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -142,3 +144,27 @@ def test_unknown_names_are_refused(ur5_formulas: Symbolic):
     for ask in (ur5_formulas.transform, ur5_formulas.jacobian, ur5_formulas.inverse_transform):
         with pytest.raises(FrameNotFound, match="hand"):
             ask("hand")
+
+
+def test_the_c_source_computes_it(tmp_path: Path):
+    """With shared definitions and without, of one argument and of two; no variable in it is unused."""
+    model = load("planar3")
+    values, M, h = numbers(model), *map(model.symbolic().formula, ("M", "h"))
+    for quantity, formula in (("M", M), ("M", M.simplified()), ("h", h)):
+        source, library = tmp_path / "formula.c", tmp_path / f"{quantity}{len(formula.shared)}.so"
+        source.write_text(formula.c("evaluate"))
+        options = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-shared", "-fPIC")
+        subprocess.run(["cc", *options, source, "-o", library, "-lm"], check=True)
+        out = np.full(formula.matrix.shape, np.nan)
+        given = [np.ascontiguousarray(x) for x in arguments(quantity, values)]
+        ctypes.CDLL(str(library)).evaluate(*(ctypes.c_void_p(x.ctypes.data) for x in (*given, out)))
+        expected = reference(model.tree, [quantity], values)[quantity]
+        np.testing.assert_allclose(out.reshape(expected.shape), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_simplified_formula_has_no_shared_definitions_and_is_the_textbook_s():
+    J = load("planar2").symbolic().formula("J").simplified()
+    q1, q2 = J.arguments[0]
+    assert J.shared == ()
+    assert J.matrix[0, 1] == -0.27 * sympy.sin(q1 + q2)
+    assert J.matrix[1, 0] == 0.31 * sympy.cos(q1) + 0.27 * sympy.cos(q1 + q2)

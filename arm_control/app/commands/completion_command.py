@@ -12,7 +12,7 @@ EXAMPLES = ("completion bash",)
 NAMES = {
     "run": "scenarios",
     "simulate": "scenarios",
-    **dict.fromkeys(("view", "check", "compare", "excite", "ik", "distance", "export"), "robots"),
+    **dict.fromkeys(("view", "check", "compare", "excite", "ik", "distance", "export", "formula"), "robots"),
 }
 """What the first word after a command may be, beside a file."""
 SCRIPT = """\

@@ -58,6 +58,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print joint positions, within their limits, that put the hand of an arm at a pose, or why there are none.
 
+    Where there are none, those that come nearest are printed.
+
     Exit status: 0 found, 1 not.
     """
     from arm_control.kinematics import InverseKinematics
@@ -103,8 +105,6 @@ def _as_json(result: IkResult, branches: Branches | None, ik: InverseKinematics)
 def _as_text(result: IkResult, branches: Branches | None, ik: InverseKinematics, X_WT: Pose) -> str:
     from arm_control.kinematics import is_revolute
 
-    if not result.converged:
-        return f"not found: {result.why}"
     model = ik.model
     rows = [
         f"  {printable(name):24}{x:12.6f} " + (f"rad{np.degrees(x):12.4f} deg" if turns else "m")
@@ -113,6 +113,8 @@ def _as_text(result: IkResult, branches: Branches | None, ik: InverseKinematics,
     counted = f"{printable(model.tip)} in {printable(model.base)}, {_what_is_left(result, ik, X_WT)}"
     if branches is not None:
         return "\n".join([_table(model, branches), counted])
+    if not result.converged:
+        return "\n".join([f"not found: {result.why}", "the nearest posture found:", *rows, counted])
     return "\n".join([f"found after {result.iterations} iterations", *rows, counted])
 
 
@@ -123,10 +125,11 @@ def _what_is_left(result: IkResult, ik: InverseKinematics, X_WT: Pose) -> str:
     metres, radians = (float(np.linalg.norm(rows)) for rows in (left[is_linear], left[~is_linear]))
     whole = float(np.linalg.norm(ik.model.pose(result.q).p - X_WT.p))
     if ik.rows.numbers == (0, 1, 2):
-        return f"position reached, {1e3 * metres:.3g} mm left; the orientation was free"
+        how = "reached" if result.converged else "missed"
+        return f"position {how}, {1e3 * metres:.4g} mm left; the orientation was free"
     orientation = f" and {np.degrees(radians):.3g} degrees" if not is_linear.all() else ""
     other = f"; with the rows that do not count {1e3 * whole:.3g} mm from the position" if whole > metres + OFF else ""
-    return f"rows {ik.rows}: {1e3 * metres:.3g} mm{orientation} left{other}"
+    return f"rows {ik.rows}: {1e3 * metres:.4g} mm{orientation} left{other}"
 
 
 def _table(model: RobotModel, branches: Branches) -> str:
@@ -135,5 +138,5 @@ def _table(model: RobotModel, branches: Branches) -> str:
 
     head = ("joint [rad or m]", *map(str, range(1, len(branches) + 1)))
     rows = zip(map(printable, model.joint_names), *(map("{:.5f}".format, q.tolist()) for q in branches.q), strict=True)
-    names = [f"{number}: {name}" for number, name in enumerate(branches.names, 1)]
+    names = [f"{number}: {name}" for number, name in enumerate(branches.names, 1) if name != str(number)]
     return "\n".join([text_table([head, *rows]), *names])
