@@ -176,7 +176,7 @@ class ControlLoop:
         if self.observer is not None and observer.weight_share:
             self._weight = WeightWatch(model, observer.weight_share, observer.rated_payload)
         pushes = self.observer is not None and observer.push_limit and not controller.has_contact
-        self.push = PushLimit(model.nv, observer.push_limit) if pushes else None
+        self.push = PushLimit(model.tau_max, observer.push_limit) if pushes else None
         self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
         self._joint_names = model.joint_names

@@ -27,7 +27,7 @@ import math
 
 import numpy as np
 
-from arm_control.control.osc.wrench_estimate import hand_wrench
+from arm_control.control.osc.wrench_estimate import wrench_map
 from arm_control.maths import Array
 from arm_control.model import Terms
 
@@ -35,8 +35,8 @@ SLOW, PATIENCE = 5e-3, 0.2
 """Speed of a hand that stands still [m/s], and the time for which it must [s]."""
 FREE, FAST = 0.02, 0.03
 """Speed of a hand that nothing holds, and of one that need not be looked at [m/s]."""
-LEAST, SMALLEST = 0.1, 1e-9
-"""Torque of a law below which it asks for nothing [N m or N]; smallest force [N]."""
+LEAST, SMALLEST = 0.005, 1e-9
+"""Share of the effort limits below which a law asks for nothing; smallest force [N]."""
 ASKED = 5.0
 """Force that a law asks of a hand that presses, at least [N]."""
 RATE = 200.0
@@ -50,6 +50,8 @@ class PushLimit:
 
     Parameters
     ----------
+    tau_max : ndarray, shape (nv,)
+        Effort limits [N m or N].
     largest : float
         f_max [N].
 
@@ -59,9 +61,9 @@ class PushLimit:
         What was cut last; empty where nothing ever was.
     """
 
-    def __init__(self, n: int, largest: float) -> None:
+    def __init__(self, tau_max: Array, largest: float) -> None:
         self._largest = largest
-        self._n = n
+        self._n, self._least = len(tau_max), LEAST * tau_max
         self.sentence = ""
         self.restart()
 
@@ -82,18 +84,18 @@ class PushLimit:
         """
         V, asked = t.V_WE[:3], law - t.h
         is_free = math.isinf(self._allowed)
-        if is_free and (V @ V > FAST * FAST or np.abs(asked).max() < LEAST):
+        if is_free and (V @ V > FAST * FAST or (np.abs(asked) < self._least).all()):
             self._still = 0.0
             self._r_0 += -math.expm1(-dt / FREE_TIME) * (r - self._r_0)  # (2)
             return tau, r
-        own = hand_wrench(t, tau + r - t.h)[:3]
-        learnt = -hand_wrench(t, r - self._r_0)[:3]
+        force_of = wrench_map(t)[:3]
+        own, learnt = force_of @ (tau + r - t.h), force_of @ (self._r_0 - r)
         F = own + learnt  # (1)
         f = float(np.linalg.norm(F))
         along = float(V @ F) / max(f, SMALLEST)
         if along > FREE:
             self._r_0 += -math.expm1(-dt / FREE_TIME) * (r - self._r_0)  # (2)
-        is_asked = float(hand_wrench(t, asked)[:3] @ F) > ASKED * f
+        is_asked = float((force_of @ asked) @ F) > ASKED * f
         is_still = along < (SLOW if is_free else FREE) and V @ V < FAST * FAST
         self._still = self._still + dt if is_still and is_asked else 0.0
         self._follow(f, dt, presses=self._still >= PATIENCE)

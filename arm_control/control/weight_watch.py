@@ -58,12 +58,12 @@ class WeightWatch:
     --------
     >>> import numpy as np
     >>> from arm_control import RobotModel, urdf_path
-    >>> model = RobotModel.from_urdf(urdf_path("planar2"))
-    >>> terms, watch = model.evaluate(np.zeros(2), np.zeros(2)), WeightWatch(model, 1.5)
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> terms, watch = model.evaluate(np.zeros(6), np.zeros(6)), WeightWatch(model, 1.5)
     >>> for _ in range(60):
-    ...     sentence = watch.look(terms, -2.0 * terms.g, 1e-3)  # twice the weight pulls beside it
+    ...     sentence = watch.look(terms, -3.0 * terms.g, 1e-3)  # three times the weight pulls beside it
     >>> sentence.partition(":")[0]
-    'joints 1 to 2 carry at least 3 times what the model says'
+    'joints 2 to 3 carry at least 3.8 times what the model says'
     """
 
     def __init__(self, model: RobotModel, largest: float, payload: float = 0.0) -> None:

