@@ -242,8 +242,8 @@ def _as_text(contacts: Contacts, monitor: ContactMonitor, margins: Margins, *, i
     if not is_one:
         joints = zip(map(printable, monitor.model.joint_names), contacts.worst.q.tolist(), strict=True)
         lines.append("nearest at " + ", ".join(f"{name} {position:.4f}" for name, position in joints))
-    left_out = ", ".join(f"{len(pairs)} {why}" for why, pairs in _not_checked(monitor.allowed).items() if pairs)
-    lines.append(f"pairs of links that are not checked: {left_out or 'none'}")
+    left_out = [f"{why}: {_named(pairs)}" for why, pairs in _not_checked(monitor.allowed).items() if pairs]
+    lines.append(f"pairs of links that are not checked: {'; '.join(left_out) or 'none'}")
     return "\n".join([*lines, _conclusion(contacts)])
 
 
@@ -251,6 +251,10 @@ def _how(pair: NearPair, margins: Margins) -> str:
     if pair.distance <= 0.0:
         return f"in contact, {-1e3 * pair.distance:.1f} mm deep"
     return "within the margin" if pair.is_contact(margins) else ""
+
+
+def _named(pairs: Sequence[Sequence[str]]) -> str:
+    return ", ".join(" - ".join(pair) for pair in pairs)
 
 
 def _not_checked(allowed: AllowedPairs) -> dict[str, tuple[tuple[str, str], ...]]:

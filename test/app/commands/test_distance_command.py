@@ -144,3 +144,10 @@ def test_random_states_count_contacts_by_pair(folder: Path, capsys: pytest.Captu
         == 1
     )
     assert f"in contact: {first['states_in_contact']} of 60 states" in capsys.readouterr().out
+
+
+def test_pairs_that_are_not_checked_are_named(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["distance", "--robot", "ur5"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("pairs of links"))
+    assert "neighbours: base_link_inertia - shoulder_link, " in line
+    assert line.endswith("; that overlap always: base_link_inertia - upper_arm_link, forearm_link - wrist_2_link")
