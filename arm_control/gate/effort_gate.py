@@ -205,7 +205,7 @@ class EffortGate:
         if self.velocities is None:
             return v
         assert self._floor is not None
-        v = self.velocities.filtered(q, v, dt)
+        v = self.velocities.filtered(q, v, dt, is_held=self.state is not PASSING)
         if self.velocities.lag:
             self._floor.expect(self.velocities.left)
             self.lateness = self._lateness

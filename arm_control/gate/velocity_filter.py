@@ -18,6 +18,12 @@ with w = d, or w = v and p dt in place of p. Joints of which nothing is known ye
 is where the steps that are left, p / T, are as large as what the lag makes of an acceleration, a T. Without (1) nothing
 is changed, not by a bit.
 
+*Noise* is measured in the first 100 states, and while the gate holds the arm: the median m of second differences of v,
+
+    (4)  m <- 1.15 m   where |v - 2 v_0 + v_00| > m,   else  m <- m / 1.15;      sigma = m / (0.67 sqrt(6))
+
+Above 0.004 rad/s it is filtered by (3), with w = v and T = (dt / 2) (sigma / 0.003)^2, at most 0.05 s.
+
     q, v, q_0, v_0  positions and velocities, before           [rad, rad/s; m, m/s if prismatic]
     d               differences of positions, (q - q_0) / dt   [rad/s]
     p               width of the grid of positions             [rad]
@@ -51,7 +57,13 @@ KEPT, AGREEMENT, LEFT_OVER = 0.98, 0.95, 0.01
 """Of the sums in (2), of their correlation, and of what of a step it leaves over."""
 LEAST_SHARE, LARGEST_SHARE = 0.02, 1.05
 """``alpha`` of (2)."""
-NOT_FOUND, OF_POSITIONS, OF_VELOCITIES = 0.0, 1.0, 2.0
+LISTENING, MEDIAN_STEP, LEAST_MEDIAN = 100.0, 1.15, 1e-6
+"""States in which noise is measured at the beginning; growth of m in (4), and its least value [rad/s or m/s]."""
+SECOND_DIFFERENCE = 0.6745 * sqrt(6.0)
+"""Median of second differences of a noise with a standard deviation of 1."""
+NOISY, QUIET = 4e-3, 3e-3
+"""Noise from which on it is filtered, and that is left [rad/s or m/s]."""
+NOT_FOUND, OF_POSITIONS, OF_VELOCITIES, OF_NOISE = 0.0, 1.0, 2.0, 3.0
 """What is filtered."""
 
 Q, MOVED, V, V_RAW, KIND, WIDTH, LAG = 0, 1, 2, 3, 4, 5, 6
@@ -62,7 +74,9 @@ Q_GRID, V_GRID = 10, 14
 """First rows of the two grids."""
 P, CHANGE, RESTED, COUNT = 0, 1, 2, 3
 """Rows of a grid: width, last change, whether there was none since the last turn, turns."""
-N_ROWS = 18
+NOISE, V_CHANGE = 18, 19
+"""``m`` of (4), and the change of the velocity before."""
+N_ROWS = 20
 
 
 class FilterMemory(NamedTuple):
@@ -74,8 +88,8 @@ class FilterMemory(NamedTuple):
         Rows by the names of this module.
     q, v : ndarray, shape (n,)
         The state at hand; v becomes the filtered velocity.
-    numbers : ndarray, shape (2,)
-        Time since the state before [s]; 1 before there was one.
+    numbers : ndarray, shape (4,)
+        Time since the state before [s]; 1 before there was one; whether the arm is held; states so far.
     """
 
     rows: Rows
@@ -85,7 +99,7 @@ class FilterMemory(NamedTuple):
     n: int
 
 
-DT, IS_FIRST = 0, 1
+DT, IS_FIRST, IS_HELD, N_STATES = 0, 1, 2, 3
 """Entries of ``numbers``."""
 
 
@@ -141,6 +155,23 @@ def find_steps(rows: Rows, i: int, dt: float) -> None:
 
 
 @procedure
+def find_noise(m: FilterMemory, i: int, change: float, dt: float) -> None:
+    """Measure the noise of a joint's velocity, (4), and decide whether it is filtered."""
+    rows = m.rows
+    size = abs(change - rows[V_CHANGE, i])
+    rows[V_CHANGE, i] = change
+    if m.numbers[IS_HELD] > 0.0 or m.numbers[N_STATES] <= LISTENING:
+        median = max(rows[NOISE, i], LEAST_MEDIAN)
+        rows[NOISE, i] = median * MEDIAN_STEP if size > median else median / MEDIAN_STEP
+    sigma = rows[NOISE, i] / SECOND_DIFFERENCE
+    is_measured = m.numbers[N_STATES] >= LISTENING
+    if is_measured and sigma > NOISY and (rows[KIND, i] == NOT_FOUND or rows[KIND, i] == OF_NOISE):
+        lag = min(0.5 * dt * (sigma / QUIET) * (sigma / QUIET), LONGEST)
+        rows[KIND, i] = OF_NOISE
+        rows[WIDTH, i] = LAG_ACCELERATION * lag * lag
+
+
+@procedure
 def take_note(m: FilterMemory, i: int, dt: float) -> None:
     """Look for steps at a joint, in the state at hand and the one before."""
     rows = m.rows
@@ -154,6 +185,7 @@ def take_note(m: FilterMemory, i: int, dt: float) -> None:
     rows[S_XY, i] = KEPT * rows[S_XY, i] + (d - v_0) * (v - v_0)
     rows[S_YY, i] = KEPT * rows[S_YY, i] + (v - v_0) * (v - v_0)
     find_steps(rows, i, dt)
+    find_noise(m, i, v - v_0, dt)
     rows[MOVED, i] = moved
 
 
@@ -163,6 +195,7 @@ def filter_velocities(m: FilterMemory) -> float:
     dt = m.numbers[DT]
     is_known = dt > 0.0 and m.numbers[IS_FIRST] == 0.0
     m.numbers[IS_FIRST] = 0.0
+    m.numbers[N_STATES] += 1.0
     rows = m.rows
     kind = NOT_FOUND
     width = 0.0
@@ -203,7 +236,7 @@ class VelocityFilter:
     """
 
     def __init__(self, n: int) -> None:
-        self._memory = FilterMemory(np.zeros((N_ROWS, n)), np.zeros(n), np.zeros(n), np.zeros(2), n)
+        self._memory = FilterMemory(np.zeros((N_ROWS, n)), np.zeros(n), np.zeros(n), np.zeros(4), n)
         self._procedure = _compiled()(self._memory)
         self._call = direct_call(self._procedure)
         self.reset()
@@ -211,19 +244,22 @@ class VelocityFilter:
     def reset(self) -> None:
         """A run begins: nothing is known of its velocities."""
         self._memory.rows[:] = 0.0
+        self._memory.numbers[:] = 0.0
         self._memory.numbers[IS_FIRST] = 1.0
         self.lag, self.left, self._dt = 0.0, np.zeros(self._memory.n), 1.0
 
-    def filtered(self, q: Array, v: Array, dt: float) -> Array:
+    def filtered(self, q: Array, v: Array, dt: float, *, is_held: bool = False) -> Array:
         """Return the velocities of a state, shape (n,) [rad/s or m/s]; v itself where nothing is filtered.
 
         Parameters
         ----------
         dt : float
             Time since the state before [s].
+        is_held : bool
+            Whether the gate holds the arm, so that its velocities show their noise.
         """
         m = self._memory
-        m.q[:], m.v[:], m.numbers[DT] = q, v, dt
+        m.q[:], m.v[:], m.numbers[DT], m.numbers[IS_HELD] = q, v, dt, float(is_held)
         width = self._call()
         if not width:
             return v
@@ -237,7 +273,11 @@ class VelocityFilter:
         """What is filtered; empty where nothing is."""
         if not self.lag:
             return ""
-        step = float(self._memory.rows[WIDTH].max()) / self._dt
+        rows = self._memory.rows
+        if not (rows[KIND] % OF_NOISE).any():
+            noise = float(rows[NOISE].max()) / SECOND_DIFFERENCE
+            return f"velocities have a noise of {noise:.2g} rad/s: filtered, {1e3 * self.lag:.2g} ms"
+        step = float(rows[WIDTH].max()) / self._dt
         return f"velocities come in steps of {step:.2g} rad/s: filtered, {1e3 * self.lag:.2g} ms"
 
     @property

@@ -225,3 +225,49 @@ def test_an_arm_reaches_its_target_with_velocities_of_counts(ur5: RobotModel, bi
     assert np.degrees(np.linalg.norm(e[3:])) < angle
     assert loop.gate.state is GateState.PASSING
     assert loop.gate.describe_velocities().startswith("velocities come in steps of ")
+
+
+# -- noise ---------------------------------------------------------------------------------------------
+
+
+def noise(sigma: float, n: int, seed: int = 0) -> list[tuple[Array, Array]]:
+    rng = np.random.default_rng(seed)
+    return [(way(k * DT), (way(k * DT) - way((k - 1) * DT)) / DT + rng.normal(0.0, sigma, 2)) for k in range(n)]
+
+
+@pytest.mark.parametrize(("sigma", "lag"), [(3e-3, 0.0), (0.01, 5.6e-3), (0.02, 0.022), (0.2, 0.05)])
+def test_noise_is_measured_in_the_first_hundred_states_and_filtered(sigma: float, lag: float):
+    velocities = VelocityFilter(2)
+    for k, (q, v) in enumerate(noise(sigma, 100)):
+        assert velocities.filtered(q, v, DT if k else 0.0) is v or k == 99
+    for q, v in noise(sigma, 50, seed=1):
+        velocities.filtered(q, v, DT)
+    assert velocities.lag == pytest.approx(lag, rel=0.8)
+    assert velocities.sentence.startswith("velocities have a noise of 0.") == (lag > 0.0)
+    assert velocities.fault == ""
+
+
+def test_behind_that_noise_is_measured_while_the_arm_is_held():
+    """A quiet arm whose noise begins later: what looks like noise in motion is none, in a hold it is."""
+    velocities = VelocityFilter(2)
+    for k, (q, v) in enumerate(noise(1e-4, 100)):
+        velocities.filtered(q, v, DT if k else 0.0)
+    for q, v in noise(0.01, 200):
+        assert velocities.filtered(q, v, DT) is v
+    for q, v in noise(0.01, 200):
+        velocities.filtered(q, v, DT, is_held=True)
+    assert velocities.lag == pytest.approx(5.6e-3, rel=0.8)
+
+
+def test_a_noisy_arm_reaches_its_target(ur5: RobotModel):
+    """Without the filter its wrist ends 38 degrees off."""
+    start = np.array([0.2, -1.3, 1.7, -1.9, -1.5, 0.1])
+    arm = RealArm(ur5, start, timestep=DT, properties=PlantProperties(set="real", velocity_noise=0.01))
+    loop, goal = make_loop(ur5, 1000), ur5.pose(start + [0.3, 0.2, -0.3, 0.2, 0.3, -0.2])
+    loop.controller.add(Target(0, ur5.frames[0], goal))
+    for k in range(2000):
+        result = loop.tick(Measurement(round(k * DT * 1e9), arm.q, arm.v, DT if k else 0.0, is_restart=k == 0))
+        arm.step(result.gate.tau)
+    e = pose_error(ur5.pose(arm.arm.q), goal)
+    assert np.linalg.norm(e[:3]) < 1e-3
+    assert np.degrees(np.linalg.norm(e[3:])) < 0.5
