@@ -85,5 +85,6 @@ if TYPE_CHECKING:
         within_effort,
         worth_carrying,
     )
+    from arm_control.gate.velocity_filter import VelocityFilter
 else:
     __getattr__, __dir__, __all__ = face(__name__)

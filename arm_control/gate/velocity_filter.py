@@ -29,7 +29,7 @@ Above 0.004 rad/s it is filtered by (3), with w = v and T = (dt / 2) (sigma / 0.
     p               width of the grid of positions             [rad]
     T, a            time constant; 1.5 rad/s^2                 [s; rad/s^2]
 
-Beyond a T of 0.05 s nothing helps: :attr:`VelocityFilterfault` says why the gate must brake.
+Beyond a T of 0.05 s nothing helps: :attr:`VelocityFilter.fault` says why the gate must brake.
 """
 
 from __future__ import annotations
@@ -269,22 +269,25 @@ class VelocityFilter:
         return m.v.copy()
 
     @property
+    def step(self) -> float:
+        """Largest step of the velocities [rad/s or m/s]; 0 where they come in none."""
+        rows = self._memory.rows
+        return float(rows[WIDTH, rows[KIND] % OF_NOISE > 0.0].max(initial=0.0)) / self._dt
+
+    @property
     def sentence(self) -> str:
         """What is filtered; empty where nothing is."""
         if not self.lag:
             return ""
-        rows = self._memory.rows
-        if not (rows[KIND] % OF_NOISE).any():
-            noise = float(rows[NOISE].max()) / SECOND_DIFFERENCE
+        if not self.step:
+            noise = float(self._memory.rows[NOISE].max()) / SECOND_DIFFERENCE
             return f"velocities have a noise of {noise:.2g} rad/s: filtered, {1e3 * self.lag:.2g} ms"
-        step = float(rows[WIDTH].max()) / self._dt
-        return f"velocities come in steps of {step:.2g} rad/s: filtered, {1e3 * self.lag:.2g} ms"
+        return f"velocities come in steps of {self.step:.2g} rad/s: filtered, {1e3 * self.lag:.2g} ms"
 
     @property
     def fault(self) -> str:
         """Why the gate must brake: no filter helps; empty where it need not."""
         if self.lag <= LONGEST:
             return ""
-        step = float(self._memory.rows[WIDTH].max()) / self._dt
         lags = f"a filter would need {1e3 * self.lag:.2g} ms, at most {1e3 * LONGEST:.2g} ms are allowed"
-        return f"velocities come in steps of {step:.2g} rad/s: {lags}"
+        return f"velocities come in steps of {self.step:.2g} rad/s: {lags}"

@@ -13,19 +13,19 @@ from arm_control.identification import (
     Identified,
     JointRecording,
     links_of,
+    motion_of_states,
     parameters_of_arm,
     parameters_of_plant,
     payload_of,
 )
 from arm_control.model import RobotModel
-from arm_control.report.bag_figures import fitted
 
 POOR = 0.5
 """A fit that explains less of a joint's torque is named."""
 
 
-def recorded_motion(series: JointSeries, model: RobotModel) -> JointRecording:
-    """Return the states of a series that have an effort; without velocities, those of the positions.
+def recorded_motion(series: JointSeries, model: RobotModel) -> tuple[JointRecording, str]:
+    """Return the states of a series that have an effort, and a sentence where velocities are those of the positions.
 
     Parameters
     ----------
@@ -41,8 +41,9 @@ def recorded_motion(series: JointSeries, model: RobotModel) -> JointRecording:
     known = np.isfinite(tau).all(axis=1) & np.isfinite(q).all(axis=1)
     if not known.any():
         raise BagError("the recording has no effort of all joints of the arm: nothing can be identified")
-    t, q, v, tau = series.t[known], q[known], v[known], tau[known]
-    return JointRecording(t, q, fitted(t, q)[1] if np.isnan(v).any() else v, tau)
+    t = series.t[known]
+    motion = motion_of_states(t, q[known], v[known])
+    return JointRecording(t, motion.q, motion.v, tau[known]), motion.sentence
 
 
 def identification_table(identified: Identified, model: RobotModel) -> list[tuple[str, ...]]:

@@ -49,21 +49,21 @@ def run(options: argparse.Namespace) -> int:
     arm = shared.replay_options(options)
     unloaded = replace(arm, changes={**arm.changes, "payload_mass": 0.0}) if bodies == PAYLOAD else arm
     model = arm_of(bag, unloaded, series.names)
-    motion = recorded_motion(series, model)
+    motion, about_velocities = recorded_motion(series, model)
     identified = identify(model, motion, bodies, fits_scale=options.effort_scale, half=0.5 * options.window)
-    _print(identified, model)
+    _print(identified, model, about_velocities)
     _write(identified, model, folder)
     shared.print_unread(bag)
     return 0
 
 
-def _print(identified: Identified, model: RobotModel) -> None:
+def _print(identified: Identified, model: RobotModel, about_velocities: str) -> None:
     from arm_control.report import identification_table, notes_on, text_table
 
     fit = identified.fit
     print(f"{len(fit.t)} windows, of which {fit.is_held_out.sum()} were held out\n")
     print(text_table(identification_table(identified, model)))
-    print("\n".join(["", *notes_on(identified, model)]))
+    print("\n".join(["", *filter(None, [about_velocities]), *notes_on(identified, model)]))
 
 
 def _write(identified: Identified, model: RobotModel, folder: Path) -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.bags import BagWriter, plain
+from arm_control.bags import BagWriter, plain, read_bag
 from arm_control.controllers import OscLoopParameters
 from arm_control.core import file_parameters
 from arm_control.maths import Array
@@ -144,3 +144,24 @@ def test_an_exciting_trajectory_is_a_file_that_the_node_follows(tmp_path: Path, 
     assert "none of 2 motions" in capsys.readouterr().err
     assert cli.main(["excite", "ur5", *options, "--force", "--floor", "2.0"]) == 2
     assert "stays clear of arm and floor" in capsys.readouterr().err
+
+
+def test_velocities_in_steps_are_replaced_by_those_of_the_positions(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The same recording with positions of 12 bits, and their differences as velocities."""
+    count, dt = 2.0 * np.pi / 2**12, 1.0 / RATE
+    rows = [plain_state for _, _, plain_state in read_bag(str(bag)).contents("joint_states")]
+    q = count * np.round(np.array([row.position for row in rows]) / count)
+    v = np.diff(q, axis=0, prepend=q[:1]) / dt
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/joint_states", JOINT_STATE)
+        for k, row in enumerate(rows):
+            stamp_ns = round(k * 1e9 * dt)
+            effort = {"effort": row.effort} if k else {}
+            state = plain.joint_state(row.name, stamp_ns, position=q[k], velocity=v[k], **effort)
+            writer.put("/joint_states", stamp_ns, state)
+    assert cli.main(["identify", str(tmp_path / "bag"), "--urdf", "ur5", "-o", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "\nvelocities come in steps of 0.12 rad/s: those of the positions are used\n" in text
+    assert min(shares(text)) > 0.99
