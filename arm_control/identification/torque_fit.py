@@ -78,6 +78,9 @@ class TorqueFit:
         Windows in which the joint moves one way.
     r2_model, r2 : ndarray, shape (n,)
         Share of the variance of the torque that model and fit explain, in windows held out in which the joint moves.
+    error_model, error, error_used : ndarray, shape (n,)
+        Root mean square of the error of the torque by model and fit in those windows, and of the fit in windows that
+        were used [N m or N]; NaN without any.
     """
 
     motor: Array
@@ -96,6 +99,9 @@ class TorqueFit:
     is_held_out: Array
     r2_model: Array
     r2: Array
+    error_model: Array
+    error: Array
+    error_used: Array
 
 
 @dataclass(frozen=True)
@@ -190,6 +196,9 @@ def fit_torque(
         is_held_out=is_held_out,
         r2_model=explained(rows.tau, alone, counts),
         r2=explained(rows.tau, fitted, counts),
+        error_model=_size(rows.tau - alone, counts),
+        error=_size(rows.tau - fitted, counts),
+        error_used=_size(rows.tau - fitted, used),
     )
 
 
@@ -207,6 +216,13 @@ def explained(tau: Array, predicted: Array, counts: Array) -> Array:
     variance = squares.sum(axis=0)
     is_varied = variance > 1e-24 * n
     return np.where(is_varied, 1.0 - errors / np.where(is_varied, variance, 1.0), np.nan)
+
+
+def _size(errors: Array, counts: Array) -> Array:
+    """Root mean square of the errors that count, shape (n,); NaN without any."""
+    n = counts.sum(axis=0)
+    squares = (np.square(errors) * counts).sum(axis=0)
+    return np.where(n > 0, np.sqrt(squares / np.maximum(n, 1)), np.nan)
 
 
 def _problem(rows: TorqueRows, bodies: BodyParameters, sizes: Array, *, is_whole: bool, fits_scale: bool) -> _Problem:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from arm_control.report.identification_report import (
         identification_table,
         identified_file,
+        identified_values,
         notes_on,
         recorded_motion,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from arm_control.bags import JointSeries
@@ -22,6 +24,8 @@ from arm_control.model import RobotModel
 
 POOR = 0.5
 """A fit that explains less of a joint's torque is named."""
+DOUBTFUL = 3.0
+"""A fit whose error is so many times larger where it was held out than where it was fitted is named."""
 
 
 def recorded_motion(series: JointSeries, model: RobotModel) -> tuple[JointRecording, str]:
@@ -47,16 +51,16 @@ def recorded_motion(series: JointSeries, model: RobotModel) -> tuple[JointRecord
 
 
 def identification_table(identified: Identified, model: RobotModel) -> list[tuple[str, ...]]:
-    """Return a table, its head first, with a row per joint."""
+    """Return a table, its head first, with a row per joint; errors and R^2 are those of the part that was held out."""
     fit = identified.fit
     scale_head = ("effort per torque",) if identified.has_scale else ()
-    rows: list[tuple[str, ...]] = [("joint", *scale_head, *MOTOR, "R^2 model", "R^2 fit")]
+    rows: list[tuple[str, ...]] = [("joint", *scale_head, *MOTOR, "error model", "error fit", "R^2 model", "R^2 fit")]
     for i, name in enumerate(model.joint_names):
         scale = (_measured(fit.scale[i], fit.scale_errors[i]),) if identified.has_scale else ()
         values = zip(fit.motor[i], fit.motor_errors[i], fit.is_identified[i], strict=True)
         motor = (_measured(x, error) if is_known else "-" for x, error, is_known in values)
-        shares = (f"{share:.3f}".replace("nan", "-") for share in (fit.r2_model[i], fit.r2[i]))
-        rows.append((name, *scale, *motor, *shares))
+        judged = (f"{fit.error_model[i]:.3g}", f"{fit.error[i]:.3g}", f"{fit.r2_model[i]:.3f}", f"{fit.r2[i]:.3f}")
+        rows.append((name, *scale, *motor, *(cell.replace("nan", "-") for cell in judged)))
     return rows
 
 
@@ -74,10 +78,45 @@ def notes_on(identified: Identified, model: RobotModel) -> list[str]:
     if poor:
         hint = "" if identified.has_scale else "; --effort-scale where the effort is no torque"
         notes.append(f"the fit explains less than {100 * POOR:.0f} % of the effort of {', '.join(poor)}{hint}")
+    for name, error, used in zip(model.joint_names, fit.error, fit.error_used, strict=True):
+        if error > DOUBTFUL * used:
+            notes.append(
+                f"{name}: its torque is {error / used:.2g} times as far off where it was held out as elsewhere"
+            )
     resting = [name for name, is_known in zip(model.joint_names, fit.is_identified, strict=True) if not is_known.all()]
     if resting:
         notes.append(f"the recording does not tell all of {', '.join(resting)}: '-'")
     return notes
+
+
+def identified_values(identified: Identified, model: RobotModel) -> dict[str, Any]:
+    """Return all numbers with their standard errors, and how far off the held-out part is, for JSON."""
+    fit = identified.fit
+    joints = {}
+    for i, name in enumerate(model.joint_names):
+        values = zip(MOTOR, fit.motor[i], fit.motor_errors[i], fit.is_identified[i], strict=True)
+        motor = {of.replace(" ", "_"): _with_error(x, error) if is_known else None for of, x, error, is_known in values}
+        if identified.has_scale:
+            motor["effort_per_torque"] = _with_error(fit.scale[i], fit.scale_errors[i])
+        judged = {
+            name: float(values[i]) if np.isfinite(values[i]) else None
+            for name, values in (
+                ("error", fit.error),
+                ("error_of_model", fit.error_model),
+                ("r2", fit.r2),
+                ("r2_of_model", fit.r2_model),
+            )
+        }
+        joints[name] = motor | {"held_out": judged}
+    result: dict[str, Any] = {"windows": len(fit.t), "held_out": int(fit.is_held_out.sum()), "joints": joints}
+    if (payload := payload_of(identified)) is not None:
+        centre = [_with_error(x, error) for x, error in zip(payload.centre, payload.centre_errors, strict=True)]
+        result["payload"] = {"mass": _with_error(payload.mass, payload.mass_error), "centre": centre}
+    return result
+
+
+def _with_error(x: float, error: float) -> dict[str, float]:
+    return {"value": float(x), "standard_error": float(error)}
 
 
 def identified_file(identified: Identified, model: RobotModel) -> str:

@@ -123,6 +123,12 @@ def test_held_out_windows_do_not_act_on_the_fit(ur5: RobotModel, record):
     again = fitted_payload(ur5, recording._replace(tau=spoiled))
     np.testing.assert_array_equal(again.motor, fit.motor)
     assert (again.r2 < fit.r2).all()
+    np.testing.assert_array_equal(again.error_used, fit.error_used)
+    assert (again.error > 10.0 * fit.error).all()
+    assert (fit.error < 2.0 * fit.error_used).all()
+    assert (fit.error < fit.error_model).all()
+    counts = fit.is_moving & fit.is_held_out[:, None]
+    np.testing.assert_allclose(fit.error[2], np.std((fit.tau - fit.fitted)[counts[:, 2], 2]), rtol=0.1)
 
 
 def test_a_joint_that_rests_is_not_identified(ur5: RobotModel, record):
@@ -130,6 +136,7 @@ def test_a_joint_that_rests_is_not_identified(ur5: RobotModel, record):
     assert not fit.is_identified[3, :3].any()
     assert fit.is_identified[[0, 1, 2, 4, 5]].all()
     assert np.isnan(fit.r2[3])
+    assert np.isnan(fit.error[3])
     np.testing.assert_allclose(np.delete(fit.motor[:, 1], 3), np.delete(MOTORS[:, 1], 3), rtol=0.05)
 
 

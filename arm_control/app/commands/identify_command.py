@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,21 +32,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     kinds.add_argument("--no-payload", action="store_true", help="the arm is known to carry nothing")
     kinds.add_argument("--inertias", action="store_true", help="all links, too, in place of a payload")
     kinds.add_argument("--effort-scale", action="store_true", help="the effort is no torque (motor current)")
+    shared.add_json_option(parser)
     shared.add_recorded_arm_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Find friction, rotor inertia, offset and payload of an arm that moves in a bag; write parameters and a picture.
 
-    Numbers have standard errors. R^2 is that of a part of the recording that was held out, while the joint moves.
+    Numbers have standard errors. A part of the recording is held out: errors [N m] and R^2 are those of its torque,
+    while the joint moves.
     """
     from arm_control.bags import arm_of, joint_series, require_states
     from arm_control.identification import LINKS, NOTHING, PAYLOAD, identify
-    from arm_control.report import recorded_motion
+    from arm_control.report import notes_on, recorded_motion
 
     folder = Path(options.output or shared.folder_beside(options.bag, "identified"))
     require_writable_folder(folder)
-    bag = shared.open_bag(options)
+    aside = sys.stderr if options.json else sys.stdout
+    with redirect_stdout(aside):
+        bag = shared.open_bag(options)
     series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
     bodies = LINKS if options.inertias else NOTHING if options.no_payload or options.effort_scale else PAYLOAD
     arm = shared.replay_options(options)
@@ -51,22 +58,31 @@ def run(options: argparse.Namespace) -> int:
     model = arm_of(bag, unloaded, series.names)
     motion, about_velocities = recorded_motion(series, model)
     identified = identify(model, motion, bodies, fits_scale=options.effort_scale, half=0.5 * options.window)
-    _print(identified, model, about_velocities)
-    _write(identified, model, folder)
-    shared.print_unread(bag)
+    notes = [*filter(None, [about_velocities]), *notes_on(identified, model)]
+    written = _write(identified, model, folder)
+    print((_as_json if options.json else _as_text)(identified, model, notes, written))
+    with redirect_stdout(aside):
+        shared.print_unread(bag)
     return 0
 
 
-def _print(identified: Identified, model: RobotModel, about_velocities: str) -> None:
-    from arm_control.report import identification_table, notes_on, text_table
+def _as_json(identified: Identified, model: RobotModel, notes: list[str], written: list[Path]) -> str:
+    from arm_control.report import identified_values
 
-    fit = identified.fit
-    print(f"{len(fit.t)} windows, of which {fit.is_held_out.sum()} were held out\n")
-    print(text_table(identification_table(identified, model)))
-    print("\n".join(["", *filter(None, [about_velocities]), *notes_on(identified, model)]))
+    files = [str(path) for path in written]
+    return json.dumps({**identified_values(identified, model), "notes": notes, "files": files}, indent=2)
 
 
-def _write(identified: Identified, model: RobotModel, folder: Path) -> None:
+def _as_text(identified: Identified, model: RobotModel, notes: list[str], written: list[Path]) -> str:
+    from arm_control.report import identification_table, text_table
+
+    n, n_held_out = len(identified.fit.t), identified.fit.is_held_out.sum()
+    head = f"{n} windows, of which {n_held_out} were held out: errors [N m] and R^2 are those of their torque"
+    table = text_table(identification_table(identified, model))
+    return "\n".join([head, "", table, "", *notes, *(f"wrote {path}" for path in written)])
+
+
+def _write(identified: Identified, model: RobotModel, folder: Path) -> list[Path]:
     from arm_control.identification import LINKS, identified_urdf
     from arm_control.report import draw_identification, identified_file
 
@@ -79,5 +95,4 @@ def _write(identified: Identified, model: RobotModel, folder: Path) -> None:
     if identified.bodies == LINKS:
         written.append(folder / "identified.urdf")
         write_text(written[-1], identified_urdf(model, identified))
-    for path in written:
-        print(f"wrote {path}")
+    return written

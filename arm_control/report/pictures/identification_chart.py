@@ -1,6 +1,7 @@
 """Picture of an identification: measured torque, torque by the model, and fitted torque of each joint.
 
-Where a joint rests or turns round its friction is any torque, so that there is no fitted one.
+Where a joint rests or turns round its friction is any torque, so that there is no fitted one. In the part that was held
+out, which judges the fit, its error is drawn, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from arm_control.identification import TorqueFit
 from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, new_figure, style, time_axis
+from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, RED, new_figure, style, time_axis
 
 HEIGHT = 1.9
 """Of a joint's chart [inch]."""
@@ -26,19 +27,23 @@ def draw_identification(path: Path, fit: TorqueFit, model: RobotModel, unit: str
     breaks = np.flatnonzero(np.diff(fit.t) > 3.0 * np.median(np.diff(fit.t))) + 1
     t = np.insert(fit.t, breaks, np.nan)
     fitted = np.where(fit.is_moving, fit.fitted, np.nan)
+    error = np.where(fit.is_held_out[:, None], fit.tau - fitted, np.nan)
     for j, (axes, name) in enumerate(zip(charts, model.joint_names, strict=True)):
         _shade(axes, fit)
         lines = (
             (fit.tau, INK, 1.6, "measured"),
             (fit.model, ORANGE, 1.1, "model"),
             (fitted, BLUE, 1.1, "fitted, where the joint moves"),
+            (error, RED, 1.1, "error where held out"),
         )
         for values, colour, width, label in lines:
             axes.plot(t, np.insert(values[:, j], breaks, np.nan), color=colour, linewidth=width, label=label)
-        shares = f"R² of the model {fit.r2_model[j]:.2f}, of the fit {fit.r2[j]:.3f}".replace("nan", "-")
-        style(axes, f"{name}: {shares}".replace("$", r"\$"), ylabel=unit)
-        axes.set_ylim(*_range(fit.tau[:, j], fit.fitted[:, j]))
-    charts[0].legend(loc="upper right", ncols=4, fontsize=9, frameon=False)
+        judged = (
+            f"held out, error {fit.error[j]:.2g} {unit} of the model's {fit.error_model[j]:.2g}, R² {fit.r2[j]:.3f}"
+        )
+        style(axes, f"{name}: {judged}".replace("nan", "-").replace("$", r"\$"), ylabel=unit)
+        axes.set_ylim(*_range(fit.tau[:, j], fit.fitted[:, j], np.nan_to_num(error[:, j])))
+    charts[0].legend(loc="upper right", ncols=5, fontsize=9, frameon=False)
     time_axis(charts[-1], float(fit.t[-1]))
     figure.savefig(path, dpi=100)
 

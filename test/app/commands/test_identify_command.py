@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -86,6 +87,27 @@ def test_what_is_identified_is_taken_by_nodes_and_reports(
     alone = shares(capsys.readouterr().out)
     assert cli.main(["replay", str(bag), "--model", "--params-file", str(file)]) == 0
     assert min(shares(capsys.readouterr().out)) > max(0.9, *alone)
+
+
+def test_json_says_how_far_off_the_held_out_part_is(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Noise of 0.05 N m is averaged over windows of 16 states: the fit leaves 0.02, the model without friction 5."""
+    assert cli.main(["identify", str(bag), "-o", str(tmp_path), "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert 0.1 < values["held_out"] / values["windows"] < 0.4
+    pan = values["joints"]["shoulder_pan_joint"]
+    assert pan["Coulomb_friction"]["value"] == pytest.approx(
+        COULOMB[0], abs=4.0 * pan["Coulomb_friction"]["standard_error"]
+    )
+    assert pan["held_out"]["error"] < 0.05 < 3.0 < pan["held_out"]["error_of_model"]
+    assert pan["held_out"]["r2_of_model"] < 0.99 < pan["held_out"]["r2"]
+    assert values["payload"]["mass"]["value"] == pytest.approx(LOAD.mass, rel=0.02)
+    assert len(values["payload"]["centre"]) == 3
+    assert values["files"] == [str(tmp_path / name) for name in ("identification.png", "identified.yaml")]
+    assert cli.main(["identify", str(bag), "-o", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    row = next(line for line in text.splitlines() if line.startswith("shoulder_pan_joint"))
+    assert f"{pan['held_out']['error']:.3g}" in row.split()
+    assert f"{values['held_out']} were held out: errors [N m] and R^2 are those of their torque" in text
 
 
 def test_links_become_a_urdf(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
