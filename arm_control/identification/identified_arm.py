@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +11,17 @@ from arm_control.core import SavedParameter
 from arm_control.exceptions import InputError
 from arm_control.identification.momentum_regressor import (
     N_PARAMETERS,
+    BodyParameters,
     LinkInertias,
     PointMass,
     inertia_of,
     own_frame,
 )
+from arm_control.identification.stribeck_friction import SPEEDS, StribeckFit, StribeckFriction, stribeck_fit
 from arm_control.identification.torque_fit import TorqueFit, fit_torque
 from arm_control.identification.torque_rows import JointRecording, torque_rows
 from arm_control.maths import Array
-from arm_control.model import Inertia, RobotModel, with_inertias
+from arm_control.model import Frame, Inertia, RobotModel, with_inertias
 
 HALF = 0.1
 """Half of a window [s]."""
@@ -27,7 +29,7 @@ PAYLOAD, LINKS, NOTHING = "payload", "links", "nothing"
 BODIES = (PAYLOAD, LINKS, NOTHING)
 """What may be searched for among the inertias."""
 SIGNIFICANT = 2.0
-"""A payload whose mass is fewer standard errors than this is none."""
+"""A payload whose mass is fewer standard errors than this is none; Stribeck friction, by the mean of all joints."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,14 @@ class Identified:
         One of :data:`BODIES`.
     has_scale : bool
         Whether the effort is no torque.
+    stribeck : StribeckFit, optional
+        Stribeck friction; None where there is none, or it was not searched for.
     """
 
     fit: TorqueFit
     bodies: str
     has_scale: bool
+    stribeck: StribeckFit | None = None
 
 
 class Payload(NamedTuple):
@@ -62,6 +67,7 @@ def identify(
     bodies: str = PAYLOAD,
     *,
     fits_scale: bool = False,
+    fits_stribeck: bool = False,
     half: float = HALF,
 ) -> Identified:
     """Identify the motors of an arm, and a payload or its links.
@@ -72,24 +78,53 @@ def identify(
         One of :data:`BODIES`. A payload that is not significant is left out.
     fits_scale : bool
         Whether the effort is no torque; then the inertias are those of the URDF.
+    fits_stribeck : bool
+        Whether Stribeck friction is searched for; what is not significant is left out.
 
     Raises
     ------
     InputError
-        When the recording is too short, no joint moves, or bodies and a scale are both searched for.
+        When the recording is too short, no joint moves, or a scale is searched for beside bodies or Stribeck friction.
     """
     if fits_scale and bodies != NOTHING:
         raise InputError(f"an effort of unknown scale tells no masses: {bodies} cannot be identified from it")
+    if fits_scale and fits_stribeck:
+        raise InputError("an effort of unknown scale tells no Stribeck friction")
+    search = _ArmSearch(model, recording, half, fits_stribeck)
     if bodies == LINKS:
         links = LinkInertias([body.inertia for body in model.tree.bodies])
-        frames = [own_frame(i) for i in range(len(model.tree.bodies))]
-        return Identified(fit_torque(torque_rows(model, recording, frames, half), links, is_whole=True), bodies, False)
+        fit, stribeck = search.fit([own_frame(i) for i in range(len(model.tree.bodies))], links, is_whole=True)
+        return Identified(fit, bodies, False, stribeck)
     if bodies == PAYLOAD:
-        fit = fit_torque(torque_rows(model, recording, [model.tree.tip], half), PointMass())
+        fit, stribeck = search.fit([model.tree.tip], PointMass())
         if fit.x[0] > SIGNIFICANT * fit.x_errors[0]:
-            return Identified(fit, bodies, False)
-    rows = torque_rows(model, recording, [], half)
-    return Identified(fit_torque(rows, LinkInertias([]), fits_scale=fits_scale), NOTHING, fits_scale)
+            return Identified(fit, bodies, False, stribeck)
+    fit, stribeck = search.fit([], LinkInertias([]), fits_scale=fits_scale)
+    return Identified(fit, NOTHING, fits_scale, stribeck)
+
+
+class _ArmSearch(NamedTuple):
+    """A recording in which bodies are searched for, with Stribeck friction or without."""
+
+    model: RobotModel
+    recording: JointRecording
+    half: float
+    fits_stribeck: bool
+
+    def fit(
+        self, frames: list[Frame], bodies: BodyParameters, *, is_whole: bool = False, fits_scale: bool = False
+    ) -> tuple[TorqueFit, StribeckFit | None]:
+        """Return a fit whose x are those of the bodies, and the Stribeck friction."""
+        if self.fits_stribeck:
+            rows = torque_rows(self.model, self.recording, frames, self.half, has_stribeck=True)
+            sizes = np.sqrt(np.square(rows.tau).mean(axis=0))
+            fit = fit_torque(rows, StribeckFriction(sizes, bodies), is_whole=is_whole, slow=0.0)
+            stribeck = stribeck_fit(fit.x, fit.x_errors, sizes)
+            n, own = 1 + len(sizes), len(sizes) * len(SPEEDS)
+            if np.square(stribeck.friction / stribeck.friction_errors).sum() > n * SIGNIFICANT**2:
+                return replace(fit, x=fit.x[n:], x_errors=fit.x_errors[n:], bodies=fit.bodies[own:]), stribeck
+        rows = torque_rows(self.model, self.recording, frames, self.half)
+        return fit_torque(rows, bodies, is_whole=is_whole, fits_scale=fits_scale), None
 
 
 def payload_of(identified: Identified) -> Payload | None:
@@ -138,10 +173,15 @@ def parameters_of_arm(model: RobotModel, identified: Identified) -> list[SavedPa
     return parameters
 
 
-def parameters_of_plant(parameters: list[SavedParameter]) -> list[SavedParameter]:
+def parameters_of_plant(identified: Identified, parameters: list[SavedParameter]) -> list[SavedParameter]:
     """Return parameters of the simulator, so that the simulated arm has the friction of the real one."""
     names = {"coulomb_friction": "plant.coulomb", "viscous_friction": "plant.viscous"}
-    return [SavedParameter(names[one.name], one.value, one.text) for one in parameters if one.name in names]
+    plant = [SavedParameter(names[one.name], one.value, one.text) for one in parameters if one.name in names]
+    if (stribeck := identified.stribeck) is not None and stribeck.is_identified.any():
+        friction = [_rounded(x) for x in np.where(stribeck.is_identified, stribeck.friction, 0.0)]
+        plant.append(SavedParameter("plant.stribeck", friction, "[N m or N]"))
+        plant.append(SavedParameter("plant.stribeck_velocity", _rounded(stribeck.velocity), "[rad/s or m/s]"))
+    return plant
 
 
 def _rounded(x: float) -> float:

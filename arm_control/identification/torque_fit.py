@@ -18,7 +18,8 @@ tell less than their number: with the autocorrelation rho_l of joint j's errors,
 s_j is at least BEST of the joint's torque: no motor is that much like (1), and a joint that seems to be would bend the
 parameters of all others. d_i is so large that it decides only what the recording does not tell; such a number has a
 standard error near d_i and is not identified. A joint's windows in which it rests, turns round or is slow do not count
-for it: friction at rest is any torque, and just above it more than c (Stribeck).
+for it: friction at rest is any torque, and just above it more than c (Stribeck, a
+:mod:`friction <arm_control.identification.stribeck_friction>` of its own, with which slow windows count).
 
 An effort that is no torque (motor current, other units, another sign) is k_j tau_j. With the scale k_j fitted, the
 whole right side of (1) but the model's part is in units of the effort. Friction, which opposes motion, tells the sign
@@ -140,7 +141,12 @@ class _Problem:
 
 
 def fit_torque(
-    rows: TorqueRows, bodies: BodyParameters, *, is_whole: bool = False, fits_scale: bool = False
+    rows: TorqueRows,
+    bodies: BodyParameters,
+    *,
+    is_whole: bool = False,
+    fits_scale: bool = False,
+    slow: float = SLOW,
 ) -> TorqueFit:
     """Fit (1) to the windows that are not held out.
 
@@ -154,6 +160,8 @@ def fit_torque(
         Whether the bodies are the whole arm, in place of the model's links.
     fits_scale : bool
         Whether the effort is no torque.
+    slow : float
+        Share of a joint's speed above which a window counts for it.
 
     Raises
     ------
@@ -162,7 +170,7 @@ def fit_torque(
     """
     is_held_out = _held_out(rows.t)
     sizes = np.maximum(np.sqrt(np.square(rows.tau[~is_held_out]).mean(axis=0)), 1e-9)
-    problem = _problem(rows, bodies, sizes, is_whole=is_whole, fits_scale=fits_scale)
+    problem = _problem(rows, bodies, sizes, is_whole=is_whole, fits_scale=fits_scale, slow=slow)
     used = problem.is_used & ~is_held_out[:, None]
     if used.sum(axis=0).max(initial=0) < FEWEST_ROWS:
         raise InputError(f"no joint moves for {FEWEST_ROWS} windows: the recording tells nothing about its motors")
@@ -225,7 +233,9 @@ def _size(errors: Array, counts: Array) -> Array:
     return np.where(n > 0, np.sqrt(squares / np.maximum(n, 1)), np.nan)
 
 
-def _problem(rows: TorqueRows, bodies: BodyParameters, sizes: Array, *, is_whole: bool, fits_scale: bool) -> _Problem:
+def _problem(
+    rows: TorqueRows, bodies: BodyParameters, sizes: Array, *, is_whole: bool, fits_scale: bool, slow: float
+) -> _Problem:
     """The problem for rows; ``sizes`` (n,) are usual torques of the joints."""
     m, n, _ = rows.motor.shape
     motor = np.zeros((m, n, n, N_MOTOR))
@@ -241,7 +251,7 @@ def _problem(rows: TorqueRows, bodies: BodyParameters, sizes: Array, *, is_whole
     return _Problem(
         A,
         y,
-        rows.slowest > np.maximum(SLOW * speed, STILL),
+        rows.slowest > np.maximum(slow * speed, STILL),
         bodies,
         np.concatenate([np.zeros(N_MOTOR * n + n_scale), bodies.start]),
         np.concatenate([np.tile(lowest, n), np.full(n_scale, -np.inf), bodies.low]),

@@ -35,6 +35,7 @@ from arm_control.identification.momentum_regressor import (
     own_frame,
     parameters_of,
 )
+from arm_control.identification.stribeck_friction import stribeck_columns
 from arm_control.maths import Array
 from arm_control.model import Frame, RobotModel
 
@@ -78,7 +79,7 @@ class TorqueRows:
     motor : ndarray, shape (m, n, 4)
         Columns of I, c, b and o of the joint's own motor, equation (3).
     bodies : ndarray, shape (m, n, k)
-        Columns of parameters of rigid bodies, ten for each.
+        Columns of Stribeck friction, if any, by joint and grid speed; then of rigid bodies, ten for each.
     slowest : ndarray, shape (m, n)
         Smallest speed within the window [rad/s or m/s].
     """
@@ -98,7 +99,9 @@ class _Weights(NamedTuple):
     slope: Array
 
 
-def torque_rows(model: RobotModel, recording: JointRecording, frames: Sequence[Frame], half: float) -> TorqueRows:
+def torque_rows(
+    model: RobotModel, recording: JointRecording, frames: Sequence[Frame], half: float, *, has_stribeck: bool = False
+) -> TorqueRows:
     """Average a recording and its regressor.
 
     Parameters
@@ -109,6 +112,8 @@ def torque_rows(model: RobotModel, recording: JointRecording, frames: Sequence[F
         Frames of the rigid bodies whose parameters are columns.
     half : float
         T, half of a window [s].
+    has_stribeck : bool
+        Whether columns of Stribeck friction stand before those of the bodies.
 
     Raises
     ------
@@ -117,7 +122,7 @@ def torque_rows(model: RobotModel, recording: JointRecording, frames: Sequence[F
     """
     x = _thinned(recording, STEP)
     parts = [
-        _part(model, JointRecording(*(values[states] for values in x)), frames, middles, half)
+        _part(model, JointRecording(*(values[states] for values in x)), frames, middles, half, has_stribeck)
         for middles, states in _parts(x.t, half)
     ]
     parts = [part for part in parts if len(part.t)]
@@ -155,7 +160,9 @@ def _parts(t: Array, half: float) -> list[tuple[Array, slice]]:
     return groups
 
 
-def _part(model: RobotModel, x: JointRecording, frames: Sequence[Frame], middles: Array, half: float) -> TorqueRows:
+def _part(
+    model: RobotModel, x: JointRecording, frames: Sequence[Frame], middles: Array, half: float, has_stribeck: bool
+) -> TorqueRows:
     """Rows of some windows, from the states within them."""
     middles, inside = _complete(x.t, middles, half)
     weights = _weights(x.t, middles, half)
@@ -163,6 +170,8 @@ def _part(model: RobotModel, x: JointRecording, frames: Sequence[Frame], middles
     known = _model_terms(model, motions)
     bodies = [_averaged(momentum_terms(model.tree, motions, frame), weights) for frame in frames]
     n = model.nv
+    if has_stribeck:
+        bodies.insert(0, _per_joint(np.tensordot(weights.mean, stribeck_columns(x.v), axes=1)))
     slowest = np.array([np.abs(x.v[i]).min(axis=0) for i in inside]).reshape(-1, n)
     motor = [weights.slope @ x.v, weights.mean @ np.sign(x.v), weights.mean @ x.v, np.ones((len(middles), n))]
     return TorqueRows(
@@ -201,6 +210,12 @@ def _averaged(terms: MomentumTerms, weights: _Weights) -> Array:
     """Right side of (1), shape (m, n, k)."""
     p, rest = (np.reshape(x, (len(x), -1)) for x in (terms.p, terms.g - terms.CTv))
     return (weights.slope @ p + weights.mean @ rest).reshape(-1, *terms.p.shape[1:])
+
+
+def _per_joint(columns: Array) -> Array:
+    """Columns (m, n, K) of each joint as columns of all joints, shape (m, n, n K), zero at the others."""
+    m, n, _ = columns.shape
+    return (columns[:, :, None] * np.eye(n)[:, :, None]).reshape(m, n, -1)
 
 
 def _model_terms(model: RobotModel, motions: BodyMotions) -> MomentumTerms:

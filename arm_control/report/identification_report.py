@@ -53,12 +53,19 @@ def recorded_motion(series: JointSeries, model: RobotModel) -> tuple[JointRecord
 def identification_table(identified: Identified, model: RobotModel) -> list[tuple[str, ...]]:
     """Return a table, its head first, with a row per joint; errors and R^2 are those of the part that was held out."""
     fit = identified.fit
+    stribeck = identified.stribeck
+    stribeck_head = () if stribeck is None else ("Stribeck friction",)
     scale_head = ("effort per torque",) if identified.has_scale else ()
-    rows: list[tuple[str, ...]] = [("joint", *scale_head, *MOTOR, "error model", "error fit", "R^2 model", "R^2 fit")]
+    rows: list[tuple[str, ...]] = [
+        ("joint", *scale_head, *MOTOR, *stribeck_head, "error model", "error fit", "R^2 model", "R^2 fit")
+    ]
     for i, name in enumerate(model.joint_names):
         scale = (_measured(fit.scale[i], fit.scale_errors[i]),) if identified.has_scale else ()
         values = zip(fit.motor[i], fit.motor_errors[i], fit.is_identified[i], strict=True)
-        motor = (_measured(x, error) if is_known else "-" for x, error, is_known in values)
+        motor = [_measured(x, error) if is_known else "-" for x, error, is_known in values]
+        if stribeck is not None:
+            is_known = stribeck.is_identified[i]
+            motor.append(_measured(stribeck.friction[i], stribeck.friction_errors[i]) if is_known else "-")
         judged = (f"{fit.error_model[i]:.3g}", f"{fit.error[i]:.3g}", f"{fit.r2_model[i]:.3f}", f"{fit.r2[i]:.3f}")
         rows.append((name, *scale, *motor, *(cell.replace("nan", "-") for cell in judged)))
     return rows
@@ -70,6 +77,8 @@ def notes_on(identified: Identified, model: RobotModel) -> list[str]:
     if (payload := payload_of(identified)) is not None:
         centre = ", ".join(map(_measured, payload.centre, payload.centre_errors))
         notes.append(f"payload {_measured(payload.mass, payload.mass_error)} kg at ({centre}) m in {model.tip}")
+    if (stribeck := identified.stribeck) is not None and stribeck.is_identified.any():
+        notes.append(f"Stribeck velocity {_measured(stribeck.velocity, stribeck.velocity_error)} rad/s")
     for body, link in zip(model.tree.bodies, links_of(identified), strict=identified.bodies == LINKS):
         notes.append(f"{body.name} carries {link.m:.4g} kg; {body.inertia.m:.4g} kg by the URDF")
     if identified.has_scale:
@@ -98,6 +107,9 @@ def identified_values(identified: Identified, model: RobotModel) -> dict[str, An
         motor = {of.replace(" ", "_"): _with_error(x, error) if is_known else None for of, x, error, is_known in values}
         if identified.has_scale:
             motor["effort_per_torque"] = _with_error(fit.scale[i], fit.scale_errors[i])
+        if (stribeck := identified.stribeck) is not None:
+            number = _with_error(stribeck.friction[i], stribeck.friction_errors[i])
+            motor["Stribeck_friction"] = number if stribeck.is_identified[i] else None
         judged = {
             name: float(values[i]) if np.isfinite(values[i]) else None
             for name, values in (
@@ -112,6 +124,8 @@ def identified_values(identified: Identified, model: RobotModel) -> dict[str, An
     if (payload := payload_of(identified)) is not None:
         centre = [_with_error(x, error) for x, error in zip(payload.centre, payload.centre_errors, strict=True)]
         result["payload"] = {"mass": _with_error(payload.mass, payload.mass_error), "centre": centre}
+    if identified.stribeck is not None:
+        result["Stribeck_velocity"] = _with_error(identified.stribeck.velocity, identified.stribeck.velocity_error)
     return result
 
 
@@ -124,7 +138,7 @@ def identified_file(identified: Identified, model: RobotModel) -> str:
     parameters = parameters_of_arm(model, identified)
     lines = ["# An identified arm; --params-file takes it.", *_section("/**", parameters)]
     lines.append("# A simulated arm has this friction, too.")
-    return "\n".join([*lines, *_section("/**/simulator", parameters_of_plant(parameters))]) + "\n"
+    return "\n".join([*lines, *_section("/**/simulator", parameters_of_plant(identified, parameters))]) + "\n"
 
 
 def _section(node: str, parameters: list[SavedParameter]) -> list[str]:

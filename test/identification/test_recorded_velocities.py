@@ -48,7 +48,7 @@ def fitted_motors(ur5: RobotModel, recording: JointRecording) -> TorqueFit:
 def test_standard_errors_are_honest_where_velocities_are_differences_of_counts(ur5: RobotModel, bits: int):
     """Of I, c and b. With the differences themselves 12 bits explain nothing, and errors are up to six deviations."""
     scores = []
-    for seed in range(3):
+    for seed in range(2):
         recording = counted(bits, seed, ur5)
         motion = motion_of_states(recording.t, recording.q, recording.v)
         step = 2.0 * np.pi / 2**bits / 1e-3

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from arm_control import RobotModel, urdf_path
-from arm_control.identification import NOTHING, Identified, JointRecording, TorqueFit, identify
+from arm_control.identification import NOTHING, Identified, JointRecording, StribeckFit, TorqueFit, identify
 from arm_control.report import draw_identification, identification_table, identified_values, notes_on
 from arm_control.report.pictures import identification_chart
 
@@ -70,3 +70,17 @@ def test_the_error_is_drawn_where_it_was_held_out(
     assert is_drawn.sum() == (fit.is_held_out & fit.is_moving[:, 0]).sum()
     np.testing.assert_allclose(np.sqrt(np.mean(np.square(line.get_ydata()[is_drawn]))), fit.error[0])
     assert f"held out, error {fit.error[0]:.2g} [N m] of the model's" in axes.get_title(loc="left")
+
+
+def test_stribeck_friction_stands_in_table_notes_and_json(identified: Identified, planar2: RobotModel):
+    stribeck = StribeckFit(np.array([0.7, 0.0]), np.array([0.02, 9.0]), 0.05, 0.004, np.array([True, False]))
+    with_it = replace(identified, stribeck=stribeck)
+    head, moving, resting = identification_table(with_it, planar2)
+    column = head.index("Stribeck friction")
+    assert (moving[column], resting[column]) == ("0.700 ± 0.020", "-")
+    assert "Stribeck velocity 0.0500 ± 0.0040 rad/s" in notes_on(with_it, planar2)
+    values = identified_values(with_it, planar2)
+    assert values["Stribeck_velocity"] == {"value": 0.05, "standard_error": 0.004}
+    frictions = [joint["Stribeck_friction"] for joint in values["joints"].values()]
+    assert frictions == [{"value": 0.7, "standard_error": 0.02}, None]
+    assert "Stribeck_velocity" not in identified_values(identified, planar2)

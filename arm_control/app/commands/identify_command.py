@@ -32,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     kinds.add_argument("--no-payload", action="store_true", help="the arm is known to carry nothing")
     kinds.add_argument("--inertias", action="store_true", help="all links, too, in place of a payload")
     kinds.add_argument("--effort-scale", action="store_true", help="the effort is no torque (motor current)")
+    parser.add_argument("--stribeck", action="store_true", help="friction that falls with speed, too")
     shared.add_json_option(parser)
     shared.add_recorded_arm_options(parser)
 
@@ -57,8 +58,11 @@ def run(options: argparse.Namespace) -> int:
     unloaded = replace(arm, changes={**arm.changes, "payload_mass": 0.0}) if bodies == PAYLOAD else arm
     model = arm_of(bag, unloaded, series.names)
     motion, about_velocities = recorded_motion(series, model)
-    identified = identify(model, motion, bodies, fits_scale=options.effort_scale, half=0.5 * options.window)
-    notes = [*filter(None, [about_velocities]), *notes_on(identified, model)]
+    kinds = {"fits_scale": options.effort_scale, "fits_stribeck": options.stribeck}
+    identified = identify(model, motion, bodies, **kinds, half=0.5 * options.window)
+    is_missed = options.stribeck and identified.stribeck is None
+    about_friction = "the recording tells no Stribeck friction" if is_missed else ""
+    notes = [*filter(None, [about_velocities, about_friction]), *notes_on(identified, model)]
     written = _write(identified, model, folder)
     print((_as_json if options.json else _as_text)(identified, model, notes, written))
     with redirect_stdout(aside):

@@ -187,3 +187,14 @@ def test_velocities_in_steps_are_replaced_by_those_of_the_positions(
     text = capsys.readouterr().out
     assert "\nvelocities come in steps of 0.12 rad/s: those of the positions are used\n" in text
     assert min(shares(text)) > 0.99
+
+
+def test_stribeck_friction_is_an_option(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """The arm of the recording has none: nothing is made up."""
+    assert cli.main(["identify", str(bag), "-o", str(tmp_path), "--stribeck"]) == 0
+    text = capsys.readouterr().out
+    assert "\nthe recording tells no Stribeck friction\n" in text
+    assert "Stribeck velocity" not in text
+    assert "plant.stribeck" not in (tmp_path / "identified.yaml").read_text()
+    assert cli.main(["identify", str(bag), "-o", str(tmp_path), "--stribeck", "--effort-scale"]) == 2
+    assert "an effort of unknown scale tells no Stribeck friction" in capsys.readouterr().err
