@@ -13,7 +13,8 @@ Goal. It may be moved while the motion runs; a filter of second order follows it
 
     (2)  T^2 g'' = omega^2 (g_user - g) - 2 omega T g'
 
-(Ijspeert 2013 has a filter of first order.)
+Where the goal moves by d, the acceleration jumps by ``m(s) omega^2 / T^2 d``. (Ijspeert 2013 has a filter of first
+order and a spring to g itself, of which the acceleration does not jump.)
 
 Reference. The quintic from the start, at its velocity, to the goal, at the goal's velocity, without acceleration at
 both ends, and after the end the goal:

@@ -11,6 +11,7 @@ from arm_control.compiler import check_kernel, compile_law, plain_compiler
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.primitives import Demonstration, ObstacleCoupling, Primitive, PrimitiveRun, obstacle_force
+from arm_control.primitives.attractor import OMEGA
 from arm_control.primitives.primitive_run import LiveLaw
 
 
@@ -87,6 +88,20 @@ def test_a_goal_moved_on_the_way_is_reached_without_a_jump(reach: Primitive):
     assert q_jump < 1e-4
     assert v_jump < 0.03  # one step of the acceleration, not of the velocity
     assert run.is_done
+
+
+def test_acceleration_jumps_where_a_goal_moves(reach: Primitive):
+    """By m omega^2 / T^2 of the way, and nothing else does: what the page says."""
+    moved, T, s = np.array([0.3, -0.2, 0.1]), 2.0, 0.6
+    runs = [PrimitiveRun(reach, duration=T) for _ in range(2)]
+    for run in runs:
+        follow(run, round(1000 * s * T))
+    runs[1].set_goal(runs[1].goal + moved)
+    before, after = (run.step(1e-7) for run in runs)
+    m = 10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5
+    np.testing.assert_allclose(after.a_des - before.a_des, m * OMEGA**2 / T**2 * moved, rtol=1e-3)
+    np.testing.assert_allclose(after.v_des, before.v_des, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(after.q_des, before.q_des, rtol=0, atol=1e-9)
 
 
 def test_the_phase_waits_while_the_arm_lags_behind(reach: Primitive, walk: Primitive):

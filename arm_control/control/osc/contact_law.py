@@ -33,7 +33,8 @@ F act through the part of the Jacobian that the tasks above leave free, ``J_k|``
     nu, N, J#, Lambda    as in the law of motion; Lambda without joint-limit weights  [-; kg, kg m^2]
 
 Sources: N. Hogan, "Impedance control: an approach to manipulation", 1985, for (3); O. Khatib, "A unified approach for
-motion and force control of robot manipulators", 1987, eqs. 26 to 48, for Omega in (5) and (6); A. Albu-Schaeffer, C.
+motion and force control of robot manipulators", 1987, for Omega in (5) and (6), the generalized task specification
+matrix of there; A. Albu-Schaeffer, C.
 Ott, U. Frese, G. Hirzinger, "Cartesian impedance control of redundant robots", 2003, for damping from both matrices.
 """
 

@@ -20,9 +20,9 @@ Springs and lower tasks go through N, which gives them a direction only next to 
 the arm away from a target that it is still approaching. Dampers go through N_fade, which gives it to them at once.
 Away from singularities both are the N of (4).
 
-Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, eqs. 49 to 51,
-for one task and a posture; L. Sentis, O. Khatib, "Synthesis of whole-body behaviors through hierarchical control of
-behavioral primitives", 2005, for several tasks.
+Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, on redundant arms,
+for one task and a posture (torque ``(1 - J^T Jbar^T) Gamma_0``, Jbar being J#); L. Sentis, O. Khatib, "Synthesis of
+whole-body behaviors through hierarchical control of behavioral primitives", 2005, for several tasks.
 """
 
 from __future__ import annotations

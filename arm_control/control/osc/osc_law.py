@@ -45,9 +45,10 @@ on:
 The law is written over any scalar: it runs on floats as it stands, and compiled
 (:mod:`arm_control.control.osc.compiled_osc`).
 
-Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987,
-eqs. 45 to 51, for (1), (4) and (5); O. Khatib, "Real-time obstacle avoidance for manipulators and mobile
-robots", 1986, for the limit on the magnitude of the speed in (2).
+Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, for (1), (4) and (5):
+there Lambda, the inverse ``A^-1 J^T Lambda`` and the torque ``J^T F + (1 - J^T Jbar^T) Gamma_0`` of redundant arms, A
+being M and Jbar that inverse; O. Khatib, "Real-time obstacle avoidance for manipulators and mobile robots", 1986, for
+the limit on the magnitude of the speed in (2).
 """
 
 from __future__ import annotations

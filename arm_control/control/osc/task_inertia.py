@@ -20,8 +20,8 @@ lacks some directions for good; for them ``sigma_i = 0``.
 
 Other ways to bound Lambda, to compare with, are in :mod:`arm_control.control.osc.law_variants`.
 
-Source: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, eq. 45, for Lambda
-without (2) and (3), which are ours.
+Source: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, for ``Lambda = (J
+M^-1 J^T)^-1``, the kinetic energy matrix of redundant arms, without (2) and (3), which are ours.
 """
 
 from __future__ import annotations
