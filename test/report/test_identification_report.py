@@ -69,7 +69,7 @@ def test_the_error_is_drawn_where_it_was_held_out(
     is_drawn = np.isfinite(line.get_ydata())
     assert is_drawn.sum() == (fit.is_held_out & fit.is_moving[:, 0]).sum()
     np.testing.assert_allclose(np.sqrt(np.mean(np.square(line.get_ydata()[is_drawn]))), fit.error[0])
-    assert f"held out, error {fit.error[0]:.2g} [N m] of the model's" in axes.get_title(loc="left")
+    assert f"held out, error {fit.error[0]:.2g} [N m] (model" in axes.get_title(loc="left")
 
 
 def test_stribeck_friction_stands_in_table_notes_and_json(identified: Identified, planar2: RobotModel):

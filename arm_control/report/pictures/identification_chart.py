@@ -38,9 +38,7 @@ def draw_identification(path: Path, fit: TorqueFit, model: RobotModel, unit: str
         )
         for values, colour, width, label in lines:
             axes.plot(t, np.insert(values[:, j], breaks, np.nan), color=colour, linewidth=width, label=label)
-        judged = (
-            f"held out, error {fit.error[j]:.2g} {unit} of the model's {fit.error_model[j]:.2g}, R² {fit.r2[j]:.3f}"
-        )
+        judged = f"held out, error {fit.error[j]:.2g} {unit} (model {fit.error_model[j]:.2g}), R² {fit.r2[j]:.3f}"
         style(axes, f"{name}: {judged}".replace("nan", "-").replace("$", r"\$"), ylabel=unit)
         axes.set_ylim(*_range(fit.tau[:, j], fit.fitted[:, j], np.nan_to_num(error[:, j])))
     charts[0].legend(loc="upper right", ncols=5, fontsize=9, frameon=False)
