@@ -87,11 +87,17 @@ class Chains(NamedTuple):
 
 
 class Edges:
-    """The compiled motion law of one problem, and its memory."""
+    """The compiled motion law of one problem, and its memory.
+
+    Attributes
+    ----------
+    horizon : float
+        Latest end of an edge; that of the problem at first [s].
+    """
 
     def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters) -> None:
         model, self._parameters = problem.model, parameters
-        self._problem, self.is_dynamic = problem, problem.is_dynamic
+        self._problem, self.is_dynamic, self.horizon = problem, problem.is_dynamic, problem.horizon
         L, M = parameters.chain, parameters.steps
         loop_of = dynamic_loop if self.is_dynamic else kinematic_loop
         loop = loop_of(model.tree, tuple(problem.path.numbers), model.has_tool)
@@ -166,7 +172,7 @@ class Edges:
             is_valid[l] = self._keeps_limits(l) & (level >= 0) & (level <= N)
             q, q_r, t, rate, cap = (m[name][l, -1] for name in ("q", "q_r", "t", "rate", "cap"))
             t, rate, cap = t[0], rate[0], cap[0]
-        is_valid &= m["t"][:length, -1, 0] <= self._problem.horizon
+        is_valid &= m["t"][:length, -1, 0] <= self.horizon
         return Chains(
             m["q"][:length],
             m["q_r"][:length],

@@ -30,6 +30,7 @@ class SearchOutcome(Enum):
     START_IN_CONTACT = "start in contact"
     GOAL_IN_CONTACT = "goal in contact"
     UNREACHABLE = "unreachable"
+    IMPOSSIBLE = "impossible"
     LIMIT = "limit reached"
 
 

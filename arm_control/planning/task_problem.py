@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import Validity
+from arm_control.collision import Placed, Validity
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.model import RobotModel
@@ -256,6 +256,11 @@ class TaskConstrainedProblem:
     def model(self) -> RobotModel:
         """The arm."""
         return self.validity.shape.model
+
+    @property
+    def obstacles(self) -> tuple[Placed, ...]:
+        """The obstacles that the validity has now."""
+        return self.validity._placed
 
     @property
     def is_dynamic(self) -> bool:

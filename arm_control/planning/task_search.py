@@ -22,59 +22,30 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import cached_property
 from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from arm_control.core import exclusive, progress_bar
 from arm_control.exceptions import InputError
-from arm_control.kinematics import InverseKinematics, Search, Task
-from arm_control.maths import Array, Pose
-from arm_control.motion import JointTrajectory
+from arm_control.kinematics import Search
+from arm_control.maths import Array
 from arm_control.planning.edges import Chains, Edges, Integers, Start
 from arm_control.planning.plans import DrawnTree, Effort, Plan, SearchOutcome, no_path, start_in_contact
+from arm_control.planning.task_feasibility import (
+    how_far,
+    new_posture_search,
+    postures_near,
+    random_postures,
+    why_blocked,
+    why_too_weak,
+    why_unreachable,
+)
+from arm_control.planning.task_improvement import BATCHES, EDGE_WORK, TaskImprover
 from arm_control.planning.task_problem import DEFAULTS, TaskConstrainedProblem, TaskParameters
-from arm_control.planning.task_tree import TaskTree, first_unproved, found, motion_of
-
-LIMIT = 12
-"""Largest number of steps."""
-TOLERANCE = 1e-4
-"""Of a posture that a chain is led towards [m]."""
-
-
-def new_posture_search(problem: TaskConstrainedProblem) -> Search:
-    """Return what finds postures of a problem."""
-    model, rows = problem.model, tuple(problem.path.numbers)
-    search = Search(model, Task(None, rows, "world", (False,) * model.nq), model.q_min, model.q_max, TOLERANCE, 1)
-    search.follow_tool()
-    return search
-
-
-def postures_near(search: Search, starts: Array, y: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Postures near starts, shape (k, n) [rad or m], and whether they are at y on the path, shape (k, m) [m]."""
-    targets = np.zeros((len(y), 12))
-    targets[:, [0, 4, 8]] = 1.0
-    targets[:, [9 + row for row in search.task.rows]] = y
-    attempts = search.run(targets, starts, starts, LIMIT)
-    return attempts.q.copy(), attempts.is_done
-
-
-def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
-    """Which sample of the path no posture reaches, in a sentence; empty where all are reached."""
-    s = np.linspace(0.0, 1.0, levels + 1)
-    y = problem.path.at(s).y
-    solver = InverseKinematics(problem.model, " ".join(problem.path.rows), tolerance=TOLERANCE)
-    p = np.zeros((len(s), 3))
-    p[:, problem.path.numbers] = y
-    batch = solver.solve_batch([Pose(np.eye(3), place) for place in p])
-    if batch.converged.all():
-        return ""
-    i = int(np.argmin(batch.converged))
-    position = ", ".join(f"{row} = {value:.4g}" for row, value in zip(problem.path.rows, y[i], strict=True))
-    return f"the task cannot be held at s = {s[i]:.4g}, {position} m: {batch[i].why}"
-
+from arm_control.planning.task_tree import Branch, TaskMotion, TaskTree, first_unproved, found, motion_of
 
 FASTEST = 0.95
 """Share of the largest rate that chains have."""
@@ -146,6 +117,15 @@ STOPS = 0.3
 """Share of the chains of a dynamic plan that stop at their sample."""
 
 
+QUICK, SURE = 10, 0.7
+"""Rounds before the search asks whether a motion is possible; and share of the time of the fastest of some ways below
+which a horizon is too short."""
+IMPROVEMENTS, WORK = 60, 2_000_000
+"""Largest number of rounds in which a motion is made shorter, and largest work."""
+SEARCH_EVERY, NEARER, NEARER_ROUNDS = 3, 0.9, 6
+"""Rounds from one search for a shorter motion to the next; its horizon as a share of the duration, and its rounds."""
+
+
 def _check_start(problem: TaskConstrainedProblem, y: Array) -> None:
     """Refuse a start that is beyond the limits or not at the begin of the path."""
     model, q = problem.model, np.asarray(problem.q_start, dtype=float)
@@ -178,6 +158,7 @@ class TaskPlanner:
         self._directions = Edges(kinematic, parameters) if problem.is_dynamic else self._edges
         self._postures = new_posture_search(problem)
         self._unreachable = why_unreachable(problem, parameters.levels)
+        self._blocked: tuple[object, str] = (None, "")
         self._y = problem.path.at(np.linspace(0.0, 1.0, parameters.levels + 1)).y
         if problem.q_start is not None:
             _check_start(problem, self._y[0])
@@ -198,16 +179,108 @@ class TaskPlanner:
             return search.without(SearchOutcome.UNREACHABLE, self._unreachable)
         if (failed := search.plant()) is not None:
             return failed
-        motion, n_rounds = None, 0
+        motion, n_rounds, reason = None, 0, ""
         for _ in progress_bar(range(self.parameters.rounds), title):
             motion, n_rounds = search.grow(), n_rounds + 1
-            if motion is not None:
+            if motion is None and n_rounds == min(QUICK, self.parameters.rounds):
+                reason = self.why_impossible(search.tree["level"].max() / self.parameters.levels)
+            if motion is not None or reason:
                 break
         effort = Effort(n_rounds, search.n_expansions, time.perf_counter() - begin, search.tree.size)
+        if reason:
+            return replace(search.without(SearchOutcome.IMPOSSIBLE, reason), effort=effort)
         if motion is None:
-            reason = f"no motion was found in {n_rounds} rounds of samples"
+            far = how_far(self.problem, self._postures, int(search.tree["level"].max()), self.parameters.levels)
+            reason = f"no motion was found in {n_rounds} rounds of samples: {far}"
+            if self.problem.horizon < self._least_time:
+                reason += f"; {self._speed_needs}, the horizon is {self.problem.horizon:.3g} s"
             return replace(search.without(SearchOutcome.LIMIT, reason), effort=effort)
-        return found(*motion, search.drawn_tree, effort)
+        return found(motion, search.drawn_tree, effort)
+
+    @exclusive
+    def why_impossible(self, reached: float = 0.0) -> str:
+        """What leaves no motion among the obstacles that are placed now, in a sentence; empty where nothing is seen to.
+
+        Obstacles on the path, torque, and the horizon: :mod:`~arm_control.planning.task_feasibility` says which of
+        these are certain.
+
+        Parameters
+        ----------
+        reached : float
+            How far on the path a search came.
+        """
+        if self._blocked[0] is not self.problem.obstacles:
+            self._blocked = self.problem.obstacles, why_blocked(self.problem)
+        if self._blocked[1]:
+            return f"motions lead up to s = {reached:.3g}; {self._blocked[1]}"
+        return self._beyond_limits
+
+    @cached_property
+    def _improver(self) -> TaskImprover:
+        """What makes motions shorter."""
+        return TaskImprover(self.problem, self.parameters)
+
+    @cached_property
+    def _beyond_limits(self) -> str:
+        """Why torque or the horizon leave no motion whatever the obstacles are."""
+        if reason := why_too_weak(self.problem, self._postures):
+            return reason
+        if self.problem.horizon < SURE * self._least_time:
+            return f"the horizon of {self.problem.horizon:.3g} s is too short: {self._speed_needs}"
+        return ""
+
+    @cached_property
+    def _least_time(self) -> float:
+        """Shortest time of some ways from the start at the speed limits; 0 without a start, or with no way [s]."""
+        if self.problem.q_start is None:
+            return 0.0
+        least = self._improver.least_time(np.asarray(self.problem.q_start, dtype=float), np.random.default_rng(0))
+        return least if np.isfinite(least) else 0.0
+
+    @property
+    def _speed_needs(self) -> str:
+        n = BATCHES * self._edges.width
+        return f"at the speed limits the fastest of {n} ways from the start takes {self._least_time:.3g} s"
+
+    @exclusive
+    def improve(self, plan: Plan, rounds: int = IMPROVEMENTS, seed: int = 0) -> Plan:
+        """Return a plan of a shorter motion, or the same one; see :mod:`~arm_control.planning.task_improvement`.
+
+        Each round times some other ways, and searches with a nearer horizon. Without a motion the plan comes back as it
+        is; equal seeds, equal plans.
+        """
+        if plan.trajectory is None or plan.progress is None:
+            return plan
+        begin, rng, improver = time.perf_counter(), np.random.default_rng([seed, 1]), self._improver
+        improver.begin()
+        best = TaskMotion(plan.trajectory, plan.progress)
+        if not self.problem.is_dynamic:
+            best = improver.timed(best) or best
+        k = 0
+        while k < rounds and improver.work < WORK:
+            k += 1
+            best = improver.improved(best, rng) or best
+            other = self._nearer(improver, NEARER * best.joints.duration, seed + k) if k % SEARCH_EVERY == 0 else None
+            if other is not None:
+                best = other if self.problem.is_dynamic else improver.timed(other) or other
+        old = plan.effort
+        effort = replace(old, rounds=old.rounds + k, seconds=old.seconds + time.perf_counter() - begin)
+        return found(best, plan.tree, effort)
+
+    def _nearer(self, improver: TaskImprover, horizon: float, seed: int) -> TaskMotion | None:
+        """A motion that ends before a horizon, of a short search."""
+        problem = replace(self.problem, horizon=horizon)
+        search = _TaskSearch(problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed)
+        self._edges.horizon = horizon
+        try:
+            if search.plant() is None:
+                for _ in range(NEARER_ROUNDS):
+                    improver.work += EDGE_WORK * self._edges.width * self.parameters.chain
+                    if (motion := search.grow()) is not None:
+                        return motion
+        finally:
+            self._edges.horizon = self.problem.horizon
+        return None
 
 
 class _TaskSearch:
@@ -256,12 +329,8 @@ class _TaskSearch:
 
     def _begins(self) -> Array:
         """Postures at the begin of the path."""
-        model, W = self._problem.model, self._edges.width
-        low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-        starts = self._rng.uniform(low, high, (W, model.nq))
-        q, is_done = postures_near(self._postures, starts, np.repeat(self._y[:1], W, axis=0))
-        inside = is_done & ((q >= model.q_min) & (q <= model.q_max)).all(axis=1)
-        return q[inside][:N_ROOTS]
+        y = np.repeat(self._y[:1], self._edges.width, axis=0)
+        return random_postures(self._problem, self._postures, y, self._rng)[:N_ROOTS]
 
     def _caps(self, q: Array) -> Array:
         """Largest rates that the task leaves at the begin of the path, shape (k,)."""
@@ -280,7 +349,7 @@ class _TaskSearch:
 
     # -- rounds ------------------------------------------------------------------------------------------
 
-    def grow(self) -> tuple[JointTrajectory, JointTrajectory] | None:
+    def grow(self) -> TaskMotion | None:
         """One round; returns a motion to the end of the path that is proved free, or None."""
         draw = self._draw()
         start, pace = self._begin(draw)
@@ -294,8 +363,8 @@ class _TaskSearch:
         for vertex in new[self.tree["level"][new] == self._p.levels].tolist():
             if self.tree.is_alive[vertex]:
                 branch = self.tree.branch(vertex)[1:]
-                motion = motion_of(self.tree, branch, self._p.levels, self._problem.is_dynamic)
-                bad = first_unproved(self._problem, motion[0])
+                motion = motion_of(Branch.of(self.tree, branch), self._p.levels, self._problem.is_dynamic)
+                bad = first_unproved(self._problem, motion.joints)
                 if bad is None:
                     return motion
                 self.tree.cut(int(branch[bad // self._p.steps]))

@@ -15,6 +15,8 @@ two derivatives, so that its error in between falls with T^4 or T^6.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from arm_control.collision import DEGREE, Validity, largest_value
@@ -81,49 +83,83 @@ class TaskTree(SearchTree):
         return DrawnTree(self["level"] / levels, self.t.copy(), self["parent"].copy(), self.q.copy())
 
 
-def found(joints: JointTrajectory, progress: JointTrajectory, tree: DrawnTree, effort: Effort) -> Plan:
+def found(motion: TaskMotion, tree: DrawnTree | None, effort: Effort) -> Plan:
     """Return the plan of a motion: its states are the ends of its pieces."""
+    joints = motion.joints
     ends = np.einsum("kp,kpn->kn", powers(np.diff(joints.knots))[0], joints.pieces)
     path = np.concatenate([joints.pieces[:1, 0], ends])
-    return Plan(SearchOutcome.FOUND, "", path, joints.knots, (), effort, joints, progress, tree)
+    return Plan(SearchOutcome.FOUND, "", path, joints.knots, (), effort, *motion, tree)
 
 
-def motion_of(
-    tree: TaskTree, branch: Integers, levels: int, is_dynamic: bool
-) -> tuple[JointTrajectory, JointTrajectory]:
-    """Return the motion along a branch: of the joints, and the place on the path as of one joint.
+class Branch(NamedTuple):
+    """Edges of a motion, one behind the other, each in M steps.
+
+    Attributes
+    ----------
+    q, q_r, q_rr : ndarray, shape (k, M + 1, n)
+        Joint positions at the ends of the steps and their derivatives by the way [rad or m].
+    rate, t : ndarray, shape (k, M + 1)
+        Rate [1/s] and time [s].
+    thrust : ndarray, shape (k,)
+        Acceleration of the rate [1/s^2].
+    first, direction : ndarray of int, shape (k,)
+        Sample of the task path at the begin, and 1, -1 or 0.
+    """
+
+    q: Array
+    q_r: Array
+    q_rr: Array
+    rate: Array
+    t: Array
+    thrust: Array
+    first: Integers
+    direction: Integers
+
+    @classmethod
+    def of(cls, tree: TaskTree, vertices: Integers) -> Branch:
+        """The edges that lead to vertices, by their numbers."""
+        q, q_r, q_rr, rate, t = (tree[f"edge_{name}"][vertices] for name in ("q", "q_r", "q_rr", "rate", "t"))
+        direction = tree["direction"][vertices]
+        return cls(q, q_r, q_rr, rate, t, tree["thrust"][vertices], tree["level"][vertices] - direction, direction)
+
+
+class TaskMotion(NamedTuple):
+    """A motion along a task path: of the joints, and the place on the path as of one joint."""
+
+    joints: JointTrajectory
+    progress: JointTrajectory
+
+
+def motion_of(branch: Branch, levels: int, is_dynamic: bool) -> TaskMotion:
+    """Return the motion along edges.
 
     Parameters
     ----------
-    branch : ndarray of int, shape (k,)
-        Numbers of its vertices.
     levels : int
         Number of pieces of the task path.
     is_dynamic : bool
         Whether accelerations are continuous along an edge.
     """
-    q, q_r, q_rr = (tree[name][branch] for name in ("edge_q", "edge_q_r", "edge_q_rr"))
-    rate, t, a = tree["edge_rate"][branch], tree["edge_t"][branch], tree["thrust"][branch]
-    direction, n = tree["direction"][branch], q.shape[2]
+    q, q_r, q_rr, rate, t, a, first, direction = branch
+    n = q.shape[2]
     qd, qdd = rate[..., None] * q_r, rate[..., None] ** 2 * q_rr + a[:, None, None] * q_r
     T = np.diff(t, axis=1)[..., None]
     begin, end = slice(None, -1), slice(1, None)
     if is_dynamic:
         pieces = quintic(q[:, begin], qd[:, begin], qdd[:, begin], q[:, end], qd[:, end], qdd[:, end], T)
     else:
-        pieces = _cubic(q[:, begin], qd[:, begin], q[:, end], qd[:, end], T)
+        pieces = cubic(q[:, begin], qd[:, begin], q[:, end], qd[:, end], T)
     knots = np.concatenate([[t[0, 0]], t[:, 1:].ravel()])
-    s = np.zeros((len(branch), T.shape[1], 6, 1))
-    first = tree["level"][branch] - direction
+    s = np.zeros((len(q), T.shape[1], 6, 1))
     shares = np.arange(T.shape[1]) / T.shape[1]
     s[:, :, 0, 0] = (first[:, None] + direction[:, None] * shares) / levels
     s[:, :, 1, 0] = direction[:, None] * rate[:, :-1]
     s[:, :, 2, 0] = 0.5 * (direction * a)[:, None]
-    return JointTrajectory(knots, pieces.reshape(-1, 6, n)), JointTrajectory(knots, s.reshape(-1, 6, 1))
+    return TaskMotion(JointTrajectory(knots, pieces.reshape(-1, 6, n)), JointTrajectory(knots, s.reshape(-1, 6, 1)))
 
 
-def _cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: Array) -> Array:
-    """Coefficients of cubics, shape (..., 6, n)."""
+def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: Array | float) -> Array:
+    """Coefficients of cubics from values and derivatives at both ends, T apart, shape (..., 6, n)."""
     D = q1 - q0
     zero = np.zeros_like(q0)
     c2 = 3.0 * D / T**2 - (2.0 * v0 + v1) / T

@@ -175,7 +175,8 @@ def test_what_cannot_be_planned_has_a_reason(problem: TaskConstrainedProblem):
     validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, 0.2, 0.0]))])
     few = TaskParameters(rounds=4)
     stuck = TaskPlanner(problem, few).plan()
-    assert (stuck.outcome, stuck.reason) == (SearchOutcome.LIMIT, "no motion was found in 4 rounds of samples")
+    assert stuck.outcome is SearchOutcome.IMPOSSIBLE
+    assert "; from s = 0.51 to 0.775 the task path lies in obstacle 0" in stuck.reason
     assert stuck.trajectory is None
     with pytest.raises(InputError, match="there is no motion"):
         stuck.at([0.0])
@@ -187,6 +188,37 @@ def test_what_cannot_be_planned_has_a_reason(problem: TaskConstrainedProblem):
     assert touching.outcome is SearchOutcome.START_IN_CONTACT
     assert "the start is in contact: 'link3' is" in touching.reason
     assert "mm deep in obstacle 0" in touching.reason
+
+
+def test_a_search_says_how_far_it_came(problem: TaskConstrainedProblem):
+    problem.validity.place([PARKED])
+    plan = TaskPlanner(replace(problem, horizon=9.0), TaskParameters(rounds=4)).plan()
+    assert plan.outcome is SearchOutcome.LIMIT
+    assert plan.tree is not None
+    reached = plan.tree.s.max()
+    assert 0.0 < reached < 0.3
+    assert plan.reason == (
+        f"no motion was found in 4 rounds of samples: it came up to s = {reached:.3g}; each place behind it has"
+        " postures that are free at some time"
+    )
+
+
+def test_a_horizon_that_is_too_short_is_refused(problem: TaskConstrainedProblem):
+    problem.validity.place([CROSSING])
+    plan = TaskPlanner(replace(problem, horizon=1.0)).plan()
+    assert (plan.outcome, plan.effort.rounds) == (SearchOutcome.IMPOSSIBLE, 10)
+    assert plan.reason.startswith("the horizon of 1 s is too short: at the speed limits the fastest of 128 ways")
+    late = TaskPlanner(replace(problem, horizon=1.7), TaskParameters(rounds=12)).plan()
+    assert late.outcome is SearchOutcome.LIMIT
+    assert late.reason.endswith(" s, the horizon is 1.7 s")
+
+
+def test_obstacles_that_are_placed_later_count(problem: TaskConstrainedProblem):
+    planner = TaskPlanner(problem)
+    problem.validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, 0.7, 0.0]))])
+    assert "lies in obstacle 0" in planner.why_impossible()
+    problem.validity.place([])
+    assert planner.why_impossible() == ""
 
 
 def test_what_is_no_problem_is_refused(problem: TaskConstrainedProblem):

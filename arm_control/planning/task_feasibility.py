@@ -1,0 +1,355 @@
+"""Postures along a task path, and why a path cannot be followed: what is certain, what samples show, how far it went.
+
+    (1)  the end effector is a point of the last link, rho inside its capsule: at y_d(s) the arm touches every obstacle
+         nearer to y_d(s) than rho
+    (2)  the way s(t) is continuous: it passes no place of the path while (1) holds there, at no speed
+    (3)  l . J M^-1 (tau - g) = (l . y_d') s_ddot >= 0      at rest at the start, for every l with l . y_d' >= 0
+    (4)  l . J M^-1 (tau - g) = s_ddot                      at rest anywhere, for every l with l . y_d' = 1
+
+(1) to (3) are certain: (2) is decided on cells of place and time, and a cell counts as blocked where all of it is. (4)
+bounds the acceleration in one posture; the largest bound among random postures is an estimate, as is the time of the
+fastest of some ways from the start: limits count as too small only far below what follows from them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.collision import HullObstacle, Placed
+from arm_control.kinematics import InverseKinematics, Search, Task
+from arm_control.maths import Array, Mover, Obstacle, Pose, Span
+from arm_control.planning.task_problem import TURN, TaskConstrainedProblem
+
+LIMIT = 12
+"""Largest number of steps of inverse kinematics."""
+TOLERANCE = 1e-4
+"""Of a posture that a chain is led towards [m]."""
+Flags = npt.NDArray[np.bool_]
+
+
+# -- postures
+
+
+def new_posture_search(problem: TaskConstrainedProblem) -> Search:
+    """Return what finds postures of a problem."""
+    model, rows = problem.model, tuple(problem.path.numbers)
+    search = Search(model, Task(None, rows, "world", (False,) * model.nq), model.q_min, model.q_max, TOLERANCE, 1)
+    search.follow_tool()
+    return search
+
+
+def postures_near(search: Search, starts: Array, y: Array) -> tuple[Array, Flags]:
+    """Postures near starts, shape (k, n) [rad or m], and whether they are at y on the path, shape (k, m) [m]."""
+    targets = np.zeros((len(y), 12))
+    targets[:, [0, 4, 8]] = 1.0
+    targets[:, [9 + row for row in search.task.rows]] = y
+    attempts = search.run(targets, starts, starts, LIMIT)
+    return attempts.q.copy(), attempts.is_done
+
+
+def random_postures(problem: TaskConstrainedProblem, search: Search, y: Array, rng: np.random.Generator) -> Array:
+    """Postures within the limits at positions y on the path, shape (k, m), from random starts, shape (j, n)."""
+    model = problem.model
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    q, is_done = postures_near(search, rng.uniform(low, high, (len(y), model.nq)), y)
+    return q[is_done & ((q >= model.q_min) & (q <= model.q_max)).all(axis=1)]
+
+
+def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
+    """Which sample of the path no posture reaches, in a sentence; empty where all are reached."""
+    s = np.linspace(0.0, 1.0, levels + 1)
+    y = problem.path.at(s).y
+    solver = InverseKinematics(problem.model, " ".join(problem.path.rows), tolerance=TOLERANCE)
+    p = np.zeros((len(s), 3))
+    p[:, problem.path.numbers] = y
+    batch = solver.solve_batch([Pose(np.eye(3), place) for place in p])
+    if batch.converged.all():
+        return ""
+    i = int(np.argmin(batch.converged))
+    position = ", ".join(f"{row} = {value:.4g}" for row, value in zip(problem.path.rows, y[i], strict=True))
+    return f"the task cannot be held at s = {s[i]:.4g}, {position} m: {batch[i].why}"
+
+
+# -- obstacles on the path
+
+CELLS, SLABS = 200, 120
+"""Cells of the path, and of the time up to the horizon."""
+STEEPER = 1.1
+"""Factor of the largest derivative of the path among the middles of the cells."""
+OFF = 1e-4
+"""Distance from the path that motions may have [m]."""
+SAME = 1e-9
+"""Largest change of a coordinate that counts as constant [m]."""
+
+
+class BlockedCells(NamedTuple):
+    """Cells of time and place in which (1) holds everywhere.
+
+    Attributes
+    ----------
+    times : ndarray, shape (k + 1,)
+        Ends of the cells of time [s].
+    by : ndarray of int, shape (k, CELLS)
+        Number of the obstacle; -1 for none.
+    """
+
+    times: Array
+    by: npt.NDArray[np.int_]
+
+
+def movers_of(placed: Placed) -> list[Mover]:
+    """Return the stretches of an obstacle's motion; none of a hull, which certificates leave out."""
+    if isinstance(placed, HullObstacle):
+        return []
+    if isinstance(placed, Obstacle):
+        return [Mover(placed, Span())]
+    return [placed] if isinstance(placed, Mover) else list(placed)
+
+
+def is_at_rest(placed: Placed) -> bool:
+    """Whether an obstacle stays where it is from time 0 on."""
+    if isinstance(placed, HullObstacle):
+        return placed.span in (None, Span()) and not np.any(placed.V_WO)
+    return all(mover.span == Span() and not np.any(mover.obstacle.V_WO) for mover in movers_of(placed))
+
+
+def tip_depth(problem: TaskConstrainedProblem) -> float | None:
+    """How deep the end effector is inside a capsule of its own link, rho of (1) [m]; None where it is outside."""
+    model, shape = problem.model, problem.validity.shape
+    q, body = np.zeros(model.nq), model.tree.frames[model.tip].body
+    p, depth = model.pose(q).p, -1.0
+    for capsule, of in zip(shape.capsules, shape.bodies, strict=True):
+        if of == body:
+            X = model.pose(q, capsule.link)
+            a, b = X.R @ capsule.a + X.p, X.R @ capsule.b + X.p
+            share = np.clip((p - a) @ (b - a) / max(float((b - a) @ (b - a)), SAME**2), 0.0, 1.0)
+            depth = max(depth, capsule.radius - float(np.linalg.norm(p - a - share * (b - a))))
+    return depth if depth >= 0.0 else None
+
+
+def positions_on(problem: TaskConstrainedProblem, s: Array) -> Array | None:
+    """Positions on the path, shape (k, 3) [m]; None where a coordinate that is not prescribed may change."""
+    rng, free = np.random.default_rng(0), [k for k in range(3) if k not in problem.path.numbers]
+    p = np.array([problem.model.pose(q).p for q in rng.uniform(-1.0, 1.0, (32 if free else 1, problem.model.nq))])
+    if np.ptp(p[:, free], axis=0).max(initial=0.0) > SAME:
+        return None
+    positions = np.tile(p[0], (len(s), 1))
+    positions[:, problem.path.numbers] = problem.path.at(s).y
+    return positions
+
+
+def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
+    """Where (1) holds for whole cells; None where the end effector's place in its link or the world is not known."""
+    s = (np.arange(CELLS) + 0.5) / CELLS
+    depth, p = tip_depth(problem), positions_on(problem, s)
+    if depth is None or p is None:
+        return None
+    depth -= OFF + 0.5 / CELLS * STEEPER * float(np.linalg.norm(problem.path.at(s).y_s, axis=1).max())
+    is_moving = not all(is_at_rest(placed) for placed in problem.obstacles)
+    times = np.linspace(0.0, problem.horizon, SLABS + 1) if is_moving else np.array([0.0, problem.horizon])
+    by = np.full((len(times) - 1, CELLS), -1)
+    for number, placed in enumerate(problem.obstacles):
+        for mover in movers_of(placed):
+            V = np.asarray(mover.obstacle.V_WO, dtype=float)
+            speed = np.linalg.norm(V[:3]) + mover.obstacle.shape.extent * np.linalg.norm(V[3:])
+            is_there = (times[:-1] >= mover.span.begin) & (times[1:] <= mover.span.end)
+            whens = np.flatnonzero(is_there)
+            for k in whens.tolist():
+                if speed > 0.0 or k == whens[0]:
+                    X = mover.at(0.5 * (times[k] + times[k + 1])).X_WO
+                    gap = mover.obstacle.shape.signed_distance((p - X.p) @ X.R).distance
+                    is_in = gap + 0.5 * speed * (times[k + 1] - times[k]) < depth
+                by[k, is_in] = number
+    return BlockedCells(times, by)
+
+
+def why_blocked(problem: TaskConstrainedProblem) -> str:
+    """Equation (2): which obstacle blocks the path up to the horizon, in a sentence; empty where none is seen to."""
+    cells = blocked_cells(problem)
+    if cells is None or not (cells.by >= 0).any():
+        return ""
+    reached, at = np.arange(CELLS) == 0, np.arange(CELLS)
+    for k, by in enumerate(cells.by):
+        blocked_before = np.maximum.accumulate(np.where(by >= 0, at + 1, 0))
+        free_run = np.where(by < 0, blocked_before, -1)  # its first cell, for each free cell
+        now = (by < 0) & np.isin(free_run, free_run[reached & (by < 0)])
+        if now[-1]:
+            return ""
+        if not now.any():
+            number = int(by[np.flatnonzero(reached)[-1]])
+            return (
+                _swept(float(cells.times[k + 1]), number)
+                if k
+                else f"the begin of the task path lies in obstacle {number}"
+            )
+        reached = now
+    return _stopped(cells, int(np.flatnonzero(reached)[-1]), problem.horizon)
+
+
+def _swept(t: float, number: int) -> str:
+    return f"obstacle {number} sweeps over all of the task path that can be reached: at {t:.3g} s no place is left"
+
+
+def _stopped(cells: BlockedCells, last: int, horizon: float) -> str:
+    """What is behind the last cell that is reached up to the horizon."""
+    by = cells.by[-1]
+    number, end = int(by[last + 1]), last + 1
+    while end < CELLS and by[end] == number:
+        end += 1
+    always = (cells.by[:, last + 1 : end] == number).all()
+    when = "" if always else f" at the horizon, {horizon:.4g} s"
+    if end == CELLS:
+        return f"the end of the task path, from s = {(last + 1) / CELLS:.3g} on, lies in obstacle {number}{when}"
+    return f"from s = {(last + 1) / CELLS:.3g} to {end / CELLS:.3g} the task path lies in obstacle {number}{when}"
+
+
+# -- speed and torque
+
+PLACES, SAMPLES = 9, 32
+"""Places of the path at which postures are sampled, and starts of inverse kinematics at each."""
+DIRECTIONS, SLANT = 200, 0.1
+"""Number of vectors l, and smallest part of them along the path in (4)."""
+GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
+"""Angle between two points of a spiral that covers a sphere evenly [rad]."""
+SURE_TORQUE = 0.5
+"""Share of the estimated time below which torque is too small: it leaves out what speed adds to torque."""
+TOO_MUCH = 1.0 + 1e-6
+"""Smallest share of a torque limit that is too much, with rounding."""
+
+
+class SampledPostures(NamedTuple):
+    """Random postures along the path: at each of its places the joint positions, shape (k, n) [rad or m]."""
+
+    s: Array
+    q: list[Array]
+
+    @classmethod
+    def of(cls, problem: TaskConstrainedProblem, search: Search) -> SampledPostures:
+        """Sample postures, the same ones for the same problem; the start is one of them."""
+        rng, s = np.random.default_rng(0), np.linspace(0.0, 1.0, PLACES)
+        q = [random_postures(problem, search, np.repeat(y[None], SAMPLES, axis=0), rng) for y in problem.path.at(s).y]
+        if problem.q_start is not None:
+            q[0] = np.asarray(problem.q_start, dtype=float)[None]
+        return cls(s, q)
+
+
+def _unit_vectors(m: int) -> Array:
+    """Directions all around in m dimensions, shape (k, m)."""
+    if m == 1:
+        return np.array([[1.0], [-1.0]])
+    turn = TURN * np.arange(DIRECTIONS) / DIRECTIONS
+    if m == 2:
+        return np.column_stack([np.cos(turn), np.sin(turn)])
+    z = (2.0 * np.arange(DIRECTIONS) + 1.0) / DIRECTIONS - 1.0
+    spiral, across = GOLDEN * np.arange(DIRECTIONS), np.sqrt(1.0 - z**2)
+    return np.column_stack([across * np.cos(spiral), across * np.sin(spiral), z])
+
+
+def why_too_weak(problem: TaskConstrainedProblem, search: Search) -> str:
+    """Where torque is too small to be at rest, or to get along the path within the horizon; empty where it is not seen.
+
+    Only a dynamic problem has limits of torque.
+    """
+    if problem.tau_max is None:
+        return ""
+    model, tau_max, postures = problem.model, np.asarray(problem.tau_max), SampledPostures.of(problem, search)
+    if problem.q_start is not None and (share := _share_at_start(problem, tau_max)) > TOO_MUCH:
+        g = model.gravity(np.asarray(problem.q_start, dtype=float))
+        j = int((np.abs(g) / tau_max).argmax())
+        return (
+            f"torque is too small at the start: '{model.joint_names[j]}' holds {abs(g[j]):.3g} N m or N, allowed are"
+            f" {tau_max[j]:.3g}, and any motion from there takes {share:.3g} times a limit or more"
+        )
+    if not all(len(q) for q in postures.q):
+        return ""
+    shares = [np.abs(model.gravity(q)) / tau_max for q in postures.q[-1]]
+    least = min(shares, key=lambda share: float(share.max()))
+    if least.max() > 1.0:
+        return (
+            f"torque is too small at the end: in each of {len(shares)} postures there a joint cannot hold the arm, in"
+            f" the best one '{model.joint_names[int(least.argmax())]}' with {least.max():.3g} times its limit"
+        )
+    rates = [max(_largest_acceleration(problem, s, q, tau_max) for q in qs) for s, qs in zip(*postures, strict=True)]
+    time = 2.0 / np.sqrt(max(rates))
+    if problem.horizon < SURE_TORQUE * time:
+        return (
+            f"torque is too small for the horizon of {problem.horizon:.3g} s: from rest to rest the path takes about"
+            f" {time:.3g} s"
+        )
+    return ""
+
+
+def _share_at_start(problem: TaskConstrainedProblem, tau_max: Array) -> float:
+    """Equation (3): share of the torque limits that every motion from rest at the start takes at least."""
+    q, y_s = np.asarray(problem.q_start, dtype=float), problem.path.at([0.0]).y_s[0]
+    l = _unit_vectors(len(y_s))
+    by_torque = _accelerations(problem, q, l[l @ y_s >= 0.0])
+    pull = by_torque @ problem.model.gravity(q)
+    return float((pull / (np.abs(by_torque) @ tau_max)).max())
+
+
+def _largest_acceleration(problem: TaskConstrainedProblem, s: float, q: Array, tau_max: Array) -> float:
+    """A bound of s_ddot at rest, by (4) [1/s^2]."""
+    y_s = problem.path.at([s]).y_s[0]
+    l = _unit_vectors(len(y_s))
+    along = l @ y_s
+    is_ahead = along > SLANT * np.linalg.norm(y_s)
+    by_torque = _accelerations(problem, q, l[is_ahead])
+    most = np.abs(by_torque) @ tau_max - by_torque @ problem.model.gravity(q)
+    return float((most / along[is_ahead]).min())
+
+
+def _accelerations(problem: TaskConstrainedProblem, q: Array, l: Array) -> Array:
+    """Rows l J M^-1 for vectors l, shape (k, m)."""
+    J = problem.model.jacobian(q)[problem.path.numbers]
+    return np.asarray(l @ np.linalg.solve(problem.model.mass_matrix(q), J.T).T)
+
+
+# -- how far a search came
+
+NEAR_POSTURES, MOMENTS = 64, 5
+"""Starts of inverse kinematics at each sample behind the last one reached, and moments at which these are looked at."""
+
+
+def how_far(problem: TaskConstrainedProblem, search: Search, last: int, levels: int) -> str:
+    """How far a search came and what touches the arm behind it, as the end of a sentence.
+
+    Parameters
+    ----------
+    last : int
+        Number of the last sample of the path that was reached.
+    levels : int
+        Number of its pieces.
+    """
+    reached, rng = f"it came up to s = {last / levels:.3g}", np.random.default_rng(0)
+    times = np.linspace(0.0, problem.horizon, MOMENTS)
+    blocked: list[int] = []
+    touching: Counter[str] = Counter()
+    for level in range(last + 1, levels + 1):
+        y = problem.path.at([level / levels]).y
+        q = random_postures(problem, search, np.repeat(y, NEAR_POSTURES, axis=0), rng)
+        states, t = np.repeat(q, MOMENTS, axis=0), np.tile(times, len(q))
+        if len(q) and not (is_free := problem.validity.free_states(states, t)).any():
+            blocked.append(level)
+            touching.update(_touched(problem, states[~is_free][::MOMENTS], t[~is_free][::MOMENTS]))
+        elif blocked:
+            break
+    if not blocked:
+        return f"{reached}; each place behind it has postures that are free at some time"
+    what = touching.most_common(1)[0][0] if touching else "something"
+    return (
+        f"{reached}; from s = {blocked[0] / levels:.3g} to {blocked[-1] / levels:.3g} each of {NEAR_POSTURES} postures"
+        f" touches {what}"
+    )
+
+
+def _touched(problem: TaskConstrainedProblem, qs: Array, times: Array) -> Iterator[str]:
+    """What the deepest contact of each state is with."""
+    for q, t in zip(qs[:8], times[:8].tolist(), strict=True):
+        if pairs := problem.validity.pairs(q, t):
+            yield pairs[0].other if not pairs[0].is_self else "the arm itself"
