@@ -14,6 +14,8 @@ from arm_control.planning import TaskConstrainedProblem, TaskPlanner
 from arm_control.simulation import PlanCheck, PlanFile, PlanScene, check_plan
 
 DISCS, ELLIPSE, CIRCLES = "planar4_disc", "planar3_ellipse", ("lwr_circle", "lwr_circle_dynamic")
+IMPROVED = 10
+"""Seeds whose motions are improved."""
 MILLI = 1e3
 
 
@@ -26,15 +28,19 @@ class Tally(NamedTuple):
         How many were found, and are valid as far as they were checked.
     seeds : int
         How many were asked for.
-    seconds : list of float
-        Processor time of each [s].
+    seconds, improved_seconds : list of float
+        Processor time of each, and together with that of its improvement [s].
+    durations : list of float
+        Of the improved motions [s].
     checks : list of PlanCheck
-        Of the first ones.
+        Of the first improved ones.
     """
 
     solved: int
     seeds: int
     seconds: list[float]
+    improved_seconds: list[float]
+    durations: list[float]
     checks: list[PlanCheck]
 
 
@@ -67,12 +73,16 @@ def plans_of(scene: PlanScene, seeds: int, checks: int) -> Tally:
     validity.place(scene.obstacles)
     problem = TaskConstrainedProblem(validity, scene.task, scene.horizon, scene.start)
     planner = TaskPlanner(replace(problem, tau_max=model.tau_max if scene.kind == "dynamic" else None))
-    planner.plan(seeds)  # makes room in the memory
-    tally = Tally(0, seeds, [], [])
+    planner.improve(planner.plan(seeds), 1)  # makes room in the memory
+    tally = Tally(0, seeds, [], [], [], [])
     for seed in range(seeds):
         begin = time.process_time()
         plan = planner.plan(seed)
         tally.seconds.append(time.process_time() - begin)
+        if seed < IMPROVED:
+            plan = planner.improve(plan, seed=seed)
+            tally.improved_seconds.append(time.process_time() - begin)
+            tally.durations.append(plan.duration)
         is_good = plan.is_found
         if is_good and len(tally.checks) < checks:
             tally.checks.append(check_plan(plan, scene))
@@ -88,4 +98,6 @@ def _figures(name: str, tallies: list[Tally]) -> dict[str, float]:
         f"{name}.solved_share": solved,
         f"{name}.median_ms": MILLI * float(np.median(seconds)),
         f"{name}.slowest_scene_ms": MILLI * max(float(np.median(tally.seconds)) for tally in tallies),
+        f"{name}.longest_s": max(max(tally.durations) for tally in tallies),
+        f"{name}.improved_ms": MILLI * max(max(tally.improved_seconds) for tally in tallies),
     }

@@ -310,11 +310,12 @@ class ScenePlanner:
         scene = self.scene
         tau_max = scene.model.tau_max if scene.kind == "dynamic" else None
         problem = TaskConstrainedProblem(self._validity, task, scene.horizon, scene.start, tau_max=tau_max)
-        TaskPlanner(problem, TaskParameters(rounds=WARM_UP)).plan(0)
+        first = TaskPlanner(problem, TaskParameters(rounds=WARM_UP))
+        first.improve(first.plan(0), rounds=1)
         return TaskPlanner(problem)
 
     def _plan_task(self, planner: TaskPlanner, seed: int) -> tuple[Plan, TimedPath | None]:
-        plan = planner.plan(seed)
+        plan = planner.improve(planner.plan(seed), seed=seed)
         return plan, plan if plan.is_found else None
 
     def _plan_path(self, seed: int) -> tuple[Plan, TimedPath | None]:

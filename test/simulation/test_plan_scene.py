@@ -17,7 +17,8 @@ from arm_control.collision import Validity
 from arm_control.core import urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model import RobotModel
-from arm_control.simulation import IndependentArm, PlanFile, PlanScene, check_plan, plan_names
+from arm_control.planning import SearchOutcome
+from arm_control.simulation import IndependentArm, PlanFile, PlanScene, ScenePlanner, check_plan, plan_names
 from arm_control.simulation.plan_scene import scene_of
 
 BENCHMARK = Path(__file__).parents[2] / "benchmark" / "feasible_tasks.py"
@@ -81,9 +82,33 @@ def test_scenes_can_be_solved(name: str, step: float, search: ModuleType):
     assert checked(name, search, step).problems == ()
 
 
+LONGEST = 1.3
+"""Largest duration of a plan as a share of that of the solution that was found without the planner."""
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("planar3_ellipse", 4),
+        ("planar4_disc turns", 0),
+        ("lwr_circle_dynamic", 0),
+        *(pytest.param(name, seed, marks=pytest.mark.campaign) for name in PROOFS for seed in range(10)),
+    ],
+)
+def test_plans_take_little_longer_than_known_solutions(name: str, seed: int):
+    run = ScenePlanner(scene(name)).plan(seed)
+    assert run.check is not None
+    assert run.check.problems == ()
+    assert run.check.duration <= LONGEST * PROOFS[name]["law"][-1][0]
+
+
 @pytest.mark.parametrize("name", ["rests", "sweeps"])
 def test_no_posture_follows_a_blocked_line(name: str, search: ModuleType):
-    assert search.blocked_places(scene(f"planar4_blocked {name}")) is not None
+    blocked = scene(f"planar4_blocked {name}")
+    assert search.blocked_places(blocked) is not None
+    plan = ScenePlanner(blocked).plan(0).plan
+    assert (plan.outcome, plan.effort.rounds) == (SearchOutcome.IMPOSSIBLE, 10)
+    assert "obstacle 0" in plan.reason
 
 
 def test_entries_are_read():
