@@ -35,8 +35,8 @@ KINDS = ("kinematic", "dynamic")
 PATHS: dict[str, Callable[..., TaskPath]] = {"line": line, "ellipse": ellipse, "circle": circle}
 """Task paths by name; what they need is the arguments of these functions."""
 LIMITS = ("velocity", "acceleration", "torque")
-HORIZON, TOLERANCE = 20.0, 1e-3
-"""Latest arrival [s], and largest distance from the task path [m], where the file says nothing."""
+HORIZON, TOLERANCE, MARGIN = 20.0, 1e-3, 2e-3
+"""Latest arrival [s], largest distance from the task path and smallest one from obstacles [m], by default."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
         a_max,
         positive(entries.get("horizon", HORIZON), f"{where}: horizon"),
         positive(entries.get("tolerance", TOLERANCE), f"{where}: tolerance"),
-        positive(entries.get("margin", 0.0), f"{where}: margin", or_zero=True),
+        positive(entries.get("margin", MARGIN), f"{where}: margin", or_zero=True),
     )
 
 

@@ -123,6 +123,7 @@ def test_entries_are_read():
     np.testing.assert_allclose(x.a_max, 4.0)
     assert (x.kind, x.margin, x.is_moving, x.task, x.pose) == ("dynamic", 0.02, False, None, None)
     np.testing.assert_allclose(x.goal, [1.0, 0.5])
+    assert scene_of(ENTRIES, "mine", "here").margin == 0.002
 
 
 def test_obstacles_go_from_sample_to_sample():
