@@ -256,6 +256,8 @@ class Validity:
         Names of the links of each pair that is checked.
     tables : dict of frozenset of str to JointTable
         Of some of them the postures in which they touch: what their real shapes say where their capsules overlap.
+    placed : tuple
+        The obstacles of the last :meth:`place`.
     lock : RLock
         Threads may share an object: placing and checking hold this lock. A thread with obstacles of its own holds it
         from :meth:`place` to the last check among them, as planners do.
@@ -289,7 +291,7 @@ class Validity:
         }
         arm = ArmText(self.shape, pairs, link_margin, tables)
         self._checks = MotionChecks(arm, np.array([margin, link_margin]))
-        self._placed: tuple[Placed, ...] = ()
+        self.placed: tuple[Placed, ...] = ()
         self._tables: dict[str, Array] = {}
         self.link_pairs = self.shape.names_of(arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
@@ -309,7 +311,7 @@ class Validity:
             The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
             row, as :func:`~arm_control.collision.obstacle_rows.course` makes them, one follows the other.
         """
-        self._tables, self._placed = obstacle_tables(obstacles), tuple(obstacles)
+        self._tables, self.placed = obstacle_tables(obstacles), tuple(obstacles)
         self._checks.place(self._tables)
 
     def free_states(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
@@ -504,7 +506,7 @@ class Validity:
         check_range(t, LATEST, "times")
         if np.isnan(reach):
             raise InputError("the reach is nan; a distance is needed")
-        placed = placed_at(self._placed, t)
+        placed = placed_at(self.placed, t)
         numbers, there = list(placed), list(placed.values())
         names = [f"obstacle {number}" for number in numbers]
         near = self._proximity.nearest(state, there, names, max(reach, TOUCH))

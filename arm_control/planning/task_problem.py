@@ -260,7 +260,7 @@ class TaskConstrainedProblem:
     @property
     def obstacles(self) -> tuple[Placed, ...]:
         """The obstacles that the validity has now."""
-        return self.validity._placed
+        return self.validity.placed
 
     @property
     def is_dynamic(self) -> bool:
