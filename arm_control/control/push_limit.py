@@ -37,6 +37,8 @@ FREE, FAST = 0.02, 0.03
 """Speed of a hand that nothing holds, and of one that need not be looked at [m/s]."""
 LEAST, SMALLEST = 0.005, 1e-9
 """Share of the effort limits below which a law asks for nothing; smallest force [N]."""
+LOOK = 4.5e-3
+"""Time between two looks at a hand that nothing limits [s]."""
 ASKED = 5.0
 """Force that a law asks of a hand that presses, at least [N]."""
 RATE = 200.0
@@ -69,7 +71,7 @@ class PushLimit:
 
     def restart(self) -> None:
         """A motion begins."""
-        self._still, self._allowed = 0.0, math.inf
+        self._still, self._unseen, self._allowed = 0.0, 0.0, math.inf
         self._r_0 = np.zeros(self._n)
 
     def limited(self, t: Terms, law: Array, tau: Array, r: Array, dt: float) -> tuple[Array, Array]:
@@ -85,9 +87,13 @@ class PushLimit:
         V, asked = t.V_WE[:3], law - t.h
         is_free = math.isinf(self._allowed)
         if is_free and (V @ V > FAST * FAST or (np.abs(asked) < self._least).all()):
-            self._still = 0.0
+            self._still = self._unseen = 0.0
             self._r_0 += -math.expm1(-dt / FREE_TIME) * (r - self._r_0)  # (2)
             return tau, r
+        self._unseen += dt
+        if is_free and self._unseen < LOOK:
+            return tau, r
+        dt, self._unseen = self._unseen, 0.0
         force_of = wrench_map(t)[:3]
         own, learnt = force_of @ (tau + r - t.h), force_of @ (self._r_0 - r)
         F = own + learnt  # (1)

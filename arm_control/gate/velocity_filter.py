@@ -6,7 +6,7 @@ of 12 bits one of 1.5 rad/s: noise that gains multiply, and that looks like chat
     (1)  x is *on a grid* of the width p where its changes are multiples of p, and go back and forth: a change and its
          opposite behind it, and no change, in turns, four times.
     (2)  v comes from positions where it is their difference behind a lag: y = alpha x, with x = d - v_0, y = v - v_0,
-         0.02 < alpha = S_xy / S_xx < 1.05,   S_xy^2 > 0.95 S_xx S_yy,   S_yy - alpha S_xy < 0.01 S_1 (alpha p / dt)^2
+         0.02 < alpha = S_xy / S_xx < 1.05,   S_xy^2 > 0.98 S_xx S_yy,   S_yy - alpha S_xy < 0.003 S_1 (alpha p / dt)^2
 
 with sums that forget, S <- 0.98 S + ...; a velocity that is measured leaves a sixth of a step's square, the rounding of
 the positions. x of (1) is the difference of positions d dt, or the velocity. Where positions are on a grid and v comes
@@ -18,11 +18,11 @@ with w = d, or w = v and p dt in place of p. Joints of which nothing is known ye
 is where the steps that are left, p / T, are as large as what the lag makes of an acceleration, a T. Without (1) nothing
 is changed, not by a bit.
 
-*Noise* is measured in the first 100 states, and while the gate holds the arm: the median m of second differences of v,
+*Noise* is measured in the first 0.1 s, and while the gate holds the arm: the median m of second differences of v,
 
     (4)  m <- 1.15 m   where |v - 2 v_0 + v_00| > m,   else  m <- m / 1.15;      sigma = m / (0.67 sqrt(6))
 
-Above 0.004 rad/s it is filtered by (3), with w = v and T = (dt / 2) (sigma / 0.003)^2, at most 0.05 s.
+Above 0.005 rad/s it is filtered by (3), with w = v and T = (dt / 2) (sigma / 0.003)^2, at most 0.05 s.
 
     q, v, q_0, v_0  positions and velocities, before           [rad, rad/s; m, m/s if prismatic]
     d               differences of positions, (q - q_0) / dt   [rad/s]
@@ -53,16 +53,16 @@ TOLERANCE = 0.02
 """Deviation from a multiple of the width, as a share of the width."""
 TURNS = 4.0
 """How often a signal goes back and forth before its grid is believed."""
-KEPT, AGREEMENT, LEFT_OVER = 0.98, 0.95, 0.01
+KEPT, AGREEMENT, LEFT_OVER = 0.98, 0.98, 0.003
 """Of the sums in (2), of their correlation, and of what of a step it leaves over."""
 LEAST_SHARE, LARGEST_SHARE = 0.02, 1.05
 """``alpha`` of (2)."""
-LISTENING, MEDIAN_STEP, LEAST_MEDIAN = 100.0, 1.15, 1e-6
-"""States in which noise is measured at the beginning; growth of m in (4), and its least value [rad/s or m/s]."""
+LISTENING, MEDIAN_STEP = 0.1, 1.15
+"""Time in which noise is measured at the beginning [s]; growth of m in (4)."""
 SECOND_DIFFERENCE = 0.6745 * sqrt(6.0)
 """Median of second differences of a noise with a standard deviation of 1."""
-NOISY, QUIET = 4e-3, 3e-3
-"""Noise from which on it is filtered, and that is left [rad/s or m/s]."""
+NOISY, QUIET = 5e-3, 3e-3
+"""Noise from which on it is filtered, and that is left and assumed at first [rad/s or m/s]."""
 NOT_FOUND, OF_POSITIONS, OF_VELOCITIES, OF_NOISE = 0.0, 1.0, 2.0, 3.0
 """What is filtered."""
 
@@ -89,7 +89,7 @@ class FilterMemory(NamedTuple):
     q, v : ndarray, shape (n,)
         The state at hand; v becomes the filtered velocity.
     numbers : ndarray, shape (4,)
-        Time since the state before [s]; 1 before there was one; whether the arm is held; states so far.
+        Time since the state before [s]; 1 before there was one; whether the arm is held; time so far [s].
     """
 
     rows: Rows
@@ -99,7 +99,7 @@ class FilterMemory(NamedTuple):
     n: int
 
 
-DT, IS_FIRST, IS_HELD, N_STATES = 0, 1, 2, 3
+DT, IS_FIRST, IS_HELD, TIME = 0, 1, 2, 3
 """Entries of ``numbers``."""
 
 
@@ -160,11 +160,11 @@ def find_noise(m: FilterMemory, i: int, change: float, dt: float) -> None:
     rows = m.rows
     size = abs(change - rows[V_CHANGE, i])
     rows[V_CHANGE, i] = change
-    if m.numbers[IS_HELD] > 0.0 or m.numbers[N_STATES] <= LISTENING:
-        median = max(rows[NOISE, i], LEAST_MEDIAN)
+    if m.numbers[IS_HELD] > 0.0 or m.numbers[TIME] <= LISTENING:
+        median = rows[NOISE, i]
         rows[NOISE, i] = median * MEDIAN_STEP if size > median else median / MEDIAN_STEP
     sigma = rows[NOISE, i] / SECOND_DIFFERENCE
-    is_measured = m.numbers[N_STATES] >= LISTENING
+    is_measured = m.numbers[TIME] > LISTENING
     if is_measured and sigma > NOISY and (rows[KIND, i] == NOT_FOUND or rows[KIND, i] == OF_NOISE):
         lag = min(0.5 * dt * (sigma / QUIET) * (sigma / QUIET), LONGEST)
         rows[KIND, i] = OF_NOISE
@@ -195,7 +195,7 @@ def filter_velocities(m: FilterMemory) -> float:
     dt = m.numbers[DT]
     is_known = dt > 0.0 and m.numbers[IS_FIRST] == 0.0
     m.numbers[IS_FIRST] = 0.0
-    m.numbers[N_STATES] += 1.0
+    m.numbers[TIME] += dt
     rows = m.rows
     kind = NOT_FOUND
     width = 0.0
@@ -244,6 +244,7 @@ class VelocityFilter:
     def reset(self) -> None:
         """A run begins: nothing is known of its velocities."""
         self._memory.rows[:] = 0.0
+        self._memory.rows[NOISE] = QUIET * SECOND_DIFFERENCE
         self._memory.numbers[:] = 0.0
         self._memory.numbers[IS_FIRST] = 1.0
         self.lag, self.left, self._dt = 0.0, np.zeros(self._memory.n), 1.0

@@ -68,7 +68,7 @@ def test_the_force_falls_at_its_rate_and_grows_again(ur5: RobotModel):
     down = np.array([0.0, 0.0, -90.0])
     left = ask(ur5, push, down, none, none, 0.6)
     assert left[195] == pytest.approx(90.0, abs=0.5)  # 0.2 s have not passed
-    assert left[300] == pytest.approx(90.0 - RATE * 0.1, abs=0.5)
+    assert left[300] == pytest.approx(90.0 - RATE * 0.1, abs=1.5)  # it looks every 4.5 ms at first
     assert left[-1] == pytest.approx(50.0, abs=0.1)
     moving = np.linalg.lstsq(ur5.jacobian(HOME), np.array([0.0, 0.0, -0.025, 0.0, 0.0, 0.0]), rcond=None)[0]
     left = ask(ur5, push, down, none, moving, 0.4)

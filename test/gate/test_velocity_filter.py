@@ -115,10 +115,10 @@ def accelerated() -> States:
 
 
 def chattering() -> States:
-    """A speed that reverses each tick, rests, and reverses again, by a size that grows."""
+    """A speed that reverses each tick, rests, and reverses again, by a size that grows; after a quiet beginning."""
     q = np.zeros(2)
     for k in range(600):
-        v = (-1.0) ** k * np.full(2, 0.02 * 1.001**k) * (k % 8 < 4)
+        v = (-1.0) ** k * np.full(2, 0.02 * 1.001**k) * (k % 8 < 4) * (k > 110)
         q = q + DT * v
         yield q, v, DT
 
@@ -236,10 +236,10 @@ def noise(sigma: float, n: int, seed: int = 0) -> list[tuple[Array, Array]]:
 
 
 @pytest.mark.parametrize(("sigma", "lag"), [(3e-3, 0.0), (0.01, 5.6e-3), (0.02, 0.022), (0.2, 0.05)])
-def test_noise_is_measured_in_the_first_hundred_states_and_filtered(sigma: float, lag: float):
+def test_noise_is_measured_in_the_first_tenth_of_a_second_and_filtered(sigma: float, lag: float):
     velocities = VelocityFilter(2)
     for k, (q, v) in enumerate(noise(sigma, 100)):
-        assert velocities.filtered(q, v, DT if k else 0.0) is v or k == 99
+        assert velocities.filtered(q, v, DT if k else 0.0) is v
     for q, v in noise(sigma, 50, seed=1):
         velocities.filtered(q, v, DT)
     assert velocities.lag == pytest.approx(lag, rel=0.8)
