@@ -47,13 +47,13 @@ class CoalArm:
         self.circling = [k for k, j in enumerate(joints) if self.model.nqs[j] == 2]
         self.data, self.shapes = self.model.createData(), pin.GeometryModel()
         links = {link.link: self._add_link(link.link, arm, link.whole) for link in validity.shape.links}
+        real = {name: self._add_real(name, arm) for name in sorted({name for pair in validity.tables for name in pair})}
         self.movers = [_mover(told) for told in obstacles]
         self.first = self.shapes.ngeoms
         for i, obstacle in enumerate(mover.obstacle for mover in self.movers):
             X = pin.SE3(np.array(obstacle.X_WO.R), np.array(obstacle.X_WO.p))
             self.shapes.addGeometryObject(pin.GeometryObject(f"obstacle {i}", 0, 0, X, coal_shape(obstacle.shape)))
         moving = [validity.shape.links[k].link for k in validity.shape.moving]
-        real = {name: self._add_real(name, arm) for pair in validity.tables for name in pair}
         of_pair = [real if frozenset(pair) in validity.tables else links for pair in validity.link_pairs]
         named = zip(validity.link_pairs, of_pair, strict=True)
         pairs = [(g, h) for (one, other), shapes in named for g in shapes[one] for h in shapes[other]]
@@ -77,7 +77,7 @@ class CoalArm:
         return numbers
 
     def _add_real(self, name: str, arm: RobotModel) -> list[int]:
-        """Add the shapes of a link in the URDF, behind the obstacles; returns their numbers."""
+        """Add the shapes of a link in the URDF; returns their numbers."""
         frame, numbers = self.model.frames[self.model.getFrameId(name)], []
         for collision in arm.urdf.robot.link_map[name].collisions:
             X_FS = shape_pose(collision)
