@@ -153,7 +153,6 @@ class DisturbanceObserver:
     ) -> None:
         n = model.nv
         self._estimates = estimates
-        self.lag = 0.0
         self._bandwidth = parameters.observer_bandwidth
         self._torque_share = parameters.torque_share if shortens else UNBOUNDED
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
@@ -203,7 +202,7 @@ class DisturbanceObserver:
         """
         self._sent, self._is_passing = tau + tau_dist, is_passing
 
-    def tick(self, terms: Terms, tau_law: Array, tau_dist: Array, floor: Array, dt: float) -> Array:
+    def tick(self, terms: Terms, tau_law: Array, tau_dist: Array, floor: Array, dt: float, lag: float = 0.0) -> Array:
         """Estimate, and return the compensated torque, shape (nv,) [N m or N].
 
         Parameters
@@ -212,10 +211,12 @@ class DisturbanceObserver:
             Torque of the law and of known disturbances [N m or N].
         floor : ndarray, shape (nv,)
             Floor of inertia; zero for none [kg m^2 or kg].
+        lag : float
+            Lag of the velocities behind a filter [s].
         """
         self._memory_in[...] = self._memory
-        slow = max((self.lag + dt) / LAG, 1.0) if self.lag else 1.0
-        self._numbers_in[...] = (max(dt, SHORTEST), *self._gains(dt), self._torque_share, slow)
+        slow = max((lag + dt) / LAG, 1.0) if lag else 1.0
+        self._numbers_in[...] = (max(dt, SHORTEST), *self._gains(dt, lag), self._torque_share, slow)
         self._M_in[...], self._v_in[...], self._h_in[...] = terms.M, terms.v, terms.h
         self._law_in[...], self._dist_in[...], self._floor_in[...] = tau_law, tau_dist, floor
         self._sent_in[...] = 0.0 if self._sent is None else self._sent
@@ -225,14 +226,14 @@ class DisturbanceObserver:
         self.is_residual_valid = self._sent is not None and self._is_passing and dt > 0.0
         return self._tau_out()
 
-    def _gains(self, dt: float) -> tuple[float, float]:
+    def _gains(self, dt: float, lag: float) -> tuple[float, float]:
         """Share of y that r takes, and share of r that is kept, in (5)."""
         if self._sent is None or dt <= 0.0 or not self._estimates:
             return 0.0, 1.0
         if not self._is_passing:
             return 0.0, math.exp(-dt / FORGETTING_TIME)
         K = self._bandwidth or min(HIGHEST_BANDWIDTH, PER_TICK / dt)
-        K = min(K, PER_LAG / (self.lag + dt)) if self.lag else K
+        K = min(K, PER_LAG / (lag + dt)) if lag else K
         keep = math.exp(-K * dt)
         return 1.0 - keep, keep
 

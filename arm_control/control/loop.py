@@ -232,11 +232,7 @@ class ControlLoop:
         if self.controller.has_contact:
             self.controller.feel(is_measured=self.wrench.is_measured(measurement.stamp_ns))
         v = self.gate.filtered(measurement.q, measurement.v, measurement.dt)
-        if v is measurement.v:
-            return measurement
-        if self.observer is not None and self.gate.velocities is not None:
-            self.observer.lag = self.gate.velocities.lag
-        return measurement._replace(v=v)
+        return measurement if v is measurement.v else measurement._replace(v=v)
 
     def _look_for_brakes(self, measurement: Measurement) -> None:
         """Brake where the state or a gate behind this one asks for it, and begin a run."""
@@ -364,7 +360,7 @@ class ControlLoop:
         if self.adaptation is not None:
             before, tau_a = self.adaptation.tau, self.adaptation.tick(terms)
             learnt, known, asked = -tau_a, known + tau_a, tau - tau_a
-        compensation = observer.tick(terms, asked, known, floor, state.dt) - tau
+        compensation = observer.tick(terms, asked, known, floor, state.dt, self.gate.velocity_lag) - tau
         if self.adaptation is not None:
             self.adaptation.learn(observer.residual + before if observer.is_residual_valid else None, state.dt)
         if hand is not None:

@@ -213,6 +213,11 @@ class EffortGate:
                 self.brake(fault)
         return v
 
+    @property
+    def velocity_lag(self) -> float:
+        """Lag of the velocities behind their filter [s]; 0 where none is filtered."""
+        return 0.0 if self.velocities is None else self.velocities.lag
+
     def describe_velocities(self) -> str:
         """Return one line on velocities that are filtered; empty where they are used as they come."""
         return "" if self.velocities is None else self.velocities.sentence
@@ -445,8 +450,7 @@ class EffortGate:
     @lateness.setter
     def lateness(self, lateness: float) -> None:
         self._lateness = lateness
-        lag = 0.0 if self.velocities is None else self.velocities.lag
-        self._memory.times[LATENESS] = lateness + LAG_COUNTS * lag
+        self._memory.times[LATENESS] = lateness + LAG_COUNTS * self.velocity_lag
 
     def reset(self, *, keeps_torque: bool = False) -> None:
         """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque.

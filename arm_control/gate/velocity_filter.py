@@ -266,7 +266,7 @@ class VelocityFilter:
             return v
         lags = m.rows[LAG]
         self.lag, self._dt = float(lags.max()), dt or self._dt
-        self.left = np.square(lags) * LAG_ACCELERATION / np.maximum(lags, SMALLEST_COUNT)
+        self.left = LAG_ACCELERATION * lags
         return m.v.copy()
 
     @property

@@ -145,7 +145,8 @@ class GateProcess:
             self._accepted_ns = -1
         elif fault := self._gaps.fault(reading.dt):
             self.gate.brake(fault)
-        reading = reading._replace(v=self.gate.filtered(reading.q, reading.v, reading.dt))
+        if self.gate.velocities is not None:
+            reading = reading._replace(v=self.gate.filtered(reading.q, reading.v, reading.dt))
         if self.gate.is_braked:
             self.gate.lateness = reading.age
             if reading.age:
