@@ -1,6 +1,6 @@
 """Point attractors in synapses and spiking neurons: error of both compensations, time of a step beside NumPy and Nengo.
 
-    python benchmark/neural.py [--json FILE] [--quick] [--picture FILE]
+    python benchmark/neural.py [--json FILE] [--quick]
 
 A step is that of one attractor in 1,000 neurons. All contenders have the same neurons, and fire the same spikes; Nengo
 takes part where it is installed. benchmark/primitives.py has these figures, too.
@@ -130,65 +130,10 @@ def measure(*, is_quick: bool) -> dict[str, float]:
     return compensation_errors() | step_times(1 if is_quick else 21)
 
 
-def draw(path: Path) -> None:
-    """Draw responses with both compensations, spikes, and the decoded position."""
-    from arm_control.report import BLUE, GREY, INK, ORANGE, new_figure, style, time_axis
-
-    figure = new_figure(10.0, 6.4)
-    figure.set_layout_engine("none")
-    (left, middle, right), (raster, decoded) = (
-        figure.add_gridspec(1, 3, left=0.07, right=0.985, bottom=0.63, top=0.95, wspace=0.2).subplots(),
-        figure.add_gridspec(2, 1, left=0.07, right=0.985, bottom=0.07, top=0.52, hspace=0.25).subplots(),
-    )
-    for axes, alpha, seconds in ((left, 10.0, 1.2), (middle, 1000.0, 0.03), (right, 2100.0, 0.03)):
-        system, n = point_attractor(alpha), round(seconds / DT)
-        discrete = system.discretized(DT)
-        t = 1e3 * DT * np.arange(1, n + 1)
-        continuous, exact = response(discrete, system, n)
-        axes.plot(t, continuous, color=ORANGE, label="continuous")
-        axes.plot(t, response(discrete, discrete, n)[0], color=BLUE, label="discrete")
-        axes.plot(t, exact, color=INK, linestyle=":", label="wanted")
-        style(axes, f"alpha = {alpha:g} 1/s", "time [ms]")
-    left.legend(fontsize=8, frameon=False)
-    times, spikes, positions, wanted = _run_of_neurons()
-    raster.plot(times[spikes[0]], spikes[1], "|", color=INK, markersize=2.0, markeredgewidth=0.5)
-    style(raster, "spikes of 100 of 1,000 neurons, by the axis and direction that they are tuned to", ylabel="neuron")
-    decoded.plot(times, positions[:, 1], color=GREY, linewidth=0.6, label="decoded, synapse of 10 ms")
-    decoded.plot(times, positions[:, 0], color=BLUE, label="state")
-    decoded.plot(times, wanted, color=INK, linestyle=":", label="wanted")
-    style(decoded, "position of a point attractor in these neurons, alpha = 10 1/s")
-    decoded.legend(fontsize=8, frameon=False, loc="upper right", ncols=3)
-    for axes in (raster, decoded):
-        time_axis(axes, times[-1])
-    raster.set_xlabel("")
-    raster.tick_params(labelbottom=False)
-    figure.savefig(path, dpi=100)
-
-
-def _run_of_neurons() -> tuple[Array, tuple[Array, Array], Array, Array]:
-    """Times, (step, row) of spikes, state and decoded position, wanted position."""
-    tuning, system = random_tuning(N_NEURONS, 2, seed=0), scaled_attractor(10.0)
-    discrete = system.discretized(DT)
-    population = Population(partial(compile_law, plain_compiler()), tuning, decoders(tuning, points_in_cube(2)), DT)
-    neurons, probe = NeuralSystem(population, compensate(discrete, [TAU]), TAU, DT), Lowpass([0.01], DT, 1)
-    shown = tuning.order[::10]
-    goals = np.repeat([0.8, -0.5, 0.2], 1000)
-    fired, positions, wanted, x = [], [], [], np.zeros(2)
-    for goal in goals:
-        u = np.array([goal])
-        state = neurons.step(u)
-        x = discrete.step(x, u)
-        fired.append(population.spikes[shown] > 0.0)
-        positions.append([state[0], probe.step(population.decoded[:1])[0]])
-        wanted.append(x[0])
-    return DT * np.arange(len(goals)), np.nonzero(fired), np.array(positions), np.array(wanted)
-
-
 def main() -> None:
     """Print the figures; with ``--json`` write them too."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--picture", type=Path)
     parser.add_argument("--quick", action="store_true", help="one round: to see that it works")
     options = parser.parse_args()
     print(f"{processor()}, {versions('numpy', 'llvmlite', 'nengo')}; {N_NEURONS} neurons")
@@ -197,8 +142,6 @@ def main() -> None:
         print(f"  {name:32} {value:12.4g}")
     if options.json:
         options.json.write_text(json.dumps({f"neural.{name}": value for name, value in figures.items()}, indent=1))
-    if options.picture:
-        draw(options.picture)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ COMMANDS = {
     "excite": "a trajectory to identify an arm with",
     "identify": "friction, rotors and payload from a bag",
     "learn": "a movement primitive from a bag",
+    "attractor": "point attractors in spiking neurons: figures and a picture",
     "primitive": "show a movement primitive, or list them",
     "scenarios": "list the scenarios",
     "check": "print a URDF's content and problems",

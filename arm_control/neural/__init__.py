@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         points_in_cube,
         random_tuning,
     )
+    from arm_control.neural.stepped_goals import SteppedGoals, follow_stepped_goals
     from arm_control.neural.synapses import compensate
 else:
     __getattr__, __dir__, __all__ = face(__name__)

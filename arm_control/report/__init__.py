@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from arm_control.report.pictures.comparison import draw_comparison, draw_energy
     from arm_control.report.pictures.identification_chart import draw_identification
     from arm_control.report.pictures.in_space import draw_nearest_points
+    from arm_control.report.pictures.neural_chart import draw_stepped_goals
     from arm_control.report.pictures.plan_chart import draw_plan
     from arm_control.report.pictures.primitive_chart import draw_primitive
     from arm_control.report.pictures.sketch import link_points

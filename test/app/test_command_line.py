@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from PIL import Image
 
 from arm_control import RobotModel
 from arm_control.app import cli
@@ -468,6 +469,19 @@ def test_a_position_alone_is_found_and_what_is_out_of_reach_is_said(capsys):
     assert "tool0 in base_link, position missed, " in capsys.readouterr().out
     assert status("ik", "planar2", "--position", "0.3", "0.3", "0", "--all") == 0
     assert "1: 1" not in capsys.readouterr().out, "postures that have no names but numbers"
+
+
+def test_attractors_in_neurons_are_compared_and_drawn(tmp_path: Path, capsys):
+    picture = tmp_path / "a.png"
+    line = ("attractor", "--alpha", "1000", "--neurons", "200", "--seconds", "0.5", "--out", str(picture))
+    assert status(*line) == 0
+    assert Image.open(picture).format == "PNG"
+    printed = capsys.readouterr().out
+    assert status(*line, "--json") == 0
+    errors = json.loads(capsys.readouterr().out)["error"]["alpha = 1000 1/s"]
+    assert errors["continuous"] > 1.3 * errors["discrete"] > 0.0
+    row = [f"{errors[name]:.3g}" for name in ("continuous", "discrete")]
+    assert [line.split()[-2:] for line in printed.splitlines() if line.startswith("alpha")] == [row]
 
 
 def test_formulas_are_printed_in_three_forms(capsys):

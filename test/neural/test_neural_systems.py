@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from lowpass import Lowpass
 from nengo_network import nengo_system
 
 from arm_control.exceptions import MissingExtra
@@ -14,26 +13,26 @@ from arm_control.maths import Array
 from arm_control.neural import (
     LinearSystem,
     NeuralSystem,
-    NeuronTuning,
     Population,
     compensate,
     decoders,
+    follow_stepped_goals,
+    point_attractor,
     points_in_cube,
     random_tuning,
     scaled_attractor,
 )
 from arm_control.neural.populations import CompileLoop
 
-DT, TAU, PROBE = 1e-3, 0.1, 0.01
+DT, TAU = 1e-3, 0.1
 RANDOM = random_tuning(1000, 2, seed=0)
 D_RANDOM = decoders(RANDOM, points_in_cube(2))
 
 
-def neural(
-    system: LinearSystem, compile_loop: CompileLoop, tuning: NeuronTuning, D: Array, is_discrete: bool = True
-) -> NeuralSystem:
-    matrices = compensate(system.discretized(DT) if is_discrete else system, [TAU])
-    return NeuralSystem(Population(compile_loop, tuning, D, DT), matrices, TAU, DT)
+def neural(system: LinearSystem, compile_loop: CompileLoop) -> NeuralSystem:
+    return NeuralSystem(
+        Population(compile_loop, RANDOM, D_RANDOM, DT), compensate(system.discretized(DT), [TAU]), TAU, DT
+    )
 
 
 def goals(n: int) -> Array:
@@ -41,26 +40,24 @@ def goals(n: int) -> Array:
     return np.floor(np.arange(n) * DT) / 5.0 * 2.0 - 1.0
 
 
-def rms_error(system: LinearSystem, neurons: NeuralSystem) -> float:
+def rms_error(system: LinearSystem, compile_loop: CompileLoop, compensation: str) -> float:
     """Of the decoded position behind a probe's synapse."""
-    discrete, probe, x = system.discretized(DT), Lowpass([PROBE], DT, 2), np.zeros(2)
-    errors = []
-    for goal in goals(5000):
-        u = np.array([goal])
-        neurons.step(u)
-        errors.append(probe.step(neurons.population.decoded)[0] - x[0])
-        x = discrete.step(x, u)
-    return float(np.sqrt(np.mean(np.square(errors))))
+    return follow_stepped_goals(system, RANDOM, compile_loop, compensations=[compensation]).errors[compensation]
 
 
 @pytest.mark.parametrize("alpha", [10.0, 1000.0])
 def test_neurons_with_a_scaled_state_follow_the_attractor(alpha: float, compile_loop: CompileLoop):
-    system = scaled_attractor(alpha)
-    assert rms_error(system, neural(system, compile_loop, RANDOM, D_RANDOM)) <= 0.05
+    assert rms_error(scaled_attractor(alpha), compile_loop, "discrete") <= 0.05
+
+
+def test_the_discrete_compensation_serves_fast_attractors_and_the_continuous_one_does_not(compile_loop: CompileLoop):
+    fast = point_attractor(1000.0)
+    assert rms_error(fast, compile_loop, "discrete") < 0.06
+    assert rms_error(fast, compile_loop, "continuous") > 0.2
 
 
 def test_a_restart_starts_from_a_state(compile_loop: CompileLoop):
-    neurons = neural(scaled_attractor(10.0), compile_loop, RANDOM, D_RANDOM)
+    neurons = neural(scaled_attractor(10.0), compile_loop)
     first = [neurons.step(np.ones(1)) for _ in range(50)]
     neurons.restart(np.zeros(2))
     assert np.array_equal(first, [neurons.step(np.ones(1)) for _ in range(50)])
@@ -80,7 +77,7 @@ def test_the_same_neurons_in_nengo_fire_the_same_spikes(compile_loop: CompileLoo
         spikes = nengo.Probe(built.ensemble.neurons)
     with nengo.Simulator(built.network, dt=DT, progress_bar=False) as simulator:
         simulator.run_steps(n)
-    neurons = neural(system, compile_loop, RANDOM, D_RANDOM)
+    neurons = neural(system, compile_loop)
     for k, goal in enumerate(goals(n)):
         neurons.step(np.array([2.0 * goal + 1.5]))
         assert np.array_equal(neurons.population.spikes, simulator.data[spikes][k] > 0.0)
