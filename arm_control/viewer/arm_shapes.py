@@ -10,14 +10,12 @@ own corners, so that a renderer shades a band smoothly and shows an edge between
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.core import share_path
 from arm_control.exceptions import UrdfError
 from arm_control.maths import (
     Array,
@@ -31,7 +29,7 @@ from arm_control.maths import (
     rotation_from_rpy,
     rotation_with_z,
 )
-from arm_control.model import RobotModel, folders_near, link_capsules, package_folders
+from arm_control.model import RobotModel, folders_near, link_capsules, mesh_path, package_folders
 
 try:
     import coal
@@ -100,13 +98,8 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[MeshP
 
 
 def mesh_roots(robot_file: Path | None = None) -> list[Path]:
-    """Return the folders to search for meshes: ROS packages, those above a URDF file, and example-robot-data."""
-    roots = package_folders()
-    if coal is not None:
-        roots.append(Path(coal.__file__).parents[4] / "share")
-    if robot_file is not None:
-        roots += folders_near(robot_file)
-    return roots
+    """Return the folders to search for meshes: those with packages, and those above a URDF file."""
+    return [*package_folders(), *(folders_near(robot_file) if robot_file is not None else ())]
 
 
 def find_mesh(name: str, roots: Sequence[Path]) -> Path:
@@ -117,28 +110,12 @@ def find_mesh(name: str, roots: Sequence[Path]) -> Path:
     UrdfError
         When there is no such file below the folders, or it is too large.
     """
-    relative = os.path.normpath(name.removeprefix("package://").removeprefix("file://"))
-    outside = UrdfError(f"the mesh {name!r} is not drawn: it is outside the folders for meshes")
-    if "://" in relative or ":/" in name.removeprefix("package://").removeprefix("file://"):
-        raise outside
-    places = [root / relative for root in roots]
-    if relative.startswith("arm_control" + os.sep):  # a source tree may have any name
-        places.append(share_path("urdf").parent / relative.partition(os.sep)[2])
-    is_plain = not (os.path.isabs(relative) or relative.startswith(".."))
-    allowed = [place for place in places if is_plain or _is_below(place, roots)]
-    if not (allowed or is_plain):
-        raise outside
-    file = next((place for place in allowed if place.is_file()), None)
+    file = mesh_path(name.removeprefix("file://"), roots)
     if file is None:
         raise UrdfError(f"the mesh {name!r} is not drawn: {NO_FILE}")
     if file.stat().st_size > MAX_FILE_SIZE:
         raise UrdfError(f"the mesh {name!r} is not drawn: it is larger than {MAX_FILE_SIZE} bytes")
     return file
-
-
-def _is_below(place: Path, roots: Sequence[Path]) -> bool:
-    """Whether a place is in one of the folders, with ``..`` and links followed."""
-    return any(place.resolve().is_relative_to(root.resolve()) for root in roots)
 
 
 def _visual_mesh(visual: Any, roots: Sequence[Path]) -> Mesh:

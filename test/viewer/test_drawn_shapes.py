@@ -116,7 +116,7 @@ OUTSIDE = (
 def test_a_mesh_outside_of_the_folders_is_not_opened(name: str, tmp_path: Path):
     (tmp_path / "secret.stl").write_text(CUBE_STL)
     (tmp_path / "inside").mkdir()
-    with pytest.raises(UrdfError, match="it is outside the folders"):
+    with pytest.raises(UrdfError, match="there is no such file"):
         find_mesh(name, [tmp_path / "inside"])
 
 

@@ -29,6 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=count, default=1, metavar="N", help="plan with the seeds 0 to N - 1; default: 1"
     )
     parser.add_argument("--report", default="", metavar="DIR", help="draw the first plan of each variant there")
+    shared.add_package_path_option(parser)
     shared.add_json_option(parser)
 
 

@@ -132,8 +132,8 @@ def take_robot_for_scenario(options: argparse.Namespace) -> None:
         options.scenario, options.robot = "", options.scenario
 
 
-def add_xacro_options(parser: argparse.ArgumentParser) -> None:
-    """Add what a xacro file needs: folders with packages, and in the help its arguments."""
+def add_package_path_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--package-path``."""
     parser.add_argument(
         "--package-path",
         "--mesh-root",
@@ -142,6 +142,11 @@ def add_xacro_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder that is a ROS package or contains some, for $(find ...) and meshes; repeatable",
     )
+
+
+def add_xacro_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a xacro file needs: folders with packages, and in the help its arguments."""
+    add_package_path_option(parser)
     parser.epilog = "Arguments of a xacro file stand anywhere, as NAME:=VALUE."
     parser.set_defaults(xacro_args=[])
 
@@ -268,9 +273,10 @@ def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> No
         if not re.fullmatch(r"\w+:=\S*", argument):
             raise InputError(f"'{argument}' is no argument of a xacro file; allowed: name:=value, without spaces")
     if "xacro_args" in options:
+        options.xacro_args = xacro_args
+    if getattr(options, "package_path", None):
         from arm_control.model import add_package_path
 
-        options.xacro_args = xacro_args
         add_package_path(options.package_path)
 
 

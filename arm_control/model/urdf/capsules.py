@@ -23,7 +23,7 @@ from arm_control.exceptions import UrdfError
 from arm_control.maths import Array, Pose, rotation_from_rpy
 from arm_control.model.urdf.load import Urdf
 from arm_control.model.urdf.mesh_capsules import FittedCapsule, enclosing_capsule, mesh_capsules
-from arm_control.model.urdf.xacro import find_package
+from arm_control.model.urdf.packages import mesh_path
 
 
 @dataclass(frozen=True)
@@ -116,18 +116,3 @@ def _of_mesh(link: str, geometry: Any, folders: Sequence[Path]) -> list[FittedCa
         raise UrdfError(f"{name} has no capsule: coal is not installed") from None
     except Exception as error:  # the loader raises errors of many types
         raise UrdfError(f"{name} has no capsule: {error}") from error
-
-
-def mesh_path(name: str, folders: Sequence[Path] = ()) -> Path | None:
-    """File of a mesh; its name in a checked URDF is relative, or begins with ``package://``.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-        Where relative names start, and where packages are searched before the places that the environment says.
-    """
-    if not name.startswith("package://"):
-        return next((path for folder in folders if (path := folder / name).is_file()), None)
-    package, _, rest = name.removeprefix("package://").partition("/")
-    found = find_package(package, roots=folders)
-    return found / rest if found is not None and (found / rest).is_file() else None

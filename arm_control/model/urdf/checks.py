@@ -455,11 +455,11 @@ def _filename_defects(element: Element) -> Iterator[tuple[str, str]]:
     for part in element.iter():
         name = part.get("filename")
         if name is not None and not is_contained(name):
-            yield f"<{part.tag} filename> is {quote(name)}", "allowed: package:// or a relative path, without '..'"
+            yield f"<{part.tag} filename> is {quote(name)}", "allowed: package:// or a relative path"
 
 
 def is_contained(filename: str) -> bool:
-    """Whether the name of a file leads to no place outside the folders with meshes."""
+    """Whether the name of a file may be below the folders with meshes; what ``..`` leads to is seen when it is read."""
     path = filename.removeprefix("package://")
-    leads_out = path.startswith("/") or ".." in path.split("/") or any(c in path for c in ":\\%")
-    return bool(path) and not leads_out
+    leaves_package = path != filename and ".." in path.split("/")
+    return bool(path) and not (path.startswith("/") or leaves_package or any(c in path for c in ":\\%"))

@@ -30,7 +30,8 @@ from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, Urd
 from arm_control.maths import Array
 from arm_control.model.urdf.checks import Finding, find_findings, problems_of, structure_problems, warnings_of
 from arm_control.model.urdf.facts import Facts, Part, read_facts, whole_robot
-from arm_control.model.urdf.xacro import expand_xacro, folders_near
+from arm_control.model.urdf.packages import folders_near
+from arm_control.model.urdf.xacro import expand_xacro
 from arm_control.model.urdf.xml import MAX_BYTES, MOVABLE, is_massless, numbers, quote, read_robot, read_robot_and_calls
 
 LEFT_OUT = "xacro macro that nobody has expanded is left out, with all that it stands for"

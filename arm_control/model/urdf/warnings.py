@@ -19,7 +19,7 @@ from xml.etree.ElementTree import Element
 
 from arm_control.model.urdf.checks import Finding, is_contained, warnings_of
 from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, Part
-from arm_control.model.urdf.xacro import find_package
+from arm_control.model.urdf.packages import find_package, folders_near, mesh_path
 from arm_control.model.urdf.xml import quote
 
 MIN_SIZE = 0.1
@@ -113,29 +113,20 @@ def mesh_warnings(robot: Element, file: Path, roots: Sequence[Path]) -> tuple[li
     Absolute names and names with ``..`` have a warning of their own, and are not looked for.
     """
     findings, missing = [], dict[str, int]()
+    folders = [*roots, *folders_near(file)]
     names = [part.attrib["filename"] for part in robot.iter() if part.get("filename")]
     for name in dict.fromkeys(filter(is_contained, names)):
-        package, _, rest = name.removeprefix("package://").partition("/")
-        is_package = name.startswith("package://")
-        found = find_package(package, file, roots) if is_package else None
-        folders = [*filter(None, [found])] if is_package else [file.resolve().parent, *roots]
-        paths = [path for folder in folders if _exists(path := folder / (rest if is_package else name))]
-        if is_package and not folders:
+        package = name.removeprefix("package://").partition("/")[0] if name.startswith("package://") else ""
+        found = find_package(package, file, roots) if package else None
+        if package and found is None:
             missing[package] = missing.get(package, 0) + 1
-        elif not paths:
+        elif (path := mesh_path(name, folders)) is None:
             findings.append(Finding(quote(name), "", "", NO_FILE, is_problem=False))
-        elif not any(path.resolve().is_relative_to(folder.resolve()) for path in paths for folder in folders):
-            what = f"to {quote(str(paths[0].resolve()))}"
+        elif not any(path.resolve().is_relative_to(f.resolve()) for f in (found or path.parent, *roots)):
+            what = f"to {quote(str(path.resolve()))}"
             findings.append(Finding(quote(name), what, "", LINK_OUT, is_problem=False))
     notes = [f"package {quote(name)} was not found: {n} file(s) of it are not checked" for name, n in missing.items()]
     return warnings_of(findings), notes
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # the name is too long, or not allowed for a file
-        return False
 
 
 def _finding(part: LinkFacts | JointFacts, what: str, cause: str) -> Finding:

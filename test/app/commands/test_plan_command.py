@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from arm_control.app import main
+from arm_control.core import urdf_path
 from arm_control.simulation import plan_names
 
 WALL = [{"shape": "box", "size": [0.03, 0.9, 0.3], "position": [0.44, y, 0.0]} for y in (0.51, -0.51)]
@@ -109,6 +111,22 @@ def test_what_cannot_be_planned_is_one_sentence(case: str, plan: Any):
     assert errors.startswith("arm_control: ")
     assert sentence in errors
     assert errors.count("\n") == 1
+
+
+def test_meshes_of_a_scene_are_found_below_the_package_path(plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ROS_PACKAGE_PATH", "")  # and what the command adds to it goes with the test
+    (tmp_path / "urdf").mkdir()
+    (tmp_path / "away" / "my_shapes").mkdir(parents=True)
+    cylinder = '<cylinder radius="0.013" length="0.27"/>'
+    text = urdf_path("planar2").read_text()
+    assert cylinder in text
+    arm = tmp_path / "urdf" / "arm.urdf"
+    arm.write_text(text.replace(cylinder, '<mesh filename="package://my_shapes/base.stl" scale="0.1 0.1 0.1"/>'))
+    shutil.copy(urdf_path("ur4_2links").parent / "base.stl", tmp_path / "away" / "my_shapes")
+    scene = GAP | {"robot": str(arm), "obstacles": []}
+    status, _, errors = plan(scene)
+    assert (status, "Name the folder of its meshes (package_path, --package-path)" in errors) == (2, True)
+    assert plan(scene, "--package-path", str(tmp_path / "away"))[0] == 0
 
 
 def test_a_scene_must_be_named(capsys: pytest.CaptureFixture[str]):

@@ -12,7 +12,8 @@ import pytest
 from arm_control.exceptions import MissingExtra, UrdfError
 from arm_control.model import ArmParameters, describe, load_urdf, read_description
 from arm_control.model.urdf.checks import find_problems
-from arm_control.model.urdf.xacro import expand_xacro, find_package
+from arm_control.model.urdf.packages import find_package
+from arm_control.model.urdf.xacro import expand_xacro
 
 pytestmark = pytest.mark.skipif(find_spec("xacro") is None, reason="xacro is an extra of the package")
 
