@@ -16,6 +16,9 @@ from arm_control.exceptions import ArmControlError
 COMMANDS = {
     "run": "run a scenario: simulator, controller and all",
     "view": "show a robot in the browser",
+    "gate": "run the gate between a controller and a driver",
+    "node": "run nodes by name",
+    "topics": "list topics, or print the messages of one",
     "target": "send the hand of a running arm somewhere",
     "pose": "print where the hand of a running arm is, or of any arm",
     "ik": "joint positions that put the hand at a pose",
@@ -44,6 +47,8 @@ COMMANDS = {
     "completion": "print a script with which Tab completes",
 }
 """What each command does, in the order of ``arm_control --help``; its module is imported when it is chosen."""
+OF_ROS = ("gate", "node")
+"""Commands for which ``name:=value`` is an argument of ROS, not of a xacro file."""
 EXAMPLES = "examples:"
 ROS = (
     "rclpy",
@@ -59,7 +64,8 @@ NO_ROS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    xacro_args = [word for word in words if is_xacro_argument(word)]
+    is_of_ros = bool(words) and words[0] in OF_ROS
+    xacro_args = [word for word in words if is_xacro_argument(word) and not is_of_ros]
     words = [word for word in words if word not in xacro_args]
     try:
         options = parser_for(words).parse_args(words)

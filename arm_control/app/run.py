@@ -93,7 +93,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
                     os.nice(10)  # the nodes have priority over the display
                     _watch(scenario, processes, viewer, monitor, executor, options, console)
                 console.print("the nodes end, then the report is made")
-                end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
+                end_ns = monitor.begin_ns + round(options.duration * 1e9) if options.duration else monitor.stamp_ns
                 recording = monitor.recording(model)
                 recording = (recording.since_restart() if options.is_interactive else recording).until(end_ns)
                 for cause, count in monitor.left_out.items():
@@ -173,7 +173,7 @@ def _watch(
     started = refreshed = time.monotonic()
     display = _headless_display if options.headless else _live_display
     with display(scenario, monitor, viewer, options, console) as refresh:
-        while not stop.signals and not end.is_reached(monitor.stamp_ns, monitor.command_ns, time.monotonic()):
+        while not (stop.signals or end.is_reached(*monitor.newest_ns, time.monotonic())):
             try:
                 executor.spin_once(timeout_sec=0.05)
             except ExternalShutdownException:
@@ -226,7 +226,7 @@ class RunEnd:
     def is_reached(self, state_ns: int, command_ns: int, now: float) -> bool:
         """Return whether the run is over; the last command is awaited for :data:`ARRIVAL_TIME` at most.
 
-        By the stamps of the newest state and command [ns], and the steady clock [s].
+        By the newest state and command, from the begin of the run [ns], and the steady clock [s].
         """
         if state_ns < self._end_ns:
             return False
@@ -337,12 +337,14 @@ def print_summary(
         recording.save(options.record)
     n_states = recording.state_stamps.size
     console.print(f"\n{options.title}, {recording.duration:.3f} s of simulated time, {_mode(options)}", highlight=False)
-    is_early = options.duration > 0.0 and (not n_states or recording.state_stamps[-1] < round(options.duration * 1e9))
+    begin_ns = recording.state_stamps[0] if n_states and not scenario.simulator else 0
+    last_ns = recording.state_stamps[-1] - begin_ns if n_states else -1
+    is_early = options.duration > 0.0 and last_ns < round(options.duration * 1e9)
     if is_early:
         console.print(f"[bold]ended early[/]: {options.duration:g} s were requested", highlight=False)
     brakes = _brakes(diagnostics)
     if brakes:
-        console.print(f"[bold red]MISS  braked at the end[/] ({'; '.join(brakes)}): `arm_control enable` while it runs")
+        console.print(f"[bold red]MISS  braked at the end[/] ({'; '.join(brakes)})")
     _print_stalls(diagnostics, console)
     targets = scenario.targets()
     is_by_hand = targets is None or hand_ns is not None or (options.is_interactive and not options.duration)

@@ -90,6 +90,7 @@ class RunOptions:
             paced=self.paced and not self.headless,
             start_paused=True,
             targets=self.targets,
+            gate=self.simulator == "none",
             friction=self.friction,
             plant=file_parameters(self.params_file, "simulator"),
         )

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
         share_path,
         urdf_path,
         write_text,
+        yaml_document,
         yaml_path,
+        yaml_value,
     )
     from arm_control.core.parameters import (
         Parameters,

@@ -70,6 +70,19 @@ def load_yaml(path: Path) -> Any:
         raise ParameterError(f"{path}: {error}") from error
 
 
+def yaml_value(text: str) -> Any:
+    """Return the value of a text such as ``1e3`` or ``[0.1, 0.2]``; a ParameterError where it has none."""
+    try:
+        return yaml.load(text, Loader=Loader)
+    except yaml.YAMLError:
+        raise ParameterError(f"{text!r} is no value of YAML") from None
+
+
+def yaml_document(value: Any) -> str:
+    """Return mappings, lists and plain values as YAML; lists without mappings, and mappings of values, in one line."""
+    return str(yaml.safe_dump(value, sort_keys=False, default_flow_style=None, width=1000))
+
+
 def check_limits(text: str, where: str) -> None:
     """Refuse YAML that is too large or too deep.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from arm_control.nodes.support.plant_node import PlantNode
     from arm_control.nodes.support.polling import PolledGroup, poll
     from arm_control.nodes.support.real_time import take_real_time_priority
-    from arm_control.nodes.support.running import NODES, check_node_parameters, parameter_class, run
+    from arm_control.nodes.support.running import NODES, check_node_parameters, parameter_class, run, run_named
     from arm_control.nodes.support.topics import LATCHED, STATE, doubles, ros
     from arm_control.nodes.targets import TargetsNode
     from arm_control.nodes.tools.bag_player import PlaybackOptions, play
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
         live_parameters,
         prefix_of,
         published_already,
+        set_parameter,
     )
     from arm_control.nodes.tools.gate_commands import current_gates, enable_gates, watch_gates
     from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode, wrench_series
+    from arm_control.nodes.tools.topic_commands import echo_topic, list_topics
     from arm_control.nodes.viewer import ViewerNode
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -14,6 +14,7 @@ import yaml
 
 from arm_control.app import processes
 from arm_control.app.processes import PrintedLines, describe_exit, interrupt, wait_or_kill
+from arm_control.app.run_options import RunOptions
 from arm_control.simulation import Scenario
 
 
@@ -29,11 +30,13 @@ def test_a_line_waits_for_its_end(tmp_path: Path):
     printed.close()
 
 
-def test_the_controller_of_a_run_listens_to_the_gates_behind_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_run_with_a_gate_has_it_between_controller_and_motors(monkeypatch: pytest.MonkeyPatch):
     written: list[dict[str, Any]] = []
+    commands: list[list[str]] = []
 
     def start(module: str, arguments: list[str], output: Path) -> Any:
         written.append(yaml.safe_load(Path(arguments[arguments.index("--params-file") + 1]).read_text()))
+        commands.append(arguments)
         output.touch()
         return SimpleNamespace(poll=lambda: 0, wait=lambda _: 0)
 
@@ -42,6 +45,12 @@ def test_the_controller_of_a_run_listens_to_the_gates_behind_it(monkeypatch: pyt
         pass
     assert written[0]["/**/osc"]["ros__parameters"]["gates_behind"] == ["gate", "simulator"]
     assert "gates_behind" not in written[0]["/**/simulator"]["ros__parameters"]
+    assert all("osc:joint_commands:=effort_in" in words for words in commands)
+    assert {words[0] for words in commands} >= {"osc", "gate", "simulator"}
+    commands.clear()
+    with processes.ScenarioProcesses(RunOptions("ur5_osc", simulator="none", targets=False).load()):
+        pass
+    assert {words[0] for words in commands} == {"dynamics", "osc", "gate"}, "a robot has it by itself"
 
 
 @pytest.mark.processes

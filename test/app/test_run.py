@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from rclpy.serialization import serialize_message
 
 import arm_control.app.run
 from arm_control import RobotModel, urdf_path
@@ -54,6 +55,18 @@ def monitor_beside(*names: str, **more: Any) -> Any:
     return SimpleNamespace(_simulator="simulator", get_publishers_info_by_topic=lambda _: publishers, **more)
 
 
+@pytest.mark.parametrize("simulator", ["simulator", ""])
+def test_a_run_with_a_robot_begins_with_its_first_state(simulator: str):
+    first = 1_700_000_000 * SECOND
+    states = [ros.joint_state(["a"], first + n * SECOND, position=[0.0]) for n in (0, 3)]
+    raw = [bytes(serialize_message(state)) for state in states]
+    monitor: Any = SimpleNamespace(_simulator=simulator, _raw_states=raw, _raw_commands=raw[:1])
+    for name in ("stamp_ns", "command_ns", "begin_ns", "newest_ns"):
+        setattr(monitor, name, getattr(MonitorNode, name).fget(monitor))
+    begin = first if simulator else 0
+    assert monitor.newest_ns == (begin + 3 * SECOND, begin)
+
+
 @pytest.mark.parametrize(
     ("names", "company"),
     [(["simulator"], False), (["viewer", "simulator"], False), (["simulator", "simulator"], True), ([], False)],
@@ -65,7 +78,11 @@ def test_a_second_simulator_is_company(names: list[str], company: bool):
 def test_another_run_that_is_found_late_is_refused_and_left_alone():
     called: list[Any] = []
     monitor = SimpleNamespace(
-        started=False, has_company=True, stamp_ns=-1, command_ns=-1, _pause=SimpleNamespace(call_async=called.append)
+        started=False,
+        has_company=True,
+        stamp_ns=-1,
+        newest_ns=(-1, -1),
+        _pause=SimpleNamespace(call_async=called.append),
     )
     monitor.pause = lambda: MonitorNode.pause(monitor)  # type: ignore[arg-type]
     quiet = SimpleNamespace(new_output=lambda: [], describe_ended=lambda: "", address="")
@@ -134,7 +151,7 @@ def test_the_mode_and_what_braked_are_said(ur5: RobotModel, options: dict[str, b
     }
     status, text = said(ur5, 2100, nodes, **options)
     assert f"2.099 s of simulated time, {mode}" in text
-    assert "MISS  braked at the end (simulator: lost): `arm_control enable`" in text
+    assert "MISS  braked at the end (simulator: lost)\n" in text
     assert (status, "no success: what is missed is marked MISS" in text) == (1, True)
     assert "every target was reached" not in text
     assert said(ur5, 1, nodes, **options)[0] == 1, "without figures, too"
@@ -155,7 +172,7 @@ def test_a_plant_that_has_started_over_is_no_success(ur5: RobotModel):
 
 
 def test_a_brake_of_the_simulator_is_noted_before_the_next_diagnostics():
-    monitor: Any = SimpleNamespace(_simulator="simulator", diagnostics={"simulator": {"message": "running", "n": "3"}})
+    monitor: Any = SimpleNamespace(_motors="simulator", diagnostics={"simulator": {"message": "running", "n": "3"}})
     noted, lost = [], (b"\x02", "braking: lost")
     for level, text in ((b"\x00", "passing"), lost, lost, (b"\x01", "holding")):
         MonitorNode._on_gate(monitor, SimpleNamespace(level=level, message=text))  # type: ignore[arg-type]

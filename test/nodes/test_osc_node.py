@@ -165,7 +165,10 @@ def tune(rig: Rig, name: str, *arguments: str) -> tuple[int, str]:
 
 def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     held = Driver(rig, ur5, "osc", **QUICK)
-    held.set(kp_linear=123.0)[0]
+    assert rig.command("tune", "set", "kp_linear", "123.0", label="set") == 0
+    assert "kp_linear = 123.0" in rig.log("set")
+    assert rig.command("tune", "set", "kp_linear", "-1.0", label="refused") == 1
+    assert "kp_linear = -1.0 is out of bounds" in rig.log("refused")
     rig.spin(lambda: held.shown("speed_limit_linear") == [propose(ur5, kp_linear=123.0).speed_limit_linear])
     file = rig.folder / "saved.yaml"
     status, said = tune(rig, "save", str(file))

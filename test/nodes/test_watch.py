@@ -1,8 +1,9 @@
-"""``arm_control watch`` beside a gate: what it prints, and its exit status."""
+"""``arm_control gate``, ``watch`` and ``topics``: what they print, and their exit status."""
 
 from __future__ import annotations
 
 import numpy as np
+import yaml
 from rig import HOME, Rig
 from sensor_msgs.msg import JointState
 
@@ -23,3 +24,24 @@ def test_it_shows_that_a_gate_brakes_and_says_so_in_its_exit_status(rig: Rig, ur
     line = rig.log("once").splitlines()[-1]
     assert line.split()[1:6] == ["/gate", "braking", "no", "state", "for"]
     assert line.endswith("success rate 100 %")
+    assert rig.command("topics", "gate/state", "--once") == 0
+    status = yaml.safe_load(rig.log("topics").removesuffix("---\n"))
+    assert (status["level"], status["name"]) == (2, "/gate")
+    assert rig.command("topics", label="list") == 0
+    rows = [line.split() for line in rig.log("list").splitlines()]
+    assert ["/gate/state", "diagnostic_msgs/msg/DiagnosticStatus", "1"] in [row[:3] for row in rows]
+    assert rig.command("topics", "gate/nothing", "--once", label="nothing") == 2
+    assert "nobody publishes or hears /gate/nothing; topics: " in rig.log("nothing")
+
+
+def test_a_gate_is_started_with_the_arguments_of_ros(rig: Rig):
+    description = {"robot_description": urdf_path("ur5").read_text(), "max_age": 1.0}
+    file = rig.folder / "gate.yaml"
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": description}}))
+    words = ("gate", "--params-file", str(file), "-r", "joint_commands:=driver/commands", "-p", "rate_limit:=50.0")
+    heard = lambda: rig.node.count_publishers("driver/commands")  # noqa: E731
+    assert rig.command(*words, interrupted_when=heard) == 0
+    assert rig.command("gate", "-r", "joint_commands", label="wrong") == 2
+    assert "-r joint_commands: allowed: NAME:=VALUE" in rig.log("wrong")
+    assert rig.command("node", "osc", "--params-file", "none.yaml", label="no file") == 2
+    assert "there is no parameter file 'none.yaml'" in rig.log("no file")

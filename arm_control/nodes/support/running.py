@@ -153,9 +153,14 @@ def _start(factories: Sequence[Callable[[], ArmNode[ArmNodeParameters]]], nodes:
         stay_below(priority)
 
 
+def run_named(names: Sequence[str], arguments: Sequence[str]) -> None:
+    """Run nodes by name in one process; ``arguments`` are those of ROS."""
+    run(*map(node_factory, names), arguments=[sys.argv[0], *arguments])
+
+
 def main() -> None:
     """Entry point of ``python -m arm_control.nodes NODE... [--ros-args ...]``: run the nodes named there."""
-    program, *arguments = sys.argv
+    arguments = sys.argv[1:]
     names = list(itertools.takewhile(lambda argument: not argument.startswith("-"), arguments))
     if not names:
         sys.exit(f"arm_control: name the nodes to run, of {', '.join(NODES)}")
@@ -163,4 +168,4 @@ def main() -> None:
         refuse_unknown(dict.fromkeys(names), NODES, "arm_control.nodes")
     except ParameterError as error:
         sys.exit(f"arm_control: {error}")
-    run(*map(node_factory, names), arguments=[program, *arguments[len(names) :]])
+    run_named(names, arguments[len(names) :])

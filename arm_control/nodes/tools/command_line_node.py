@@ -12,13 +12,13 @@ import numpy as np
 import rclpy
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import ParameterDescriptor
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import parameter_value_to_python
+from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 
@@ -118,6 +118,20 @@ class CommandLineNode:
     def topics(self, message_type: str) -> set[str]:
         """Full names of the topics of a type, such as ``std_msgs/msg/Bool``, as far as they are known by now."""
         return {name for name, types in self._node.get_topic_names_and_types() if message_type in types}
+
+    def topic_types(self) -> dict[str, str]:
+        """Types of all topics, as far as they are known by now, by full name."""
+        return {name: types[0] for name, types in self._node.get_topic_names_and_types()}
+
+    def ends_of(self, topic: str) -> tuple[int, int]:
+        """Number of publishers and of subscriptions of a topic, as far as they are known by now."""
+        return self._node.count_publishers(topic), self._node.count_subscribers(topic)
+
+    def qos_of(self, topic: str) -> QoSProfile:
+        """QoS with which all publishers of a topic are heard, and latched messages where all of them latch."""
+        publishers = self._node.get_publishers_info_by_topic(topic)
+        latching = [one.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in publishers]
+        return LATCHED if latching and all(latching) else LATEST
 
     def subscribe(self, message_type: Any, topic: str, take: Callable[[Any], None], qos: QoSProfile | int) -> None:
         """Subscribe to a topic; ``take`` is called for each message, in :meth:`spin_until`."""
@@ -310,6 +324,31 @@ class ArmClient:
 # -- live parameters -----------------------------------------------------------------------------------
 
 
+def set_parameter(name: str, value: Any, node: str = "osc", namespace: str = "", seconds: float = 4.0) -> str:
+    """Set a live parameter of a running node; return why it refuses, empty where it does not.
+
+    Raises
+    ------
+    InputError
+        When there is no such node, or it does not answer.
+    """
+    with CommandLineNode("arm_control_tune") as client:
+        full_name = _find_node(client, node, namespace, seconds)
+        parameter = Parameter(name, value=value).to_parameter_msg()
+        request = SetParameters.Request(parameters=[parameter])
+        (result,) = _request(client, SetParameters, full_name, "set", request).results
+        return "" if result.successful else str(result.reason) or "no reason given"
+
+
+def _find_node(client: CommandLineNode, node: str, namespace: str, seconds: float) -> str:
+    """Return the full name of a running node."""
+    full_name = "/" + "/".join(filter(None, [*namespace.split("/"), *node.split("/")]))
+    nodes = client.find_nodes(*PARAMETER_SERVICE, "", seconds, full_name)
+    if full_name not in nodes:
+        raise InputError(f"no node {full_name} is running; there are: {', '.join(nodes) or 'none'}")
+    return full_name
+
+
 def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[SavedParameter]:
     """Return the parameters of a running node that may change while it runs.
 
@@ -318,12 +357,8 @@ def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0
     InputError
         When there is no such node, or it does not answer.
     """
-    path = "/".join(filter(None, [*namespace.split("/"), *node.split("/")]))
     with CommandLineNode("arm_control_tune") as client:
-        full_name = f"/{path}"
-        nodes = client.find_nodes(*PARAMETER_SERVICE, "", seconds, full_name)
-        if full_name not in nodes:
-            raise InputError(f"no node {full_name} is running; there are: {', '.join(nodes) or 'none'}")
+        full_name = _find_node(client, node, namespace, seconds)
         names = _request(client, ListParameters, full_name, "list", ListParameters.Request()).result.names
         names = sorted(name for name in names if not name.startswith(ROS_OWN))
         described = _request(client, DescribeParameters, full_name, "describe", DescribeParameters.Request(names=names))

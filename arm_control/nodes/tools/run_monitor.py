@@ -29,7 +29,7 @@ from arm_control.model import RobotModel
 from arm_control.motion import Target
 from arm_control.nodes.support.plant_node import AwaitedCounts
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.topics import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
+from arm_control.nodes.support.topics import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS, recorded_qos
 from arm_control.report import HAND_PERIOD
 from arm_control.simulation import Recording, WrenchSeries
 
@@ -90,7 +90,8 @@ class MonitorNode(Node):
         self.hand_ns: int | None = None
         self.figures = dict.fromkeys(FIGURES, math.nan)
         self.diagnostics: dict[str, dict[str, str]] = {}
-        self._states = polled_subscription(self, JointState, "joint_states", LOSSLESS, raw=True)
+        states = LOSSLESS if simulator else recorded_qos(latched=False, reliable=False)  # a driver's may be best-effort
+        self._states = polled_subscription(self, JointState, "joint_states", states, raw=True)
         self._commands = polled_subscription(self, JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
@@ -99,7 +100,8 @@ class MonitorNode(Node):
         self._awaited = AwaitedCounts(self, awaited)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        self.create_subscription(DiagnosticStatus, f"{simulator or 'simulator'}/state", self._on_gate, LATCHED)
+        self._motors = simulator or "gate"
+        self.create_subscription(DiagnosticStatus, f"{self._motors}/state", self._on_gate, LATCHED)
         self._newest = {name: polled_subscription(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
         self._pause = self.create_client(SetBool, f"{simulator or 'simulator'}/pause")
         self.create_timer(0.05, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -113,6 +115,16 @@ class MonitorNode(Node):
     def command_ns(self) -> int:
         """Stamp of the newest command, -1 before the first [ns]."""
         return _newest_ns(self._raw_commands)
+
+    @property
+    def begin_ns(self) -> int:
+        """Begin of the run: 0 in a simulation, which starts with it, else the first state's stamp [ns]."""
+        return 0 if self._simulator or not self._raw_states else _stamp_in(self._raw_states[0])
+
+    @property
+    def newest_ns(self) -> tuple[int, int]:
+        """Newest state and command, from the begin of the run; negative before the first [ns]."""
+        return self.stamp_ns - self.begin_ns, self.command_ns - self.begin_ns
 
     @property
     def active_target(self) -> int:
@@ -205,10 +217,10 @@ class MonitorNode(Node):
 
     def _on_gate(self, status: DiagnosticStatus) -> None:
         """Note a brake at once: a run may end before the next diagnostics."""
-        known = self.diagnostics.get(self._simulator, {})
+        known = self.diagnostics.get(self._motors, {})
         is_braked = status.level == DiagnosticStatus.ERROR
         if is_braked != (known.get("braked") == "True"):
-            self.diagnostics[self._simulator] = {**known, "message": status.message, "braked": str(is_braked)}
+            self.diagnostics[self._motors] = {**known, "message": status.message, "braked": str(is_braked)}
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -229,9 +241,11 @@ def wrench_series(messages: Iterable[WrenchStamped]) -> WrenchSeries:
 
 def _newest_ns(recorded: deque[bytes]) -> int:
     """Stamp of the last of the serialised messages, which begin with a header; -1 where there is none [ns]."""
-    if not recorded:
-        return -1
-    raw = recorded[-1]
+    return _stamp_in(recorded[-1]) if recorded else -1
+
+
+def _stamp_in(raw: bytes) -> int:
+    """Stamp of a serialised message that begins with a header [ns]."""
     order = "<" if raw[1] & 1 else ">"
     seconds, nanoseconds_ = struct.unpack_from(f"{order}iI", raw, 4)
     return int(seconds) * NANOSECONDS + int(nanoseconds_)
