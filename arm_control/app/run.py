@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,6 +58,7 @@ REFRESH_PERIOD = 0.2
 """Wall time between two updates of the display [s]."""
 ARRIVAL_TIME = 5.0
 """Longest wall time between the last state and its command [s]; a lost command is sent again."""
+SKIP = "; Ctrl-C again skips it"
 SECOND_RUN = "joint_states is published already: end the other run, or choose another ROS_DOMAIN_ID or --namespace"
 
 
@@ -91,16 +93,42 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
                 has_viewer = options.viewer and not options.headless
                 with viewer_process(has_viewer, arm, options.control, options.namespace) as viewer:
                     os.nice(10)  # the nodes have priority over the display
-                    _watch(scenario, processes, viewer, monitor, executor, options, console)
-                console.print("the nodes end, then the report is made")
-                end_ns = monitor.begin_ns + round(options.duration * 1e9) if options.duration else monitor.stamp_ns
-                recording = monitor.recording(model)
-                recording = (recording.since_restart() if options.is_interactive else recording).until(end_ns)
-                for cause, count in monitor.left_out.items():
-                    console.print(f"{count} messages left out: {cause}", markup=False, highlight=False)
+                    stop = _watch(scenario, processes, viewer, monitor, executor, options, console)
+                monitor.fetch()
+                console.print(f"the nodes end, then the report is made{'' if options.duration else SKIP}")
         except NodeDied as error:
             console.print(f"[bold red]{error}[/]; the arm braked and the other nodes were stopped")
             return 3
+    return unless_skipped(stop.signals, lambda: _report(scenario, model, monitor, options, console), console)
+
+
+def unless_skipped(signals: Sequence[int], report: Callable[[], int], console: Console) -> int:
+    """Make a report, and return the exit status; 130 without one, where Ctrl-C is pressed again before its end."""
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if len(signals) < 2:
+            return report()
+    except KeyboardInterrupt:
+        pass
+    console.print("no report")
+    return 130
+
+
+def _report(scenario: Scenario, model: RobotModel, monitor: MonitorNode, options: RunOptions, console: Console) -> int:
+    """Make the report of a run whose nodes have ended; return the exit status."""
+    with console.status("the report is made"):
+        recording = monitor.recording(model)
+    end_ns = monitor.begin_ns + round(options.duration * 1e9) if options.duration else monitor.stamp_ns
+    recording = (recording.since_restart() if options.is_interactive else recording).until(end_ns)
+    for cause, count in monitor.left_out.items():
+        console.print(f"{count} messages left out: {cause}", markup=False, highlight=False)
+    if n_before := monitor.state_log.n_dropped:
+        seconds = (
+            (recording.state_stamps[0] - monitor.state_log.first_ns) * 1e-9 if recording.state_stamps.size else 0.0
+        )
+        largest = monitor.command_log.largest_dropped(model)
+        share = "" if largest is None else f", torque at most {(largest / model.tau_max).max():.2f} of a limit"
+        console.print(f"the last {recording.duration:.0f} s; before them {seconds:.0f} s, {n_before} states{share}")
     return print_summary(scenario, model, recording, monitor.diagnostics, options, console, monitor.hand_ns)
 
 
@@ -158,8 +186,8 @@ def _watch(
     executor: SingleThreadedExecutor,
     options: RunOptions,
     console: Console,
-) -> None:
-    """Show the run until its end or Ctrl-C.
+) -> ProcessEnd:
+    """Show the run until its end or Ctrl-C; return what notes signals from then on.
 
     Raises
     ------
@@ -188,6 +216,7 @@ def _watch(
         monitor.pause()
         _print_output(processes, console)
         refresh()
+    return stop
 
 
 def _raise_if_failed(

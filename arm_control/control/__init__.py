@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from arm_control.control.osc.osc_controller import TERMS, OperationalSpaceController, OscOutput, movable_rows
     from arm_control.control.osc.osc_parameters import GAINS, SINGULARITIES, OscParameters
     from arm_control.control.osc.task import (
+        error_rows,
         orientation_error,
         pose_error,
         pose_errors,

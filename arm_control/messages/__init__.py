@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         Stamp,
         effort_array_head,
     )
+    from arm_control.messages.joint_state_log import JointStateLog
     from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused, Repeated
     from arm_control.messages.markers import (
         ADD,

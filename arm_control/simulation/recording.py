@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.control import pose_errors
+from arm_control.control import error_rows
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion import Target
 
 Stamps = npt.NDArray[np.int64]
+PART = 20_000
+"""States of a record whose errors are computed at once."""
 BEGINNING_NS = 100_000_000
 """Duration of a record's beginning, to which time goes back where a plant starts over [ns]."""
 
@@ -176,8 +178,7 @@ def motion_record(recording: Recording, model: RobotModel, most: int = 0) -> Mot
     states = slice(None, None, -(-recording.state_stamps.size // most) if most else 1)
     stamps, q, v = recording.state_stamps[states], recording.q[states], recording.v[states]
     targets = tuple(target for target in recording.targets if target.stamp_ns <= stamps[-1])
-    terms = [model.evaluate(*state) for state in zip(q, v, strict=True)]
-    poses = [state.X_WE for state in terms]
+    motion = model.batch("R_WE", "p_WE", "V_WE")(q, v)
     goals = goal_poses(targets, recording.state_stamps, recording.q, model)
     record = MotionRecord(
         stamps,
@@ -186,15 +187,19 @@ def motion_record(recording: Recording, model: RobotModel, most: int = 0) -> Mot
         recording.command_stamps,
         recording.tau,
         targets,
-        np.array([X.p for X in poses]),
-        np.array([state.V_WE for state in terms]),
+        motion["p_WE"],
+        motion["V_WE"],
         np.full((len(stamps), 6), np.nan),
         goals,
         wrenches=recording.wrenches,
     )
-    active = record.active
-    due = np.flatnonzero(active >= 0)
-    record.error[due] = pose_errors([poses[k] for k in due], [goals[active[k]] for k in due])
+    if goals:
+        R_WT, p_WT = np.array([X.R for X in goals]), np.array([X.p for X in goals])
+        active = record.active
+        due = np.flatnonzero(active >= 0)
+        for part in np.array_split(due, max(1, len(due) // PART)):
+            now = active[part]
+            record.error[part] = error_rows(motion["R_WE"][part], record.p[part], R_WT[now], p_WT[now])
     return record
 
 

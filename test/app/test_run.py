@@ -19,9 +19,10 @@ import arm_control.app.run
 from arm_control import RobotModel, urdf_path
 from arm_control.app import RunOptions
 from arm_control.app.processes import recorder_arguments
-from arm_control.app.run import ARRIVAL_TIME, Console, RunEnd, live_table, print_summary
+from arm_control.app.run import ARRIVAL_TIME, Console, RunEnd, live_table, print_summary, unless_skipped
 from arm_control.bags import ReplayOptions, scenario_of
 from arm_control.exceptions import ArmControlError
+from arm_control.messages import JointStateLog
 from arm_control.motion import Target
 from arm_control.nodes import FIGURES, MonitorNode, ros, wrench_series
 from arm_control.nodes.tools.command_line_node import _is_complete
@@ -60,7 +61,11 @@ def test_a_run_with_a_robot_begins_with_its_first_state(simulator: str):
     first = 1_700_000_000 * SECOND
     states = [ros.joint_state(["a"], first + n * SECOND, position=[0.0]) for n in (0, 3)]
     raw = [bytes(serialize_message(state)) for state in states]
-    monitor: Any = SimpleNamespace(_simulator=simulator, _raw_states=raw, _raw_commands=raw[:1])
+    monitor: Any = SimpleNamespace(
+        _simulator=simulator, state_log=JointStateLog(9, "position"), command_log=JointStateLog(9)
+    )
+    monitor.state_log.extend(raw)
+    monitor.command_log.extend(raw[:1])
     for name in ("stamp_ns", "command_ns", "begin_ns", "newest_ns"):
         setattr(monitor, name, getattr(MonitorNode, name).fget(monitor))
     begin = first if simulator else 0
@@ -96,6 +101,18 @@ def test_another_run_that_is_found_late_is_refused_and_left_alone():
     monitor.started = True
     monitor.pause()
     assert [request.data for request in called] == [True]
+
+
+def test_a_second_ctrl_c_skips_the_report(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("arm_control.app.run.signal.signal", lambda *_: None)
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    for signals, report, status in (([2], lambda: 1, 1), ([2], interrupted, 130), ([2, 2], lambda: 1, 130)):
+        console = paper()
+        assert unless_skipped(signals, report, console) == status
+        assert ("no report" in written(console)) == (status == 130)
 
 
 # -- what it shows and says ---------------------------------------------------------------------------

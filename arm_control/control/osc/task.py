@@ -169,6 +169,12 @@ def pose_errors(X_WE: Sequence[Pose], X_WT: Sequence[Pose]) -> Array:
     n = len(X_WE)
     R_WE, R_WT = (np.array([X.R for X in poses]).reshape(n, 3, 3) for poses in (X_WE, X_WT))
     p_WE, p_WT = (np.array([X.p for X in poses]).reshape(n, 3) for poses in (X_WE, X_WT))
+    return error_rows(R_WE, p_WE, R_WT, p_WT)
+
+
+def error_rows(R_WE: Array, p_WE: Array, R_WT: Array, p_WT: Array) -> Array:
+    """:func:`pose_errors` of rotations, shape (n, 3, 3), and positions, shape (n, 3)."""
+    n = len(p_WE)
     R = R_WT @ R_WE.transpose(0, 2, 1)
     e_R = rotation_vector(columns(R.reshape(n, 9).T).reshape(3, 3))
     return np.hstack([p_WT - p_WE, rows_of_columns(e_R, n).T])

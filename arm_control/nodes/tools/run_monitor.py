@@ -1,30 +1,27 @@
 """The node ``monitor``: starts a run, records states and commands, keeps the newest figures.
 
-Messages are kept as bytes, fetched in batches and read after the run, so that recording costs the control loop next to
-nothing.
+Messages are fetched in batches of bytes, which become arrays, so that recording costs the control loop next to nothing.
+The newest ten minutes at 1 kHz are kept.
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64
 from std_srvs.srv import SetBool
 
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.messages import nanoseconds, pose_from_message, wrench_numbers
+from arm_control.messages import JointStateLog, nanoseconds, pose_from_message, wrench_numbers
 from arm_control.model import RobotModel
 from arm_control.motion import Target
 from arm_control.nodes.support.plant_node import AwaitedCounts
@@ -40,6 +37,8 @@ MANY_TARGETS = 1000
 """Newest targets, among which one that came already is searched."""
 WRENCHES = ("estimated_wrench", "commanded_wrench")
 """Topics with wrenches of the hand, where a controller publishes them."""
+KEPT = 600_000
+"""States, and commands, that are kept whole: ten minutes at 1 kHz, 100 MB of an arm of six joints."""
 FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
 
 
@@ -74,7 +73,7 @@ class MonitorNode(Node):
         self,
         awaited: Mapping[str, int],
         simulator: str = "simulator",
-        keep: int = 2_000_000,
+        keep: int = KEPT,
         first_target: PoseStamped | None = None,
     ) -> None:
         super().__init__("monitor", start_parameter_services=False)
@@ -82,8 +81,8 @@ class MonitorNode(Node):
         self.left_out = Counter[str]()
         self.started = False
         self._simulator = simulator
-        self._raw_states: deque[bytes] = deque(maxlen=keep)
-        self._raw_commands: deque[bytes] = deque(maxlen=keep)
+        self.state_log = JointStateLog(keep, "position", "velocity")
+        self.command_log = JointStateLog(keep, "effort")
         self._target_messages: dict[int, PoseStamped] = {}
         self._known_targets: deque[PoseStamped] = deque(maxlen=MANY_TARGETS)
         self._first_target = first_target
@@ -109,17 +108,17 @@ class MonitorNode(Node):
     @property
     def stamp_ns(self) -> int:
         """Stamp of the newest state, -1 before the first [ns]."""
-        return _newest_ns(self._raw_states)
+        return self.state_log.newest_ns
 
     @property
     def command_ns(self) -> int:
         """Stamp of the newest command, -1 before the first [ns]."""
-        return _newest_ns(self._raw_commands)
+        return self.command_log.newest_ns
 
     @property
     def begin_ns(self) -> int:
         """Begin of the run: 0 in a simulation, which starts with it, else the first state's stamp [ns]."""
-        return 0 if self._simulator or not self._raw_states else _stamp_in(self._raw_states[0])
+        return 0 if self._simulator else max(self.state_log.first_ns, 0)
 
     @property
     def newest_ns(self) -> tuple[int, int]:
@@ -143,10 +142,12 @@ class MonitorNode(Node):
             self._pause.call_async(SetBool.Request(data=True))
 
     def recording(self, model: RobotModel) -> Recording:
-        """Return the run so far, in the model's joint order."""
-        self._fetch()
-        stamps, q, v = self._read("joint_states", self._raw_states, model, "position", "velocity")
-        command_stamps, tau = self._read("joint_commands", self._raw_commands, model, "effort")
+        """Return the run so far, or its last ten minutes, in the model's joint order, also after the node's end."""
+        causes = {"joint_states": Counter[str](), "joint_commands": Counter[str]()}
+        stamps, q, v = self.state_log.in_joint_order(model, causes["joint_states"])
+        command_stamps, tau = self.command_log.in_joint_order(model, causes["joint_commands"])
+        for topic, counts in causes.items():
+            self.left_out.update({f"{topic}: {cause}": count for cause, count in counts.items()})
         wrenches = {name: wrench_series(messages) for name, messages in self._wrenches.items() if messages}
         return Recording(stamps, q, v, command_stamps, tau, self._targets(model), wrenches=wrenches)
 
@@ -161,22 +162,10 @@ class MonitorNode(Node):
                 self.left_out[f"target_pose: {error}"] += 1
         return tuple(targets)
 
-    def _read(self, topic: str, raw: deque[bytes], model: RobotModel, *fields: str) -> tuple[Any, ...]:
-        """Stamps (n,) and fields (n, nv) of the messages of this arm; the others are counted."""
-        stamps = []
-        rows = []
-        for stamp_ns, message in _unpack(raw):
-            try:
-                rows.append([model.in_joint_order(message.name, getattr(message, field), field) for field in fields])
-                stamps.append(stamp_ns)
-            except InputError as error:
-                self.left_out[f"{topic}: {error}"] += 1
-        columns = np.array(rows).reshape(len(rows), len(fields), model.nv).swapaxes(0, 1)
-        return np.array(stamps, dtype=np.int64), *columns
-
-    def _fetch(self) -> None:
-        self._raw_states.extend(raw for raw, _ in poll(self._states))
-        self._raw_commands.extend(raw for raw, _ in poll(self._commands))
+    def fetch(self) -> None:
+        """Take the messages that have come."""
+        self.state_log.extend(raw for raw, _ in poll(self._states))
+        self.command_log.extend(raw for raw, _ in poll(self._commands))
         for name, subscription in self._wrench_topics.items():
             self._wrenches[name].extend(message for message, _ in poll(subscription))
         for name, subscription in self._newest.items():
@@ -203,7 +192,7 @@ class MonitorNode(Node):
 
     def _on_timer(self) -> None:
         """Fetch messages; start the simulator when the controller has its targets and both topics have publishers."""
-        self._fetch()
+        self.fetch()
         connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
         knows_targets = bool(self._first_target is None or self._known_targets)  # as the controller does
         is_recorded = knows_targets and not self.waits_for_recorder
@@ -237,25 +226,3 @@ def wrench_series(messages: Iterable[WrenchStamped]) -> WrenchSeries:
     finite = [(stamp_ns, values) for stamp_ns, values in pairs if np.isfinite(values).all()]
     stamps = np.array([stamp_ns for stamp_ns, _ in finite], dtype=np.int64)
     return WrenchSeries(stamps, np.array([values for _, values in finite]).reshape(-1, 6))
-
-
-def _newest_ns(recorded: deque[bytes]) -> int:
-    """Stamp of the last of the serialised messages, which begin with a header; -1 where there is none [ns]."""
-    return _stamp_in(recorded[-1]) if recorded else -1
-
-
-def _stamp_in(raw: bytes) -> int:
-    """Stamp of a serialised message that begins with a header [ns]."""
-    order = "<" if raw[1] & 1 else ">"
-    seconds, nanoseconds_ = struct.unpack_from(f"{order}iI", raw, 4)
-    return int(seconds) * NANOSECONDS + int(nanoseconds_)
-
-
-def _unpack(raw: deque[bytes]) -> Iterator[tuple[int, JointState]]:
-    """Stamps [ns] and messages; one that repeats the stamp before it is left out."""
-    last_ns = -1
-    for message in (deserialize_message(item, JointState) for item in raw):
-        stamp_ns = nanoseconds(message.header.stamp)
-        if stamp_ns != last_ns:
-            yield stamp_ns, message
-        last_ns = stamp_ns
