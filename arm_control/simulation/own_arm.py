@@ -17,8 +17,17 @@ import numpy as np
 
 from arm_control.control import OscParameters, movable_rows, propose, propose_rate_limit, scaled_jacobian
 from arm_control.controllers import DEFAULT_CONTROLLER
+from arm_control.exceptions import ModelError
 from arm_control.maths import Array, rotation_vector
-from arm_control.model import ArmParameters, RobotModel, choose_part, read_description, read_facts, read_robot
+from arm_control.model import (
+    ArmParameters,
+    RobotModel,
+    carried_weight,
+    choose_part,
+    read_description,
+    read_facts,
+    read_robot,
+)
 from arm_control.motion import target_entry
 from arm_control.simulation.scenario import REAL, Scenario
 
@@ -39,6 +48,8 @@ DEFAULT_SPEED = 2.0
 N_TARGETS = 5
 STEP = 0.4
 """Largest way of a joint from the start to a target [rad or m]; a prismatic joint's is a quarter of it."""
+SMALLEST_HEIGHT = 1e-6
+"""Gravity times height that counts as none [m^2/s^2]."""
 LEAST_PERIOD = 3.0
 """Time for each target [s], unless the arm is so slow that it needs more."""
 MARGIN, JOINT_MARGIN, REST = 1.25, 1.5, 1.5
@@ -91,8 +102,15 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
         Parameters about the arm, as of :class:`ArmParameters`.
     start : ndarray, shape (nq,), optional
         Joint positions at the start [rad or m]; by default :func:`start_posture`.
+
+    Raises
+    ------
+    ModelError
+        When the arm cannot carry itself.
     """
     model = ArmParameters.from_mapping(arm).model(read_description(robot))
+    if (weight := carried_weight(model)).is_too_much:
+        raise ModelError(f"{robot}: {weight.sentence}")
     q = start_posture(model) if start is None else start
     postures = target_postures(model, q)
     period, gate = _period_and_gate(model, postures)
@@ -131,7 +149,8 @@ def bare_scenario(robot: str) -> Scenario:
 def start_posture(model: RobotModel) -> Array:
     """Return a posture, shape (nq,) [rad or m], in which the hand moves well and the weight is carried easily."""
     rows = sorted(row for task in movable_rows(model)[:1] for row in task)
-    postures = _postures(model)
+    drawn = _postures(model)
+    postures = [q for q in drawn if is_above_base(model, q)] or drawn
     scores = [_mobility(model, q, rows) * (1.0 - _weight_share(model, q)) for q in postures]
     return np.asarray(postures[int(np.argmax(scores))]).round(4)
 
@@ -145,7 +164,16 @@ def target_postures(model: RobotModel, q: Array) -> list[Array]:
     near = [np.clip(q + share * steps, *_middle(model)) for share in shares]
     least = 0.7 * _mobility(model, q, rows)
     good = [posture for posture in near if _mobility(model, posture, rows) >= least]
+    if is_above_base(model, q):
+        good = [posture for posture in good if is_above_base(model, posture)]
     return [*(good or near)[: N_TARGETS - 1], q]
+
+
+def is_above_base(model: RobotModel, q: Array) -> bool:
+    """Whether the hand and all moving links begin no lower than the base, so that a table it stands on is clear."""
+    up = -model.gravity_W
+    links = [joint.child for joint in model.urdf.robot.joints if joint.name in model.joint_names]
+    return all(up @ model.pose(q, link).p >= -SMALLEST_HEIGHT for link in (*links, model.tip))
 
 
 def _period_and_gate(model: RobotModel, postures: list[Array]) -> tuple[float, dict[str, float]]:

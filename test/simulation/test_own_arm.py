@@ -14,7 +14,7 @@ from arm_control.motion import TargetList
 from arm_control.simulation import Scenario, Simulation, proposed_limits, start_posture, write_scenario
 
 
-@pytest.mark.parametrize("robot", ["planar2", "panda"])
+@pytest.mark.parametrize("robot", ["planar2", "panda", "arm6"])
 def test_its_targets_are_within_reach_and_apart(robot: str, tmp_path: Path):
     scenario = Scenario.load(str(write_scenario(tmp_path, robot, {})))
     model = RobotModel.from_urdf(urdf_path(robot))
@@ -25,6 +25,7 @@ def test_its_targets_are_within_reach_and_apart(robot: str, tmp_path: Path):
     assert len(targets) == 5
     assert all(reachability(model, X, start).is_reached for X in targets)
     assert np.linalg.norm(targets[0].p - targets[1].p) > 0.01
+    assert all(X.p[2] >= 0.0 for X in targets), "above the plate that the base stands on"
 
 
 def test_limits_that_a_urdf_does_not_state_are_proposed_and_carry_the_arm(tmp_path: Path):

@@ -28,6 +28,7 @@ from arm_control.model import (
     JointFacts,
     LinkFacts,
     arm_values_in,
+    carried_weight,
     describe,
     find_notes,
     folders_near,
@@ -192,6 +193,9 @@ def check_file(
         arm = describe(text, **{**options, "base": base, "tip": tip})
         tip, problems = arm.tip, list[str]()
         warnings = (*arm.warnings, *density_warnings(arm, [*roots, *folders_near(path)]))
+        if arm.has_dynamics and (weight := carried_weight(arm)).sentence:
+            problems += [weight.sentence] if weight.is_too_much else []
+            warnings += () if weight.is_too_much else (weight.sentence,)
     except UrdfError as error:
         problems, tip = [*error.problems], tip or _tip_without_limits(text, base)
     except ModelError as error:

@@ -200,10 +200,10 @@ def read_source(
         path = Path(source)
         if not path.is_file():
             raise UrdfError(f"there is no URDF file {name!r}; allowed: a file or the XML itself")
-        if path.suffix == ".xacro":
+        if is_xacro(path):
             return expand_xacro(path, xacro_args, package_path), name
         if xacro_args:
-            raise UrdfError(f"xacro_args need a file whose name ends in .xacro, but the source is {name!r}")
+            raise UrdfError(f"xacro_args need a xacro file, but the source is {name!r}")
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1).decode("utf-8")
     except UrdfError:
@@ -303,6 +303,19 @@ def friction_in(urdf: Urdf, names: Sequence[str]) -> tuple[Array, Array]:
     return coulomb, viscous
 
 
+def is_xacro(path: Path) -> bool:
+    """Whether a file is a xacro program: by the end of its name, or by xacro's elements and expressions in a URDF."""
+    if path.suffix == ".xacro":
+        return True
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES)
+    except OSError:
+        return False
+    return b"xmlns:xacro" in text and _XACRO.search(text) is not None
+
+
+_XACRO = re.compile(rb"<xacro:(include|macro|property|arg|if|unless)\b|=\s*[\"'][^\"'<]*\$[({]")
 WITH_TRUST = "read it first, then allow it with --trust, in a launch trust:=true"
 WITHOUT_XACRO = "name the URDF that it expands to"
 """Ways out where a xacro file is refused."""
@@ -350,7 +363,7 @@ def refuse_xacro(robot: str, where: str = "", way_out: str = WITH_TRUST) -> None
         The file that names it and what to do about it, for the message.
     """
     name, _ = split_arguments(robot)
-    if Path(name).suffix == ".xacro":
+    if is_xacro(Path(name)):
         place = f"{where}: " if where else ""
         what = "a xacro file is a program, and expanding it may run any code as you"
         raise InputError(f"{place}{name}: {what}: {way_out}")

@@ -20,6 +20,7 @@ from arm_control.app import main
 from arm_control.app.commands.check_command import Check, as_text, check_file
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.model import describe, find_warnings, load_urdf, mesh_warnings, read_facts, read_robot
+from arm_control.simulation import write_scenario
 
 REPO = Path(__file__).parents[3]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"
@@ -295,6 +296,35 @@ def test_a_xacro_file_is_expanded(tmp_path: Path):
         assert "read it first" in run(str(tmp_path / untrusted[0]), *untrusted[1:])[2]
 
 
+def test_a_urdf_with_xacro_inside_is_a_xacro_file(tmp_path: Path):
+    pytest.importorskip("xacro")
+    head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    for k, before in enumerate(('<xacro:property name="m" value="2"/>', "")):
+        file = tmp_path / f"{k}.urdf"
+        text = ARM.replace("<robot", head).replace('<mass value="2"/>', '<mass value="${1 + 1}"/>')
+        file.write_text(text.replace("<link", f"{before}<link", 1))
+        assert "read it first" in run(str(file))[2]
+        status, text, _ = run(str(file), "--trust", "--tip", "hand")
+        assert (status, "6 links" in text) == (0, True)
+    file.write_text(ARM.replace("<robot", head))
+    assert run(str(file), "--tip", "hand")[0] == 0, "the name space alone makes no program"
+
+
+def test_an_arm_that_cannot_carry_itself_is_refused(tmp_path: Path):
+    robot = tmp_path / "weak.urdf"
+    ur5 = UR5.read_text()
+    shoulder = re.search(r'<joint name="shoulder_lift_joint".*?</joint>', ur5, re.DOTALL)
+    assert shoulder is not None
+    for effort, status in (("150", 0), ("35", 0), ("5", 1)):
+        robot.write_text(ur5.replace(shoulder[0], re.sub(r'effort="[^"]*"', f'effort="{effort}"', shoulder[0])))
+        found, text, _ = run(str(robot))
+        assert found == status
+        assert ("the arm cannot carry itself in" in " ".join(text.split())) == (effort != "150")
+    assert "'shoulder_lift_joint' (up to 5" in " ".join(text.split())
+    with pytest.raises(ModelError, match=r"cannot carry itself in .*: set limits with --effort-limits"):
+        write_scenario(tmp_path, str(robot), {})
+
+
 def test_json_tells_the_same(tmp_path: Path):
     (tmp_path / "arm.urdf").write_text(edited('<mass value="1"/>', '<mass value="-1"/>'))
     status, text, _ = run(str(tmp_path / "arm.urdf"), "--json", "--tip", "right", "--base", "lever")
@@ -423,7 +453,7 @@ def test_simulate_agrees_and_tells_the_same_warnings(tmp_path: Path, capsys: pyt
     assert main(["simulate", str(tmp_path / "s.yaml"), "--duration", "0.02"]) == 2
     assert check_file(file).problems[0] in capsys.readouterr().err
     assert main(["simulate", str(tmp_path / "s.yaml"), "side:=left"]) == 2
-    assert "xacro_args need a file whose name ends in .xacro" in capsys.readouterr().err
+    assert "xacro_args need a xacro file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("none", ["", ' effort="0"'])
