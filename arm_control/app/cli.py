@@ -10,43 +10,61 @@ from typing import Any
 
 from arm_control import __version__
 from arm_control.app.commands.shared import check_namespace, is_xacro_argument, take_robot_options
-from arm_control.core import printable
+from arm_control.core import printable, refuse_unknown
 from arm_control.exceptions import ArmControlError
 
-COMMANDS = {
-    "run": "run a scenario: simulator, controller and all",
-    "view": "show a robot in the browser",
-    "gate": "run the gate between a controller and a driver",
-    "node": "run nodes by name",
-    "topics": "list topics, or print the messages of one",
-    "target": "send the hand of a running arm somewhere",
-    "pose": "print where the hand of a running arm is, or of any arm",
-    "ik": "joint positions that put the hand at a pose",
-    "plan": "plan motions among obstacles, and check them",
-    "simulate": "run a scenario without ROS",
-    "record": "record topics into a bag",
-    "replay": "play a bag, live or offline",
-    "report": "a page and pictures of a bag",
-    "excite": "a trajectory to identify an arm with",
-    "identify": "friction, rotors and payload from a bag",
-    "learn": "a movement primitive from a bag",
-    "attractor": "point attractors in spiking neurons: figures and a picture",
-    "primitive": "show a movement primitive, or list them",
-    "scenarios": "list the scenarios",
-    "check": "print a URDF's content and problems",
-    "export": "write a controller as C, for programs without Python",
-    "serve": "answer the states of a driver that is not ROS, over UDP",
-    "distance": "distances of an arm from obstacles and itself",
-    "formula": "formulas of a small arm as Python, C or LaTeX",
-    "compare": "compare an arm's dynamics with Pinocchio's and MuJoCo's",
-    "enable": "let gates pass commands again after a brake",
-    "watch": "show what gates do with commands",
-    "faults": "simulate faults of messages and processes",
-    "tune": "save the gains of a running node",
-    "cache": "list or clear the cache",
-    "completion": "print a script with which Tab completes",
+GROUPS = {
+    "every day": {
+        "run": "run a scenario: simulator, controller and all",
+        "simulate": "run a scenario without ROS",
+        "scenarios": "list the scenarios",
+        "view": "show a robot in the browser",
+        "target": "send the hand of a running arm somewhere",
+        "pose": "print where the hand of a running arm is, or of any arm",
+        "ik": "joint positions that put the hand at a pose",
+        "check": "print a URDF's content and problems",
+        "completion": "print a script with which Tab completes",
+    },
+    "motions": {
+        "plan": "plan motions among obstacles, and check them",
+        "distance": "distances of an arm from obstacles and itself",
+        "learn": "a movement primitive from a bag",
+        "primitive": "show a movement primitive, or list them",
+        "attractor": "point attractors in spiking neurons: figures and a picture",
+    },
+    "bags": {
+        "record": "record topics into a bag",
+        "replay": "play a bag, live or offline",
+        "report": "a page and pictures of a bag",
+    },
+    "a real arm": {
+        "gate": "run the gate between a controller and a driver",
+        "node": "run nodes by name",
+        "topics": "list topics, or print the messages of one",
+        "watch": "show what gates do with commands",
+        "enable": "let gates pass commands again after a brake",
+        "tune": "change or save the gains of a running node",
+        "excite": "a trajectory to identify an arm with",
+        "identify": "friction, rotors and payload from a bag",
+        "serve": "answer the states of a driver that is not ROS, over UDP",
+        "export": "write a controller as C, for programs without Python",
+    },
+    "development": {
+        "formula": "formulas of a small arm as Python, C or LaTeX",
+        "compare": "compare an arm's dynamics with Pinocchio's and MuJoCo's",
+        "faults": "simulate faults of messages and processes",
+        "cache": "list or clear the cache",
+    },
 }
 """What each command does, in the order of ``arm_control --help``; its module is imported when it is chosen."""
+GROUP_EXAMPLES = {
+    "every day": "run --robot my_arm.urdf --viewer --control",
+    "motions": "plan planar4_disc --seeds 10 --report pictures",
+    "bags": "replay my_bag --offline",
+    "a real arm": "run ur5_osc --simulator none --no-targets --params-file my_arm.yaml",
+    "development": "compare ur5",
+}
+COMMANDS = {name: does for commands in GROUPS.values() for name, does in commands.items()}
 OF_ROS = ("gate", "node")
 """Commands for which ``name:=value`` is an argument of ROS, not of a xacro file."""
 EXAMPLES = "examples:"
@@ -94,16 +112,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser for a command line: with all options of the command that it begins with, else with the list."""
-    parser = argparse.ArgumentParser(prog="arm_control", description="Torque control of robot arms.")
+    description = "Torque control of robot arms. Each command has examples: arm_control COMMAND --help."
+    parser = argparse.ArgumentParser(
+        prog="arm_control", description=description, epilog=_listed(), formatter_class=_HelpFormatter
+    )
     parser.add_argument("--version", action="version", version=f"arm_control {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", help="one of those below")
     chosen = next((word for word in words if not word.startswith("-")), "")
     if chosen in COMMANDS:
         add_command(chosen, commands)
-    else:
-        for name, does in COMMANDS.items():
-            commands.add_parser(name, help=does)
+    elif chosen:
+        refuse_unknown({chosen: None}, COMMANDS, "COMMAND")
     return parser
+
+
+def _listed() -> str:
+    """The commands in groups, each with an example."""
+    width = max(map(len, COMMANDS))
+    groups = [
+        "\n".join([f"{title}:", *(f"  {name:{width}}  {does}" for name, does in commands.items())])
+        + f"\n  for example: arm_control {GROUP_EXAMPLES[title]}"
+        for title, commands in GROUPS.items()
+    ]
+    return "\n\n".join(groups)
 
 
 def add_command(name: str, commands: Any) -> None:
@@ -125,12 +156,12 @@ def all_parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Keeps the lines of the examples."""
+    """Keeps the lines of examples and lists."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = text.split("\n\n")
         return "\n\n".join(
-            part if part.startswith(EXAMPLES) else super(_HelpFormatter, self)._fill_text(part, width, indent)
+            part if "\n  " in part else super(_HelpFormatter, self)._fill_text(part, width, indent)
             for part in paragraphs
         )
 

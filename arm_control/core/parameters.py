@@ -139,6 +139,11 @@ class Parameters:
     An ``int`` is accepted for a ``float``, a list for a tuple.
     """
 
+    def __new__(cls, *_: Any, **values: Any) -> Any:
+        """Refuse unknown names with those that are alike; the class's own ``__init__`` would raise a TypeError."""
+        refuse_unknown(values, [field.name for field in dataclasses.fields(cls)], cls.__name__)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         own = self._own_types()
         for name, type_ in own.items():
@@ -224,8 +229,8 @@ def refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any] | Sequenc
     """Raise a :class:`ParameterError` that names every unknown key."""
     unknown = sorted(set(values) - set(known))
     if unknown:
-        similar = get_close_matches(unknown[0], known, n=1)
-        hint = "".join(f"; did you mean '{name}'?" for name in similar)
+        similar = get_close_matches(unknown[0], known, n=1) or [x for x in sorted(known) if x.startswith(unknown[0])]
+        hint = f"; did you mean {' or '.join(map(repr, similar[:2]))}?" if similar else ""
         raise ParameterError(f"{where}: unknown {', '.join(unknown)}; allowed: {', '.join(sorted(known))}{hint}")
 
 

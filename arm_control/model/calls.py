@@ -223,7 +223,10 @@ class Calls:
 
     def checked(self, values: npt.ArrayLike, what: str) -> Array:
         """Return an array that is a finite number per joint (or per axis), or refuse it."""
-        array = np.array(values, dtype=float)
+        try:
+            array = np.array(values, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(f"{what} is {values!r:.60}; allowed: numbers") from None
         names = _AXES.get(what, self._joint_names)
         if array.shape != (len(names),):
             raise InputError(f"{what} has shape {array.shape}, allowed ({len(names)},)")

@@ -13,6 +13,7 @@ recursions of :mod:`arm_control.model.recursions`, compiled for this robot when 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import BuiltinFunctionType
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_control.compiler import Kernel, Law, Loop, LoopKernel, Samples, in_machine_code
-from arm_control.core import Cache, default_directory
+from arm_control.core import Cache, default_directory, refuse_unknown
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths import Array, Pose
 from arm_control.model import methods
@@ -163,7 +164,13 @@ class RobotModel:
         >>> model.gravity([0.0] * 6).round(4) + 0.0
         array([  0.    , -53.8002, -15.6416,   0.    ,   0.    ,   0.    ])
         """
+        refuse_unknown(choices, _CHOICES, "RobotModel.from_urdf")
         return cls(describe(source, **choices), backend, cache)
+
+    def __repr__(self) -> str:
+        joints = ", ".join(self.joint_names)
+        what = f"{self.urdf.robot.name}: {self.nv} joints from {self.base} to {self.tip}, {self.mass:.4g} kg moved"
+        return f"<RobotModel {what}, {self.backend}\n joints: {joints}>"
 
     def __reduce__(self) -> tuple[Callable[..., RobotModel], tuple[object, ...]]:
         own = {name: x for name, x in vars(self).items() if name != "_calls" and not isinstance(x, BuiltinFunctionType)}
@@ -379,6 +386,19 @@ class RobotModel:
         if frame not in self.frames:
             raise FrameNotFound(frame, self.frames)
         return self.frames.index(frame)
+
+
+_CHOICES = {p.name: p for p in inspect.signature(describe).parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+
+def _show_choices(method: Any) -> None:
+    """Let tools that complete and show names know the arguments that a function passes on to :func:`describe`."""
+    own = inspect.signature(method)
+    named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    method.__signature__ = own.replace(parameters=[*named, *_CHOICES.values()])
+
+
+_show_choices(RobotModel.from_urdf.__func__)  # type: ignore[attr-defined]
 
 
 def _restored(

@@ -104,6 +104,13 @@ class Plan:
     progress: JointTrajectory | None = None
     tree: DrawnTree | None = None
 
+    def __repr__(self) -> str:
+        cost = f"{self.effort.motions} motions checked in {self.effort.seconds:.3g} s"
+        if not self.is_found:
+            return f"<Plan {self.outcome.value}: {self.reason}\n {cost}>"
+        duration = f"{self.times[-1]:.4g} s" if self.times[-1] else "without times"
+        return f"<Plan found: {len(self.path)} states, length {self.length:.4g}, {duration}\n {cost}>"
+
     @property
     def is_found(self) -> bool:
         """Whether there is a path or a motion."""

@@ -42,10 +42,22 @@ def test_every_command_has_a_line_and_a_module_and_no_module_is_left_out():
 
 
 def test_an_unknown_command_is_refused_with_the_list(capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit):
-        cli.main(["walk"])
+    assert cli.main(["simulat"]) == 2
     error = capsys.readouterr().err
     assert all(f"'{name}'" in error or f" {name}" in error for name in cli.COMMANDS)
+    assert error.endswith("did you mean 'simulate'?\n")
+
+
+def test_the_list_of_commands_has_groups_with_an_example_each(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    for title, commands in cli.GROUPS.items():
+        first = lines.index(f"{title}:") + 1
+        assert [line.split()[0] for line in lines[first : first + len(commands)]] == [*commands]
+        example = cli.GROUP_EXAMPLES[title].split()
+        assert lines[first + len(commands)] == f"  for example: arm_control {' '.join(example)}"
+        assert cli.parser_for(example).parse_args(example).command
 
 
 WITHOUT_ROS = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -198,3 +199,12 @@ def test_a_prefix_tells_groups_of_one_class_apart():
     message = r"unknown rate; allowed: kp, left\.rate, right\.rate; did you mean 'left\.rate'\?"
     with pytest.raises(ParameterError, match=message):
         Prefixed.from_mapping({"rate": 5.0})
+
+
+@pytest.mark.parametrize(("name", "hint"), [("k", "'kp'"), ("right.rat", "'right.rate'"), ("zeta", "")])
+def test_an_unknown_name_is_refused_with_those_that_are_alike(name: str, hint: str):
+    hint = rf"; did you mean {re.escape(hint)}\?$" if hint else "right.rate$"
+    with pytest.raises(ParameterError, match=rf"Prefixed: unknown {re.escape(name)}; allowed: kp, left.rate, .*{hint}"):
+        Prefixed.from_mapping({name: 5.0}, where="Prefixed")
+    with pytest.raises(ParameterError, match=rf"Gains: unknown {re.escape(name)}; allowed: kp"):
+        Gains(**{name: 5.0})

@@ -5,6 +5,7 @@ Identities are tested on the recursions (test_recursions.py), kernels against ot
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from arm_control.exceptions import FrameNotFound, InputError, JointNotFound
+from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, ParameterError
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 
@@ -109,6 +110,15 @@ def pendulum(*extra: str, inertial: str = '<inertial><mass value="2"/>{}</inerti
 def link(name: str, parent: str) -> str:
     joint = f'<joint name="to_{name}" type="fixed"><parent link="{parent}"/><child link="{name}"/></joint>'
     return f'<link name="{name}"/>{joint}'
+
+
+def test_it_shows_what_it_is_and_which_options_make_it(ur5: RobotModel):
+    head, joints = repr(ur5).splitlines()
+    assert head.startswith("<RobotModel ur5: 6 joints from base_link to tool0, 17.05 kg moved, ")
+    assert joints == f" joints: {', '.join(ur5.joint_names)}>"
+    assert {"tip", "payload_mass", "gravity", "backend"} <= set(inspect.signature(RobotModel.from_urdf).parameters)
+    with pytest.raises(ParameterError, match=r"from_urdf: unknown tipp; allowed: .*; did you mean 'tip'\?"):
+        RobotModel.from_urdf(UR5, tipp="tool0")
 
 
 def test_the_only_leaf_is_the_tip():

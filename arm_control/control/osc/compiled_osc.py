@@ -100,6 +100,12 @@ class CompiledOsc:
             {form.name: law_call(form, self.kernels, bound) for form in forms if self.is_compiled} for _ in range(2)
         )
 
+    def __repr__(self) -> str:
+        chosen = {"kp_linear", "kp_angular", "speed_limit_linear", "speed_limit_angular", "tasks", "null_space"}
+        values = ", ".join(f"{name}={value!r}" for name, value in self.parameters.values().items() if name in chosen)
+        how = "compiled" if self.is_compiled else "in Python"
+        return f"<CompiledOsc of {self._model.urdf.robot.name}, {self._model.nv} joints, {how}\n {values}>"
+
     @property
     def page(self) -> OperationalSpaceController:
         """The law on floats."""

@@ -20,7 +20,7 @@ from arm_control.control.osc.osc_parameters import (
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
 from arm_control.control.osc.task import Tasks, rows_of
 from arm_control.control.osc.task_inertia import ALL, scaled_jacobian
-from arm_control.exceptions import ParameterError
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.kinematics import ROWS, sampled_jacobians
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
@@ -136,7 +136,10 @@ class OperationalSpaceController:
         return terms.M @ sum(posture_acceleration(terms, self._gains, self.limits, zones))
 
     def tick(self, terms: Terms, reference: Reference, tau_dist: Array | None = None) -> OscOutput:
-        """Joint torque for one state."""
+        """Joint torque for one state; an InputError for what is no reference."""
+        if not isinstance(reference, Reference):
+            what = f"{type(reference).__name__}; allowed: Reference(pose or matrix), Reference.at(position, quaternion)"
+            raise InputError(f"reference is a {what}")
         structure = self.structure.regular if self._is_regular(terms.J) else self.structure
         disturbance = self._no_disturbance if tau_dist is None else tau_dist
         result = self.torque(terms, reference, disturbance, self.numbers, structure)

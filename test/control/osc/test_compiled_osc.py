@@ -114,6 +114,18 @@ def test_bad_input_is_refused_like_everywhere(q: list[float], v: list[float], ur
         osc.tick(q, v, Reference(Pose(np.eye(3), np.zeros(3))))
 
 
+@pytest.mark.parametrize("reference", [np.eye(4), Pose.identity(), None])
+def test_what_is_no_reference_is_refused(reference: object, ur5: RobotModel):
+    osc = CompiledOsc(ur5, OscParameters(posture=(0.0,) * 6))
+    with pytest.raises(InputError, match=r"reference is a \w+; allowed: Reference\(pose or matrix\), Reference.at"):
+        osc.tick(np.zeros(6), np.zeros(6), reference)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="v is 'fast'; allowed: numbers"):
+        osc.tick(np.zeros(6), "fast", Reference(Pose.identity()))
+    head, values = repr(osc).splitlines()
+    assert head == "<CompiledOsc of ur5, 6 joints, compiled"
+    assert "kp_linear=200.0" in values
+
+
 def test_what_happened_before_does_not_matter(ur5: RobotModel):
     """A controller made anew gives the same bits, whatever happened before."""
     p, v = OscParameters(posture=(0.3,) * 6), np.full(6, 0.1)

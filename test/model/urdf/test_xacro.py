@@ -84,9 +84,7 @@ def test_arguments_for_what_is_not_xacro_are_refused(arm: Path):
     text = expand_xacro(arm)
     plain = arm.parent / "arm.urdf"
     plain.write_text(text)
-    with pytest.raises(
-        UrdfError, match=r"xacro_args need a xacro file, but the source is .*arm\.urdf'"
-    ):
+    with pytest.raises(UrdfError, match=r"xacro_args need a xacro file, but the source is .*arm\.urdf'"):
         load_urdf(plain, xacro_args={"length": "1"})
     with pytest.raises(UrdfError, match="xacro_args need a xacro file, but the source is XML"):
         load_urdf(text, xacro_args={"length": "1"})

@@ -41,6 +41,7 @@ def test_the_arm_draws_back_through_a_gap(validity: Validity):
     assert validity.free_motions(plan.path[:-1], plan.path[1:]).all()
     assert smallest_distance(validity, plan, wall_with_gap()) > 0.0
     assert np.abs(plan.path[:, 1]).max() > 0.5  # the elbow bends
+    assert repr(plan).startswith(f"<Plan found: {len(plan.path)} states, length {plan.length:.4g}, without times\n ")
 
 
 def test_the_compiled_search_is_that_of_the_text(validity: Validity, monkeypatch: pytest.MonkeyPatch):
@@ -94,6 +95,7 @@ def test_an_arm_that_is_caged_finds_no_path_within_its_limit(validity: Validity)
     assert not plan.is_found
     assert plan.reason == "no path was found in 20 rounds of samples"
     assert plan.effort.rounds == 20
+    assert repr(plan).startswith("<Plan limit reached: no path was found in 20 rounds of samples\n ")
     assert shorten(validity, plan) is plan
     assert list(improve(RrtConnect(validity), plan)) == []
 
