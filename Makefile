@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: demo test campaign docs setup clean
 
 demo: $(RUNS)
-	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python scripts/arm_control run ur5_osc --variant real --viewer --control --paced $(ARGS)
+	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python scripts/arm_control demo $(ARGS)
 
 test: $(READY)
 	$(BIN)/ruff check .
@@ -38,12 +38,12 @@ $(RUNS): setup.py pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing from PyPI into $(VENV), once: about 350 MB, a minute or two"
 	@$(PIP) --quiet --upgrade pip
-	@PYTHONWARNINGS=ignore $(PIP) -e '.[ros,mujoco,bags,demo,viewer,xacro]'
+	@PYTHONWARNINGS=ignore $(PIP) -e '.[demo,bags,symbolic]'
 	@touch $@
 
 $(READY): $(RUNS)
 	@echo "Installing what tests and the site need, too"
-	@PYTHONWARNINGS=ignore $(PIP) -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,jerk,nengo,test,docs]'
+	@PYTHONWARNINGS=ignore $(PIP) -e '.[demo,bags,symbolic,coppeliasim,jerk,nengo,test,docs]'
 	@touch $@
 
 clean:

@@ -1,11 +1,13 @@
 """Installs the package: with pip, or as an ament_python package with colcon."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 NAME = "arm_control"
 HERE = Path(__file__).resolve().parent  # of the file that a link of colcon leads to
+VERSION = re.search(r'__version__ = "(.+)"', (HERE / NAME / "__init__.py").read_text(encoding="utf-8"))[1]
 NODES = sorted({path.stem for folder in ("nodes", "controllers") for path in (HERE / NAME / folder).glob("[a-z]*.py")})
 ROS = [
     "rclpy",
@@ -46,9 +48,48 @@ def executables() -> list[str]:
     return [f"build/executables/{node}" for node in NODES]
 
 
+def script_with_a_dash() -> str:
+    """The command under the name of the distribution, as `pipx run` and `uvx` look for it."""
+    path = HERE / "build" / "executables" / "arm-control"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((HERE / "scripts" / NAME).read_bytes())
+    return str(path.relative_to(HERE))
+
+
+PICTURES = ["rich>=12", "matplotlib>=3.7", "pillow>=9.1"]
+EXTRAS = {
+    "ros": [f"ros-{package}" for package in ROS],
+    "mujoco": ["mujoco>=3.2"],
+    "pinocchio": ["pin>=2.7,!=3.0"],
+    "symbolic": ["sympy>=1.11", "cloudpickle>=2.0"],
+    "xacro": ["xacro>=2"],
+    "jerk": ["ruckig>=0.14"],
+    "nengo": ["nengo>=4.1"],
+    "ompl": ["ompl>=2.0.1"],
+    "bags": ["rosbags>=0.11"],
+    "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24"],
+    "pictures": PICTURES,
+    "viewer": ["viser>=1.1.1,<1.2", "msgspec>=0.18", "websockets>=13.1"],
+    "docs": ["sphinx>=7", "myst-parser>=2", "furo"],
+    "test": [
+        "pytest>=8.3,<8.4",
+        "pytest-xdist>=3.6",
+        "hypothesis>=6.100",
+        "scipy>=1.10",
+        "example-robot-data",
+        "playwright>=1.40",
+        "coal>=3",
+        "lupa>=2.1",
+        "ruff>=0.6",
+        "mypy>=1.11",
+        "types-PyYAML",
+    ],
+}
+EXTRAS["demo"] = [*PICTURES, *(p for extra in ("ros", "mujoco", "viewer", "xacro", "pinocchio") for p in EXTRAS[extra])]
+
 setup(
-    name=NAME,
-    version="0.2.0",
+    name="arm-control",
+    version=VERSION,
     description="Force control of robot arms: a URDF goes in, safe and fast joint torque comes out",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
@@ -64,42 +105,8 @@ setup(
         (f"lib/{NAME}", executables()),  # where `ros2 run` and launch files look
         *share("config", "coppeliasim", "export", "launch", "rviz", "urdf"),
     ],
-    install_requires=[
-        "setuptools",
-        "numpy>=1.24",
-        "PyYAML>=5.4",
-        "urdf-parser-py>=0.0.4",
-        "llvmlite>=0.45",
-        "pin>=2.7,!=3.0",
-        "sympy>=1.11",
-        "cloudpickle>=2.0",
-    ],
-    extras_require={
-        "ros": [f"ros-{package}" for package in ROS],
-        "mujoco": ["mujoco>=3.2"],
-        "xacro": ["xacro>=2"],
-        "jerk": ["ruckig>=0.14"],
-        "nengo": ["nengo>=4.1"],
-        "ompl": ["ompl>=2.0.1"],
-        "bags": ["rosbags>=0.11"],
-        "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24"],
-        "demo": ["rich>=12", "matplotlib>=3.7", "pillow>=9.1"],
-        "viewer": ["viser>=1.1.1,<1.2", "msgspec>=0.18", "websockets>=13.1"],
-        "docs": ["sphinx>=7", "myst-parser>=2", "furo"],
-        "test": [
-            "pytest>=8.3,<8.4",
-            "pytest-xdist>=3.6",
-            "hypothesis>=6.100",
-            "scipy>=1.10",
-            "example-robot-data",
-            "playwright>=1.40",
-            "coal>=3",
-            "lupa>=2.1",
-            "ruff>=0.6",
-            "mypy>=1.11",
-            "types-PyYAML",
-        ],
-    },
-    scripts=[f"scripts/{NAME}"],
+    install_requires=["setuptools", "numpy>=1.24", "PyYAML>=5.4", "urdf-parser-py>=0.0.4", "llvmlite>=0.45"],
+    extras_require=EXTRAS,
+    scripts=[f"scripts/{NAME}", script_with_a_dash()],
     zip_safe=False,
 )

@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__, __all__ = face(__name__)
 
-__version__ = "0.2.0"
+__version__ = "1.0.0rc1"

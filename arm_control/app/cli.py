@@ -15,6 +15,7 @@ from arm_control.exceptions import ArmControlError
 
 GROUPS = {
     "every day": {
+        "demo": "show a UR5 in simulation, in the browser",
         "run": "run a scenario: simulator, controller and all",
         "simulate": "run a scenario without ROS",
         "scenarios": "list the scenarios",

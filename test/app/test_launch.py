@@ -45,6 +45,7 @@ PIP_EXTRAS = {
     "ompl": "ompl",
     "msgspec": "viewer",
     "websockets": "viewer",
+    "cloudpickle": "cloudpickle",
 }
 """Requirement in setup.py by import, where there is no ROS or system package to depend on."""
 ROSDEP_KEYS = {
@@ -56,7 +57,6 @@ ROSDEP_KEYS = {
     "rich": "python3-rich",
     "urdf_parser_py": "urdfdom_py",
     "sympy": "python3-sympy",
-    "cloudpickle": "python3-cloudpickle",
 }
 """Key in package.xml by import, where they differ."""
 
@@ -127,7 +127,9 @@ def test_an_executable_of_ros_runs_the_node_of_its_name(
 
 
 def test_only_the_command_goes_on_the_path():
-    assert re.findall(r"^ +scripts=.*", SETUP, re.MULTILINE) == ['    scripts=[f"scripts/{NAME}"],']
+    assert re.findall(r"^ +scripts=.*", SETUP, re.MULTILINE) == [
+        '    scripts=[f"scripts/{NAME}", script_with_a_dash()],'
+    ]
     assert "console_scripts" not in SETUP
     assert not (REPO / "setup.cfg").exists(), "a folder for scripts would take arm_control off the PATH of a workspace"
 
@@ -149,8 +151,11 @@ def test_package_xml_and_setup_py_and_the_package_agree():
     assert PACKAGE.tag == "package"
     assert PACKAGE.get("format") == "3"
     assert text_of("name") == assigned("NAME") == arm_control.__name__
-    (version,) = re.findall(r'version="([^"]+)"', SETUP)
-    assert text_of("version") == version == arm_control.__version__
+    assert "    version=VERSION,\n" in SETUP, "of arm_control/__init__.py"
+    version = arm_control.__version__
+    assert text_of("version") == version.partition("rc")[0], "ROS knows no candidates"
+    assert f"\nversion: {version}\n" in (REPO / "CITATION.cff").read_text()
+    assert f"\n## [{version}]" in (REPO / "CHANGELOG.md").read_text()
     assert PACKAGE.findtext("export/build_type") == "ament_python"
     assert (REPO / "resource" / text_of("name")).is_file()
 
@@ -162,6 +167,14 @@ def test_the_licence_is_the_same_everywhere_and_there():
     assert licence.text == declared
     file = REPO / licence.get("file", "")
     assert file.is_file(), f"package.xml names the licence file {file.name}, which does not exist"
+
+
+def test_rosdep_knows_every_dependency_of_package_xml():
+    lines = (REPO / "test" / "data" / "rosdep_keys.txt").read_text().splitlines()
+    known = {key for line in lines if not line.startswith("#") for key in line.split()}
+    named = [element.text for tag in ("depend", "exec_depend", "test_depend") for element in PACKAGE.iterfind(tag)]
+    assert len(named) > 20
+    assert set(named) <= known
 
 
 def test_package_xml_depends_on_everything_that_is_imported():

@@ -212,6 +212,6 @@ def test_without_matplotlib_the_extra_is_named() -> None:
     code = "import sys; sys.modules['matplotlib'] = None; import arm_control.report.pictures"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPO, check=False)
     assert (
-        f"MissingExtra: 'matplotlib' is not installed: {sys.executable} -m pip install 'arm_control[demo]'"
+        f"MissingExtra: 'matplotlib' is not installed: {sys.executable} -m pip install 'arm_control[pictures]'"
         in done.stderr
     )

@@ -5,4 +5,4 @@ from arm_control.exceptions import MissingExtra
 try:
     import matplotlib
 except ImportError as error:
-    raise MissingExtra("matplotlib", "demo") from error
+    raise MissingExtra("matplotlib", "pictures") from error
