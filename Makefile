@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOO
 export ROS_PYTHON_CHECK_FIELDS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test campaign docs setup clean
+.PHONY: demo test campaign docs package setup clean
 
 demo: $(RUNS)
 	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python scripts/arm_control demo $(ARGS)
@@ -31,6 +31,19 @@ campaign: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/site/make_site.py site
 	@echo "open site/index.html"
+
+# A wheel and an sdist in out/dist, installed into an empty environment, in which the commands that need no extra run.
+package:
+	rm -rf out/dist out/empty
+	test -x out/build/bin/python || $(PYTHON) -m venv out/build
+	out/build/bin/python -m pip install --quiet build twine
+	out/build/bin/python -m build --outdir out/dist .
+	out/build/bin/python -m twine check --strict out/dist/*
+	$(PYTHON) -m venv out/empty
+	out/empty/bin/python -m pip install --quiet out/dist/*.whl
+	du -sm out/empty
+	cd out/empty && bin/arm-control --version && bin/arm-control check ur5 && bin/arm-control plan planar4_disc
+	cd out/empty && bin/arm-control ik ur5 --position 0.4 0.1 0.4 --rpy 180 0 0 && bin/arm_control scenarios
 
 setup: $(READY)
 

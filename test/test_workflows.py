@@ -23,7 +23,8 @@ def commands(name: str) -> list[str]:
     """Command lines of a workflow, those of its matrix too."""
     (job,) = load(name)["jobs"].values()
     own = [step["run"] for step in job["steps"] if "run" in step]
-    return [*job["strategy"]["matrix"].get("command", []), *(line for line in own if not line.startswith("${{"))]
+    of_matrix = job.get("strategy", {"matrix": {}})["matrix"].get("command", [])
+    return [*of_matrix, *(line for line in own if not line.startswith("${{"))]
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
@@ -48,6 +49,25 @@ def test_a_push_tests_and_a_week_runs_the_campaigns():
     assert commands("test") == ["make test PYTHON=python"]
     assert load("campaign")[True]["schedule"] == [{"cron": "0 2 * * 0"}]
     assert {"make campaign", ".venv/bin/arm_control faults"} < {*commands("campaign")}
+
+
+def test_the_package_is_built_as_it_is_released():
+    for name in ("package", "release"):
+        assert commands(name) == ["make package PYTHON=python"]
+    (release,) = load("release")["jobs"].values()
+    assert release["steps"][-1]["with"] == {"packages-dir": "out/dist"}
+    recipe = re.search(r"^package:\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe is not None
+    for line in re.findall(r"bin/arm[-_]control ([^&\n]*)", recipe[1]):
+        with pytest.raises(SystemExit) as end:
+            main([*line.split(), "--help"])
+        assert end.value.code == 0
+
+
+def test_the_sdist_has_every_folder_that_setup_py_installs():
+    grafted = set(re.findall(r"^graft (\w+)$", (ROOT / "MANIFEST.in").read_text(), re.MULTILINE))
+    (installed,) = re.findall(r"\*share\(([^)]*)\)", (ROOT / "setup.py").read_text())
+    assert {*installed.replace('"', "").split(", ")} | {"arm_control", "scripts", "resource"} <= grafted
 
 
 def test_the_first_python_is_the_least_that_the_package_supports():

@@ -13,17 +13,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-import sympy
-from sympy.printing.pycode import PythonCodePrinter
-
 from arm_control.compiler import Program
 from arm_control.core import Cache
-from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.exceptions import FrameNotFound, InputError, MissingExtra
 from arm_control.maths import Pose, cos, sin
 from arm_control.model.quantities import INPUTS, State, input_sizes, state_law
 from arm_control.model.recursions import relative_pose
 from arm_control.model.tree import Tree
+
+try:
+    import cloudpickle
+    import sympy
+    from sympy.printing.pycode import PythonCodePrinter
+except ImportError as error:
+    raise MissingExtra("sympy and cloudpickle", "symbolic") from error
 
 sin.register(sympy.Expr)(sympy.sin)
 cos.register(sympy.Expr)(sympy.cos)

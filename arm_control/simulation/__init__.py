@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     )
     from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
     from arm_control.simulation.engine import ENGINES, EngineParameters, RealArm, SimulatedArm, make_simulator, true_arm
-    from arm_control.simulation.independent_arm import FAR, CoalDistance, IndependentArm, coal_capsule, coal_shape
+    from arm_control.simulation.independent_arm import CoalDistance, IndependentArm, coal_capsule, coal_shape
     from arm_control.simulation.mujoco_simulator import MujocoSimulator, build_mujoco_model, save_mujoco_model
     from arm_control.simulation.obstacle_schedule import LEAD, NAMESPACE, PERIOD_NS, ObstacleSchedule, ObstacleUpdate
     from arm_control.simulation.offline import FreeMotion, FreeTrace, Simulation
     from arm_control.simulation.own_arm import bare_scenario, proposed_limits, start_posture, write_scenario
+    from arm_control.simulation.own_check import checking_arm
     from arm_control.simulation.plan_check import PlanCheck, PlanRun, ScenePlanner, check_plan, nearest_distances
     from arm_control.simulation.plan_scene import PlanFile, PlanScene, is_at_rest, plan_names
     from arm_control.simulation.planned_motion import planned, planned_motion_in
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         range_sensors_in,
         scenario_names,
     )
-    from arm_control.simulation.scene import Push, World
+    from arm_control.simulation.scene import FAR, Push, World
     from arm_control.simulation.sensors import RangeSensor, Sampling, SimulatedSensors
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -30,16 +30,13 @@ from arm_control.maths import (
     rotation_with_z,
 )
 from arm_control.model import LinkCapsule, RobotModel, link_capsules, mesh_path
-from arm_control.simulation.scene import stretches
+from arm_control.simulation.scene import FAR, stretches
 
 try:
     import coal
     import pinocchio as pin
 except ImportError as error:
     raise ModelError(f"Pinocchio and coal are not installed: {sys.executable} -m pip install pin") from error
-
-FAR = 10.0
-"""Distance where there is nothing [m]."""
 
 
 class IndependentArm:

@@ -38,7 +38,7 @@ from arm_control.planning import (
     plan_to_pose,
     shorten,
 )
-from arm_control.simulation.independent_arm import IndependentArm
+from arm_control.simulation.own_check import CheckingArm, checking_arm
 from arm_control.simulation.plan_scene import PlanScene
 
 STEP = 1e-3
@@ -124,18 +124,18 @@ class PlanCheck(NamedTuple):
         return not self.problems
 
 
-def check_plan(plan: TimedPath, scene: PlanScene, step: float = STEP, arm: IndependentArm | None = None) -> PlanCheck:
+def check_plan(plan: TimedPath, scene: PlanScene, step: float = STEP, arm: CheckingArm | None = None) -> PlanCheck:
     """Check a plan against its scene.
 
     Parameters
     ----------
     step : float
         Time between samples [s].
-    arm : IndependentArm, optional
+    arm : CheckingArm, optional
         Of the scene; by default a new one, where all links may not touch each other that a Validity keeps apart.
     """
     model = scene.model
-    arm = arm or IndependentArm(model, scene.obstacles, Validity(model).link_pairs)
+    arm = arm or checking_arm(model, scene.obstacles, Validity(model).link_pairs)
     x = _measure(plan, scene, arm, step)
     a = np.diff(x.v[:-1], axis=0) / x.times[1]
     clearance, link_clearance = x.clearances.min(axis=0).tolist()
@@ -155,7 +155,7 @@ def check_plan(plan: TimedPath, scene: PlanScene, step: float = STEP, arm: Indep
     return found._replace(problems=(*_problems(found, scene), *_wrong_ends(found, scene, arm)))
 
 
-def _measure(plan: TimedPath, scene: PlanScene, arm: IndependentArm, step: float) -> Samples:
+def _measure(plan: TimedPath, scene: PlanScene, arm: CheckingArm, step: float) -> Samples:
     """Sample a plan; the last velocity and the first and last torque are those beside them."""
     n = max(3, int(np.ceil(plan.duration / step)))
     times = np.linspace(0.0, plan.duration, n + 1)
@@ -227,7 +227,7 @@ def _problems(found: PlanCheck, scene: PlanScene) -> Iterator[str]:
             yield f"the arm is {MILLI * distance:.4g} mm from {what} at {t:.3f} s; needed: above {MILLI * least:.4g} mm"
 
 
-def _wrong_ends(found: PlanCheck, scene: PlanScene, arm: IndependentArm) -> Iterator[str]:
+def _wrong_ends(found: PlanCheck, scene: PlanScene, arm: CheckingArm) -> Iterator[str]:
     """What is wrong at the start and at the end."""
     x = found.samples
     if scene.start is not None and not np.abs(x.q[0] - scene.start).max() <= NEAR:
@@ -294,7 +294,7 @@ class ScenePlanner:
         self.scene = scene
         self._validity = Validity(scene.model, margin=scene.margin)
         self._validity.place(scene.obstacles)
-        self._checker = IndependentArm(scene.model, scene.obstacles, self._validity.link_pairs)
+        self._checker = checking_arm(scene.model, scene.obstacles, self._validity.link_pairs)
         self._tasks = None if scene.task is None else self._task_planner(scene.task)
         if self._tasks is None and scene.kind == "dynamic" and scene.is_moving:
             raise InputError(f"{scene.name}: torques are limited among obstacles that move along a task path only")

@@ -40,6 +40,8 @@ SURROUNDINGS = ("obstacles", "pushes", "floor")
 """Entries of a :class:`World`."""
 GOALS = ("task", "goal", "pose")
 """Entries of which a plan needs one."""
+FAR = 10.0
+"""Distance where there is nothing [m]."""
 ENTRIES = (
     *("description", "robot", "arm", "start", *SURROUNDINGS, "variants"),
     *(*GOALS, "kind", "limits", "horizon", "tolerance", "margin", "plan"),

@@ -12,7 +12,7 @@ import pytest
 from arm_control.core import urdf_path
 from arm_control.maths import Array, Box, Cylinder, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.model import RobotModel
-from arm_control.simulation import FAR, IndependentArm, PlanCheck, PlanScene, check_plan
+from arm_control.simulation import FAR, IndependentArm, PlanCheck, PlanScene, check_plan, checking_arm
 from arm_control.simulation.plan_scene import scene_of
 
 BALL = {"shape": "sphere", "size": 0.1, "position": [0.0, 1.2, 0.0]}
@@ -49,6 +49,25 @@ def scene(**changes: Any) -> PlanScene:
 def checked(motion: Motion, **changes: Any) -> PlanCheck:
     x = scene(**changes)
     return check_plan(motion, x, arm=IndependentArm(x.model, x.obstacles, LINKS))
+
+
+def test_without_pinocchio_the_own_model_checks_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    x = scene(kind="dynamic")
+    independent = checking_arm(x.model, x.obstacles, LINKS)
+    monkeypatch.setattr("arm_control.simulation.own_check.find_spec", lambda _: None)
+    own = checking_arm(x.model, x.obstacles, LINKS)
+    assert (type(independent).__name__, type(own).__name__) == ("IndependentArm", "OwnArm")
+    assert "plans are checked by the model that made them" in caplog.text
+    rng = np.random.default_rng(0)
+    for q, v, a in rng.normal(size=(20, 3, 2)):
+        np.testing.assert_allclose(own.torque(q, v, a), independent.torque(q, v, a), atol=1e-10)
+        np.testing.assert_allclose(own.pose(q).p, independent.pose(q).p, atol=1e-12)
+        nearer, real = own.distances(q, 0.3)[0], independent.distances(q, 0.3)[0]
+        assert real - 0.05 < nearer < real + 1e-9, "capsules contain the shapes"
+    check = check_plan(GOOD, x, arm=own)
+    assert check.problems == check_plan(GOOD, x, arm=independent).problems == ()
 
 
 GOOD = smoothly(1.0, np.array([0.0, 0.5]), np.array([0.4, 0.9]))
