@@ -130,6 +130,14 @@ class Panel:
         run_buttons.on_click(on_click)
         self._enable = self._gui.add_button("enable", hint="let a braked arm move again", visible=False)
         self._on_press(self._enable, "enable", "")
+        hint = "the hand goes to the target that is shown, and stays there: a list of targets ends"
+        self._stop = self._gui.add_button("stop the targets", hint=hint, visible=False)
+
+        async def on_stop(_: Any) -> None:
+            if self._X_WT is not None:
+                self._commands.put("target", "target", self._X_WT)
+
+        self._stop.on_click(on_stop)
         hint = "simulated time per wall time; less than 1 is slow motion"
         self._speed = self._gui.add_slider("speed", 0.05, 1.0, 0.05, 1.0, hint=hint, visible=False)
         self._simulator_controls = run_buttons, self._speed
@@ -146,7 +154,7 @@ class Panel:
         visibility = [(self._target, target)]
         if self._control:
             visibility += [(handle, simulator) for handle in self._simulator_controls]
-            visibility += [(self._enable, gate), (self._target_hint, target)]
+            visibility += [(self._enable, gate), (self._target_hint, target), (self._stop, target)]
         for handle, is_visible in visibility:
             if handle.visible is not is_visible:
                 handle.visible = is_visible

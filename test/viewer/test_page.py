@@ -225,6 +225,16 @@ def test_a_target_that_is_typed_keeps_its_orientation(page: Page):
     assert page.panel._target.value == (0.5, 0.1, 0.3), "what was typed stays until others have heard of it"
 
 
+def test_a_list_of_targets_is_stopped_at_the_one_that_is_shown(page: Page):
+    page.panel.show_target(HERE)
+    with client(page) as send:
+        set_value(send, page.panel._stop, True)
+        (command,) = collected(page, 1)
+    assert (command.type, command.name) == ("target", "target")
+    np.testing.assert_array_equal(command.value.p, HERE.p)
+    np.testing.assert_array_equal(command.value.R, HERE.R)
+
+
 # -- what is shown --------------------------------------------------------------------------------------
 
 
@@ -326,13 +336,13 @@ def test_only_what_has_an_effect_is_there(either: Page, there: tuple[bool, bool,
     panel, scene = either.panel, either.scene
 
     def shown() -> tuple[bool, ...]:
-        buttons = (*panel._simulator_controls, panel._enable) if either.guard.control else ()
+        buttons = (*panel._simulator_controls, panel._enable, panel._stop) if either.guard.control else ()
         return tuple(handle.visible for handle in (*buttons, panel._target))
 
     assert not any(shown())
     either.offer(*there)
     simulator, gate, target = there
-    assert shown() == ((simulator, simulator, gate, target) if either.guard.control else (target,))
+    assert shown() == ((simulator, simulator, gate, target, target) if either.guard.control else (target,))
     assert scene._target.visible is target
     either.offer(False, False, False)
     assert not any((*shown(), scene._target.visible))
