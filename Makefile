@@ -26,7 +26,7 @@ test: $(READY)
 	$(BIN)/python -m pytest $(WORKERS) --durations=10 $(ARGS)
 
 campaign: $(READY)
-	$(BIN)/python -m pytest $(WORKERS) --durations=10 -m campaign $(ARGS)
+	ARM_CONTROL_DRAFTS=off $(BIN)/python -m pytest $(WORKERS) --durations=10 -m campaign $(ARGS)
 
 docs: $(READY)
 	$(BIN)/python docs/site/make_site.py site

@@ -7,7 +7,8 @@ numbers to the last bit, and nothing depends on which of the two runs.
 
 A second process makes the complete code meanwhile, at idle priority, compares it with the draft on random inputs, and
 stores it in the cache, where the next start finds it. The process that made the draft keeps the draft. Where there is
-no cache, or with ``ARM_CONTROL_DRAFTS=off`` in the environment, all code is complete at once.
+no cache, or with ``ARM_CONTROL_DRAFTS=off`` in the environment, all code is complete at once; with
+``ARM_CONTROL_DRAFTS=only`` all code is and stays a draft, as for tests, which call a law a few times.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from arm_control.maths import Array
 
 LOG = logging.getLogger("arm_control.compiler")
 DRAFTS = "ARM_CONTROL_DRAFTS"
-"""Environment variable: ``off`` makes all code complete at once."""
+"""Environment variable: ``off`` makes all code complete at once, ``only`` leaves all code a draft."""
 LONG = 8_000
 """Lines of a program from which on it gets a draft."""
 N_CASES = 8
@@ -66,7 +67,12 @@ class Draft(NamedTuple):
 def is_wanted(program: Program, cache: Cache) -> bool:
     """Whether the code of a program is a draft at first."""
     can_complete = cache.directory is not None and bool(sys.executable)
-    return can_complete and len(program.lines) >= LONG and os.environ.get(DRAFTS) != "off"
+    return can_complete and len(program.lines) >= LONG and os.environ.get(DRAFTS) not in ("off", "only")
+
+
+def are_enough() -> bool:
+    """Whether all code is a draft and stays one."""
+    return os.environ.get(DRAFTS) == "only"
 
 
 def complete_later(draft: Draft) -> None:

@@ -56,7 +56,8 @@ class LlvmCompiler:
 
     def __init__(self, identity: str, title: str, cache: Cache) -> None:
         self._title, self._cache = title, cache
-        self._identity = "\n".join([identity, llvm.processor()])
+        self._is_draft_enough = drafts.are_enough()
+        self._identity = "\n".join([identity, llvm.processor(), *(["draft"] if self._is_draft_enough else [])])
 
     def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
         """Return the kernel of a law for one case."""
@@ -107,7 +108,7 @@ class LlvmCompiler:
                 text = generate(program, "kernel")
             layout = json.dumps([program.inputs, program.outputs]).encode()
             is_draft = has_draft and isinstance(program, Program) and drafts.is_wanted(program, self._cache)
-            data = layout + b"\n" + llvm.compile_code(text, is_draft)
+            data = layout + b"\n" + llvm.compile_code(text, is_draft or self._is_draft_enough)
             keep = partial(self._cache.store, key, data, title)
             if is_draft:
                 keep = partial(drafts.complete_later, Draft(str(self._cache.directory), key, title, data, text))

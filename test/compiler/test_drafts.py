@@ -121,3 +121,16 @@ def test_complete_code_at_once(why: str, tmp_path: Path, started: list[Draft], m
     make(cache)
     assert started == []
     assert len(cache.entries()) == (why != "no cache")
+
+
+def test_a_draft_is_all_there_is_where_it_is_enough(
+    tmp_path: Path, started: list[Draft], monkeypatch: pytest.MonkeyPatch
+):
+    """It stays, under a key of its own; complete code is larger or smaller."""
+    cache = Cache(tmp_path / "cache")
+    expected = numbers(make(cache))
+    monkeypatch.setenv(drafts.DRAFTS, "only")
+    assert numbers(make(cache)) == numbers(make(cache)) == expected
+    (entry,) = cache.entries()
+    drafts.complete(*started)
+    assert {other.size == entry.size for other in cache.entries()} == {True, False}
