@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from driven_arm import driven
 
 from arm_control import urdf_path
 from arm_control.control import (
     AdaptationParameters,
     AdaptiveTorque,
-    ControlLoop,
     LoopParameters,
-    Measurement,
     TickResult,
     resolve_parameters,
 )
@@ -148,19 +146,11 @@ def drive(
     parameters: LoopParameters,
     simulator: RealArm | Any,
     seconds: float,
-    goal: JointGoal | None = None,
-    each_tick: Callable[[int, ControlLoop], None] | None = None,
+    goal: JointGoal,
 ) -> list[TickResult]:
-    loop, rows, dt = control_loop(model, parameters), [], simulator.timestep
-    if goal is not None:
-        loop.controller.add(goal)
-    for k in range(round(seconds / dt)):
-        if each_tick is not None:
-            each_tick(k, loop)
-        result = loop.tick(Measurement(round(k * dt * 1e9), simulator.q, simulator.v, dt if k else 0.0, k == 0))
-        rows.append(result)
-        simulator.step(result.gate.tau)
-    return rows
+    loop = control_loop(model, parameters)
+    loop.controller.add(goal)
+    return list(driven(loop, simulator, seconds))
 
 
 def joint_errors(rows: list[TickResult], seconds: float, timestep: float = MS) -> float:
@@ -190,9 +180,11 @@ def test_a_motion_that_repeats_is_followed_with_friction_and_2_kg_that_nobody_kn
 @pytest.mark.parametrize("has_observer", [False, True])
 def test_a_brake_ends_what_is_learnt_and_nothing_is_learnt_until_a_new_goal_acts(ur5: RobotModel, has_observer: bool):
     """The torque that holds an arm says nothing of the law; the gate carries what it holds."""
-    weights, estimates = [], []
-
-    def look(k: int, loop: ControlLoop) -> None:
+    loop = control_loop(ur5, joint_parameters(disturbance_observer=has_observer))
+    simulator = make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0))
+    rows, weights, estimates = [], [], []
+    for k, row in enumerate(driven(loop, simulator, 0.4), 1):
+        rows.append(row)
         if k == 100:
             loop.gate.brake("test")
         if k == 200:
@@ -201,19 +193,16 @@ def test_a_brake_ends_what_is_learnt_and_nothing_is_learnt_until_a_new_goal_acts
             loop.controller.add(JointGoal(300_000_000, HOME + 0.1))
         weights.append(np.abs(loop.adaptation.W).max())
         estimates.append(np.abs(loop.unknown_torque).max())
-
-    simulator = make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0))
-    rows = drive(ur5, joint_parameters(disturbance_observer=has_observer), simulator, 0.4, each_tick=look)
     for first, state in ((1, GateState.PASSING), (100, GateState.BRAKING), (200, GateState.HOLDING)):
         assert {row.gate.state for row in rows[first : first + 99]} == {state}
     assert {row.gate.state for row in rows[300:]} == {GateState.PASSING}
-    assert estimates[100] > 1.0
-    assert (weights[100] > 1.0) is not has_observer, "an observer knows what lasts"
-    assert not np.any(weights[101:301])
-    assert not np.any(estimates[101:301])
+    assert estimates[99] > 1.0
+    assert (weights[99] > 1.0) is not has_observer, "an observer knows what lasts"
+    assert not np.any(weights[100:300])
+    assert not np.any(estimates[100:300])
     assert all(row.compensation is None and row.adaptation is None for row in rows[100:300])
-    assert weights[399] > 0.0
-    assert estimates[399] > 1.0
+    assert weights[398] > 0.0
+    assert estimates[398] > 1.0
 
 
 def test_a_gate_that_cuts_teaches_nothing_wrong(ur5: RobotModel):
@@ -229,13 +218,9 @@ def test_a_restart_forgets_and_a_run_is_repeated_to_the_last_bit(ur5: RobotModel
     loop, runs = control_loop(ur5, parameters), []
     for _ in range(2):
         simulator = make_simulator(ur5, HOME, properties)
-        taus = []
-        for k in range(150):
-            result = loop.tick(Measurement(k * 1_000_000, simulator.q, simulator.v, MS if k else 0.0, k == 0))
-            taus.append(result.gate.tau)
-            simulator.step(result.gate.tau)
-        assert np.abs(result.adaptation).max() > 5.0
-        runs.append(np.array(taus))
+        rows = list(driven(loop, simulator, 0.15))
+        assert np.abs(rows[-1].adaptation).max() > 5.0
+        runs.append([row.gate.tau for row in rows])
     np.testing.assert_array_equal(runs[0], runs[1])
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driven_arm import driven, observing
 
-from arm_control.control import Measurement, PushLimit, propose_rate_limit, resolve_parameters
+from arm_control.control import PushLimit, resolve_parameters
 from arm_control.control.push_limit import RATE, share_within
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.maths import Array, Box, Obstacle, Pose
@@ -23,17 +24,11 @@ def pressed(model: RobotModel, depth: float, seconds: float, **values: float) ->
     X = model.pose(HOME)
     table = Obstacle(Box((0.5, 0.5, 0.1)), Pose(np.eye(3), X.p - [0.0, 0.0, 0.08]))
     arm = RealArm(model, HOME, timestep=DT, properties=PlantProperties(set="real"), solids=[table])
-    parameters = {"rate": 1000.0, "rate_limit": propose_rate_limit(model), "disturbance_observer": True}
-    parameters |= {"inertia_floor": 0.02, **values}
-    loop = control_loop(model, resolve_parameters(OscLoopParameters, parameters, model))
+    loop = control_loop(model, observing(model, 1000.0, **values))
     inside = Pose(X.R, X.p + [0.0, 0.0, -0.03 + TIP_RADIUS - depth])
     loop.controller.add(Target(0, model.frames[0], inside))
     loop.controller.add(Target(round((seconds - 1.5) * 1e9), model.frames[0], X))
-    forces = []
-    for k in range(round(seconds / DT)):
-        result = loop.tick(Measurement(k * 1_000_000, arm.q, arm.v, DT if k else 0.0, is_restart=k == 0))
-        arm.step(result.gate.tau)
-        forces.append(float(np.linalg.norm(arm.contact_wrench[:3])))
+    forces = [float(np.linalg.norm(arm.contact_wrench[:3])) for _ in driven(loop, arm, seconds)]
     assert loop.push is not None or values["push_limit"] == 0.0
     sentence = "" if loop.push is None else loop.push.sentence
     return np.array(forces), sentence, float(np.linalg.norm(model.pose(arm.arm.q).p - X.p))

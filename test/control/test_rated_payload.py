@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driven_arm import driven, observing
 
-from arm_control.control import (
-    AdaptationParameters,
-    Measurement,
-    StallWatch,
-    compensated_share,
-    propose_rate_limit,
-    resolve_parameters,
-)
+from arm_control.control import AdaptationParameters, StallWatch, compensated_share
 from arm_control.control.disturbance_observer import ObserverParameters
-from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.controllers import control_loop
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
 from arm_control.motion import Target
@@ -27,23 +21,18 @@ HOME = np.array([0.0, -0.7, 0.9, -1.7, -1.5, 0.0])
 def picked(model: RobotModel, mass: float, **values: float) -> tuple[float, str]:
     """Error of the hand at the end of a motion in which a mass is picked up [m]; what the watch says."""
     arm = RealArm(model, HOME, timestep=DT, properties=PlantProperties(set="real"))
-    parameters = {"rate": 500.0, "rate_limit": propose_rate_limit(model), "disturbance_observer": True}
-    parameters |= {"inertia_floor": 0.02, **values}
-    resolved = resolve_parameters(OscLoopParameters, parameters, model)
+    resolved = observing(model, 500.0, **values)
     loop, X = control_loop(model, resolved), model.pose(HOME)
     goal = Pose(X.R, X.p + [0.0, 0.2, 0.0])
     watch = StallWatch(model, compensated_share(model, resolved.observer, resolved.adaptation))
     loop.controller.add(Target(0, model.frames[0], goal))
-    for k in range(1500):
-        stamp_ns = round(k * DT * 1e9)
-        result = loop.tick(Measurement(stamp_ns, arm.q, arm.v, DT if k else 0.0, is_restart=k == 0))
+    for k, result in enumerate(driven(loop, arm, 3.0)):
         if k > 100:
             arm.load(model.jacobian(arm.arm.q)[:3].T @ (mass * model.gravity_W))
         if k % 10 == 0:
             law, compensation = result.law, result.compensation
             assert compensation is not None
-            watch.look(stamp_ns, law.terms, result.tau, compensation, result.gate, law.figures())
-        arm.step(result.gate.tau)
+            watch.look(round(k * DT * 1e9), law.terms, result.tau, compensation, result.gate, law.figures())
     return float(np.linalg.norm(model.pose(arm.arm.q).p - goal.p)), watch.last
 
 

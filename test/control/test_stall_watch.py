@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driven_arm import driven
 
-from arm_control.control import FAULT, Measurement, StallWatch, resolve_parameters
+from arm_control.control import FAULT, StallWatch, resolve_parameters
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.core import urdf_path
 from arm_control.gate import GateOutput, GateState
@@ -15,7 +16,7 @@ from arm_control.motion import Target
 from arm_control.simulation import PlantProperties, make_simulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
-EVERY, MS = 20, 1e-3
+EVERY = 20
 
 
 def watched(
@@ -26,13 +27,10 @@ def watched(
     loop, simulator = control_loop(model, p), make_simulator(model, HOME, plant)
     loop.controller.add(Target(0, model.frames[0], goal))
     watch = StallWatch(model, p.observer.observer_share if p.observer.disturbance_observer else 0.0)
-    for k in range(round(seconds / MS)):
-        stamp_ns = k * 1_000_000
-        result = loop.tick(Measurement(stamp_ns, simulator.q, simulator.v, MS if k else 0.0, is_restart=k == 0))
-        simulator.step(result.gate.tau)
+    for k, result in enumerate(driven(loop, simulator, seconds)):
         if k % EVERY == 0:
             r = np.zeros(model.nv) if result.compensation is None else result.compensation
-            watch.look(stamp_ns, result.law.terms, result.tau, r, result.gate, result.law.figures())
+            watch.look(k * 1_000_000, result.law.terms, result.tau, r, result.gate, result.law.figures())
     return watch
 
 

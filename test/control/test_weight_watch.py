@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driven_arm import driven, observing
 
-from arm_control.control import Measurement, WeightWatch, propose_rate_limit, resolve_parameters
-from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.control import WeightWatch
+from arm_control.controllers import control_loop
 from arm_control.gate import GateState
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
@@ -22,14 +23,10 @@ def moved(
 ) -> tuple[str, float, float]:
     """Why the gate brakes an arm that begins a motion of 0.2 m; how far its hand was then, and at the end [m]."""
     arm = RealArm(model, HOME, timestep=DT, properties=plant)
-    parameters = {"rate": 1000.0, "rate_limit": propose_rate_limit(model), "disturbance_observer": True}
-    parameters |= {"inertia_floor": 0.02, **values}
-    loop, X = control_loop(model, resolve_parameters(OscLoopParameters, parameters, model)), model.pose(HOME)
+    loop, X = control_loop(model, observing(model, 1000.0, **values)), model.pose(HOME)
     loop.controller.add(Target(0, model.frames[0], Pose(X.R, X.p + [0.0, 0.0, 0.2])))
     braked = np.inf
-    for k in range(round(seconds / DT)):
-        result = loop.tick(Measurement(k * 1_000_000, arm.q, arm.v, DT if k else 0.0, is_restart=k == 0))
-        arm.step(result.gate.tau)
+    for result in driven(loop, arm, seconds):
         way = float(np.linalg.norm(model.pose(arm.arm.q).p - X.p))
         braked = min(braked, way) if result.gate.state is GateState.BRAKING else braked
     assert np.abs(arm.arm.v).max() < 0.01

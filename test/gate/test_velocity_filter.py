@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from driven_arm import driven, observing
 
-from arm_control.control import ControlLoop, Measurement, pose_error, propose_rate_limit, resolve_parameters
-from arm_control.controllers import OscLoopParameters, control_loop
+from arm_control.control import ControlLoop, Measurement, pose_error
+from arm_control.controllers import control_loop
 from arm_control.gate import EffortGate, GateParameters, GateState
 from arm_control.gate import velocity_filter as filters
 from arm_control.gate.velocity_filter import LAG_ACCELERATION, VelocityFilter
@@ -204,20 +205,14 @@ def test_a_gate_without_a_floor_takes_velocities_as_they_are(ur5: RobotModel):
     assert gate.describe_velocities() == ""
 
 
-def make_loop(model: RobotModel, rate: int) -> ControlLoop:
-    values = {"rate": float(rate), "rate_limit": propose_rate_limit(model), "disturbance_observer": True}
-    return control_loop(model, resolve_parameters(OscLoopParameters, values | {"inertia_floor": 0.02}, model))
-
-
 def moved(model: RobotModel, plant: PlantProperties, n: int) -> tuple[ControlLoop, float, float]:
     """The loop behind n states of a motion to a target, and the errors of the hand there [m, deg]."""
     start = np.array([0.2, -1.3, 1.7, -1.9, -1.5, 0.1])
     arm = RealArm(model, start, timestep=DT, properties=plant)
-    loop, goal = make_loop(model, 1000), model.pose(start + [0.3, 0.2, -0.3, 0.2, 0.3, -0.2])
+    loop, goal = control_loop(model, observing(model, 1000.0)), model.pose(start + [0.3, 0.2, -0.3, 0.2, 0.3, -0.2])
     loop.controller.add(Target(0, model.frames[0], goal))
-    for k in range(n):
-        result = loop.tick(Measurement(round(k * DT * 1e9), arm.q, arm.v, DT if k else 0.0, is_restart=k == 0))
-        arm.step(result.gate.tau)
+    for _ in driven(loop, arm, n * DT):
+        pass
     e = pose_error(model.pose(arm.arm.q), goal)
     return loop, float(np.linalg.norm(e[:3])), float(np.degrees(np.linalg.norm(e[3:])))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driven_arm import driven
 
 from arm_control import urdf_path
-from arm_control.control import Measurement, SensorReading, resolve_parameters, rotate_to
+from arm_control.control import SensorReading, resolve_parameters, rotate_to
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.exceptions import ModelError, ParameterError
 from arm_control.maths import Array, Box, Capsule, Cone, Obstacle, Pose, Shape
@@ -85,15 +86,12 @@ def run(
     for k in range(round(begin / 0.2), round(seconds / 0.2)):
         loop.controller.add(WrenchGoal(k * 200_000_000, arm.base, (0.0, 0.0, wrench, 0.0, 0.0, 0.0)))
     rows = []
-    for k in range(round(seconds / DT)):
-        q, stamp_ns = simulator.q, round(k * DT * 1e9)
-        result = loop.tick(Measurement(stamp_ns, q, simulator.v, DT if k else 0.0, is_restart=k == 0))
+    for k, result in enumerate(driven(loop, simulator, seconds)):
         F = simulator.contact_wrench
         if sensor:
-            loop.wrench.measure(SensorReading(stamp_ns, arm.tip, rotate_to(arm.pose(q).R, F)))
+            loop.wrench.measure(SensorReading(k * 1_000_000, arm.tip, rotate_to(result.law.terms.X_WE.R, F)))
         if push is not None:
             simulator.load(result.law.terms.J.T @ push)
-        simulator.step(result.gate.tau)
         assert result.gate.is_passing
         rows.append([*(result.law.terms.X_WE.p - arm.pose(HOME).p), result.law.terms.V_WE[2], F[2]])
     return np.array(rows)
