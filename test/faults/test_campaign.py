@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -54,11 +55,16 @@ def arrangement(name: str) -> object:
     )
 
 
+known = cache(run_on)
+"""Short runs, each of them made once: what bounds and verdicts say of it is computed anew."""
+
+
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two plants of four, and half a second at rest instead of three."""
     monkeypatch.setattr(campaign, "STANDSTILL", 0.5)
     monkeypatch.setattr(campaign, "PLANTS", {name: PLANTS[name] for name in ("exact", "real-1-kg")})
+    monkeypatch.setattr(campaign, "run_on", known)
 
 
 def text_of(case: Case) -> str:
@@ -108,6 +114,7 @@ def test_a_brake_by_hand_stops_a_payload_that_nobody_has_told(where: str):
 
 @pytest.mark.usefixtures("short")
 def test_a_gate_that_never_brakes_fails_in_the_campaign(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(campaign, "run_on", run_on)
     monkeypatch.setattr(effort_gate.EffortGate, "brake", lambda self, reason: None)
     monkeypatch.setattr(effort_gate, "miss_command", lambda memory, max_missed: False)
     rows = run_case(Case(FAULTS["states:stopped"], "gate", "ur5", "osc"))
