@@ -114,6 +114,7 @@ def test_a_hull_holds_every_point_and_has_only_corners():
     )
 
 
+@pytest.mark.usefixtures("quick_pictures")
 def test_the_command_writes_the_picture_and_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     cli.main(["simulate", "ur5_push", "--duration", "0.1", "--report", str(tmp_path / "new")])
     assert {path.name for path in (tmp_path / "new").iterdir()} == {

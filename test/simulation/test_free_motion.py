@@ -53,6 +53,7 @@ def test_the_command_may_choose_the_engine(monkeypatch: pytest.MonkeyPatch, caps
     assert "MISS  reached" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("quick_pictures")
 def test_the_command_compares_draws_and_writes_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     name = "ur4_end_stops"
     variants = list(Scenario.load(name).variants)[:2]

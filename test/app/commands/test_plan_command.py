@@ -58,6 +58,7 @@ def test_joint_positions_and_poses_are_planned(kind: str, plan: Any):
         assert (x["clearance_mm"] is None) == (kind == "pose")
 
 
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_task_is_planned_drawn_and_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     assert main(["plan", "planar4_disc", "--variant", "parked", "--report", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
