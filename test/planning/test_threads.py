@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from line_task import task_problem
 from planar_arm import planar_validity, wall_with_gap
 from problems import UR5_HOME, planar
 
@@ -25,12 +26,10 @@ from arm_control.planning import (
     PlannerInTime,
     RrtConnect,
     SpaceTimeRrt,
-    TaskConstrainedProblem,
     TaskPlanner,
     TimeScaler,
     Travel,
     contact_time,
-    line,
     shorten,
 )
 from arm_control.planning.planner_in_time import stay
@@ -105,11 +104,9 @@ def test_obstacles_stay_while_chords_are_made_smaller(lock_depths: LockDepths):
 
 
 def test_obstacles_stay_while_a_motion_along_a_task_path_is_searched(lock_depths: LockDepths):
-    validity = Validity(RobotModel.from_urdf(urdf_path("planar4")))
-    q = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
-    planner = TaskPlanner(TaskConstrainedProblem(validity, line([1.2, -0.7], [1.2, 0.7]), 12.0, q, np.full(4, 0.5)))
-    depths = lock_depths(validity, validity, CHECKS)
-    assert planner.plan().is_found
+    problem = task_problem()
+    depths = lock_depths(problem.validity, problem.validity, CHECKS)
+    assert TaskPlanner(problem).plan().is_found
     assert depths
     assert 0 not in depths
 

@@ -6,24 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from line_task import START, TAU_MAX, task_problem
 
-from arm_control import RobotModel, urdf_path
-from arm_control.collision import Validity
 from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.motion import JointTrajectory
 from arm_control.planning import TaskConstrainedProblem, TaskParameters, circle
 from arm_control.planning.edges import Chains, Edges, Start
 from arm_control.planning.task_tree import first_unproved, is_free, keeps_limits
 
-START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
-TAU_MAX = np.array([6.0, 4.0, 2.0, 1.0])
 N, HORIZON = 40, 12.0
 
 
 @pytest.fixture(scope="module")
 def problem() -> TaskConstrainedProblem:
-    validity = Validity(RobotModel.from_urdf(urdf_path("planar4")))
-    return TaskConstrainedProblem(validity, circle([1.0, -0.7], 0.2), HORIZON, START, np.full(4, 0.5))
+    return task_problem(circle([1.0, -0.7], 0.2))
 
 
 @pytest.fixture(scope="module")

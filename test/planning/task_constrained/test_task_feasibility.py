@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from line_task import START
 from scipy.optimize import linprog
 
 from arm_control import RobotModel, urdf_path
@@ -24,15 +25,8 @@ from arm_control.planning.task_feasibility import (
     why_too_weak,
 )
 
-START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
 STANDING = np.array([1.421884638, -1.493607747, -1.346537693])
 DOWN = (0.0, -0.2, 0.0, 0.0, 0.0, 0.0)
-
-
-@pytest.fixture(scope="module")
-def problem() -> TaskConstrainedProblem:
-    validity = Validity(RobotModel.from_urdf(urdf_path("planar4")))
-    return TaskConstrainedProblem(validity, line([1.2, -0.7], [1.2, 0.7]), 12.0, START, np.full(4, 0.5))
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from line_task import PATH, START, TAU_MAX, V_MAX
 from scipy.interpolate import CubicSpline
 
-from arm_control import RobotModel, urdf_path
-from arm_control.collision import Validity, course
+from arm_control.collision import course
 from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.motion import JointTrajectory
-from arm_control.planning import Plan, TaskConstrainedProblem, TaskPlanner, line, task_improvement
+from arm_control.planning import Plan, TaskConstrainedProblem, TaskPlanner, task_improvement
 from arm_control.planning.plans import values_at
 from arm_control.planning.task_improvement import (
     SLOWER,
@@ -27,27 +27,9 @@ from arm_control.planning.task_improvement import (
 )
 from arm_control.planning.task_tree import TaskMotion, first_unproved
 
-START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
-PATH = line([1.2, -0.7], [1.2, 0.7])
-V_MAX, TAU_MAX = np.full(4, 0.5), np.array([6.0, 4.0, 2.0, 1.0])
 ROUNDS = 3
 PARKED = course(Sphere(0.15), np.array([0.0, 4.0, 6.0]), [Pose.at([x, -0.25, 0.0]) for x in (1.2, 1.2, 2.4)])
 RESTS = Obstacle(Sphere(0.15), Pose.at([1.6, 0.0, 0.0]))
-
-
-@pytest.fixture(scope="module")
-def problem() -> TaskConstrainedProblem:
-    return TaskConstrainedProblem(Validity(RobotModel.from_urdf(urdf_path("planar4"))), PATH, 12.0, START, V_MAX)
-
-
-@pytest.fixture(scope="module")
-def kinematic(problem: TaskConstrainedProblem) -> TaskPlanner:
-    return TaskPlanner(problem)
-
-
-@pytest.fixture(scope="module")
-def dynamic(problem: TaskConstrainedProblem) -> TaskPlanner:
-    return TaskPlanner(replace(problem, tau_max=TAU_MAX))
 
 
 def improved(planner: TaskPlanner, obstacle: Any, seed: int = 0) -> tuple[Plan, Plan]:
@@ -70,23 +52,23 @@ def assert_keeps_all(plan: Plan, planner: TaskPlanner) -> None:
     assert planner.problem.validity.free_states(q, times).all()
 
 
-@pytest.mark.parametrize("obstacle", [RESTS, PARKED], ids=["rests", "parked"])
-def test_a_shorter_motion_keeps_all_that_the_first_one_keeps(obstacle: Any, kinematic: TaskPlanner):
-    plan, shorter = improved(kinematic, obstacle)
+def shortened(planner: TaskPlanner, obstacle: Any) -> Plan:
+    plan, shorter = improved(planner, obstacle)
     assert shorter.duration < 0.9 * plan.duration
     assert shorter.effort.rounds == plan.effort.rounds + ROUNDS
-    assert_keeps_all(shorter, kinematic)
+    assert_keeps_all(shorter, planner)
+    return shorter
 
 
 def test_nothing_stands_still_among_obstacles_that_rest(kinematic: TaskPlanner):
-    _, shorter = improved(kinematic, RESTS)
+    shorter = shortened(kinematic, RESTS)
     assert shorter.trajectory is not None
     share = shortest_times(kinematic.problem, shorter.trajectory) / np.diff(shorter.times)
     np.testing.assert_allclose(share, 1.0, atol=1e-9)  # one joint or other moves at its limit
 
 
 def test_the_arm_still_waits_for_what_leaves(kinematic: TaskPlanner):
-    _, shorter = improved(kinematic, PARKED)
+    shorter = shortened(kinematic, PARKED)
     before = shorter.times < 4.0
     assert PATH.at(shorter.at(shorter.times)[1][before]).y[:, 1].max() < -0.25 - 0.15
     assert 4.0 < shorter.duration < 7.0
@@ -94,9 +76,7 @@ def test_the_arm_still_waits_for_what_leaves(kinematic: TaskPlanner):
 
 @pytest.mark.parametrize("obstacle", [RESTS, PARKED], ids=["rests", "parked"])
 def test_a_shorter_dynamic_motion_is_from_rest_to_rest_within_torque(obstacle: Any, dynamic: TaskPlanner):
-    plan, shorter = improved(dynamic, obstacle)
-    assert shorter.duration < 0.9 * plan.duration
-    assert_keeps_all(shorter, dynamic)
+    shorter = shortened(dynamic, obstacle)
     assert shorter.trajectory is not None
     q, v, a = values_at(shorter.trajectory, np.linspace(0.0, shorter.duration, 1001))
     tau = np.array([dynamic.problem.model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from line_task import PATH, START, TAU_MAX, V_MAX
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Told, Validity, course
@@ -24,10 +25,6 @@ from arm_control.planning import (
 from arm_control.planning.plans import values_at
 from arm_control.planning.task_tree import first_unproved
 
-START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
-PATH = line([1.2, -0.7], [1.2, 0.7])
-V_MAX = np.full(4, 0.5)
-TAU_MAX = np.array([6.0, 4.0, 2.0, 1.0])
 LEAVES = 7.0
 """When the disc before the hand begins to leave [s]."""
 
@@ -40,26 +37,6 @@ def disc(*samples: tuple[float, float, float]) -> Told:
 
 PARKED = disc((0.0, 1.2, -0.25), (LEAVES, 1.2, -0.25), (9.0, 2.4, -0.25))
 CROSSING = Obstacle(Sphere(0.15), Pose.at([1.4, 0.27, 0.0]), [-0.19, 0.13, 0.0, 0.0, 0.0, 0.0])
-
-
-@pytest.fixture(scope="module")
-def validity() -> Validity:
-    return Validity(RobotModel.from_urdf(urdf_path("planar4")))
-
-
-@pytest.fixture(scope="module")
-def problem(validity: Validity) -> TaskConstrainedProblem:
-    return TaskConstrainedProblem(validity, PATH, 12.0, START, V_MAX)
-
-
-@pytest.fixture(scope="module")
-def kinematic(problem: TaskConstrainedProblem) -> TaskPlanner:
-    return TaskPlanner(problem)
-
-
-@pytest.fixture(scope="module")
-def dynamic(problem: TaskConstrainedProblem) -> TaskPlanner:
-    return TaskPlanner(replace(problem, tau_max=TAU_MAX))
 
 
 def planned(planner: TaskPlanner, obstacle: Told, seed: int = 0) -> Plan:
