@@ -17,7 +17,7 @@ PLACES = {
     "tool": [(0.05, 0.0, 0.0)],
 }
 """Balls of each link in its frame: those of ``upper`` are in two groups."""
-RADIUS, N_PLACES = 0.02, 50
+RADIUS, N_PLACES = 0.02, 20
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def test_what_a_table_calls_free_is_free_for_coal(robot: str, names: tuple[str, 
     model = RobotModel.from_urdf(urdf_path(robot), kinematics_only=True)
     plane = link_plane(model, names)
     table = joint_table(plane)
-    qs = random_postures(model, 400)
+    qs = random_postures(model, 200)
     is_free = table.distance(qs.T) > 0.0
     really_free = np.array([real_distance(model, names, q) > 0.0 for q in qs])
     assert really_free[is_free].all()
@@ -145,7 +145,7 @@ def test_an_arm_of_given_capsules_has_no_tables(panda: RobotModel):
 def test_few_free_postures_are_refused_and_none_in_contact_is_called_free(robot: str):
     """By the shapes of the URDF, of the pairs that are checked."""
     model = RobotModel.from_urdf(urdf_path(robot), kinematics_only=True)
-    validity, qs = Validity(model), random_postures(model, 300)
+    validity, qs = Validity(model), random_postures(model, 120)
     called_free = validity.free_states(qs)
     free = np.array([min(real_distance(model, pair, q) for pair in validity.link_pairs) > 0.0 for q in qs])
     assert not (called_free & ~free).any()
