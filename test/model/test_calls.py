@@ -23,9 +23,9 @@ QUANTITIES = ("R_WE", "p_WE", "J", "M", "h", "a", "kinetic_energy")
 TOOL = Tool(mass=1.5, centre=(0.0, 0.1, 0.2))
 
 
-@pytest.fixture(scope="module", params=["branches", "mimic"])
-def arm(request: pytest.FixtureRequest, small_arm: Callable[[str], Arm]) -> Arm:
-    return small_arm(request.param)
+@pytest.fixture(scope="module")
+def arm(small_arm: Callable[[str], Arm]) -> Arm:
+    return small_arm("mimic")
 
 
 @pytest.fixture(scope="module")

@@ -36,18 +36,23 @@ def arm(request: pytest.FixtureRequest, small_arm: Callable[[str], Arm]) -> Arm:
 
 
 @pytest.fixture(scope="module")
-def model(arm: Arm) -> RobotModel:
-    model = RobotModel(arm, "llvm", Cache(None))
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    return Cache(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.fixture(scope="module")
+def model(arm: Arm, kept: Cache) -> RobotModel:
+    model = RobotModel(arm, "llvm", kept)
     model.prepare(progress=False)
     return model
 
 
 @pytest.fixture(scope="module")
-def in_python(arm: Arm) -> RobotModel:
+def in_python(arm: Arm, kept: Cache) -> RobotModel:
     """A model without built-in functions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builtin_calls, "unsupported", lambda: "for a test")
-        model = RobotModel(arm, "llvm", Cache(None))
+        model = RobotModel(arm, "llvm", kept)
         model.prepare(progress=False)
         for method in METHODS:
             if method.name != "point_jacobian":

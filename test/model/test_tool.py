@@ -15,7 +15,6 @@ from arm_control.model import BACKENDS, Arm, RobotModel, State, Tool
 RPY, P = (0.3, -0.8, 1.1), (0.05, -0.1, 0.15)
 CENTRE, MOMENTS = (0.12, -0.03, 0.25), np.array([[0.02, 0.001, 0.002], [0.001, 0.025, -0.003], [0.002, -0.003, 0.03]])
 TOOL = Tool(mass=1.7, centre=CENTRE, inertia=MOMENTS, X_ET=Pose(rotation_from_rpy(RPY), np.array(P)))
-NAMES = ["branches", "mimic"]
 
 
 def text(values: object) -> str:
@@ -58,9 +57,8 @@ def close(ours: np.ndarray, oracle: np.ndarray, what: str = "", tolerance: float
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", NAMES)
-def test_a_tool_is_the_same_as_links_in_the_urdf(small_arm: Callable[[str], Arm], name: str, backend: str):
-    arm = small_arm(name)
+def test_a_tool_is_the_same_as_links_in_the_urdf(small_arm: Callable[[str], Arm], backend: str):
+    arm = small_arm("mimic")
     model = RobotModel(arm, backend, Cache(None))
     choices = {"joints": "all", "armature": arm.tree.armature, "gravity": arm.tree.gravity}
     linked = RobotModel.from_urdf(with_links(arm.urdf.text), tip="T", backend="pinocchio", **choices)

@@ -472,6 +472,7 @@ def accepts_or_refuses(text: str) -> None:
     assert load_urdf(robot.text) == robot
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=200))
 @example("<")
 @example("<robot name='a'/>")
