@@ -252,16 +252,19 @@ def test_one_call_decides_what_the_separate_calls_decide(ur5: RobotModel):
     assert 200 < n_together < 460, "both ways"
 
 
+@pytest.mark.parametrize("values", [{"impedance": True}, {"force_axes": ("z",)}, {"inertia_floor": 0.05}])
+def test_contact_and_a_floor_come_between_law_and_gate(values: dict[str, Any], ur5: RobotModel):
+    parameters = OscLoopParameters.from_mapping(values)
+    assert step_limits(ur5, parameters.gate, parameters) is None
+
+
 @pytest.mark.parametrize(
     ("values", "is_together"),
     [
         ({}, True),
         ({"avoid_obstacles": True}, True),
-        ({"impedance": True}, False),
-        ({"force_axes": ("z",)}, False),
         ({"disturbance_observer": True}, False),
         ({"adaptive_torque": True, "avoid_obstacles": True}, False),
-        ({"inertia_floor": 0.05}, False),
     ],
 )
 def test_law_avoidance_and_gate_are_one_call_where_nothing_else_comes_between(

@@ -44,7 +44,7 @@ def assert_same(
     np.testing.assert_allclose(flat(found.state), flat(wanted.state), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["panda", "kinova", "double_pendulum"])
+@pytest.mark.parametrize("name", ["panda", "double_pendulum"])
 def test_it_computes_what_the_text_says(name: str, load_robot: Load):
     model = load_robot(name)
     rng = np.random.default_rng(0)
