@@ -14,7 +14,7 @@ from arm_control.identification.torque_rows import torque_rows
 from arm_control.maths import Array
 from arm_control.simulation import PlantProperties, RealArm
 
-BITS = (12, 14, 17)
+BITS = (12, 17)
 MOTORS = np.array([[0.5, 5.0, 8.0], [0.6, 6.0, 7.0], [0.4, 4.0, 6.0], [0.1, 1.0, 2.0], [0.1, 1.2, 1.5], [0.1, 0.8, 1]])
 CENTRE = np.array([0.0, -1.4, 1.6, -1.5, -1.2, 0.0])
 
