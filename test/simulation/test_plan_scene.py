@@ -90,7 +90,6 @@ LONGEST = 1.3
     ("name", "seed"),
     [
         ("planar3_ellipse", 4),
-        ("planar4_disc turns", 0),
         ("lwr_circle_dynamic", 0),
         *(pytest.param(name, seed, marks=pytest.mark.campaign) for name in PROOFS for seed in range(10)),
     ],
