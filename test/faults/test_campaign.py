@@ -61,8 +61,8 @@ known = cache(run_on)
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two plants of four, and half a second at rest instead of three."""
-    monkeypatch.setattr(campaign, "STANDSTILL", 0.5)
+    """Two plants of four, and a quarter of a second at rest instead of three."""
+    monkeypatch.setattr(campaign, "STANDSTILL", 0.25)
     monkeypatch.setattr(campaign, "PLANTS", {name: PLANTS[name] for name in ("exact", "real-1-kg")})
     monkeypatch.setattr(campaign, "run_on", known)
 
