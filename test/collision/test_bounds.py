@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small_arm import random_states, small_arm
 
+from arm_control import RobotModel, urdf_path
 from arm_control.collision import AllowedPairs, ArmShape, Validity
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.model import LinkCapsule, State
@@ -102,3 +103,23 @@ def test_balls_at_a_constant_distance_below_the_margin_are_not_free():
         checks = Validity(model, shape, AllowedPairs("small"), link_margin=link_margin)
         assert checks.distances(q).between_links[0, 0] == pytest.approx(0.53)
         assert checks.free_states(q)[0] == is_free
+
+
+def test_a_link_that_stands_still_for_a_moment_is_seen_to_accelerate():
+    """Two stretched links fold: in the middle of the motion the others stand still, at both ends they are inwards.
+
+    With joint speeds (1, -2, 1, 0) the last two links keep their orientation, at cos of the first angle from the base.
+    """
+    model = RobotModel.from_urdf(urdf_path("planar4"))
+    capsule = LinkCapsule("link2", np.zeros(3), np.array([0.5, 0.0, 0.0]), 0.03)
+    validity = Validity(model, ArmShape(model, [capsule]), AllowedPairs("planar4"))
+    middle, half = np.array([0.0, 0.0, 0.5 * np.pi, 0.0]), np.array([1.0, -2.0, 1.0, 0.0])
+    inwards = model.pose(middle).p - [0.3, 0.75, 0.0]
+    validity.place([Obstacle(Sphere(0.05), Pose.at(inwards))])
+    path = middle + np.linspace(-1.0, 1.0, 101)[:, None] * half
+    is_free = validity.free_states(path)
+    assert is_free[[0, 50, -1]].all()
+    assert not is_free.all()
+    assert not validity.free_motions(path[[0, 0]], path[[-1, 50]], 0.0, 1.0).any()
+    validity.place([Obstacle(Sphere(0.05), Pose.at(inwards + [0.6, 0.0, 0.0]))])
+    assert validity.free_motions(path[:1], path[-1:], 0.0, 1.0).all()
