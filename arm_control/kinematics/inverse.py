@@ -398,7 +398,8 @@ def _search_again(
     search: Search, n_starts: int, rows: tuple[int, ...] | None = None, is_limited: bool = True
 ) -> Search:
     """The same search with more starts, and perhaps for other rows or without limits."""
-    task = search.task if rows is None else replace(search.task, rows=rows)
+    axes = "world" if rows == (0, 1, 2) else search.task.task_frame  # a whole position is one along any axes
+    task = search.task if rows is None else replace(search.task, rows=rows, task_frame=axes)
     q_min, q_max = (search.q_min, search.q_max) if is_limited else np.full((2, search.model.nq), [[-np.inf], [np.inf]])
     again = Search(search.model, task, q_min, q_max, search.tolerance, n_starts)
     again.follow_tool()

@@ -127,6 +127,14 @@ def result_why(result: IkResult) -> str:
     return result.why
 
 
+def test_why_a_direction_is_not_reached_by_a_tip_on_the_last_axis():
+    """The last joint does not move the tip: along its axes rounding decided whether it presses on a limit."""
+    panda = RobotModel.from_urdf(urdf_path("panda"))
+    pen = InverseKinematics(panda, "x y z rx ry", task_frame="end_effector")
+    why = result_why(pen.solve(Pose.at([0.75, 0.0, 0.05])))
+    assert why.startswith("out of reach with this orientation: the nearest is ")
+
+
 def test_why_a_pose_is_not_reached(ur5: RobotModel, ur4: RobotModel, ik: InverseKinematics):
     far = ik.solve(Pose.at([2.0, 0.0, 0.0]))
     assert result_why(far) == "out of reach: the end effector comes to 1.05 m of the position"
