@@ -182,10 +182,10 @@ def orientation_of(options: argparse.Namespace) -> Array | None:
 
 def arm_for_kinematics(robot: str, options: argparse.Namespace) -> RobotModel:
     """Return the model of a robot whose masses and limits of effort and speed may be missing."""
-    from arm_control.model import RobotModel, read_description
+    from arm_control.model import RobotModel, find_description
 
-    description, tip, base = read_description(robot), options.tip or None, options.base or None
-    return RobotModel.from_urdf(description, tip=tip, base=base, kinematics_only=True)
+    (path, arguments), tip, base = find_description(robot), options.tip or None, options.base or None
+    return RobotModel.from_urdf(path, xacro_args=arguments or None, tip=tip, base=base, kinematics_only=True)
 
 
 def add_arm_options(parser: argparse.ArgumentParser) -> None:
