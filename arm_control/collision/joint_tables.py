@@ -46,6 +46,10 @@ BEYOND = 0.1
 """How far the plane goes beyond the limits of the joints [rad or m]; what is further out counts as contact."""
 ROUNDING = 1e-5
 """Added to the margin: how exact distances of meshes are [m]."""
+HULL_ROUNDING = 1e-4
+"""By how much more hulls must be apart than the meshes in them that are not measured then [m]."""
+LARGE_MESHES = ((12_000, 8), (3_000, 9))
+"""Corners of both links from which on cells are divided less often, and how often."""
 RINGS, CORNERS = 32, 32
 """Rings of a solid of revolution, and corners of each."""
 
@@ -95,12 +99,16 @@ def _round(x: Scalar) -> Scalar:
 
 
 class RealShape(NamedTuple):
-    """A shape of coal in the frame of a body, points whose hull contains it (n, 3), and all that it is made of."""
+    """A shape of coal in the frame of a body, points whose hull contains it (n, 3), and all that it is made of.
+
+    ``hull`` is a convex one around a mesh, which tells more quickly what is far.
+    """
 
     shape: Any
     X_BS: Pose
     corners: Array
     made_from: str
+    hull: Any = None
 
 
 def real_shapes(model: RobotModel, link: str) -> list[RealShape]:
@@ -126,8 +134,20 @@ def real_shapes(model: RobotModel, link: str) -> list[RealShape]:
                 what = f"{sha256(path.read_bytes()).hexdigest()} {scale.tolist()}"
         is_mesh = type(g).__name__ == "Mesh"
         corners = np.array(shape.vertices()).reshape(-1, 3) if is_mesh else _BOX_CORNERS * half
-        shapes.append(RealShape(shape, X, corners @ X.R.T + X.p, f"{type(g).__name__} {what} {numbers}"))
+        hull = _hull(corners) if is_mesh else None
+        shapes.append(RealShape(shape, X, corners @ X.R.T + X.p, f"{type(g).__name__} {what} {numbers}", hull))
     return shapes
+
+
+def _hull(points: Array) -> Any:
+    """Convex hull of points in coal; None where they lie in a plane."""
+    coal = import_module("coal")
+    corners = coal.StdVec_Vec3s()
+    corners.extend(list(points))
+    try:
+        return coal.Convex.convexHull(corners, True, "Qt")
+    except RuntimeError:
+        return None
 
 
 _BOX_CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
@@ -135,7 +155,6 @@ _BOX_CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for
 
 def revolved(shapes: Sequence[RealShape], axis: Pose) -> list[RealShape]:
     """A convex solid of revolution that contains shapes at every angle about the z axis of a frame."""
-    coal = import_module("coal")
     x = np.concatenate([(shape.corners - axis.p) @ axis.R for shape in shapes])
     t, r = x[:, 2], np.hypot(x[:, 0], x[:, 1]) / np.cos(np.pi / CORNERS)
     places = np.linspace(t.min(), t.max(), RINGS + 1)
@@ -146,10 +165,8 @@ def revolved(shapes: Sequence[RealShape], axis: Pose) -> list[RealShape]:
     angle = 2.0 * np.pi * np.arange(CORNERS) / CORNERS
     circle = np.stack([np.cos(angle), np.sin(angle), np.zeros(CORNERS)], axis=1)
     points = (largest[:, None, None] * circle + places[:, None, None] * [0.0, 0.0, 1.0]).reshape(-1, 3)
-    corners = coal.StdVec_Vec3s()
-    corners.extend(list(points))
     made_from = f"revolved {[shape.made_from for shape in shapes]} {axis.R.tolist()} {axis.p.tolist()}"
-    return [RealShape(coal.Convex.convexHull(corners, True, "Qt"), axis, points @ axis.R.T + axis.p, made_from)]
+    return [RealShape(_hull(points), axis, points @ axis.R.T + axis.p, made_from)]
 
 
 class LinkPlane(NamedTuple):
@@ -179,7 +196,9 @@ class LinkPlane(NamedTuple):
     @property
     def divisions(self) -> int:
         """Divisions of the finest cells."""
-        return DIVISIONS if "Mesh " in self.made_from else min(DIVISIONS, OF_PRIMITIVES)
+        n_corners = sum(len(shape.corners) for shape in (*self.first, *self.second))
+        finest = next((divisions for least, divisions in LARGE_MESHES if n_corners >= least), DIVISIONS)
+        return min(DIVISIONS, finest if "Mesh " in self.made_from else OF_PRIMITIVES)
 
     @property
     def ends(self) -> Array:
@@ -190,17 +209,13 @@ class LinkPlane(NamedTuple):
         """Whether the links are no farther from each other than that at joint positions x, shape (n, 2): n of bool."""
         coal = import_module("coal")
         R, p = self._poses(x)
-        request, result = coal.CollisionRequest(), coal.CollisionResult()
-        request.security_margin = distance
         found = np.zeros(len(x), bool)
         for one in self.first:
             X_one = coal.Transform3s(one.X_BS.R, one.X_BS.p)
             for other in self.second:
                 R_other, p_other = R @ other.X_BS.R, p + R @ other.X_BS.p
                 for k in np.flatnonzero(~found).tolist():
-                    result.clear()
-                    Y = coal.Transform3s(R_other[k], p_other[k])
-                    found[k] = coal.collide(one.shape, X_one, other.shape, Y, request, result)
+                    found[k] = _are_near(one, X_one, other, coal.Transform3s(R_other[k], p_other[k]), distance)
         return found
 
     def _poses(self, x: Array) -> tuple[Array, Array]:
@@ -221,6 +236,23 @@ class LinkPlane(NamedTuple):
         bodies = [[b.X_PJ.R.tolist(), b.X_PJ.p.tolist(), b.ratio, b.offset, b.coordinate] for b in self.between]
         shapes = [[shape.made_from for shape in shapes] for shapes in (self.first, self.second)]
         return repr([shapes, bodies, self.joints, self.reach.tolist(), self.walls])
+
+
+def _are_near(one: RealShape, X: Any, other: RealShape, Y: Any, distance: float) -> bool:
+    """Whether two shapes are no farther from each other than that [m]: the quick questions first."""
+    coal = import_module("coal")
+    request, result = coal.CollisionRequest(), coal.CollisionResult()
+
+    def are_within(shape: Any, other_shape: Any, margin: float) -> bool:
+        request.security_margin = margin
+        result.clear()
+        return bool(coal.collide(shape, X, other_shape, Y, request, result))
+
+    if one.hull is None and other.hull is None:
+        return are_within(one.shape, other.shape, distance)
+    if not are_within(one.hull or one.shape, other.hull or other.shape, distance + HULL_ROUNDING):
+        return False
+    return are_within(one.shape, other.shape, 0.0) or (distance > 0.0 and are_within(one.shape, other.shape, distance))
 
 
 def link_plane(model: RobotModel, names: tuple[str, str]) -> LinkPlane | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import coal
 import numpy as np
 import pytest
+from mesh_arm import box_triangles, write_stl
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import ArmShape, Validity, joint_tables
@@ -88,6 +91,48 @@ def test_cells_are_proved_with_reach_and_margin(plane: LinkPlane, monkeypatch: p
     for i, j in np.argwhere(~cells):
         for corner in ([0, 0], [0, 1], [1, 0], [1, 1]):
             assert not plane.near(low + (np.array([[i, j]]) + corner) * edge, 0.01).any()
+
+
+def test_hulls_of_meshes_change_no_cell(tmp_path: Path):
+    """They only tell more quickly what is far; meshes with many corners are divided less often."""
+    write_stl(tmp_path / "beam.stl", box_triangles(np.array([0.3, 0.1, 0.1])))
+    write_stl(tmp_path / "hook.stl", hook())
+    plane = link_plane(folding_arm(tmp_path), ("beam", "hook"))
+    assert plane is not None
+    assert all(shape.hull is not None for shape in (*plane.first, *plane.second))
+    bare = plane._replace(**{k: [s._replace(hull=None) for s in getattr(plane, k)] for k in ("first", "second")})
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, (400, 2))
+    for distance in (0.0, 0.01, 0.03):
+        near = plane.near(x, distance)
+        np.testing.assert_array_equal(near, bare.near(x, distance))
+        assert 0.0 < near.mean() < 1.0
+    hulls = plane._replace(second=[s._replace(shape=s.hull) for s in plane.second])
+    assert hulls.near(x, 0.0).sum() > plane.near(x, 0.0).sum()
+    many = [plane.first[0]._replace(corners=np.zeros((n, 3))) for n in (100, 4_000, 20_000)]
+    assert [plane._replace(first=[one]).divisions for one in many] == [10, 9, 8]
+
+
+def hook() -> Array:
+    """A bar with a bar across its end: not convex."""
+    bars = box_triangles(np.array([0.3, 0.03, 0.03])), box_triangles(np.array([0.03, 0.03, 0.2]))
+    return np.concatenate([bars[0], bars[1] + [0.15, 0.0, 0.1]])
+
+
+def folding_arm(folder: Path) -> RobotModel:
+    """A beam and a hook, with two joints between them."""
+    mesh = '<collision><origin xyz="0.15 0 0"/><geometry><mesh filename="{}.stl"/></geometry></collision>'
+    links = {"base": "", "beam": mesh.format("beam"), "between": "", "hook": mesh.format("hook")}
+    joints = [
+        f'<joint name="j{k}" type="revolute"><parent link="{parent}"/><child link="{child}"/><origin xyz="{x} 0 0"/>'
+        f'<axis xyz="{axis}"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
+        for k, (parent, child, x, axis) in enumerate(
+            (("base", "beam", 0, "0 0 1"), ("beam", "between", 0.32, "0 1 0"), ("between", "hook", 0.03, "0 0 1"))
+        )
+    ]
+    text = "".join(f'<link name="{name}">{shape}</link>' for name, shape in links.items()) + "".join(joints)
+    file = folder / "folding.urdf"
+    file.write_text(f'<robot name="folding">{text}</robot>')
+    return RobotModel.from_urdf(file, tip="hook", kinematics_only=True)
 
 
 def test_boxes_cover_a_mask_and_little_else():
