@@ -221,6 +221,7 @@ class ContactMonitor:
         The pairs of links that are measured.
     proximity : Proximity
         Measures them, and has the capsules of the arm.
+    shape : ArmShape
 
     Raises
     ------
@@ -240,7 +241,8 @@ class ContactMonitor:
     """
 
     def __init__(self, model: RobotModel, allowed: AllowedPairs | None = None) -> None:
-        self.model, shape = model, ArmShape(model)
+        self.model, self.shape = model, ArmShape(model)
+        shape = self.shape
         self.allowed = find_allowed_pairs(shape) if allowed is None else allowed
         self.link_pairs = shape.names_of(self.allowed.checked(shape))
         self._tables: dict[frozenset[str], JointTable] = {

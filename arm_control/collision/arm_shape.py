@@ -34,7 +34,17 @@ import numpy as np
 from arm_control.collision.obstacle_rows import LARGEST_LINK
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths import Array, Pose, Scalar, squared_between_segments
-from arm_control.model import Body, LinkCapsule, RobotModel, State, Tree, link_capsules
+from arm_control.model import (
+    STANDARD_FIT,
+    Body,
+    CapsuleFit,
+    LinkCapsule,
+    RobotModel,
+    State,
+    Tree,
+    link_capsules,
+    mesh_excesses,
+)
 
 WORLD = -1
 """Number of the body that everything else moves against."""
@@ -159,6 +169,8 @@ class ArmShape:
         By default capsules around the collision shapes of the URDF. A grasped object is a capsule more.
     folder : Path, optional
         Folder in which relative names of mesh files start.
+    fit : CapsuleFit
+        How closely capsules follow meshes: the excess that is enough, and the most capsules of a mesh.
     is_partial : bool
         Whether collision shapes that cannot be read are left out, and links without a known reach are allowed; else
         both are errors.
@@ -189,11 +201,13 @@ class ArmShape:
         capsules: Sequence[LinkCapsule] | None = None,
         folder: Path | None = None,
         is_partial: bool = False,
+        fit: CapsuleFit = STANDARD_FIT,
     ) -> None:
         self.model, self.notes = model, ()  # type: RobotModel, tuple[str, ...]
         self.is_described = capsules is None
+        self._folder, self._fit = folder, fit
         if capsules is None:
-            capsules, self.notes = link_capsules(model.urdf, folder)
+            capsules, self.notes = link_capsules(model.urdf, folder, fit)
         if self.notes and not is_partial:
             what = f"the shape of '{model.urdf.robot.name}' is not complete: {'; '.join(self.notes)}"
             raise ModelError(f"{what}. Name the folder of its meshes (package_path, --package-path)")
@@ -238,6 +252,11 @@ class ArmShape:
         travel = np.stack([self.model.q_min - SLIDING_TOLERANCE, self.model.q_max + SLIDING_TOLERANCE], axis=1)
         ends = [end for c in capsules for end in (c.a, c.b)]
         return np.max([joint_reach(self.model.tree, travel, body, end, other) for end in ends], axis=0)
+
+    @cached_property
+    def excesses(self) -> dict[str, float]:
+        """Of links with meshes: how far their capsules are outside of these at most [m]."""
+        return mesh_excesses(self.model.urdf, self._folder, self._fit) if self.is_described else {}
 
     @cached_property
     def _link_bodies(self) -> list[int]:

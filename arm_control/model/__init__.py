@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion
     from arm_control.model.tool import Tool
     from arm_control.model.tree import Body, Frame, Tree, build_tree
-    from arm_control.model.urdf.capsules import LinkCapsule, link_capsules, shape_pose
+    from arm_control.model.urdf.capsules import LinkCapsule, link_capsules, mesh_excesses, shape_pose
     from arm_control.model.urdf.changes import inertia_in, with_inertias, with_payload
     from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, choose_part, read_facts
     from arm_control.model.urdf.load import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         refuse_xacro_in,
         split_arguments,
     )
+    from arm_control.model.urdf.mesh_capsules import STANDARD_FIT, CapsuleFit
     from arm_control.model.urdf.packages import add_package_path, folders_near, mesh_path, package_folders
     from arm_control.model.urdf.warnings import find_notes, find_warnings, gripper_warnings, mesh_warnings
     from arm_control.model.urdf.xml import principal_moments, read_robot

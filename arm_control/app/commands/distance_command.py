@@ -224,6 +224,7 @@ def _as_json(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> s
         "states_in_contact": contacts.n_in_contact,
         "pairs": pairs,
         "not_checked": [pair for pairs in _not_checked(monitor.allowed).values() for pair in pairs],
+        "excess": monitor.shape.excesses,
     }
     return json.dumps(values, indent=2)
 
@@ -244,6 +245,8 @@ def _as_text(contacts: Contacts, monitor: ContactMonitor, margins: Margins, *, i
         lines.append("nearest at " + ", ".join(f"{name} {position:.4f}" for name, position in joints))
     left_out = [f"{why}: {_named(pairs)}" for why, pairs in _not_checked(monitor.allowed).items() if pairs]
     lines.append(f"pairs of links that are not checked: {'; '.join(left_out) or 'none'}")
+    if excesses := [f"{printable(link)} {1e3 * excess:.0f}" for link, excess in monitor.shape.excesses.items()]:
+        lines.append(f"capsules are outside of the meshes by [mm]: {', '.join(excesses)}")
     return "\n".join([*lines, _conclusion(contacts)])
 
 

@@ -1,7 +1,7 @@
 """Several capsules that contain a mesh, with a bounded excess where a few can have it.
 
     the triangles, cut until no edge is longer than EDGE
-    one piece of all of them; as long as the excess of some capsule is above the bound, and there are less than MOST:
+    one piece of all of them; as long as the excess of some capsule is above the bound, and there may be more pieces:
         cut the piece of that capsule in two by a plane across one of its principal axes, so that both capsules
         together have the least volume
     the capsule of a piece: the least volume of those along the principal axes of its corners
@@ -11,7 +11,7 @@ convex, so that it contains the triangles, too: nothing of the mesh is outside o
 
 The *excess* is the largest distance of a point on a capsule from the convex hulls of the pieces, measured along some
 directions. Round capsules cannot follow a flat end: of a cylinder of radius r, a capsule along it has an excess
-of r. So MOST often ends the search; docs/collision.md has the figures.
+of r. So the largest number often ends the search; docs/collision.md has the figures.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from arm_control.core import Cache, default_directory
 from arm_control.exceptions import UrdfError
 from arm_control.maths import Array, rotation_with_z
 
-MOST, EXCESS = 5, 0.01
-"""Most capsules of one mesh, and the excess that is enough [m]."""
 EDGE, SHARES = 0.015, (1 / 3, 1 / 2, 2 / 3)
 """Longest edge of a triangle [m], and places of a cut as shares of a piece's length."""
 CIRCLE_STEPS = 40
@@ -45,6 +43,24 @@ def _directions(n: int) -> Array:
 
 DIRECTIONS = _directions(128)
 """Along these hulls are measured; corners that are the farthest along one of them decide the axis of a capsule."""
+
+
+class CapsuleFit(NamedTuple):
+    """How closely capsules follow a mesh.
+
+    Attributes
+    ----------
+    excess : float
+        Excess that is enough [m].
+    most : int
+        Largest number of capsules of one mesh.
+    """
+
+    excess: float = 0.01
+    most: int = 5
+
+
+STANDARD_FIT = CapsuleFit()
 
 
 class FittedCapsule(NamedTuple):
@@ -135,7 +151,14 @@ class Piece:
                     yield Piece(self.corners, first), Piece(self.corners, second)
 
 
-def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> tuple[list[FittedCapsule], float]:
+class FittedMesh(NamedTuple):
+    """The capsules of a mesh, and their excess [m]."""
+
+    capsules: list[FittedCapsule]
+    excess: float
+
+
+def fit_capsules(triangles: Array, most: int = STANDARD_FIT.most, excess: float = STANDARD_FIT.excess) -> FittedMesh:
     """Capsules that contain all triangles, and their excess [m].
 
     Parameters
@@ -161,7 +184,7 @@ def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> 
         worst = int(np.argmax(excesses))
         halves = () if len(pieces) >= most or excesses[worst] <= excess else tuple(pieces[worst].halves())
         if not halves:
-            return [piece.capsule for piece in pieces], excesses[worst]
+            return FittedMesh([piece.capsule for piece in pieces], excesses[worst])
         two = min(halves, key=lambda pair: pair[0].capsule.volume + pair[1].capsule.volume)
         pieces = [*pieces[:worst], *pieces[worst + 1 :], *two]
 
@@ -229,7 +252,7 @@ def enclosing_capsule(t: Array, r: Array) -> tuple[float, float, float]:
     return float(low[best]), float(high[best]), float(R[best])
 
 
-def mesh_capsules(path: Path, scale: Array) -> list[FittedCapsule]:
+def mesh_capsules(path: Path, scale: Array, fit: CapsuleFit = STANDARD_FIT) -> FittedMesh:
     """The capsules of a mesh file, from the user's cache where the file is the same.
 
     Raises
@@ -238,15 +261,17 @@ def mesh_capsules(path: Path, scale: Array) -> list[FittedCapsule]:
         When the file cannot be read.
     """
     coal = import_module("coal")
-    made_from = [path.suffix.lower(), sha256(path.read_bytes()).hexdigest(), scale.tolist(), MOST, EXCESS, EDGE]
-    key, cache = f"capsules of a mesh 1 {made_from}", Cache(default_directory())
+    made_from = [path.suffix.lower(), sha256(path.read_bytes()).hexdigest(), scale.tolist(), fit.most, fit.excess, EDGE]
+    key, cache = f"capsules of a mesh 2 {made_from}", Cache(default_directory())
     if (data := cache.load(key)) is not None:
-        rows = np.frombuffer(data).reshape(-1, 7)
-        return [FittedCapsule(row[:3], row[3:6], float(row[6])) for row in rows]
+        (excess, *numbers) = np.frombuffer(data)
+        rows = np.reshape(numbers, (-1, 7))
+        return FittedMesh([FittedCapsule(row[:3], row[3:6], float(row[6])) for row in rows], float(excess))
     mesh = coal.MeshLoader().load(str(path), scale)
     numbers = [[mesh.tri_indices(i)[k] for k in range(3)] for i in range(mesh.num_tris)]
     if not numbers:
         raise UrdfError("it has no triangles")
-    capsules, _ = fit_capsules(np.array(mesh.vertices()).reshape(-1, 3)[np.array(numbers)])
-    cache.store(key, np.array([[*c.a, *c.b, c.radius] for c in capsules]).tobytes(), f"capsules of {path.name}")
-    return capsules
+    fitted = fit_capsules(np.array(mesh.vertices()).reshape(-1, 3)[np.array(numbers)], fit.most, fit.excess)
+    stored = np.concatenate([[fitted.excess], *([*c.a, *c.b, c.radius] for c in fitted.capsules)])
+    cache.store(key, stored.tobytes(), f"capsules of {path.name}")
+    return fitted

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mesh_arm import mesh_arm
 
 from arm_control import Pose
 from arm_control.app import cli
@@ -151,3 +152,19 @@ def test_pairs_that_are_not_checked_are_named(capsys: pytest.CaptureFixture[str]
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("pairs of links"))
     assert "neighbours: base_link_inertia - shoulder_link, " in line
     assert line.endswith("; that overlap always: base_link_inertia - upper_arm_link, forearm_link - wrist_2_link")
+
+
+def test_how_far_capsules_are_outside_of_meshes_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """By link; an arm without meshes has no such line."""
+    mesh_arm(tmp_path)
+    command = ["distance", str(tmp_path / "mesh_arm.urdf"), "--tip", "blade"]
+    cli.main([*command, "--json"])
+    found = json.loads(capsys.readouterr().out)["excess"]
+    assert set(found) == {"beam", "blade"}
+    assert all(0.0 < excess < 0.1 for excess in found.values())
+    cli.main(command)
+    line = f"capsules are outside of the meshes by [mm]: beam {1e3 * found['beam']:.0f}, "
+    assert line in capsys.readouterr().out
+    assert distance(capsys)[1]["excess"] == {}
+    cli.main(["distance", "planar2"])
+    assert "capsules are outside" not in capsys.readouterr().out
