@@ -24,6 +24,7 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
+from arm_control.collision import coal_shape
 from arm_control.control import Avoidance, AvoidanceParameters, CompiledOsc, OscParameters
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths import (
@@ -38,7 +39,7 @@ from arm_control.maths import (
     rotation_from_vector,
 )
 from arm_control.motion import Reference
-from arm_control.simulation import MujocoSimulator, coal_shape
+from arm_control.simulation import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"

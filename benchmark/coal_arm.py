@@ -13,10 +13,10 @@ import pinocchio as pin
 from real_shapes import shape_of
 
 from arm_control import RobotModel
-from arm_control.collision import HullObstacle, Validity
+from arm_control.collision import HullObstacle, Validity, coal_shape
 from arm_control.maths import Array, Mover, Obstacle, Shape, Span
 from arm_control.model import shape_pose
-from arm_control.simulation import coal_capsule, coal_shape
+from arm_control.simulation import coal_capsule
 
 
 def _mover(told: Obstacle | HullObstacle | Mover) -> Mover:
@@ -35,9 +35,13 @@ class CoalArm:
         Whose arm, capsules and pairs of links are taken; nothing is computed by it.
     obstacles : sequence of Obstacle, HullObstacle or Mover
         An Obstacle moves with its twist from time 0 on.
+    is_real : bool
+        Whether all links have the shapes of the URDF, meshes and all; else only those with a table, between links.
     """
 
-    def __init__(self, validity: Validity, obstacles: Sequence[Obstacle | HullObstacle | Mover]) -> None:
+    def __init__(
+        self, validity: Validity, obstacles: Sequence[Obstacle | HullObstacle | Mover], is_real: bool = False
+    ) -> None:
         arm = validity.shape.model
         whole = pin.buildModelFromXML(arm.urdf.text)
         locked = [whole.getJointId(name) for name in whole.names[1:] if name not in arm.joint_names]
@@ -46,8 +50,10 @@ class CoalArm:
         self.order = [self.model.idx_qs[j] for j in joints]
         self.circling = [k for k, j in enumerate(joints) if self.model.nqs[j] == 2]
         self.data, self.shapes = self.model.createData(), pin.GeometryModel()
-        links = {link.link: self._add_link(link.link, arm, link.whole) for link in validity.shape.links}
-        real = {name: self._add_real(name, arm) for name in sorted({name for pair in validity.tables for name in pair})}
+        names = set(validity.shape.names if is_real else {name for pair in validity.tables for name in pair})
+        links = {} if is_real else {k.link: self._add_link(k.link, arm, k.whole) for k in validity.shape.links}
+        real = {name: self._add_real(name, arm) for name in sorted(names)}
+        links = links or real
         self.movers = [_mover(told) for told in obstacles]
         self.first = self.shapes.ngeoms
         for i, obstacle in enumerate(mover.obstacle for mover in self.movers):

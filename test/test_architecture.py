@@ -36,6 +36,7 @@ FOREIGN = {
         "model.urdf.mesh_capsules",
         "collision.hulls",
         "collision.joint_tables",
+        "collision.shape_proof",
         "viewer.arm_shapes",
         "simulation.independent_arm",
     ),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from arm_control.collision.pair_procedures import CloseSearch, find_pairs, whole_blocks
     from arm_control.collision.pair_search import NEAR, NORMAL, POINT, RHO, ROOM, PairSearch
     from arm_control.collision.pair_texts import ArmText
+    from arm_control.collision.shape_proof import coal_shape
     from arm_control.collision.validity import DEGREE, DEVIATIONS, MOST_LOOKS_FIRST, Validity, chords, largest_value
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -352,6 +352,13 @@ class ArmShape:
         reach_of_one = self._largest_reach(one.body, one.capsules, other.body)
         return self._by_coordinate(np.minimum(reach_of_one, self._largest_reach(other.body, other.capsules, one.body)))
 
+    def turning(self, g: int, h: int | None = None) -> Array:
+        """Angle by which each joint turns link g against link h, or the world, per motion of the joint, shape (n,)."""
+        tree, of_other = self.model.tree, [] if h is None else self.model.tree.path(self._link_bodies[h])
+        between = set(tree.path(self._link_bodies[g])) ^ set(of_other)
+        turns = [k in between and not body.is_prismatic for k, body in enumerate(tree.bodies)]
+        return self._by_coordinate(np.array(turns, dtype=float))
+
     def _by_coordinate(self, reach: Array) -> Array:
         result = np.zeros(self.model.nq)
         for body, distance in zip(self.model.tree.bodies, reach, strict=True):

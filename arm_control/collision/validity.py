@@ -51,6 +51,7 @@ from arm_control.collision.obstacle_rows import (
     placed_at,
 )
 from arm_control.collision.pair_texts import ArmText, clearance, squares_to_obstacle
+from arm_control.collision.shape_proof import ShapeProof, resting
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
@@ -282,6 +283,7 @@ class Validity:
         self.shape = ArmShape(model) if shape is None else shape
         self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
         self._model, self._margin, self._largest_margin = model, margin, max(margin, link_margin)
+        self._link_margin = link_margin
         pairs = self.allowed.checked(self.shape)
         tables: Tables = {
             pair: table for pair, table in contact_tables(self.shape, link_margin).items() if pair in pairs
@@ -300,6 +302,17 @@ class Validity:
     def _proximity(self) -> Proximity:
         """What measures the distances of states."""
         return Proximity(self._model, self.link_pairs, self.shape)
+
+    @cached_property
+    def _shape_proof(self) -> ShapeProof | None:
+        """What proves motions by the shapes of the URDF; None without meshes, which capsules are larger than."""
+        shape = self.shape
+        if not shape.is_described or shape.notes or not shape.has_mesh(*range(len(shape.names))):
+            return None
+        try:
+            return ShapeProof(shape, self.link_pairs, self._margin, self._link_margin)
+        except (ImportError, OSError, ValueError):
+            return None
 
     @exclusive
     def place(self, obstacles: Sequence[Placed]) -> None:
@@ -389,6 +402,28 @@ class Validity:
         finally:
             self.lock.release()
 
+    @exclusive
+    def free_by_shapes(
+        self, a: npt.ArrayLike, b: npt.ArrayLike, deviation: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Whether straight motions are free by the shapes in the URDF, where their capsules touch, shape (N,).
+
+        It takes milliseconds a motion (:mod:`arm_control.collision.shape_proof`). None is where no link is a mesh, in a
+        shape of other capsules, without coal, and among obstacles that move.
+
+        Parameters
+        ----------
+        a, b, deviation
+            As those of :meth:`motions`.
+        """
+        a, b = self._states(a, "a"), self._states(b, "b")
+        deviations = self._deviations(np.zeros(self._model.nq) if deviation is None else deviation, len(a))
+        obstacles, proof = resting(self.placed), self._shape_proof
+        if obstacles is None or proof is None:
+            return np.zeros(len(a), bool)
+        proof.place(obstacles)
+        return np.array([proof.is_free(*motion) for motion in zip(a, b, deviations, strict=True)], dtype=bool)
+
     def columns(self, n: int) -> MotionColumns:
         """Return memory for n motions to procedures: :mod:`arm_control.collision.motions`.
 
@@ -402,6 +437,8 @@ class Validity:
         self, path: npt.ArrayLike, times: npt.ArrayLike | None = None, deviation: npt.ArrayLike | None = None
     ) -> Contact | None:
         """The first contact of a path of straight segments; None where all of it is proved free.
+
+        Where capsules touch, :meth:`free_by_shapes` counts, too.
 
         Parameters
         ----------
@@ -426,19 +463,24 @@ class Validity:
         found = self.motions(
             qs[:-1], qs[1:], stamps[:-1], stamps[1:], deviation, is_first=True, most_looks=MOST_LOOKS_FIRST
         )
-        if found.is_free.all():
+        rows = None if deviation is None else self._deviations(deviation, len(found.is_free))
+        touching = iter(np.flatnonzero(~found.is_free).tolist())
+        k = next((k for k in touching if not self._is_free_by_shapes(qs[k : k + 2], rows, k)), None)
+        if k is None:
             return None
-        k = int(np.argmin(found.is_free))
         is_seen = bool(found.is_contact[k])
         share = float(found.contact[k] if is_seen else found.covered[k])
         q = qs[k] + share * (qs[k + 1] - qs[k])
         t = float(stamps[k] + share * (stamps[k + 1] - stamps[k]))
         reach, aside = self._largest_margin + TOUCH, 0.0
-        if deviation is not None:
-            rows = self._deviations(deviation, len(found.is_free))
+        if rows is not None:
             reach += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
             aside = float(rows[k].max())
         return Contact(k, share, t, q, self.pairs(q, t, reach, aside), is_seen)
+
+    def _is_free_by_shapes(self, ends: Array, deviations: Array | None, k: int) -> bool:
+        """Whether segment k of a path is free by the shapes of the URDF."""
+        return bool(self.free_by_shapes(ends[:1], ends[1:], None if deviations is None else deviations[k])[0])
 
     @exclusive
     def first_contact_of(self, trajectory: PolynomialCurve, t_start: float = 0.0) -> Contact | None:

@@ -9,7 +9,9 @@ A round, for both trees at once, many motions in the lanes of one call:
 
 Motions in (2) and (3) are looked at in a few places only, those of (4) as often as the proof takes: a proof is
 expensive near contact, and few motions of a tree become part of a path. What (2) and (3) have proved is not proved
-again. A round is one procedure that is compiled (:mod:`arm_control.planning.rounds`).
+again. A round is one procedure that is compiled (:mod:`arm_control.planning.rounds`). Where the start or all goals are
+free by their meshes but not by the capsules around them, trees begin at the ends of
+:mod:`~arm_control.planning.ways_out`.
 
 Source: J. J. Kuffner, S. M. LaValle, "RRT-Connect: an efficient approach to single-query path planning", 2000; delayed
 checks: G. Sanchez, J.-C. Latombe, "A single-query bi-directional probabilistic roadmap planner with lazy collision
@@ -19,6 +21,7 @@ checking", 2003.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 from threading import RLock
 
@@ -54,6 +57,7 @@ from arm_control.planning.trees import (
     TreeSearch,
     new_lists,
 )
+from arm_control.planning.ways_out import free_roots
 
 CAPACITY = 2 * ROOM
 """Nodes of a tree that memory is made for at first."""
@@ -168,7 +172,11 @@ class RrtConnect:
         begin = time.perf_counter()
         q, ends = self._space.states(start, "start")[:1], self._space.states(goals, "goal")
         states = self._states if seed == self._states.seed and longest == np.inf else RandomStates(self._space, seed)
-        result, first = self._begin(q, ends), 0
+        result, first, roots = self._begin(q, ends), 0, None
+        if result in (START_IN_CONTACT, GOALS_IN_CONTACT):
+            roots = [free_roots(self.validity, self._space, some, seed) for some in (q, ends)]
+            if all(len(ways) for ways, _ in roots):
+                result = self._begin(*(ways for ways, _ in roots))
         for n_rounds in progress_bar(self._rounds if result == GOES_ON else [], title):
             last = first + 2 * n_rounds * self.parameters.samples
             is_bounded = longest < np.inf
@@ -176,7 +184,8 @@ class RrtConnect:
             result, first = self._go_on(chunk), last
             if result == FOUND:
                 break
-        return self._plan(result, q[0], ends, time.perf_counter() - begin)
+        plan = self._plan(result, q[0], ends, time.perf_counter() - begin)
+        return plan if roots is None else _with_ways(plan, *roots)
 
     def _plan(self, result: int, start: Array, goals: Array, seconds: float) -> Plan:
         """The path that was found, or why there is none."""
@@ -236,6 +245,18 @@ class RrtConnect:
 
     def _use(self, search: TreeSearch) -> None:
         self._search, self._run = search, _search()(search)
+
+
+def _with_ways(plan: Plan, *roots: tuple[Array, Array]) -> Plan:
+    """The plan with the motions between the roots of its trees, (k, n), and the states from which ways lead there."""
+    if not plan.is_found:
+        return plan
+    start, goal = (
+        origins[(ways == q).all(axis=1)][:1] for (ways, origins), q in zip(roots, plan.path[[0, -1]], strict=True)
+    )
+    path = np.concatenate([start, plan.path, goal])
+    moves = np.append(True, (path[1:] != path[:-1]).any(axis=1))
+    return replace(plan, path=path[moves], times=np.zeros(int(moves.sum())))
 
 
 def rounds_of_calls(n: int) -> list[int]:

@@ -323,7 +323,8 @@ class MotionPlanner:
         """
         for level, validity in enumerate(self._validities[:-1]):
             validity.place(request.obstacles)
-            if validity.free_states(np.atleast_2d(request.start))[0]:
+            start = np.atleast_2d(request.start)
+            if validity.free_states(start)[0] or validity.free_by_shapes(start, start)[0]:
                 return level
         return 0
 

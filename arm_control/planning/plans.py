@@ -209,6 +209,8 @@ def describe_contact(
         For how long the arm is there [s].
     """
     contact = validity.first_contact([q, q], [t, t + stays])
+    if contact is None and validity.free_by_shapes([q], [q])[0]:
+        return f"{name} is free by the meshes of its links only: no way out of the capsules around them was found", ()
     if contact is None or not contact.pairs:
         return f"{name} cannot be proved free", ()
     texts = [_text(pair) for pair in contact.pairs]

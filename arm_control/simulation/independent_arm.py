@@ -12,18 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision import Hull, HullObstacle, Placed
+from arm_control.collision import HullObstacle, Placed, coal_shape
 from arm_control.exceptions import ModelError
 from arm_control.maths import (
     Array,
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
     Mover,
     Obstacle,
     Pose,
-    Shape,
     Span,
     Sphere,
     rotation_from_rpy,
@@ -174,32 +169,6 @@ TOLERANCES, NOT_FOUND = (1e-10, 1e-6), -1e6
 """Of the search for nearest points; where that fails, which gives a distance below NOT_FOUND [m], the next."""
 MOST_STEPS = 1000
 """Steps of one search."""
-
-
-def coal_shape(shape: Shape | Hull) -> Any:
-    """Return the same shape in coal.
-
-    Raises
-    ------
-    ModelError
-        When coal has no such shape.
-    """
-    match shape:
-        case Hull(triangles):
-            corners = coal.StdVec_Vec3s()
-            corners.extend(list(triangles.reshape(-1, 3)))
-            return coal.Convex.convexHull(corners, True, "Qt")
-        case Sphere(radius):
-            return coal.Sphere(radius)
-        case Box(size):
-            return coal.Box(*size)
-        case Cylinder(radius, length):
-            return coal.Cylinder(radius, length)
-        case Cone(radius, length):
-            return coal.Cone(radius, length)
-        case Capsule(radius, length):
-            return coal.Capsule(radius, length)
-    raise ModelError(f"{shape}: no shape of coal")
 
 
 def coal_capsule(capsule: LinkCapsule, X: Pose) -> tuple[Any, Pose]:

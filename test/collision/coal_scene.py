@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import coal
 import numpy as np
 
-from arm_control.collision import ArmShape
+from arm_control.collision import ArmShape, coal_shape
 from arm_control.maths import Array, Obstacle, Pose
 from arm_control.model import LinkCapsule, State
-from arm_control.simulation import coal_capsule, coal_shape
+from arm_control.simulation import coal_capsule
 
 Placed = tuple[coal.ShapeBase, coal.Transform3s]
 REQUEST, RESULT = coal.DistanceRequest(), coal.DistanceResult()
