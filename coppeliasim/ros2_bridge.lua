@@ -77,7 +77,10 @@ local function take(torque)
             return
         end
     end
-    if not heard then let_go() end
+    if not heard then
+        let_go()
+        apply(torque) -- the next physics may come before the next actuation, and the limits of hold() are torques now
+    end
     tau, heard = torque, sim.getSystemTime()
 end
 

@@ -179,6 +179,16 @@ def test_the_arm_holds_itself_until_somebody_commands(scene: Scene, ur5: RobotMo
     assert {scene.world.sim_getObjectInt32Param(joint, mode) for joint in scene.joints} == {C.jointdynctrl_force}
 
 
+@pytest.mark.parametrize("version", [40900, 40300])
+def test_the_first_command_holds_at_once_and_not_the_limits_until_the_next_actuation(version: int, ur5: RobotModel):
+    """A step under the limits, which are what the position controller may use, threw the arm by radians."""
+    scene = Scene(ur5, version)
+    scene.step()
+    scene.ros.waiting.append(command(ur5, [1.0, -2.0, 3.0, -4.0, 5.0, -6.0]))
+    scene.ros.spin()
+    assert scene.torque() == [1.0, -2.0, 3.0, -4.0, 5.0, -6.0]
+
+
 @pytest.mark.parametrize("pause", [True, False])
 def test_silence_takes_the_torque_away(pause: bool, ur5: RobotModel):
     scene = Scene(ur5, text=TEXT.replace("pause = true", f"pause = {str(pause).lower()}"))
