@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from lua_sim import C, Item
-from stand_in import REAL, StandIn
+from stand_in import REAL, StandIn, stopped_api
 
 from arm_control.exceptions import ModelError
 from arm_control.maths import Pose, rotation_from_rpy
@@ -81,6 +81,27 @@ def test_a_sensor_at_the_hand_does_not_see_the_arm_it_stands_in(ur5: RobotModel,
         item.properties |= C.objectspecialproperty_detectable
     found, distance, *_ = world.sim_readProximitySensor(eye)
     assert (found, distance < 0.2) == (1, True)
+
+
+def test_a_sensor_that_is_mounted_on_the_built_arm_looks_through_it(ur5: RobotModel, simulate: Callable):
+    """Back along the hand, where all its links are; it sees one of them when that is made detectable."""
+    builder = simulate(ur5, HOME)
+    builder.connect()
+    builder.close()
+    sim = stopped_api(builder.parameters.host, builder.parameters.port)
+    eye = sim.createProximitySensor(sim.proximitysensor_ray, 16, 0, [0] * 8, [0.0, 1.0, *[0.0] * 13])
+    sim.setObjectAlias(eye, "hand")
+    back = matrix(ur5.pose(HOME)) @ np.diag([1.0, -1.0, -1.0, 1.0])
+    sim.setObjectMatrix(eye, back[:3].ravel().tolist(), sim.handle_world)
+    link, hand = sim.getObject("/wrist_3_joint_carries"), RangeSensor(name="hand")
+    sim.setObjectParent(eye, link, True)
+    simulator = simulate(ur5, HOME, ranges=(hand,))
+    simulator.connect()
+    simulator.step(ur5.gravity(HOME))
+    assert simulator.distance(hand) == np.inf
+    sim.setObjectSpecialProperty(link, sim.objectspecialproperty_detectable)
+    simulator.step(ur5.gravity(HOME))
+    assert simulator.distance(hand) != np.inf
 
 
 @only_stand_in
