@@ -324,7 +324,7 @@ class CoppeliasimSimulator:
             if self.is_paused and self._is_at(t, self.steps):
                 steps = self.steps  # it was paused before this step
             elif was_paused and self._is_at(t, steps + 1):
-                steps += 1  # from 4.10 on, play makes the step during which it was paused
+                steps += 1  # since July 2025 play makes the step during which it was paused
             else:
                 due = steps * self.timestep
                 raise SimulatorLost(f"CoppeliaSim is at {t:.4f} s, not at {due:.4f} s: another client has stepped it")
@@ -352,7 +352,7 @@ SCRIPT = "arm_control_bridge"
 SETTLING_TIME = 5.0
 """Longest wall time in which a simulation starts or stops [s]."""
 STOPPED = ("stopped", "advancing_abouttostop", "advancing_lastbeforestop")
-"""States in which it stops or stands; 4.10 dropped the second."""
+"""States in which it stops or stands; sources later than 4.10.0 rev. 0 dropped the second."""
 KEEP_ALIVE = 0.1
 """Longest wall time between two requests, for the watchdog [s]."""
 

@@ -309,7 +309,7 @@ class World:
         assert seconds > 0.0, "zero means for ever"
 
     def sim_pauseSimulation(self) -> None:
-        """At once; from 4.10 on at the end of a step, which play counts."""
+        """At once; since July 2025 at the end of a step, which play counts."""
         if self.version >= PLAY_STEPS:
             self.is_about_to_pause = self.state == C.simulation_advancing_running
         elif self.state != C.simulation_stopped:
