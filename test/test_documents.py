@@ -77,6 +77,7 @@ PAGES_TO_RUN = (
     "execution",
     "export",
     "gate",
+    "identification",
     "ilqr",
     "inverse_kinematics",
     "model",
@@ -114,6 +115,13 @@ def test_the_library_s_snippet_runs_as_it_stands(
     monkeypatch.chdir(tmp_path)
     exec("".join(snippets), {})
     assert capsys.readouterr().out.startswith("[")
+
+
+def test_every_name_of_the_library_s_page_is_imported_as_it_says():
+    lines = re.findall(r"^\| `(from arm_control[^`]* import [^`]*)` \|", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    assert len(lines) > 10
+    for line in lines:
+        exec(line, {})
 
 
 def test_the_example_reaches_its_target():
