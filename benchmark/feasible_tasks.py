@@ -23,7 +23,8 @@ import numpy as np
 
 from arm_control.collision import Told, Validity
 from arm_control.core import progress_bar
-from arm_control.maths import Array, Mover, Obstacle, Span
+from arm_control.maths import Array, Mover, Obstacle, Span, rotation_vector
+from arm_control.planning import TaskPath
 from arm_control.simulation import IndependentArm, PlanFile, PlanScene, check_plan
 
 CELLS, DT = 50, 0.025
@@ -44,7 +45,7 @@ DURATIONS = (2.0, 3.0, 4.0, 6.0)
 """Of smooth motions that are tried [s]."""
 PLACES = 501
 """On a path of which is shown that no posture can follow it."""
-FEASIBLE = ("planar4_disc", "planar3_ellipse", "lwr_circle", "lwr_circle_dynamic")
+FEASIBLE = ("planar4_disc", "planar3_ellipse", "lwr_circle", "lwr_circle_dynamic", "panda_pen")
 HEAD = """\
 # Solutions of the scenes below config/plans that were found without the planner, by benchmark/feasible_tasks.py:
 # null motions w on both halves of the path, and a law of times [s] and places on the path, straight between two.
@@ -112,13 +113,12 @@ def follow(arm: IndependentArm, scene: PlanScene, w: tuple[Array, Array]) -> tup
         On both halves of the path.
     """
     n = CELLS * FINE
-    rows, h = scene.task.numbers, 1.0 / n
+    h = 1.0 / n
 
     def slope(q: Array, s: float) -> Array:
-        point = scene.task.at([s])
-        J, e = arm.jacobian(q)[rows], point.y[0] - arm.pose(q).p[rows]
+        J, e, y_s = _rows(arm, scene.task, q, s)
         residual = w[0] + (w[1] - w[0]) * np.clip(10.0 * (s - 0.45), 0.0, 1.0)
-        return J.T @ np.linalg.solve(J @ J.T + 1e-9 * np.eye(len(e)), point.y_s[0] + GAIN * e - J @ residual) + residual
+        return J.T @ np.linalg.solve(J @ J.T + 1e-9 * np.eye(len(e)), y_s + GAIN * e - J @ residual) + residual
 
     q, qs, slopes = scene.start, [scene.start], [slope(scene.start, 0.0)]
     for k in range(n):
@@ -129,6 +129,22 @@ def follow(arm: IndependentArm, scene: PlanScene, w: tuple[Array, Array]) -> tup
         qs.append(q)
         slopes.append(slope(q, s + h))
     return np.array(qs), np.array(slopes)
+
+
+def _rows(arm: IndependentArm, task: TaskPath, q: Array, s: float) -> tuple[Array, Array, Array]:
+    """Jacobian, error and derivative by s of the prescribed rows, in world axes: of a direction z the rows of z x."""
+    point, X, J = task.at([s]), arm.pose(q), arm.jacobian(q)
+    J_p, e_p, y_s = J[task.numbers], point.y[0] - X.p[task.numbers], point.y_s[0]
+    if (turned := task.orientation) is None:
+        return J_p, e_p, y_s
+    R_WT = turned.at([s])[0]
+    if turned.axis:
+        z, d = (R[:, "xyz".index(turned.axis)] for R in (X.R, R_WT))
+        across = np.linalg.svd(z[None])[2][1:]  # two directions across the axis
+        angular = across @ J[3:], across @ np.cross(z, d), across @ turned.turn
+    else:
+        angular = J[3:], rotation_vector(R_WT @ X.R.T), turned.turn
+    return tuple(np.concatenate(pair) for pair in zip((J_p, e_p, y_s), angular, strict=True))
 
 
 def free_map(arm: IndependentArm, scene: PlanScene, qs: Array, times: Array) -> Array:
@@ -262,7 +278,7 @@ def prove(scene: PlanScene, most: int, title: str | None = None) -> Proof | None
         is_free = free_map(arm, scene, qs[::FINE], times)
         if not is_free.any(axis=1).all():
             continue
-        if scene.kind == "dynamic":
+        if scene.rest:
             if (law := smooth_law(arm, scene, (qs, slopes), is_free)) is not None:
                 return Proof(w, law, must_wait=False)
             continue

@@ -13,7 +13,7 @@ from arm_control.collision import Validity
 from arm_control.planning import TaskConstrainedProblem, TaskPlanner
 from arm_control.simulation import PlanCheck, PlanFile, PlanScene, check_plan
 
-DISCS, ELLIPSE, CIRCLES = "planar4_disc", "planar3_ellipse", ("lwr_circle", "lwr_circle_dynamic")
+DISCS, ELLIPSE, SPATIAL = "planar4_disc", "planar3_ellipse", ("lwr_circle", "lwr_circle_dynamic", "panda_pen")
 IMPROVED = 10
 """Seeds whose motions are improved."""
 MILLI = 1e3
@@ -54,7 +54,7 @@ def measure_tasks(options: argparse.Namespace) -> dict[str, float]:
     figures |= _figures("ellipse", [ellipse])
     figures["ellipse.mean_error_mm"] = MILLI * max(check.mean_error for check in ellipse.checks)
     figures["ellipse.max_error_mm"] = MILLI * max(check.max_error for check in ellipse.checks)
-    for name in () if options.quick else CIRCLES:
+    for name in () if options.quick else SPATIAL:
         figures |= _figures(name, [plans_of(PlanFile.load(name).scene(), min(seeds, 10), checks)])
     return figures
 

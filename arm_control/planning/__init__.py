@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from arm_control.planning.space_time import TIMED, SpaceTimeRrt, Travel
     from arm_control.planning.task_problem import (
         TaskConstrainedProblem,
+        TaskOrientation,
         TaskParameters,
         TaskPath,
         circle,
+        direction,
         ellipse,
         line,
+        orientation,
     )
     from arm_control.planning.task_search import TaskPlanner
     from arm_control.planning.time_scaling import FREE, PathLimits, TimeScaler

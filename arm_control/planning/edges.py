@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.maths import Array
-from arm_control.planning.motion_laws import DEGREE, dynamic_loop, kinematic_loop
+from arm_control.planning.motion_laws import dynamic_loop, kinematic_loop
 from arm_control.planning.task_problem import TaskConstrainedProblem, TaskParameters
 
 Integers = npt.NDArray[np.int_]
 Flags = npt.NDArray[np.bool_]
-SPEED_SHARE, TORQUE_SHARE = 0.98, 0.97
+SPEED_SHARE, LOAD_SHARE = 0.98, 0.97
 """Shares of the limits that may be used at the ends of steps: between them there is a little more."""
+LOADS = ("tau_max", "a_max")
+"""Limits of a problem besides that of speed."""
 DAMPING_RATIO = 2.0
 """k_d / sqrt(k_p) of the dynamic law."""
 WITHIN = 1.0 + 1e-9
@@ -99,8 +101,9 @@ class Edges:
         model, self._parameters = problem.model, parameters
         self._problem, self.is_dynamic, self.horizon = problem, problem.is_dynamic, problem.horizon
         L, M = parameters.chain, parameters.steps
-        loop_of = dynamic_loop if self.is_dynamic else kinematic_loop
-        loop = loop_of(model.tree, tuple(problem.path.numbers), model.has_tool)
+        task = model.tree, problem.path.task_rows, model.has_tool
+        self._loads = {name: getattr(problem, name) for name in LOADS if getattr(problem, name) is not None}
+        loop = dynamic_loop(*task, tuple(self._loads)) if self.is_dynamic else kinematic_loop(*task)
         self.pieces = problem.path.pieces(parameters.levels).reshape(parameters.levels, -1)
         self._step = 1.0 / (parameters.levels * M)
         shared = self._shared()
@@ -109,31 +112,31 @@ class Edges:
         W, n = self.width, model.nq
         self._memory = {name: np.zeros((L, M + 1, n, W)) for name in ("q", "q_r", "q_rr")}
         self._memory |= {name: np.zeros((L, M + 1, 1, W)) for name in ("u", "rate", "t")}
-        self._memory |= {name: np.zeros((L, M, 1, W)) for name in ("error", "speed", "torque", "cap")}
+        self._memory |= {name: np.zeros((L, M, 1, W)) for name in ("error", "speed", "load", "cap")}
         self._shares = np.linspace(0.0, 1.0, M + 1)[:, None]
-        self._piece = np.zeros((L, DEGREE * len(problem.path.rows), W))
+        self._piece = np.zeros((L, self.pieces.shape[1], W))
         self._thrust = np.zeros((L, 1, W))
         self._w, self._direction = np.zeros((n, W)), np.zeros((1, W))
         self._shared_arrays = shared
         self._calls = [[kernel.bind(self._arrays(l, i)) for i in range(M)] for l in range(L)]
 
     def _shared(self) -> dict[str, Array]:
-        k = self._parameters.gain / self._step
+        k, turned = self._parameters.gain / self._step, self._problem.path.orientation
         shared = {"step": np.array([self._step]), "v_max": SPEED_SHARE * self._problem.speed_limits}
-        if self._problem.tau_max is None:
-            shared |= {"gain": np.array([k])}
+        if self.is_dynamic:
+            shared |= {"gains": np.array([k**2, DAMPING_RATIO * k, k])}
+            shared |= {name: np.array(values, dtype=float) for name, values in self._loads.items()}
         else:
-            shared |= {
-                "gains": np.array([k**2, DAMPING_RATIO * k, k]),
-                "tau_max": np.array(self._problem.tau_max, dtype=float),
-            }
+            shared |= {"gain": np.array([k])}
+        if turned is not None:
+            shared |= {"R_WT": turned.R.ravel(), "axis": turned.turning_axis}
         return shared | ({"tool": self._problem.model.tool} if self._problem.model.has_tool else {})
 
     def _arrays(self, l: int, i: int) -> dict[str, Array]:
         """Arrays of step i of edge l."""
         m = self._memory
         arrays = {"piece": self._piece[l], "direction": self._direction, "w": self._w, "thrust": self._thrust[l]}
-        arrays |= {name: m[name][l, i] for name in ("q", "u", "rate", "error", "speed", "torque", "cap")}
+        arrays |= {name: m[name][l, i] for name in ("q", "u", "rate", "error", "speed", "load", "cap")}
         arrays |= {f"{name}_next": m[name][l, i + 1] for name in ("q", "u", "q_r")} | {"q_r": m["q_r"][l, i]}
         if self.is_dynamic:
             arrays |= {"rate_next": m["rate"][l, i + 1], "q_rr": m["q_rr"][l, i], "q_rr_next": m["q_rr"][l, i + 1]}
@@ -202,7 +205,7 @@ class Edges:
             q = m["q"][l, 1:]
             is_good = (q >= model.q_min[:, None]) & (q <= model.q_max[:, None])
             is_kept = np.logical_and.reduce(is_good, axis=(0, 1))
-            for name, most in (("error", self._parameters.tolerance), ("speed", WITHIN), ("torque", TORQUE_SHARE)):
+            for name, most in (("error", self._parameters.tolerance), ("speed", WITHIN), ("load", LOAD_SHARE)):
                 is_kept &= np.logical_and.reduce(m[name][l, :, 0] <= most, axis=0)
         return is_kept
 

@@ -1,7 +1,7 @@
 """Postures along a task path, and why a path cannot be followed: what is certain, what samples show, how far it went.
 
     (1)  the end effector is a point of the last link, rho inside its capsule: at y_d(s) the arm touches every obstacle
-         nearer to y_d(s) than rho
+         nearer to y_d(s) than rho; with a direction so do points on that axis, with an orientation all of the link
     (2)  the way s(t) is continuous: it passes no place of the path while (1) holds there, at no speed
     (3)  l . J M^-1 (tau - g) = (l . y_d') s_ddot >= 0      at rest at the start, for every l with l . y_d' >= 0
     (4)  l . J M^-1 (tau - g) = s_ddot                      at rest anywhere, for every l with l . y_d' = 1
@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision import HullObstacle, Placed
-from arm_control.kinematics import InverseKinematics, Search, Task
+from arm_control.kinematics import ROWS, InverseKinematics, Search, Task
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span
-from arm_control.planning.task_problem import TURN, TaskConstrainedProblem
+from arm_control.planning.task_problem import AXES, TURN, TaskConstrainedProblem, TaskPath
 
 LIMIT = 12
 """Largest number of steps of inverse kinematics."""
@@ -37,42 +37,45 @@ Flags = npt.NDArray[np.bool_]
 
 def new_posture_search(problem: TaskConstrainedProblem) -> Search:
     """Return what finds postures of a problem."""
-    model, rows = problem.model, tuple(problem.path.numbers)
-    search = Search(model, Task(None, rows, "world", (False,) * model.nq), model.q_min, model.q_max, TOLERANCE, 1)
+    model, rows = problem.model, problem.path.task_rows
+    task = Task(None, rows, axes_of(problem.path), (False,) * model.nq)
+    search = Search(model, task, model.q_min, model.q_max, TOLERANCE, 1)
     search.follow_tool()
     return search
 
 
-def postures_near(search: Search, starts: Array, y: Array) -> tuple[Array, Flags]:
-    """Postures near starts, shape (k, n) [rad or m], and whether they are at y on the path, shape (k, m) [m]."""
-    targets = np.zeros((len(y), 12))
-    targets[:, [0, 4, 8]] = 1.0
-    targets[:, [9 + row for row in search.task.rows]] = y
+def axes_of(path: TaskPath) -> str:
+    """Whose axes the rows of a task path are along: with an orientation all coordinates count, along any axes."""
+    return "world" if path.orientation is None else "end_effector"
+
+
+def postures_near(search: Search, starts: Array, targets: Array) -> tuple[Array, Flags]:
+    """Postures near starts, shape (k, n) [rad or m], and whether they are at targets on the path, shape (k, 12)."""
     attempts = search.run(targets, starts, starts, LIMIT)
     return attempts.q.copy(), attempts.is_done
 
 
-def random_postures(problem: TaskConstrainedProblem, search: Search, y: Array, rng: np.random.Generator) -> Array:
-    """Postures within the limits at positions y on the path, shape (k, m), from random starts, shape (j, n)."""
+def random_postures(problem: TaskConstrainedProblem, search: Search, targets: Array, rng: np.random.Generator) -> Array:
+    """Postures within the limits at targets on the path, shape (k, 12), from random starts, shape (j, n)."""
     model = problem.model
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    q, is_done = postures_near(search, rng.uniform(low, high, (len(y), model.nq)), y)
+    q, is_done = postures_near(search, rng.uniform(low, high, (len(targets), model.nq)), targets)
     return q[is_done & ((q >= model.q_min) & (q <= model.q_max)).all(axis=1)]
 
 
 def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
     """Which sample of the path no posture reaches, in a sentence; empty where all are reached."""
-    s = np.linspace(0.0, 1.0, levels + 1)
-    y = problem.path.at(s).y
-    solver = InverseKinematics(problem.model, " ".join(problem.path.rows), tolerance=TOLERANCE)
-    p = np.zeros((len(s), 3))
-    p[:, problem.path.numbers] = y
-    batch = solver.solve_batch([Pose(np.eye(3), place) for place in p])
+    s, path = np.linspace(0.0, 1.0, levels + 1), problem.path
+    rows = " ".join(ROWS[row] for row in path.task_rows)
+    solver = InverseKinematics(problem.model, rows, task_frame=axes_of(path), tolerance=TOLERANCE)
+    targets = path.targets(s)
+    batch = solver.solve_batch([Pose(target[:9].reshape(3, 3), target[9:]) for target in targets])
     if batch.converged.all():
         return ""
     i = int(np.argmin(batch.converged))
-    position = ", ".join(f"{row} = {value:.4g}" for row, value in zip(problem.path.rows, y[i], strict=True))
-    return f"the task cannot be held at s = {s[i]:.4g}, {position} m: {batch[i].why}"
+    position = ", ".join(f"{row} = {value:.4g}" for row, value in zip(path.rows, path.at(s[[i]]).y[0], strict=True))
+    held = "" if path.orientation is None else " with its orientation"
+    return f"the task cannot be held{held} at s = {s[i]:.4g}, {position} m: {batch[i].why}"
 
 
 # -- obstacles on the path
@@ -118,18 +121,41 @@ def is_at_rest(placed: Placed) -> bool:
     return all(mover.span == Span() and not np.any(mover.obstacle.V_WO) for mover in movers_of(placed))
 
 
-def tip_depth(problem: TaskConstrainedProblem) -> float | None:
-    """How deep the end effector is inside a capsule of its own link, rho of (1) [m]; None where it is outside."""
-    model, shape = problem.model, problem.validity.shape
+class KnownPoints(NamedTuple):
+    """Points of the last link whose places on the path are known: p_WT + R_WT c.
+
+    Attributes
+    ----------
+    c : ndarray, shape (k, 3)
+        In the end effector's frame [m].
+    depth : ndarray, shape (k,)
+        How deep each is inside a capsule of the link, rho of (1) [m].
+    """
+
+    c: Array
+    depth: Array
+
+
+def known_points(problem: TaskConstrainedProblem) -> KnownPoints:
+    """Points for (1): the end effector, those on the axis of a direction, or with an orientation on all capsules."""
+    model, shape, turned = problem.model, problem.validity.shape, problem.path.orientation
     q, body = np.zeros(model.nq), model.tree.frames[model.tip].body
-    p, depth = model.pose(q).p, -1.0
+    X_EW, capsules = model.pose(q).inverse(), []
     for capsule, of in zip(shape.capsules, shape.bodies, strict=True):
         if of == body:
-            X = model.pose(q, capsule.link)
-            a, b = X.R @ capsule.a + X.p, X.R @ capsule.b + X.p
-            share = np.clip((p - a) @ (b - a) / max(float((b - a) @ (b - a)), SAME**2), 0.0, 1.0)
-            depth = max(depth, capsule.radius - float(np.linalg.norm(p - a - share * (b - a))))
-    return depth if depth >= 0.0 else None
+            X = X_EW @ model.pose(q, capsule.link)
+            capsules.append((X.R @ capsule.a + X.p, X.R @ capsule.b + X.p, capsule.radius))
+    c = [np.zeros((1, 3))]
+    if turned is not None:
+        ends = [(a, b) for a, b, _ in capsules]
+        is_known = np.array([turned.axis in ("", axis) for axis in AXES])
+        c += [(a + np.linspace(0.0, 1.0, PLACES)[:, None] * (b - a)) * is_known for a, b in ends]
+    points = np.concatenate(c)
+    depth = np.full(len(points), -1.0)
+    for a, b, radius in capsules:
+        share = np.clip((points - a) @ (b - a) / max(float((b - a) @ (b - a)), SAME**2), 0.0, 1.0)
+        depth = np.maximum(depth, radius - np.linalg.norm(points - a - share[:, None] * (b - a), axis=1))
+    return KnownPoints(points[depth >= 0.0], depth[depth >= 0.0])
 
 
 def positions_on(problem: TaskConstrainedProblem, s: Array) -> Array | None:
@@ -144,12 +170,16 @@ def positions_on(problem: TaskConstrainedProblem, s: Array) -> Array | None:
 
 
 def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
-    """Where (1) holds for whole cells; None where the end effector's place in its link or the world is not known."""
+    """Where (1) holds for whole cells; None where no point's place in its link or the world is known."""
     s = (np.arange(CELLS) + 0.5) / CELLS
-    depth, p = tip_depth(problem), positions_on(problem, s)
-    if depth is None or p is None:
+    points, p = known_points(problem), positions_on(problem, s)
+    if not len(points.c) or p is None:
         return None
-    depth -= OFF + 0.5 / CELLS * STEEPER * float(np.linalg.norm(problem.path.at(s).y_s, axis=1).max())
+    turned, speed = problem.path.orientation, np.linalg.norm(problem.path.at(s).y_s, axis=1).max()
+    arms = np.linalg.norm(points.c, axis=1)
+    speeds = speed + (0.0 if turned is None else turned.angle) * arms
+    depths = points.depth - (OFF * (1.0 + arms) + 0.5 / CELLS * STEEPER * speeds)
+    places = p[None] if turned is None else p + np.einsum("sij,kj->ksi", turned.at(s), points.c)
     is_moving = not all(is_at_rest(placed) for placed in problem.obstacles)
     times = np.linspace(0.0, problem.horizon, SLABS + 1) if is_moving else np.array([0.0, problem.horizon])
     by = np.full((len(times) - 1, CELLS), -1)
@@ -162,8 +192,8 @@ def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
             for k in whens.tolist():
                 if speed > 0.0 or k == whens[0]:
                     X = mover.at(0.5 * (times[k] + times[k + 1])).X_WO
-                    gap = mover.obstacle.shape.signed_distance((p - X.p) @ X.R).distance
-                    is_in = gap + 0.5 * speed * (times[k + 1] - times[k]) < depth
+                    gaps = [mover.obstacle.shape.signed_distance((at - X.p) @ X.R).distance for at in places]
+                    is_in = (np.array(gaps) + 0.5 * speed * (times[k + 1] - times[k]) < depths[:, None]).any(axis=0)
                 by[k, is_in] = number
     return BlockedCells(times, by)
 
@@ -212,8 +242,8 @@ def _stopped(cells: BlockedCells, last: int, horizon: float) -> str:
 
 PLACES, SAMPLES = 9, 32
 """Places of the path at which postures are sampled, and starts of inverse kinematics at each."""
-DIRECTIONS, SLANT = 200, 0.1
-"""Number of vectors l, and smallest part of them along the path in (4)."""
+DIRECTIONS, SPREAD, SLANT = 200, 10, 0.1
+"""Number of vectors l, factor of it in more than three dimensions, and smallest part of them along the path in (4)."""
 GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
 """Angle between two points of a spiral that covers a sphere evenly [rad]."""
 SURE_TORQUE = 0.5
@@ -232,7 +262,7 @@ class SampledPostures(NamedTuple):
     def of(cls, problem: TaskConstrainedProblem, search: Search) -> SampledPostures:
         """Sample postures, the same ones for the same problem; the start is one of them."""
         rng, s = np.random.default_rng(0), np.linspace(0.0, 1.0, PLACES)
-        q = [random_postures(problem, search, np.repeat(y[None], SAMPLES, axis=0), rng) for y in problem.path.at(s).y]
+        q = [random_postures(problem, search, np.tile(target, (SAMPLES, 1)), rng) for target in problem.path.targets(s)]
         if problem.q_start is not None:
             q[0] = np.asarray(problem.q_start, dtype=float)[None]
         return cls(s, q)
@@ -245,6 +275,9 @@ def _unit_vectors(m: int) -> Array:
     turn = TURN * np.arange(DIRECTIONS) / DIRECTIONS
     if m == 2:
         return np.column_stack([np.cos(turn), np.sin(turn)])
+    if m > 3:
+        l = np.random.default_rng(0).normal(size=(SPREAD * DIRECTIONS, m))
+        return l / np.linalg.norm(l, axis=1)[:, None]
     z = (2.0 * np.arange(DIRECTIONS) + 1.0) / DIRECTIONS - 1.0
     spiral, across = GOLDEN * np.arange(DIRECTIONS), np.sqrt(1.0 - z**2)
     return np.column_stack([across * np.cos(spiral), across * np.sin(spiral), z])
@@ -286,27 +319,38 @@ def why_too_weak(problem: TaskConstrainedProblem, search: Search) -> str:
 
 def _share_at_start(problem: TaskConstrainedProblem, tau_max: Array) -> float:
     """Equation (3): share of the torque limits that every motion from rest at the start takes at least."""
-    q, y_s = np.asarray(problem.q_start, dtype=float), problem.path.at([0.0]).y_s[0]
+    q = np.asarray(problem.q_start, dtype=float)
+    J, y_s = task_rates(problem, q, 0.0)
     l = _unit_vectors(len(y_s))
-    by_torque = _accelerations(problem, q, l[l @ y_s >= 0.0])
+    by_torque = _accelerations(problem, q, J, l[l @ y_s >= 0.0])
     pull = by_torque @ problem.model.gravity(q)
     return float((pull / (np.abs(by_torque) @ tau_max)).max())
 
 
 def _largest_acceleration(problem: TaskConstrainedProblem, s: float, q: Array, tau_max: Array) -> float:
     """A bound of s_ddot at rest, by (4) [1/s^2]."""
-    y_s = problem.path.at([s]).y_s[0]
+    J, y_s = task_rates(problem, q, s)
     l = _unit_vectors(len(y_s))
     along = l @ y_s
     is_ahead = along > SLANT * np.linalg.norm(y_s)
-    by_torque = _accelerations(problem, q, l[is_ahead])
+    by_torque = _accelerations(problem, q, J, l[is_ahead])
     most = np.abs(by_torque) @ tau_max - by_torque @ problem.model.gravity(q)
     return float((most / along[is_ahead]).min())
 
 
-def _accelerations(problem: TaskConstrainedProblem, q: Array, l: Array) -> Array:
+def task_rates(problem: TaskConstrainedProblem, q: Array, s: float) -> tuple[Array, Array]:
+    """Jacobian of the prescribed rows in a posture, shape (m, n), and their derivatives by s there, shape (m,)."""
+    path, J = problem.path, problem.model.jacobian(q)
+    J_p, y_s = J[path.numbers], path.at([s]).y_s[0]
+    if path.orientation is None:
+        return J_p, y_s
+    R_EW, axes = problem.model.pose(q).R.T, [row - 3 for row in path.orientation.rows]
+    turn = R_EW @ path.orientation.turn
+    return np.concatenate([J_p, (R_EW @ J[3:])[axes]]), np.concatenate([y_s, turn[axes]])
+
+
+def _accelerations(problem: TaskConstrainedProblem, q: Array, J: Array, l: Array) -> Array:
     """Rows l J M^-1 for vectors l, shape (k, m)."""
-    J = problem.model.jacobian(q)[problem.path.numbers]
     return np.asarray(l @ np.linalg.solve(problem.model.mass_matrix(q), J.T).T)
 
 
@@ -331,8 +375,8 @@ def how_far(problem: TaskConstrainedProblem, search: Search, last: int, levels: 
     blocked: list[int] = []
     touching: Counter[str] = Counter()
     for level in range(last + 1, levels + 1):
-        y = problem.path.at([level / levels]).y
-        q = random_postures(problem, search, np.repeat(y, NEAR_POSTURES, axis=0), rng)
+        target = problem.path.targets([level / levels])
+        q = random_postures(problem, search, np.repeat(target, NEAR_POSTURES, axis=0), rng)
         states, t = np.repeat(q, MOMENTS, axis=0), np.tile(times, len(q))
         if len(q) and not (is_free := problem.validity.free_states(states, t)).any():
             blocked.append(level)

@@ -7,9 +7,9 @@ A motion is a way through joint space, in pieces, and a time for each piece; bot
     (3)  (i, k) -> (i + 1, k + j),   (i, k) -> (i, k + 1)         along the piece, j delays slower; a wait
     (4)  the smallest k at the end among all that is proved free
 
-On the grid of (2) a motion at the speed limits is exact, whatever dt is. A dynamic motion is the time-optimal one
-(:mod:`~arm_control.planning.time_scaling`) of the whole way, from rest to rest; it may begin later, and all of it may
-be slower by a factor: torque limits allow that wherever the arm can stand still.
+On the grid of (2) a motion at the speed limits is exact, whatever dt is. With limits of torque or acceleration a motion
+is the time-optimal one (:mod:`~arm_control.planning.time_scaling`) of the whole way, from rest to rest; it may begin
+later, and all of it may be slower by a factor: these limits allow that wherever the arm can stand still.
 
 Ways are the motion itself, without its waits; its begin up to a random place, and from there on the task path with
 another residual, in all lanes at once; and what a search with a nearer horizon finds. All that comes of it passes the
@@ -21,10 +21,10 @@ planning: the path-velocity decomposition", 1986.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,9 +36,9 @@ from arm_control.planning.edges import Edges, Flags, Integers, Start
 from arm_control.planning.task_feasibility import is_at_rest
 from arm_control.planning.task_problem import TaskConstrainedProblem, TaskParameters
 from arm_control.planning.task_tree import PLACES, Branch, TaskMotion, cubic, deviations, first_unproved, motion_of
-from arm_control.planning.time_scaling import PathLimits, TimeScaler
+from arm_control.planning.time_scaling import FREE, PathLimits, TimeScaler
 
-SPEED_SHARE, TORQUE_SHARE = 0.98, 0.95
+SPEED_SHARE, LOAD_SHARE = 0.98, 0.95
 """Shares of the limits that are used."""
 GAIN = 0.99
 """Largest duration of a shorter motion, as a share of that before."""
@@ -51,7 +51,7 @@ SLOWER = (0, 2, 8)
 LOOKS = 8
 """Places of a piece that are looked at for each delay."""
 SLOWNESS = (1.0, 1.25, 1.6, 2.0, 2.8, 4.0)
-"""Factors of the time of a dynamic motion."""
+"""Factors of the time of a motion from rest to rest."""
 INTERVALS = 80
 """Of the time scaling."""
 LATER = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -113,6 +113,10 @@ class FollowedChains(NamedTuple):
     q_r: Array
     is_valid: Flags
     level: Integers
+
+
+Timed: TypeAlias = TaskMotion | None
+"""A motion, or None where none is proved."""
 
 
 def shortest_times(problem: TaskConstrainedProblem, joints: JointTrajectory) -> Array:
@@ -226,11 +230,15 @@ class TaskImprover:
 
     def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters) -> None:
         self._problem, self._p = problem, replace(parameters, steps=STEPS)
-        self._edges = Edges(replace(problem, tau_max=None), self._p)
+        self._edges = Edges(replace(problem, tau_max=None, a_max=None), self._p)
         self._edges.horizon = np.inf  # the way that chains follow is no time
         self._scaler: TimeScaler | None = None
-        if problem.tau_max is not None:
-            limits = PathLimits(SPEED_SHARE * problem.speed_limits, TORQUE_SHARE * np.asarray(problem.tau_max))
+        if problem.is_dynamic:
+            tau_max = (
+                np.full(problem.model.nv, FREE) if problem.tau_max is None else LOAD_SHARE * np.asarray(problem.tau_max)
+            )
+            a_max = None if problem.a_max is None else LOAD_SHARE * np.asarray(problem.a_max)
+            limits = PathLimits(SPEED_SHARE * problem.speed_limits, tau_max, a_max)
             self._scaler = TimeScaler(problem.model, limits, INTERVALS)
         self.begin()
 
@@ -245,14 +253,27 @@ class TaskImprover:
 
     def improved(self, motion: TaskMotion, rng: np.random.Generator) -> TaskMotion | None:
         """Return a motion along one of some other ways in less time, proved free; or None."""
-        T, best = shortest_times(self._problem, motion.joints), None
-        latest = GAIN * motion.joints.duration
-        ways = [way for way in self._ways(motion, T, rng) if way.bound < latest]
-        ways = [way for way, is_open in zip(ways, self._are_open(ways, latest), strict=True) if is_open]
+        T = shortest_times(self._problem, motion.joints)
+        ways = self._ways(motion, T, rng)
+        return self._best(ways, GAIN * motion.joints.duration, partial(self._along, motion, T))
+
+    def direct(self, q: Array, rng: np.random.Generator) -> TaskMotion | None:
+        """Return a motion from rest to rest along one of some ways from starts, shape (k, n), proved free; or None."""
+        if self._scaler is None:
+            return None
+        begins = np.zeros(self._edges.width, int)
+        chains = self._follow(q[np.arange(len(begins)) % len(q)], begins, rng)
+        ways = self._whole(chains, begins, np.zeros(1))
+        return self._best(ways, self._problem.horizon, partial(self._from_rest, self._scaler))
+
+    def _best(self, ways: Iterable[TaskWay], latest: float, timed: Callable[[TaskWay, float], Timed]) -> Timed:
+        """The best timing of some ways before a time, of the shortest ones that are open; or None."""
+        best, short = None, [way for way in ways if way.bound < latest]
+        ways = [way for way, is_open in zip(short, self._are_open(short, latest), strict=True) if is_open]
         for way in sorted(ways, key=lambda way: way.bound)[:TRIES]:
             if way.bound >= latest:
                 break
-            found = self._along(motion, T, way, latest)
+            found = timed(way, latest)
             if found is not None:
                 best, latest = found, GAIN * found.joints.duration
         return best
@@ -260,7 +281,7 @@ class TaskImprover:
     def _along(self, motion: TaskMotion, T: Array, way: TaskWay, latest: float) -> TaskMotion | None:
         """The best timing of a way, proved free; or None."""
         if self._scaler is not None:
-            return self._with_torque(way, self._scaler, latest)
+            return self._from_rest(self._scaler, way, latest)
         rest = motion_of(way.branch, self._p.levels, is_dynamic=False)
         whole = joined(motion, way.begin, rest)
         return self._timed(whole, np.concatenate([T[: way.begin], shortest_times(self._problem, rest.joints)]), latest)
@@ -358,9 +379,9 @@ class TaskImprover:
             self.work += len(a)
         return np.logical_not(np.logical_or.reduceat(is_shut, begins[:-1])).tolist()
 
-    # -- torque --------------------------------------------------------------------------------------------
+    # -- from rest to rest -----------------------------------------------------------------------------------------
 
-    def _with_torque(self, way: TaskWay, scaler: TimeScaler, latest: float) -> TaskMotion | None:
+    def _from_rest(self, scaler: TimeScaler, way: TaskWay, latest: float) -> TaskMotion | None:
         """The time-optimal motion along a way, later or slower where obstacles need it; or None."""
         branch = way.branch
         path = spline_through(way.q, branch.q_r[0, 0], branch.q_r[-1, -1])
@@ -387,12 +408,15 @@ class TaskImprover:
         return best
 
     def _keeps_task(self, path: JointTrajectory) -> bool:
-        """Whether a way keeps to the task path in the middle of its pieces, too."""
+        """Whether a way keeps to the task in the middle of its pieces, too."""
         middles = 0.5 * (path.knots[1:] + path.knots[:-1])
         half = 0.5 * np.diff(path.knots)
         q = np.einsum("mk,mkn->mn", half[:, None] ** np.arange(6), path.pieces)
-        p = np.array([self._problem.model.pose(state).p for state in q])[:, self._problem.path.numbers]
-        return bool(np.abs(p - self._problem.path.at(middles).y).max() <= 2.0 * self._p.tolerance)
+        poses, task = [self._problem.model.pose(state) for state in q], self._problem.path
+        errors = np.abs(np.array([X.p for X in poses])[:, task.numbers] - task.at(middles).y).max(axis=1)
+        if task.orientation is not None:
+            errors = np.maximum(errors, task.orientation.angles(middles, [X.R for X in poses]))
+        return bool(errors.max() <= 2.0 * self._p.tolerance)
 
 
 def spline_through(q: Array, begin: Array, end: Array) -> JointTrajectory:

@@ -6,7 +6,9 @@
 A path gives the position of the end effector as a function of a parameter s from 0 to 1, with its first two
 derivatives. The planner takes it in pieces: between two neighbouring samples the quintic polynomial that has the value
 and both derivatives of the path at both ends. What it is off the path in between is measured, and must be below
-:data:`TOLERANCE`.
+:data:`TOLERANCE`. Beside the position an orientation may be prescribed, or the direction of one axis:
+
+    replace(path, orientation=direction("z", [0.0, 0.0, -1.0]))      # a pen that points down, free to turn about itself
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy.typing as npt
 
 from arm_control.collision import Placed, Validity
 from arm_control.exceptions import InputError
-from arm_control.maths import Array
+from arm_control.maths import Array, rotation_from_quaternion, rotation_from_vector, rotation_vector, rotation_with_z
 from arm_control.model import RobotModel
 from arm_control.motion import quintic
 
@@ -31,6 +33,8 @@ TOLERANCE = 1e-7
 CHECKS = np.array([0.25, 0.5, 0.75])
 """Shares of a piece at which that is measured."""
 TURN = 2.0 * np.pi
+SMALLEST_ANGLE = 1e-9
+"""Angle from opposite directions, and length of their product, below which the way between them is not known [rad]."""
 
 
 class PathPoints(NamedTuple):
@@ -48,8 +52,114 @@ class PathPoints(NamedTuple):
 
 
 @dataclass(frozen=True)
+class TaskOrientation:
+    """Orientation of the end effector along a path: constant, or turning evenly about one axis of the world.
+
+        R_WT(s) = exp(s [turn]) R_WT(0)
+
+    Attributes
+    ----------
+    R : ndarray, shape (3, 3)
+        R_WT(0), at the begin of the path.
+    turn : ndarray, shape (3,)
+        Rotation vector in the world from the begin to the end of the path [rad].
+    axis : str
+        Axis of the end effector whose direction alone is prescribed, of :data:`AXES`; empty: all of the orientation.
+    """
+
+    R: Array
+    turn: Array
+    axis: str = ""
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Angular rows of a twist, along the end effector's axes, that count: all, or the two across the axis."""
+        return tuple(3 + k for k, axis in enumerate(AXES) if axis != self.axis)
+
+    @property
+    def angle(self) -> float:
+        """Angle from the begin to the end [rad]."""
+        return float(np.linalg.norm(self.turn))
+
+    @property
+    def turning_axis(self) -> Array:
+        """Unit vector in the world about which it turns, shape (3,); any where it is constant."""
+        return self.turn / self.angle if self.angle > 0.0 else np.eye(3)[2]
+
+    def at(self, s: npt.ArrayLike) -> Array:
+        """R_WT at places, shape (k,); shape (k, 3, 3)."""
+        return np.array([rotation_from_vector(share * self.turn) @ self.R for share in np.asarray(s, dtype=float)])
+
+    def angles(self, s: npt.ArrayLike, R_WE: npt.ArrayLike) -> Array:
+        """Angles between orientations of the end effector, shape (k, 3, 3), and those at places, shape (k,) [rad]."""
+        pairs = zip(self.at(s), np.asarray(R_WE, dtype=float), strict=True)
+        if not self.axis:
+            return np.array([np.linalg.norm(rotation_vector(R_WT @ R.T)) for R_WT, R in pairs])
+        k = AXES.index(self.axis)
+        return np.array([_angle_between(R_WT[:, k], R[:, k]) for R_WT, R in pairs])
+
+
+def _angle_between(a: Array, b: Array) -> float:
+    """Angle of two unit vectors [rad]."""
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
+def orientation(quat_xyzw: npt.ArrayLike, end: npt.ArrayLike | None = None) -> TaskOrientation:
+    """Return an orientation of the end effector in the world, constant or turning to another one.
+
+    Parameters
+    ----------
+    quat_xyzw : array_like, shape (4,)
+        Quaternion at the begin.
+    end : array_like, shape (4,), optional
+        Quaternion at the end; between, it turns about one axis, the shorter way.
+    """
+    R = rotation_from_quaternion(quat_xyzw)
+    turn = np.zeros(3) if end is None else rotation_vector(rotation_from_quaternion(end) @ R.T)
+    return TaskOrientation(R, turn)
+
+
+def direction(axis: str, along: npt.ArrayLike, end: npt.ArrayLike | None = None) -> TaskOrientation:
+    """Return the direction of an axis of the end effector, which stays free to turn about it.
+
+    Parameters
+    ----------
+    axis : str
+        Of the end effector: ``x``, ``y`` or ``z``.
+    along : array_like, shape (3,)
+        Its direction in the world at the begin.
+    end : array_like, shape (3,), optional
+        That at the end; between, it turns the shorter way.
+
+    Examples
+    --------
+    >>> direction("x", [0.0, 0.0, -2.0]).at([0.5])[0][:, 0]
+    array([ 0.,  0., -1.])
+    """
+    if axis not in AXES:
+        raise InputError(f"axis = {axis!r}; allowed: x, y, z of the end effector")
+    d = _direction("along", along)
+    R = np.roll(rotation_with_z(d), AXES.index(axis) - 2, axis=1)
+    if end is None:
+        return TaskOrientation(R, np.zeros(3), axis)
+    across, angle = np.cross(d, _direction("end", end)), _angle_between(d, _direction("end", end))
+    if angle > np.pi - SMALLEST_ANGLE:
+        raise InputError("along and end are opposite directions: the way between them is not known")
+    return TaskOrientation(R, across * (angle / max(float(np.linalg.norm(across)), SMALLEST_ANGLE)), axis)
+
+
+def _direction(name: str, value: npt.ArrayLike) -> Array:
+    """A unit vector."""
+    (vector,) = _vectors(**{name: value})
+    length = float(np.linalg.norm(vector))
+    if vector.shape != (3,) or not length > 0.0:
+        raise InputError(f"{name} = {vector.tolist()}: three numbers, not all zero, are needed")
+    return vector / length
+
+
+@dataclass(frozen=True)
 class TaskPath:
-    """A path of the end effector's position.
+    """A path of the end effector.
 
     Attributes
     ----------
@@ -57,12 +167,17 @@ class TaskPath:
         From places s, shape (k,), to position, first and second derivative, shape (k, m) each.
     rows : tuple of str
         The m coordinates of the position that are prescribed, of :data:`AXES`; the others are free.
+    orientation : TaskOrientation or None
+        That along the path, beside all three coordinates; None: it is free.
     """
 
     function: Callable[[Array], tuple[Array, Array, Array]]
     rows: tuple[str, ...]
+    orientation: TaskOrientation | None = None
 
     def __post_init__(self) -> None:
+        if self.orientation is not None and self.rows != AXES:
+            raise InputError(f"rows of a task path are {self.rows}; with an orientation x, y and z are needed")
         if not self.rows or not set(self.rows) <= set(AXES) or self.rows != tuple(sorted(set(self.rows))):
             raise InputError(f"rows of a task path are {self.rows}; allowed: some of x, y, z, in this order")
         for values in self.function(np.array([0.0, 1.0])):
@@ -76,12 +191,29 @@ class TaskPath:
         """Numbers of the rows in a position."""
         return [AXES.index(row) for row in self.rows]
 
+    @property
+    def task_rows(self) -> tuple[int, ...]:
+        """Numbers of all prescribed rows in a twist: linear ones in world axes, angular ones in the end effector's."""
+        return (*self.numbers, *(() if self.orientation is None else self.orientation.rows))
+
+    def targets(self, s: npt.ArrayLike) -> Array:
+        """Poses at places, shape (k,), as R_WT and p_WT, shape (k, 12); what is not prescribed is 1 and 0."""
+        y = self.at(s).y
+        targets = np.zeros((len(y), 12))
+        targets[:, [0, 4, 8]] = 1.0
+        targets[:, [9 + row for row in self.numbers]] = y
+        if self.orientation is not None:
+            targets[:, :9] = self.orientation.at(s).reshape(-1, 9)
+        return targets
+
     def at(self, s: npt.ArrayLike) -> PathPoints:
         """The path at places, shape (k,)."""
         return PathPoints(*self.function(np.asarray(s, dtype=float)))
 
     def pieces(self, n: int) -> Array:
         """Coefficients of the pieces by the way from their begin, degree 0 to 5, shape (n, 6, m).
+
+        With an orientation one more column has the angle by which it has turned [rad].
 
         Raises
         ------
@@ -98,7 +230,11 @@ class TaskPath:
             raise InputError(
                 f"{n} pieces are up to {error:.1e} m off the task path: it must be smooth, or more samples are needed"
             )
-        return pieces
+        if self.orientation is None:
+            return pieces
+        angles = np.zeros((n, 6, 1))
+        angles[:, 0, 0], angles[:, 1, 0] = self.orientation.angle * s[:-1], self.orientation.angle
+        return np.concatenate([pieces, angles], axis=2)
 
 
 def line(start: npt.ArrayLike, end: npt.ArrayLike, rows: str = "") -> TaskPath:
@@ -223,6 +359,8 @@ class TaskConstrainedProblem:
     tau_max : ndarray, shape (n,), optional
         Largest joint torques, and the motion begins and ends at rest: the dynamic problem. By default only speeds are
         limited: the kinematic problem [N m or N].
+    a_max : ndarray, shape (n,), optional
+        Largest joint accelerations; with these, too, the motion begins and ends at rest [rad/s^2 or m/s^2].
 
     Raises
     ------
@@ -236,21 +374,22 @@ class TaskConstrainedProblem:
     q_start: Array | None = None
     v_max: Array | None = None
     tau_max: Array | None = None
+    a_max: Array | None = None
 
     def __post_init__(self) -> None:
         n = self.model.nq
-        for name in ("q_start", "v_max", "tau_max"):
+        for name in ("q_start", "v_max", "tau_max", "a_max"):
             values = getattr(self, name)
             if values is not None and (np.shape(values) != (n,) or not np.isfinite(values).all()):
                 raise InputError(f"{name} has shape {np.shape(values)}; needed are {n} finite numbers")
-        for name in ("v_max", "tau_max"):
+        for name in ("v_max", "tau_max", "a_max"):
             values = getattr(self, name)
             if values is not None and not (np.asarray(values) > 0.0).all():
                 raise InputError(f"{name} = {np.asarray(values).tolist()}: positive numbers are needed")
         if not 0.0 < self.horizon < np.inf:
             raise InputError(f"horizon = {self.horizon}: a positive time is needed [s]")
-        if not len(self.path.rows) < n:
-            raise InputError(f"a task of {len(self.path.rows)} rows leaves {n} joints nothing to choose")
+        if not len(self.path.task_rows) < n:
+            raise InputError(f"a task of {len(self.path.task_rows)} rows leaves {n} joints nothing to choose")
 
     @property
     def model(self) -> RobotModel:
@@ -264,8 +403,8 @@ class TaskConstrainedProblem:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether torques are limited."""
-        return self.tau_max is not None
+        """Whether torques or accelerations are limited: the motion begins and ends at rest."""
+        return self.tau_max is not None or self.a_max is not None
 
     @property
     def speed_limits(self) -> Array:
@@ -296,7 +435,7 @@ class TaskParameters:
     gain : float
         Gain K of the motion law, times the length of a step: the share of an error that a step takes off.
     tolerance : float
-        Largest error of the task at the ends of steps [m].
+        Largest error of the task at the ends of steps [m, rad].
     """
 
     levels: int = 40
@@ -317,7 +456,7 @@ class TaskParameters:
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InputError(f"{name} is {getattr(self, name)}; allowed: 0 to 1")
         if not 0.0 < self.tolerance < np.inf:
-            raise InputError(f"tolerance is {self.tolerance}; a positive number is needed [m]")
+            raise InputError(f"tolerance is {self.tolerance}; a positive number is needed [m, rad]")
 
 
 DEFAULTS = TaskParameters()

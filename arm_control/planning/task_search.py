@@ -10,6 +10,7 @@ Each round, for W lanes at once:
     (3)  from it a chain of edges towards s_rand, forward or backward, or a wait; its residual w leads to q_rand
     (4)  the first edges of the chain that keep all limits, and on which no contact is seen, join the tree
     (5)  a branch that reaches the end of the path is proved free without a gap; what cannot be proved is cut off
+    (6)  from rest to rest: now and then, ways straight along the path at their best timing, proved in the same way
 
 An edge takes time, t_new = t + ds / |s_dot|, whichever way it goes. Without |s - s_rand| in (2) the tree hardly goes
 along the path: all its postures are near each other in q.
@@ -109,7 +110,7 @@ SHORTEST_WAIT = 0.02
 N_ROOTS = 16
 """Postures at the begin of the path, where none is given."""
 START_ERROR = 1e-5
-"""Largest distance of the start from the path [m]."""
+"""Largest distance of the start from the path [m, rad]."""
 LATE = 1e6
 """Added to the cost of vertices that cannot be there in time."""
 NO_BEGIN = "no posture at the begin of the task path was found within the limits of the joints"
@@ -118,23 +119,28 @@ STOPS = 0.3
 
 
 QUICK, SURE = 10, 0.7
-"""Rounds before the search asks whether a motion is possible; and share of the time of the fastest of some ways below
-which a horizon is too short."""
+"""Rounds before the search asks whether a motion is possible, and between two looks for a direct one; and share of the
+time of the fastest of some ways below which a horizon is too short."""
 IMPROVEMENTS, WORK = 60, 2_000_000
 """Largest number of rounds in which a motion is made shorter, and largest work."""
 SEARCH_EVERY, NEARER, NEARER_ROUNDS = 3, 0.9, 6
 """Rounds from one search for a shorter motion to the next; its horizon as a share of the duration, and its rounds."""
 
 
-def _check_start(problem: TaskConstrainedProblem, y: Array) -> None:
+def _check_start(problem: TaskConstrainedProblem) -> None:
     """Refuse a start that is beyond the limits or not at the begin of the path."""
-    model, q = problem.model, np.asarray(problem.q_start, dtype=float)
+    model, path, q = problem.model, problem.path, np.asarray(problem.q_start, dtype=float)
     if (beyond := np.maximum(model.q_min - q, q - model.q_max)).max() > 0.0:
         j = int(beyond.argmax())
         raise InputError(f"the start is beyond the limits: '{model.joint_names[j]}' at {q[j]:.4g}")
-    error = float(np.linalg.norm(model.pose(q).p[problem.path.numbers] - y))
+    X, y = model.pose(q), path.at([0.0]).y[0]
+    error = float(np.linalg.norm(X.p[path.numbers] - y))
     if not error <= START_ERROR:
         raise InputError(f"the start is {error * 1e3:.3g} mm off the begin of the task path, {y.round(4).tolist()} m")
+    angle = 0.0 if path.orientation is None else float(path.orientation.angles([0.0], X.R[None])[0])
+    if not angle <= START_ERROR:
+        what = f"direction of {path.orientation.axis}" if path.orientation and path.orientation.axis else "orientation"
+        raise InputError(f"the start is turned by {angle:.3g} rad from the {what} at the begin of the task path")
 
 
 class TaskPlanner:
@@ -154,14 +160,14 @@ class TaskPlanner:
     def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters = DEFAULTS) -> None:
         self.problem, self.parameters = problem, parameters
         self._edges = Edges(problem, parameters)
-        kinematic = replace(problem, tau_max=None)
+        kinematic = replace(problem, tau_max=None, a_max=None)
         self._directions = Edges(kinematic, parameters) if problem.is_dynamic else self._edges
         self._postures = new_posture_search(problem)
         self._unreachable = why_unreachable(problem, parameters.levels)
         self._blocked: tuple[object, str] = (None, "")
-        self._y = problem.path.at(np.linspace(0.0, 1.0, parameters.levels + 1)).y
+        self._targets = problem.path.targets(np.linspace(0.0, 1.0, parameters.levels + 1))
         if problem.q_start is not None:
-            _check_start(problem, self._y[0])
+            _check_start(problem)
 
     @property
     def lock(self) -> RLock:
@@ -173,7 +179,7 @@ class TaskPlanner:
         """Plan a motion; equal seeds of the samples, equal plans."""
         begin = time.perf_counter()
         search = _TaskSearch(
-            self.problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed
+            self.problem, self.parameters, self._edges, self._directions, self._postures, self._targets, seed
         )
         if self._unreachable:
             return search.without(SearchOutcome.UNREACHABLE, self._unreachable)
@@ -184,6 +190,8 @@ class TaskPlanner:
             motion, n_rounds = search.grow(), n_rounds + 1
             if motion is None and n_rounds == min(QUICK, self.parameters.rounds):
                 reason = self.why_impossible(search.tree["level"].max() / self.parameters.levels)
+            if motion is None and not reason and n_rounds % QUICK == 0:
+                motion = self._direct(search.roots, np.random.default_rng([seed, n_rounds]))
             if motion is not None or reason:
                 break
         effort = Effort(n_rounds, search.n_expansions, time.perf_counter() - begin, search.tree.size)
@@ -237,6 +245,16 @@ class TaskPlanner:
         least = self._improver.least_time(np.asarray(self.problem.q_start, dtype=float), np.random.default_rng(0))
         return least if np.isfinite(least) else 0.0
 
+    def _direct(self, roots: Array, rng: np.random.Generator) -> TaskMotion | None:
+        """A motion from rest to rest that goes straight along the path; None without one, and of a kinematic problem.
+
+        It is often found where all but slow chains of the tree accelerate too much.
+        """
+        if not self.problem.is_dynamic:
+            return None
+        self._improver.begin()
+        return self._improver.direct(roots, rng)
+
     @property
     def _speed_needs(self) -> str:
         n = BATCHES * self._edges.width
@@ -270,7 +288,9 @@ class TaskPlanner:
     def _nearer(self, improver: TaskImprover, horizon: float, seed: int) -> TaskMotion | None:
         """A motion that ends before a horizon, of a short search."""
         problem = replace(self.problem, horizon=horizon)
-        search = _TaskSearch(problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed)
+        search = _TaskSearch(
+            problem, self.parameters, self._edges, self._directions, self._postures, self._targets, seed
+        )
         self._edges.horizon = horizon
         try:
             if search.plant() is None:
@@ -293,13 +313,13 @@ class _TaskSearch:
         edges: Edges,
         directions: Edges,
         postures: Search,
-        y: Array,
+        targets: Array,
         seed: int,
     ) -> None:
         self._problem, self._p, self._edges, self._directions = problem, parameters, edges, directions
-        self._postures, self._y, self._rng = postures, y, np.random.default_rng(seed)
+        self._postures, self._targets, self._rng = postures, targets, np.random.default_rng(seed)
         self.tree = TaskTree(problem.model.nq, parameters.steps)
-        self.n_expansions = 0
+        self.n_expansions, self.roots = 0, np.zeros((0, problem.model.nq))
         self._fastest = 1e-3
 
     # -- the roots ---------------------------------------------------------------------------------------
@@ -322,15 +342,16 @@ class _TaskSearch:
         is_free = problem.validity.free_states(q)
         if not is_free.any():
             return replace(start_in_contact(problem.validity, q[0]), tree=self.drawn_tree)
-        self.tree.add_roots(q[is_free])
+        self.roots = q[is_free]
+        self.tree.add_roots(self.roots)
         self.tree["cap"][:] = self._caps(q[is_free])
         self._fastest = float(self.tree["cap"].max())
         return None
 
     def _begins(self) -> Array:
         """Postures at the begin of the path."""
-        y = np.repeat(self._y[:1], self._edges.width, axis=0)
-        return random_postures(self._problem, self._postures, y, self._rng)[:N_ROOTS]
+        targets = np.repeat(self._targets[:1], self._edges.width, axis=0)
+        return random_postures(self._problem, self._postures, targets, self._rng)[:N_ROOTS]
 
     def _caps(self, q: Array) -> Array:
         """Largest rates that the task leaves at the begin of the path, shape (k,)."""
@@ -379,7 +400,7 @@ class _TaskSearch:
         if len(nodes) > CANDIDATES:
             nodes = nodes[rng.integers(0, len(nodes), CANDIDATES)]
         seeds = tree["q"][nodes[rng.integers(0, len(nodes), W)]] + rng.normal(0.0, SPREAD, (W, tree["q"].shape[1]))
-        q, _ = postures_near(self._postures, seeds, self._y[level])
+        q, _ = postures_near(self._postures, seeds, self._targets[level])
         near = nodes[self._nearest(nodes, q, level, t)]
         ahead = level - tree["level"][near]
         is_wait = (ahead == 0) | (rng.random(W) < p.waits)

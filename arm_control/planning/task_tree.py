@@ -180,7 +180,7 @@ def first_unproved(problem: TaskConstrainedProblem, motion: JointTrajectory) -> 
 
 
 def keeps_limits(problem: TaskConstrainedProblem, motion: JointTrajectory) -> Flags:
-    """Whether each piece keeps the limits of position, speed and torque at its :data:`PLACES`, shape (m,)."""
+    """Whether each piece keeps limits of position, speed, torque, acceleration at its :data:`PLACES`, shape (m,)."""
     model, T = problem.model, np.diff(motion.knots)
     q, v, a = np.einsum("dmpk,mkn->dmpn", powers(T[:, None] * PLACES), motion.pieces)
     is_kept = (q >= model.q_min) & (q <= model.q_max) & (np.abs(v) <= problem.speed_limits)
@@ -188,6 +188,8 @@ def keeps_limits(problem: TaskConstrainedProblem, motion: JointTrajectory) -> Fl
         rows = [x.reshape(-1, model.nq) for x in (q, v, a)]
         tau = model.batch("tau")(*rows, np.zeros((len(rows[0]), 6)))["tau"].reshape(q.shape)
         is_kept &= np.abs(tau) <= problem.tau_max
+    if problem.a_max is not None:
+        is_kept &= np.abs(a) <= problem.a_max
     return np.logical_and.reduce(is_kept, axis=(1, 2))
 
 

@@ -73,8 +73,8 @@ class Samples(NamedTuple):
         Places on the task path.
     p : ndarray, shape (k, 3)
         Positions of the end effector [m].
-    errors : ndarray, shape (k,)
-        Distance from the task path; zero without one [m].
+    errors, angles : ndarray, shape (k,)
+        Distance from the task path [m] and angle from its orientation [rad]; zero without one.
     clearances : ndarray, shape (k, 2)
         Distance from obstacles, and between links that must not touch [m].
     """
@@ -86,6 +86,7 @@ class Samples(NamedTuple):
     s: Array
     p: Array
     errors: Array
+    angles: Array
     clearances: Array
 
 
@@ -100,6 +101,8 @@ class PlanCheck(NamedTuple):
         Largest shares of the limits; that of torque is NaN where the scene is kinematic.
     mean_error, max_error : float
         Distance from the task path [m].
+    max_angle : float
+        Largest angle from its orientation [rad]; NaN where it has none.
     clearance, link_clearance : float
         Smallest distance from obstacles, and between links [m]; 10 m where there is nothing.
     limit_distance : float
@@ -113,6 +116,7 @@ class PlanCheck(NamedTuple):
     torque_ratio: float
     mean_error: float
     max_error: float
+    max_angle: float
     clearance: float
     link_clearance: float
     limit_distance: float
@@ -147,6 +151,7 @@ def check_plan(plan: TimedPath, scene: PlanScene, step: float = STEP, arm: Check
         float(np.abs(x.tau / model.tau_max).max()) if scene.kind == "dynamic" else np.nan,
         float(x.errors.mean()),
         float(x.errors.max()),
+        float(x.angles.max()) if scene.task is not None and scene.task.orientation is not None else np.nan,
         clearance,
         link_clearance,
         float(np.minimum(x.q - model.q_min, model.q_max - x.q).min()),
@@ -166,10 +171,15 @@ def _measure(plan: TimedPath, scene: PlanScene, arm: CheckingArm, step: float) -
         a, middle = np.diff(v, axis=0) / times[1], (v[1:] + v[:-1]) / 2
         tau[1:-1] = [arm.torque(*state) for state in zip(q[1:-1], middle, a, strict=True)]
         tau[0], tau[-1] = tau[1], tau[-2]
-    p = np.array([arm.pose(state).p for state in q])
-    errors = np.zeros(n + 1) if scene.task is None else distances_from(scene.task, p, s)
+    poses = [arm.pose(state) for state in q]
+    p, errors, angles = np.array([X.p for X in poses]), np.zeros(n + 1), np.zeros(n + 1)
+    if scene.task is not None:
+        near = _nearest_places(scene.task, p, s)
+        errors = np.linalg.norm(scene.task.at(near).y - p[:, scene.task.numbers], axis=1)
+        if scene.task.orientation is not None:
+            angles = scene.task.orientation.angles(near, [X.R for X in poses])
     clearances = np.array([arm.distances(state, t) for state, t in zip(q, times.tolist(), strict=True)])
-    return Samples(times, q, np.concatenate([v, v[-1:]]), tau, s, p, errors, clearances)
+    return Samples(times, q, np.concatenate([v, v[-1:]]), tau, s, p, errors, angles, clearances)
 
 
 def distances_from(task: TaskPath, p: Array, s: Array) -> Array:
@@ -182,12 +192,17 @@ def distances_from(task: TaskPath, p: Array, s: Array) -> Array:
     s : ndarray, shape (k,)
         Places on the path, where the search for the nearest one begins.
     """
-    y, near = p[:, task.numbers], s
+    return np.linalg.norm(task.at(_nearest_places(task, p, s)).y - p[:, task.numbers], axis=1)
+
+
+def _nearest_places(task: TaskPath, p: Array, near: Array) -> Array:
+    """Places on the path nearest to positions; where it does not move, those that are given."""
     for _ in range(NEWTON_STEPS):
         point = task.at(near)
-        along = np.einsum("ki,ki->k", point.y_s, y - point.y) / np.einsum("ki,ki->k", point.y_s, point.y_s)
+        squared = np.einsum("ki,ki->k", point.y_s, point.y_s)
+        along = np.einsum("ki,ki->k", point.y_s, p[:, task.numbers] - point.y) / np.where(squared > 0.0, squared, 1.0)
         near = np.clip(near + along, 0.0, 1.0)
-    return np.linalg.norm(task.at(near).y - y, axis=1)
+    return near
 
 
 def nearest_distances(task: TaskPath, p: Array) -> Array:
@@ -220,6 +235,9 @@ def _problems(found: PlanCheck, scene: PlanScene) -> Iterator[str]:
     if not found.max_error <= scene.tolerance:
         limit = f"{MILLI * scene.tolerance:.4g} mm are allowed"
         yield f"the end effector is {MILLI * found.max_error:.4g} mm off the task path, {limit}"
+    if scene.task is not None and scene.task.orientation is not None and not found.max_angle <= scene.angle_tolerance:
+        t, limit = x.times[x.angles.argmax()], f"{scene.angle_tolerance:.4g} rad are allowed"
+        yield f"the end effector is turned by {found.max_angle:.4g} rad from the task at {t:.3f} s, {limit}"
     for number, (distance, what) in enumerate(((found.clearance, "an obstacle"), (found.link_clearance, "itself"))):
         least = scene.margin if number == 0 else 0.0
         if not distance > least:
@@ -240,9 +258,9 @@ def _wrong_ends(found: PlanCheck, scene: PlanScene, arm: CheckingArm) -> Iterato
         X = arm.pose(x.q[-1])
         away = float(np.linalg.norm(X.p - scene.pose.p))
         turned = float(np.linalg.norm(rotation_vector(scene.pose.R @ X.R.T))) if scene.has_orientation else 0.0
-        if not away <= scene.tolerance or not turned <= scene.tolerance:
+        if not away <= scene.tolerance or not turned <= scene.angle_tolerance:
             yield f"it ends {MILLI * away:.3g} mm and {turned:.3g} rad from the pose"
-    if scene.kind == "dynamic":
+    if scene.rest:
         for name, v in (("starts", x.v), ("ends", x.v[-2::-1])):
             share = np.abs((1.5 * v[0] - 0.5 * v[1]) / scene.model.v_max).max()  # from the middles of two steps
             if not share <= REST:
@@ -309,7 +327,8 @@ class ScenePlanner:
         """Return the planner, after some rounds of another one, which compile what is not in the cache."""
         scene = self.scene
         tau_max = scene.model.tau_max if scene.kind == "dynamic" else None
-        problem = TaskConstrainedProblem(self._validity, task, scene.horizon, scene.start, tau_max=tau_max)
+        a_max = scene.a_max if np.isfinite(scene.a_max).all() else None
+        problem = TaskConstrainedProblem(self._validity, task, scene.horizon, scene.start, None, tau_max, a_max)
         first = TaskPlanner(problem, TaskParameters(rounds=WARM_UP))
         first.improve(first.plan(0), rounds=1)
         return TaskPlanner(problem)

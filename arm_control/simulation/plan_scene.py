@@ -5,7 +5,7 @@ along a task path of the end effector (``task``), to joint positions (``goal``) 
 
     robot: planar4
     start: [-1.07, 0.48, 1.01, 1.01]          # [rad]
-    task: {line: {start: [1.2, -0.7], end: [1.2, 0.7]}}
+    task: {line: {start: [1.2, -0.7], end: [1.2, 0.7]}}      # beside it: orientation or direction
     obstacles:
       - {shape: sphere, size: 0.15, position: [1.9, 0.25, 0.0], velocity: [-0.25, -0.05, 0.0]}
     horizon: 12.0                             # [s]
@@ -18,8 +18,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,15 +28,18 @@ from arm_control.core import as_mapping, file_names, node_names, refuse_unknown,
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span
 from arm_control.model import WITHOUT_XACRO, ArmParameters, RobotModel, refuse_xacro
-from arm_control.planning import TaskPath, circle, ellipse, line
+from arm_control.planning import TaskOrientation, TaskPath, circle, direction, ellipse, line, orientation
 from arm_control.simulation.scene import ENTRIES, GOALS, numbers, obstacles_in, pose_in, positive, read_scene
 
+Made = TypeVar("Made")
 KINDS = ("kinematic", "dynamic")
 PATHS: dict[str, Callable[..., TaskPath]] = {"line": line, "ellipse": ellipse, "circle": circle}
 """Task paths by name; what they need is the arguments of these functions."""
+ORIENTATIONS: dict[str, Callable[..., TaskOrientation]] = {"orientation": orientation, "direction": direction}
+"""The same of orientations along them."""
 LIMITS = ("velocity", "acceleration", "torque")
-HORIZON, TOLERANCE, MARGIN = 20.0, 1e-3, 2e-3
-"""Latest arrival [s], largest distance from the task path and smallest one from obstacles [m], by default."""
+HORIZON, TOLERANCE, ANGLE_TOLERANCE, MARGIN = 20.0, 1e-3, 1e-3, 2e-3
+"""Latest arrival [s], largest distance [m] and angle [rad] from the task, smallest distance from obstacles [m]."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +59,17 @@ class PlanScene:
     pose : Pose or None
         Pose of the end effector to reach; of a position alone ``has_orientation`` is false.
     kind : str
-        ``kinematic``: joint speeds are limited; ``dynamic``: torques, too, and the motion starts and ends at rest.
+        ``kinematic``: joint speeds are limited; ``dynamic``: torques, too.
+    rest : bool
+        Whether the motion starts and ends at rest: each of kind ``dynamic``, a kinematic one with an entry ``rest``.
     obstacles : tuple of Placed
         They move as told from time 0 on.
     a_max : ndarray, shape (n,)
-        Largest joint accelerations on the way to a goal or a pose; infinite without limits [rad/s^2 or m/s^2].
+        Largest joint accelerations of a motion from rest to rest; infinite without limits [rad/s^2 or m/s^2].
     horizon : float
         Latest arrival [s].
-    tolerance : float
-        Largest distance from the task path [m].
+    tolerance, angle_tolerance : float
+        Largest distance from the task path or the pose [m], and angle from their orientation [rad].
     margin : float
         Smallest distance from obstacles that counts as free [m].
     """
@@ -78,10 +83,12 @@ class PlanScene:
     pose: Pose | None
     has_orientation: bool
     kind: str
+    rest: bool
     obstacles: tuple[Placed, ...]
     a_max: Array
     horizon: float
     tolerance: float
+    angle_tolerance: float
     margin: float
 
     @property
@@ -174,8 +181,7 @@ def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
     if kind not in KINDS:
         raise ParameterError(f"{where}: kind = {kind!r}; allowed: {', '.join(KINDS)}")
     model, a_max = _arm(entries, where)
-    if np.isfinite(a_max).all() and (kind == "kinematic" or targets == ["task"]):
-        raise ParameterError(f"{where}: limits: acceleration counts for a goal or a pose of kind dynamic only")
+    rest = _rest(entries, kind, targets == ["task"], bool(np.isfinite(a_max).all()), where)
     pose, has_orientation = pose_in(entries["pose"], f"{where}: pose") if targets == ["pose"] else (None, False)
     start, goal = entries.get("start"), entries.get("goal")
     return PlanScene(
@@ -188,12 +194,28 @@ def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
         pose,
         has_orientation,
         kind,
+        rest,
         obstacles_in(entries.get("obstacles"), f"{where}: obstacles"),
         a_max,
         positive(entries.get("horizon", HORIZON), f"{where}: horizon"),
         positive(entries.get("tolerance", TOLERANCE), f"{where}: tolerance"),
+        positive(entries.get("angle_tolerance", ANGLE_TOLERANCE), f"{where}: angle_tolerance"),
         positive(entries.get("margin", MARGIN), f"{where}: margin", or_zero=True),
     )
+
+
+def _rest(entries: Mapping[str, Any], kind: str, has_task: bool, has_acceleration: bool, where: str) -> bool:
+    """Whether a motion starts and ends at rest."""
+    rest = entries.get("rest", kind == "dynamic")
+    if not isinstance(rest, bool):
+        raise ParameterError(f"{where}: rest = {rest!r}; allowed: true, false")
+    if rest != (kind == "dynamic") and not (has_task and kind == "kinematic"):
+        raise ParameterError(f"{where}: rest: of a task of kind kinematic; motions of kind dynamic have it always")
+    if rest and kind == "kinematic" and not has_acceleration:
+        raise ParameterError(f"{where}: rest: 'limits: acceleration' is missing")
+    if has_acceleration and not rest:
+        raise ParameterError(f"{where}: limits: acceleration counts for kind dynamic and for a task with rest only")
+    return rest
 
 
 def is_at_rest(told: Placed) -> bool:
@@ -236,13 +258,26 @@ def _task(entry: Any, where: str) -> TaskPath | None:
     if entry is None:
         return None
     content = as_mapping(entry, where)
-    if len(content) != 1 or not content.keys() <= PATHS.keys():
+    paths, turns = ([name for name in content if name in allowed] for allowed in (PATHS, ORIENTATIONS))
+    if len(paths) != 1 or len(turns) > 1 or len(content) != len(paths) + len(turns):
         raise ParameterError(
-            f"{where} has {', '.join(map(str, content)) or 'nothing'}; allowed: one of {', '.join(PATHS)}"
+            f"{where} has {', '.join(map(str, content)) or 'nothing'}; allowed: one of {', '.join(PATHS)}, and beside"
+            f" it one of {', '.join(ORIENTATIONS)}"
         )
-    ((name, given),) = content.items()
-    where = f"{where}: {name}"
-    arguments, allowed = as_mapping(given, where), inspect.signature(PATHS[name]).parameters
+    path = _made(PATHS[paths[0]], content[paths[0]], f"{where}: {paths[0]}")
+    if not turns:
+        return path
+    where = f"{where}: {turns[0]}"
+    turn = _made(ORIENTATIONS[turns[0]], content[turns[0]], where)
+    try:
+        return replace(path, orientation=turn)
+    except ArmControlError as error:
+        raise ParameterError(f"{where}: {error}") from None
+
+
+def _made(function: Callable[..., Made], given: Any, where: str) -> Made:
+    """What a function returns for arguments by name."""
+    arguments, allowed = as_mapping(given, where), inspect.signature(function).parameters
     refuse_unknown(arguments, tuple(allowed), where)
     missing = [
         key for key, parameter in allowed.items() if parameter.default is parameter.empty and key not in arguments
@@ -250,6 +285,6 @@ def _task(entry: Any, where: str) -> TaskPath | None:
     if missing:
         raise ParameterError(f"{where}: '{missing[0]}' is missing")
     try:
-        return PATHS[name](**arguments)
+        return function(**arguments)
     except (ArmControlError, TypeError, ValueError) as error:
         raise ParameterError(f"{where}: {error}") from None

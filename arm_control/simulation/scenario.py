@@ -38,7 +38,7 @@ NODES = node_names()
 """The package's executables; each is also the name of its node."""
 PLANNED = ("goal", "pose", "horizon", "margin")
 """Entries that belong to the plan before a run; those of a task path are read as those of a planning scene."""
-OF_TASKS = ("kind", "limits", "tolerance")
+OF_TASKS = ("kind", "limits", "rest", "tolerance", "angle_tolerance")
 """Entries that a scenario has beside a task path only."""
 REAL = "real"
 """Variant of every scenario: the arm is not its model."""

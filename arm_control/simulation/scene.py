@@ -44,7 +44,7 @@ FAR = 10.0
 """Distance where there is nothing [m]."""
 ENTRIES = (
     *("description", "robot", "arm", "start", *SURROUNDINGS, "variants"),
-    *(*GOALS, "kind", "limits", "horizon", "tolerance", "margin", "plan"),
+    *(*GOALS, "kind", "limits", "rest", "horizon", "tolerance", "angle_tolerance", "margin", "plan"),
     *("nodes", "duration", "checks", "range_sensors"),
 )
 """Entries of a file."""

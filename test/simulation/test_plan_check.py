@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 
 from arm_control.core import urdf_path
-from arm_control.maths import Array, Box, Cylinder, Mover, Obstacle, Pose, Span, Sphere
+from arm_control.maths import (
+    Array,
+    Box,
+    Cylinder,
+    Mover,
+    Obstacle,
+    Pose,
+    Span,
+    Sphere,
+    quaternion_from_rotation,
+    rotation_from_vector,
+)
 from arm_control.model import RobotModel
 from arm_control.simulation import FAR, IndependentArm, PlanCheck, PlanScene, check_plan, checking_arm
 from arm_control.simulation.plan_scene import scene_of
@@ -161,6 +172,51 @@ def test_the_task_path_is_checked_along_all_of_it():
     assert any("off the task path, 1 mm are allowed" in text for text in bad.problems)
     half = check_plan(replace(swing(0.0), s=lambda t: t / 6.0), x, 0.01, arm)
     assert any("from 0 to 0.5 on the task path" in text for text in half.problems)
+
+
+def test_the_orientation_of_a_task_is_checked_along_all_of_it():
+    """A hand that turns about its own axis, 0.3 rad in one second, and stays where it is."""
+    q_0 = np.array([0.0, 0.2, 0.0, -1.9, 0.0, 2.1, 0.7])
+    X = IndependentArm(RobotModel.from_urdf(urdf_path("panda")), ()).pose(q_0)
+    begin = quaternion_from_rotation(X.R)
+    end = quaternion_from_rotation(X.R @ rotation_from_vector([0.0, 0.0, 0.3]))
+    swing = Motion(1.0, lambda t: q_0 + t[:, None] * np.eye(7)[6] * 0.3, lambda t: t)
+
+    def problems(**orientation: Any) -> tuple[float, tuple[str, ...]]:
+        entries = {"robot": "panda", "start": q_0.tolist(), "task": {"line": {"start": X.p, "end": X.p}, **orientation}}
+        x = scene_of(entries, "mine", "here")
+        check = check_plan(swing, x, 0.01, IndependentArm(x.model, x.obstacles))
+        return check.max_angle, check.problems
+
+    assert problems(orientation={"quat_xyzw": begin, "end": end}) == (pytest.approx(0.0, abs=1e-7), ())
+    assert problems(direction={"axis": "z", "along": X.R[:, 2]}) == (pytest.approx(0.0, abs=1e-7), ())
+    angle, sentences = problems(orientation={"quat_xyzw": begin})
+    assert angle == pytest.approx(0.3)
+    assert sentences == ("the end effector is turned by 0.3 rad from the task at 1.000 s, 0.001 rad are allowed",)
+    assert problems(direction={"axis": "x", "along": X.R[:, 0]})[0] == pytest.approx(0.3)
+    angle, sentences = problems()
+    assert np.isnan(angle)
+    assert sentences == ()
+
+
+def test_a_task_from_rest_begins_and_ends_at_rest_and_keeps_accelerations():
+    entries = {"robot": "planar2", "start": [0.0, 0.0], "rest": True, "limits": {"acceleration": 20.0}}
+    entries["task"] = {"circle": {"center": [0.0, 0.0], "radius": 0.58, "turns": 0.25}}
+    x = scene_of(entries, "mine", "here")
+    arm, turn = IndependentArm(x.model, x.obstacles), 0.5 * np.pi
+
+    def share(t: Array) -> Array:
+        return t**3 * (10 - 15 * t + 6 * t**2)
+
+    good = Motion(1.0, lambda t: np.column_stack([turn * share(t), 0.0 * t]), share)
+    check = check_plan(good, x, 0.001, arm)
+    assert check.problems == ()
+    assert check.acceleration_ratio == pytest.approx(10.0 / np.sqrt(3.0) * turn / 20.0, rel=1e-3)
+    moving = Motion(1.0, lambda t: np.column_stack([turn * t, 0.0 * t]), lambda t: t)
+    sentences = check_plan(moving, x, 0.001, arm).problems
+    assert [text.split(" at ")[0] for text in sentences] == ["it starts", "it ends"]
+    slow = scene_of(entries | {"limits": {"acceleration": 5.0}}, "mine", "here")
+    assert any("a joint accelerates at 1.81" in text for text in check_plan(good, slow, 0.001, arm).problems)
 
 
 def test_the_other_arm_is_the_same_arm(states: Callable[..., list]):

@@ -72,7 +72,7 @@ def checked(name: str, search: ModuleType, step: float) -> Any:
     solved, proof = scene(name), PROOFS[name]
     arm = search.IndependentArm(solved.model, solved.obstacles, link_pairs(name.partition("_")[0]))
     path = search.follow(arm, solved, tuple(map(np.array, proof["w"])))
-    motion = search.NullMotion(*path, np.array(proof["law"]), solved.kind == "dynamic")
+    motion = search.NullMotion(*path, np.array(proof["law"]), solved.rest)
     return check_plan(motion, solved, step, arm)
 
 
@@ -125,6 +125,19 @@ def test_entries_are_read():
     assert scene_of(ENTRIES, "mine", "here").margin == 0.002
 
 
+def test_tasks_with_orientation_and_rest_are_read():
+    pen = PlanFile.load("panda_pen")
+    tilts, whole, rest = (pen.scene(name) for name in ("tilts", "whole", "rest"))
+    assert tilts.task is not None
+    assert tilts.task.orientation is not None
+    assert (tilts.task.orientation.axis, tilts.task.orientation.angle) == ("z", pytest.approx(0.4, abs=1e-6))
+    assert whole.task is not None
+    assert whole.task.task_rows == (0, 1, 2, 3, 4, 5)
+    assert (tilts.rest, rest.rest, rest.kind, tilts.angle_tolerance) == (False, True, "kinematic", 0.001)
+    np.testing.assert_allclose(rest.a_max, 3.0)
+    assert scene("lwr_circle_dynamic").rest
+
+
 def test_obstacles_go_from_sample_to_sample():
     told = {"shape": "sphere", "size": 0.1, "positions": [[0, 0, 0], [1, 0, 0]], "times": [1.0, 3.0]}
     x = scene_of(ENTRIES | {"obstacles": [told]}, "mine", "here")
@@ -155,6 +168,8 @@ def test_a_mesh_is_an_obstacle(tmp_path: Path):
     assert scene_of(ENTRIES | {"obstacles": [told | {"velocity": [], "scale": 1}]}, "mine", "here").is_moving is False
 
 
+LINE: dict[str, Any] = {"goal": None, "robot": "planar4", "start": [0.0] * 4}
+LINE["task"] = {"line": {"start": [1.2, -0.7], "end": [1.2, 0.7]}}
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "key": ({"goals": [0, 0]}, "unknown goals"),
     "robot": ({"robot": "planar9"}, "no robot 'planar9'"),
@@ -170,6 +185,37 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "they must increase",
     ),
     "path": ({"goal": None, "task": {"spiral": {}}}, "task has spiral; allowed: one of line, ellipse, circle"),
+    "two paths": (
+        {"goal": None, "task": {"line": {}, "circle": {}}},
+        "task has circle, line; allowed: one of line, ellipse, circle, and beside it one of orientation, direction",
+    ),
+    "orientation": (
+        {
+            "goal": None,
+            "task": {"line": {"start": [0, 0], "end": [1, 0]}, "direction": {"axis": "z", "along": [0, 0, 1]}},
+        },
+        "task: direction: rows of a task path are ('x', 'y'); with an orientation x, y and z are needed",
+    ),
+    "direction": (
+        {
+            "goal": None,
+            "task": {"line": {"start": [0] * 3, "end": [1, 0, 0]}, "direction": {"axis": "w", "along": [0, 0, 1]}},
+        },
+        "task: direction: axis = 'w'; allowed: x, y, z of the end effector",
+    ),
+    "direction argument": (
+        {"goal": None, "task": {"line": {"start": [0] * 3, "end": [1, 0, 0]}, "direction": {"axis": "z"}}},
+        "task: direction: 'along' is missing",
+    ),
+    "angle": ({"angle_tolerance": 0}, "angle_tolerance = 0: a number above zero is needed"),
+    "rest": ({"rest": 1}, "rest = 1; allowed: true, false"),
+    "rest of a goal": ({"rest": True}, "rest: of a task of kind kinematic; motions of kind dynamic have it always"),
+    "no rest": ({"kind": "dynamic", "rest": False}, "rest: of a task of kind kinematic; motions of kind dynamic"),
+    "rest without limits": (LINE | {"rest": True}, "rest: 'limits: acceleration' is missing"),
+    "acceleration": (
+        LINE | {"limits": {"acceleration": 1.0}},
+        "limits: acceleration counts for kind dynamic and for a task with rest only",
+    ),
     "path argument": ({"goal": None, "task": {"line": {"start": [0, 0]}}}, "task: line: 'end' is missing"),
     "no mesh": ({"obstacles": [{"mesh": "none.stl", "position": [0, 0, 0]}]}, "the mesh none.stl does not exist"),
     "fine mesh": ({"obstacles": [{"mesh": "ball.stl", "position": [0, 0, 0]}]}, "triangles; allowed are 1000, because"),

@@ -106,6 +106,27 @@ def test_chains_end_where_torque_is_not_enough(dynamic: Edges, kinematic: Edges,
     assert not follow(weak, 1, q_r=q_r, rates=(0.05,)).is_valid.any()
 
 
+@pytest.mark.parametrize("share", [1.01, 0.99])
+@pytest.mark.parametrize(
+    ("tau_max", "is_enough"), [(None, True), (TAU_MAX, True), (0.003 * TAU_MAX, False)], ids=["free", "strong", "weak"]
+)
+def test_chains_end_where_a_joint_accelerates_too_much(
+    share: float, tau_max: Array | None, is_enough: bool, kinematic: Edges, problem: TaskConstrainedProblem
+):
+    """Of accelerations by differences of speeds, at most 0.97 of a limit are used."""
+    q_r, large = follow(kinematic, 1).q_r[0, 0, :, 0].copy(), np.full(4, 9.0)
+    unlimited = Edges(replace(problem, a_max=large), TaskParameters(lanes=8))
+    chains = follow(unlimited, 1, q_r=q_r, rates=(0.05,))
+    v = chains.rates[0, :, :1] * chains.q_r[0, :, :, 0]
+    a = np.abs(chains.rates[0, :, :1] ** 2 * chains.q_rr[0, :, :, 0] + chains.thrust[0, 0] * chains.q_r[0, :, :, 0])
+    measured = np.abs(np.diff(v, axis=0)) / np.diff(chains.t[0, :, 0])[:, None]
+    np.testing.assert_allclose(measured, 0.5 * (a[:-1] + a[1:]), rtol=0.1, atol=2e-3)
+    j = int(a.max(axis=0).argmax())
+    limits = np.where(np.arange(4) == j, share * a[:, j].max() / 0.97, large)
+    edges = Edges(replace(problem, a_max=limits, tau_max=tau_max), TaskParameters(lanes=8))
+    assert follow(edges, 1, q_r=q_r, rates=(0.05,)).is_valid.all() == (is_enough and share > 1.0)
+
+
 def bump(height: float, joint: int = 0, T: float = 2.0) -> JointTrajectory:
     """From START there and back within one piece, after a piece at rest; the chord of both is START."""
     half = np.zeros(4)
@@ -127,6 +148,9 @@ def test_limits_are_checked_within_pieces(problem: TaskConstrainedProblem):
     weak = replace(unlimited, tau_max=TAU_MAX)
     assert keeps_limits(weak, bump(0.2)).tolist() == [True, True]
     assert keeps_limits(weak, bump(0.2, T=0.3)).tolist() == [True, False]  # too much torque
+    slow = replace(unlimited, a_max=np.array([1.7, 9.0, 9.0, 9.0]))
+    assert keeps_limits(slow, bump(0.2)).tolist() == [True, True]
+    assert keeps_limits(slow, bump(0.22)).tolist() == [True, False]  # 32 times its height by T^2
 
 
 def test_curves_are_proved_free_not_chords(problem: TaskConstrainedProblem):

@@ -35,8 +35,8 @@ def inputs(direction: float, rate: float = 0.1) -> dict[str, Array]:
 def kinematic(model: RobotModel, q: Array, i: dict[str, Array]) -> tuple[Array, Array, Array]:
     """q_r, the Jacobian and the error of the task."""
     point = path_point(PIECE, U)
-    task = task_at(State(model.tree, {"q": q}), ROWS, point.y)
-    return slope(task, point, i), task.J, task.e
+    task = task_at(State(model.tree, {"q": q}), ROWS, point, i)
+    return slope(task, i), task.J, task.e
 
 
 @pytest.mark.parametrize("direction", [1.0, -1.0, 0.0])

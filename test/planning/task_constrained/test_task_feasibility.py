@@ -17,10 +17,10 @@ from arm_control.planning import task_feasibility as feasibility
 from arm_control.planning.task_feasibility import (
     how_far,
     is_at_rest,
+    known_points,
     new_posture_search,
     positions_on,
     random_postures,
-    tip_depth,
     why_blocked,
     why_too_weak,
 )
@@ -81,7 +81,7 @@ def test_every_posture_at_a_blocked_place_is_in_contact(problem: TaskConstrained
         blocked = np.flatnonzero(cells.by[0] >= 0)
         for cell in blocked[[0, -1]].tolist() if len(blocked) else []:
             for s in ((cell + 0.001) / feasibility.CELLS, (cell + 0.999) / feasibility.CELLS):
-                q = random_postures(problem, search, np.repeat(problem.path.at([s]).y, 64, axis=0), rng)
+                q = random_postures(problem, search, np.repeat(problem.path.targets([s]), 64, axis=0), rng)
                 assert len(q) > 10
                 assert not problem.validity.free_states(q).any()
                 n_blocked += 1
@@ -89,11 +89,11 @@ def test_every_posture_at_a_blocked_place_is_in_contact(problem: TaskConstrained
 
 
 def test_an_end_effector_outside_of_its_link_blocks_nothing(problem: TaskConstrainedProblem):
-    assert tip_depth(problem) == pytest.approx(0.0373, abs=1e-3)
+    assert known_points(problem).depth == pytest.approx([0.0373], abs=1e-3)
     lwr = RobotModel.from_urdf(urdf_path("lwr"), payload_mass=1.0)
     path = line([0.5, 0.0, 0.5], [0.5, 0.1, 0.5])
     spatial = TaskConstrainedProblem(Validity(lwr), path, 5.0)
-    assert tip_depth(spatial) is not None
+    assert len(known_points(spatial).c) == 1
     partial = replace(spatial, path=line([0.5, 0.0], [0.5, 0.1]))
     assert positions_on(partial, np.array([0.5])) is None  # z is free
     partial.validity.place([Obstacle(Sphere(0.5), Pose.at([0.5, 0.0, 0.5]))])

@@ -14,7 +14,13 @@ from scipy.interpolate import CubicSpline
 from arm_control.collision import course
 from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.motion import JointTrajectory
-from arm_control.planning import Plan, TaskConstrainedProblem, TaskPlanner, task_improvement
+from arm_control.planning import (
+    Plan,
+    TaskConstrainedProblem,
+    TaskParameters,
+    TaskPlanner,
+    task_improvement,
+)
 from arm_control.planning.plans import values_at
 from arm_control.planning.task_improvement import (
     SLOWER,
@@ -25,6 +31,7 @@ from arm_control.planning.task_improvement import (
     shortest_times,
     spline_through,
 )
+from arm_control.planning.task_search import _TaskSearch
 from arm_control.planning.task_tree import TaskMotion, first_unproved
 
 ROUNDS = 3
@@ -82,6 +89,62 @@ def test_a_shorter_dynamic_motion_is_from_rest_to_rest_within_torque(obstacle: A
     tau = np.array([dynamic.problem.model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
     assert (np.abs(tau) <= TAU_MAX).all()
     assert np.abs(v[[0, -1]]).max() < 1e-7
+
+
+A_MAX = np.array([0.8, 1.0, 1.5, 2.0])
+
+
+@pytest.fixture(scope="module")
+def smooth(problem: TaskConstrainedProblem) -> TaskPlanner:
+    return TaskPlanner(replace(problem, a_max=A_MAX))
+
+
+def assert_is_smooth(plan: Plan, a_max: Array = A_MAX) -> None:
+    """From rest to rest, with accelerations by differences of positions within their limits."""
+    times = np.linspace(0.0, plan.duration, 2001)
+    q, h = plan.at(times)[0], times[1]
+    v = np.diff(q, axis=0) / h
+    assert np.abs(v[[0, -1]]).max() < 1.1 * h * A_MAX.max()
+    assert (np.abs(np.diff(v, axis=0)) / h <= a_max * (1.0 + 1e-3)).all()
+
+
+@pytest.mark.parametrize("obstacle", [RESTS, PARKED], ids=["rests", "parked"])
+def test_a_motion_with_limited_accelerations_is_from_rest_to_rest(obstacle: Any, smooth: TaskPlanner):
+    plan, shorter = improved(smooth, obstacle)
+    assert shorter.duration < 0.9 * plan.duration
+    for motion in (plan, shorter):
+        assert_keeps_all(motion, smooth)
+        assert_is_smooth(motion)
+
+
+def test_torque_and_acceleration_are_limited_together(problem: TaskConstrainedProblem):
+    """Of the time-optimal motions of one way, the one within both limits takes longest."""
+    q, limits = START[None], {"torque": {"tau_max": 0.3 * TAU_MAX}, "acceleration": {"a_max": A_MAX}}
+    limits["both"] = limits["torque"] | limits["acceleration"]
+    problem.validity.place([])
+    took: dict[str, float] = {}
+    for name, values in limits.items():
+        planner = TaskPlanner(replace(problem, **values))
+        found = planner._improver.direct(q, np.random.default_rng(0))
+        assert found is not None
+        took[name] = found.joints.duration
+        if "a_max" in values:
+            assert np.abs(values_at(found.joints, np.linspace(0.0, took[name], 999))[2] / A_MAX).max() <= 1.0
+    assert took["both"] > max(took["torque"], took["acceleration"]) * 1.001
+
+
+def test_a_direct_motion_is_taken_where_the_tree_finds_none(
+    smooth: TaskPlanner, kinematic: TaskPlanner, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_TaskSearch, "grow", lambda _: None)
+    smooth.problem.validity.place([RESTS])
+    plan = smooth.plan(3)
+    assert (plan.is_found, plan.effort.rounds) == (True, 10)
+    assert_keeps_all(plan, smooth)
+    assert_is_smooth(plan)
+    np.testing.assert_array_equal(smooth.plan(3).path, plan.path)
+    few = TaskPlanner(kinematic.problem, TaskParameters(rounds=12))
+    assert not few.plan(3).is_found  # a kinematic problem has none
 
 
 def test_equal_seeds_give_equal_motions_and_no_motion_stays_none(kinematic: TaskPlanner):

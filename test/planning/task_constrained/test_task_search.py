@@ -207,6 +207,8 @@ def test_what_is_no_problem_is_refused(problem: TaskConstrainedProblem):
         ("horizon", -1.0, "a positive time"),
         ("v_max", np.zeros(4), "positive numbers"),
         ("tau_max", np.ones(3), "4 finite numbers"),
+        ("a_max", np.ones(3), "4 finite numbers"),
+        ("a_max", np.zeros(4), "positive numbers"),
     ):
         with pytest.raises(InputError, match=sentence):
             replace(problem, **{name: value})
