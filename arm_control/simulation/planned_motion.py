@@ -14,7 +14,8 @@ The obstacles are those of the scenario's world, as they are told: a change of t
 
 Of a scene arm, task path, limits and horizon count. The arm starts where the simulator has it, and the scenario's world
 has the obstacles of the scene. The plan is a dynamic one, from rest to
-rest, for kinematic scenes too: speeds of a kinematic plan jump.
+rest, for kinematic scenes too: speeds of a kinematic plan jump. With ``improvements`` it is made shorter in so many
+rounds, whatever time they take: it is the same on each machine. Its torque then has steps.
 """
 
 from __future__ import annotations
@@ -73,6 +74,9 @@ class PlanParameters(MotionPlannerParameters):
         unit="s",
         lower=0.0,
     )
+    improvements: int = parameter(
+        0, "rounds in which a motion along a task path is made shorter, such as 60; 0: the first one", lower=0
+    )
     watch: bool = parameter(False, "whether the motion is changed where obstacles leave what was told")
     monitor: MonitorParameters = group(MonitorParameters, "monitor.")
 
@@ -109,7 +113,8 @@ class PlannedScenarioMotion:
             if p.watch:
                 raise ParameterError(f"{where}: watch: a motion along a task path is not changed on its way")
             trajectory, self.task = plan_scene_motion(content, model, world.told, q_start, p, where)
-            self.points = points_of(trajectory)
+            points = points_of(trajectory)  # where accelerations of an improved motion jump: no one is right
+            self.points = replace(points, as_=None) if p.improvements else points
             return
         goal = _goal(content, model, where)
         self._moves = any(np.any(mover.obstacle.V_WO) or mover.span.begin > 0.0 for mover in world.told) or p.watch
@@ -221,7 +226,7 @@ def plan_scene_motion(
     model: RobotModel,
     told: Sequence[Mover],
     q_start: Array,
-    parameters: MotionPlannerParameters,
+    parameters: PlanParameters,
     where: str,
 ) -> tuple[JointTrajectory, TaskPath]:
     """Plan the motion of a scene, from rest to rest along its task path.
@@ -232,8 +237,8 @@ def plan_scene_motion(
         The entry ``plan``, with ``scene``.
     q_start : ndarray, shape (n,)
         Joint positions at the start [rad or m].
-    parameters : MotionPlannerParameters
-        Margins, the share of the joint speeds, and the seed.
+    parameters : PlanParameters
+        Margins, the share of the joint speeds, the seed, and the rounds of improvement.
 
     Raises
     ------
@@ -251,7 +256,10 @@ def plan_scene_motion(
     v_max, tau_max = parameters.speed * scene.model.v_max, TORQUE_SHARE * scene.model.tau_max
     a_max = scene.a_max if np.isfinite(scene.a_max).all() else None
     problem = TaskConstrainedProblem(validity, task, scene.horizon, q_start, v_max, tau_max, a_max)
-    plan = TaskPlanner(problem).plan(parameters.seed)
+    planner = TaskPlanner(problem)
+    plan = planner.plan(parameters.seed)
+    if parameters.improvements:
+        plan = planner.improve(plan, parameters.improvements, parameters.seed)
     if plan.trajectory is None:
         raise NoMotion(plan.reason)
     return plan.trajectory, task

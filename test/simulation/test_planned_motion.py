@@ -122,6 +122,21 @@ def test_what_is_wrong_with_the_scene_of_a_plan_is_a_sentence(plan: dict[str, An
         Simulation(replace(Scenario.load("lwr_circle_dynamic"), plan=plan))
 
 
+def test_the_motion_along_a_task_path_is_improved_in_as_many_rounds_as_asked():
+    """As many rounds as the entry says, the same motion each time; without any, the first one found."""
+    scenario = Scenario.load("lwr_circle_dynamic")
+    few, again = (
+        Simulation(replace(scenario, plan=scenario.plan | {"improvements": 2})).planned.points for _ in range(2)
+    )
+    none = Simulation(scenario).planned.points
+    assert few.times[-1] < 0.9 * none.times[-1]
+    np.testing.assert_array_equal(few.qs, again.qs)
+    assert few.as_ is None  # they jump
+    assert none.as_ is not None
+    with pytest.raises(ParameterError, match="improvements"):
+        Simulation(replace(scenario, plan=scenario.plan | {"improvements": -1}))
+
+
 def test_a_scene_of_another_arm_is_refused():
     scenario = replace(Scenario.load("ur5_plan"), plan={"scene": "lwr_circle_dynamic"})
     with pytest.raises(ParameterError, match="lwr_circle_dynamic is for another arm"):
