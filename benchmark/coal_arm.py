@@ -45,7 +45,8 @@ class CoalArm:
         arm = validity.shape.model
         whole = pin.buildModelFromXML(arm.urdf.text)
         locked = [whole.getJointId(name) for name in whole.names[1:] if name not in arm.joint_names]
-        self.model = pin.buildReducedModel(whole, locked, pin.neutral(whole))
+        # where a link has the name of a joint, Pinocchio cannot reduce the model
+        self.model = pin.buildReducedModel(whole, locked, pin.neutral(whole)) if locked else whole
         joints = [self.model.getJointId(name) for name in arm.joint_names]
         self.order = [self.model.idx_qs[j] for j in joints]
         self.circling = [k for k, j in enumerate(joints) if self.model.nqs[j] == 2]
@@ -69,22 +70,23 @@ class CoalArm:
         self.is_moving = any(np.any(mover.obstacle.V_WO) for mover in self.movers)
         self.placed = pin.GeometryData(self.shapes)
 
+    def _frame(self, link: str) -> int:
+        return self.model.getFrameId(link, pin.FrameType.BODY)
+
     def _add_link(self, name: str, arm: object, whole: object) -> list[int]:
         """Add the capsules of a link; returns their numbers."""
-        frame = self.model.frames[self.model.getFrameId(name)]
+        frame = self.model.frames[self._frame(name)]
         numbers = []
         for capsule in whole.capsules:
             shape, X_FC = coal_capsule(capsule, arm.tree.frames[name].X_BF.inverse())
             X = frame.placement * pin.SE3(X_FC.R, X_FC.p)
-            piece = pin.GeometryObject(
-                f"{name} {len(numbers)}", frame.parentJoint, self.model.getFrameId(name), X, shape
-            )
+            piece = pin.GeometryObject(f"{name} {len(numbers)}", frame.parentJoint, self._frame(name), X, shape)
             numbers.append(self.shapes.addGeometryObject(piece))
         return numbers
 
     def _add_real(self, name: str, arm: RobotModel) -> list[int]:
         """Add the shapes of a link in the URDF; returns their numbers."""
-        frame, numbers = self.model.frames[self.model.getFrameId(name)], []
+        frame, numbers = self.model.frames[self._frame(name)], []
         for collision in arm.urdf.robot.link_map[name].collisions:
             X_FS = shape_pose(collision)
             X = frame.placement * pin.SE3(np.array(X_FS.R), np.array(X_FS.p))
