@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 BENCHMARK = Path(__file__).parents[1] / "benchmark"
-COMPARED = {"crocoddyl", "playwright"}
+COMPARED = {"crocoddyl", "playwright", "ompl"}
 
 
 def load(name: str) -> ModuleType:
