@@ -48,7 +48,7 @@ ROUNDING = 1e-5
 """Added to the margin: how exact distances of meshes are [m]."""
 HULL_ROUNDING = 1e-4
 """By how much more hulls must be apart than the meshes in them that are not measured then [m]."""
-LARGE_MESHES = ((12_000, 8), (3_000, 9))
+LARGE_MESHES = ((12_000, 8), (9_000, 9))
 """Corners of both links from which on cells are divided less often, and how often."""
 RINGS, CORNERS = 32, 32
 """Rings of a solid of revolution, and corners of each."""
