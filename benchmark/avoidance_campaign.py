@@ -5,7 +5,9 @@
 Each scene is a move of the end effector of 0.25 m to 0.5 m in a random direction, and a sphere, box, cylinder or
 cone on its way, at rest or moving slowly across it (at most 0.2 m/s). The arm starts and ends at least 5 cm
 clear. Contact is judged by coal, on the collision shapes of the URDF, not by the capsules that the law knows. Scenes
-are numbered; each is drawn by its number alone, so any of them can be run again: ``--first 17 --scenes 1``.
+are numbered; each is drawn by its number alone, so any of them can be run again: ``--first 17 --scenes 1``. Each runs
+on an arm that is its model, and on one with the friction, rotors and sensors of the set ``real``, with the disturbance
+observer and the floor of inertia that such an arm has.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -24,9 +27,8 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision import coal_shape
-from arm_control.control import Avoidance, AvoidanceParameters, CompiledOsc, OscParameters
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.control import Avoidance, AvoidanceParameters, ControlLoop, Measurement, OscParameters, OscTuning
+from arm_control.controllers import OscController, OscLoopParameters
 from arm_control.maths import (
     Array,
     Box,
@@ -38,13 +40,18 @@ from arm_control.maths import (
     rotation_from_rpy,
     rotation_from_vector,
 )
-from arm_control.motion import Reference
-from arm_control.simulation import MujocoSimulator
+from arm_control.motion import Target
+from arm_control.simulation import PlantProperties, coal_shape, make_simulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"
 """It only turns about its own axis: no motion of the arm keeps it clear of what comes for it."""
 CLEAR, SECONDS, ARRIVED = 0.05, 3.0, 0.005
+PLANTS: dict[str, dict[str, object]] = {
+    "ideal": {},
+    "real": {"disturbance_observer": True, "inertia_floor": 0.02},
+}
+"""By the set of plant properties: parameters of the loop, as the start of a scenario chooses them."""
 
 
 @dataclass(frozen=True)
@@ -142,38 +149,50 @@ def _is_clear(model: RobotModel, avoidance: Avoidance, drawn: Scene) -> bool:
     return bool((begin.rho[~begin.is_self] > CLEAR).all() and end > CLEAR)
 
 
-def run(model: RobotModel, drawn: Scene, parameters: AvoidanceParameters | None, contact: Contact | None) -> Outcome:
+def run(
+    model: RobotModel,
+    drawn: Scene,
+    parameters: AvoidanceParameters | None,
+    contact: Contact | None,
+    plant: str = "ideal",
+) -> Outcome:
     """Simulate the move, with avoidance or (None) without; distances are measured in both cases.
 
     The capsules hold the shapes, so coal is asked only where theirs is less than the smallest distance so far.
     """
-    osc = _osc(model, tuple(drawn.q0))
-    avoidance = _avoidance(model, parameters or AvoidanceParameters(self_threshold=0.0))
-    gate, simulator = EffortGate(model, GateParameters()), MujocoSimulator(model, drawn.q0)
+    law = _avoidance(model, parameters or AvoidanceParameters(self_threshold=0.0))
+    loop = _loop(model, drawn, None if parameters is None else law, plant)
+    simulator = make_simulator(model, drawn.q0, PlantProperties(set=plant))
     distance = clearance = np.inf
-    peak, output, reference = 0.0, None, Reference(drawn.X_WT)
+    peak = 0.0
     for step in range(round(SECONDS * 1e3)):
-        output = osc.tick(simulator.q, simulator.v, reference)
-        t, tau = output.state, output.tau
-        if parameters is not None or step % 10 == 0:
-            obstacle = drawn.at(step * 1e-3)
-            avoid = avoidance.tick(t, [obstacle], tau)
-            if avoid.distance < np.inf:
-                rho = avoid.pairs.rho[~avoid.pairs.is_self].min(initial=np.inf)
-                distance = min(distance, float(rho))
-                if contact is not None and step % 10 == 0 and rho < min(clearance, CLEAR):
-                    clearance = min(clearance, contact(t.q, obstacle))
-            if parameters is not None:
-                tau = avoid.tau_total
-        gate.offer(model.joint_names, tau.tolist())
-        tau = gate.tick(t, 1e-3).tau
+        obstacle = drawn.at(step * 1e-3)
+        dt = 1e-3 if step else 0.0
+        measurement = Measurement(step * 1_000_000, simulator.q, simulator.v, dt, is_restart=step == 0)
+        result = loop.tick(measurement, [obstacle])
+        avoid = result.avoidance
+        if parameters is None and step % 10 == 0:
+            avoid = law.tick(result.law.terms, [obstacle])
+        if avoid is not None and avoid.distance < np.inf:
+            rho = avoid.pairs.rho[~avoid.pairs.is_self].min(initial=np.inf)
+            distance = min(distance, float(rho))
+            if contact is not None and step % 10 == 0 and rho < min(clearance, CLEAR):
+                clearance = min(clearance, contact(measurement.q, obstacle))
+        tau = result.gate.tau
         peak = max(peak, float(np.abs(tau / model.tau_max).max()))
         simulator.step(tau)
-    return Outcome(distance, clearance, float(np.linalg.norm(output.error[:3])), peak)
+    return Outcome(distance, clearance, float(np.linalg.norm(model.pose(simulator.q).p - drawn.X_WT.p)), peak)
 
 
-def _osc(model: RobotModel, posture: tuple[float, ...]) -> CompiledOsc:
-    return CompiledOsc(model, OscParameters(posture=posture))
+def _loop(model: RobotModel, drawn: Scene, law: Avoidance | None, plant: str) -> ControlLoop:
+    """Operational space control towards the target, as a node or a simulation runs it on such a plant."""
+    p = OscLoopParameters().replace(**PLANTS[plant])
+    tuning = OscTuning(OscParameters(posture=tuple(drawn.q0)))
+    if law is not None:
+        tuning = tuning.replace(**law.parameters.values())
+    controller = OscController(model, tuning, None, None, law)
+    controller.add(Target(0, model.base, drawn.X_WT))
+    return ControlLoop(model, controller, p.gate, law, observer=p.observer, waits_for_commands=True)
 
 
 _LAWS: dict[int, tuple[RobotModel, Avoidance]] = {}
@@ -194,25 +213,27 @@ def _arm() -> tuple[RobotModel, Contact]:
     return model, Contact(model)
 
 
-def one(parameters: AvoidanceParameters, moving: bool, seed: int) -> tuple[Outcome, Outcome]:
+def one(parameters: AvoidanceParameters, moving: bool, plant: str, seed: int) -> tuple[Outcome, Outcome]:
     """A scene without and with avoidance."""
     model, contact = _arm()
     drawn = scene(model, seed, moving)
-    return run(model, drawn, None, contact), run(model, drawn, parameters, contact)
+    return run(model, drawn, None, contact, plant), run(model, drawn, parameters, contact, plant)
 
 
-def campaign(n: int, parameters: AvoidanceParameters, first: int = 0, jobs: int = 1) -> dict[str, dict[str, float]]:
-    """Run n scenes of both kinds, without and with avoidance; shares and clearances."""
+def campaign(
+    n: int, parameters: AvoidanceParameters, first: int = 0, jobs: int = 1, plants: Sequence[str] = tuple(PLANTS)
+) -> dict[str, dict[str, float]]:
+    """Run n scenes of both kinds on each plant, without and with avoidance; shares and clearances."""
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     figures = {}
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for name, moving in (("static", False), ("moving", True)):
+        for plant, (name, moving) in product(plants, (("static", False), ("moving", True))):
             seeds = range(first, first + n)
-            call = partial(one, parameters, moving)
+            call = partial(one, parameters, moving, plant)
             pairs = list(pool.map(call, seeds, chunksize=5) if jobs > 1 else map(call, seeds))
-            for line in _noteworthy(name, dict(zip(seeds, pairs, strict=True))):
+            for line in _noteworthy(f"{plant} {name}", dict(zip(seeds, pairs, strict=True))):
                 print(line)
-            figures[name] = _figures([a for a, _ in pairs], [b for _, b in pairs])
+            figures[f"{plant} {name}"] = _figures([a for a, _ in pairs], [b for _, b in pairs])
     return figures
 
 
@@ -248,10 +269,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenes", type=int, default=20, help="of each kind")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
+    parser.add_argument("--plant", choices=PLANTS, action="append", help="default: all")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures = campaign(options.scenes, AvoidanceParameters(), options.first, options.jobs)
+    figures = campaign(
+        options.scenes, AvoidanceParameters(), options.first, options.jobs, options.plant or tuple(PLANTS)
+    )
     for name, values in figures.items():
         print(name, *(f"  {key:28} {value:.4g}" for key, value in values.items()), sep="\n")
     if options.json:

@@ -368,6 +368,15 @@ class Avoidance:
         """The pairs of links that push each other."""
         return tuple(pair for pair in self.proximity.link_pairs if pair not in self.left_out)
 
+    @property
+    def self_pairs(self) -> str:
+        """How many pairs of links act, and which do not since the run has begun: a sentence."""
+        if self.parameters.self_threshold == 0.0:
+            return "self-avoidance: no pair of links acts (self_threshold = 0)"
+        act = f"self-avoidance: {len(self.acting_pairs)} of {len(self.proximity.link_pairs)} pairs act"
+        names = ", ".join(map(" - ".join, self.left_out))
+        return f"{act}; not acting: {names} (overlap at the start)" if names else act
+
     def begin(self, q: Array) -> None:
         """Let pairs of links act from this posture on, but for those whose capsules overlap in it.
 

@@ -81,6 +81,8 @@ class Simulation:
         Which joints did not move in the last run though they were asked to; empty for none.
     velocities : str
         How the velocities were filtered in the last run; empty: not at all.
+    self_pairs : str
+        How many pairs of links pushed each other in the last run, and which did not; empty without avoidance.
     wrench_rate : float
         Measurements per second of the wrench at the end effector [Hz]; 0: none.
     plant : tuple of str
@@ -102,7 +104,7 @@ class Simulation:
         self.planned = self._plan()
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
-        self.stall = self.velocities = ""
+        self.stall = self.velocities = self.self_pairs = ""
         self.plant: tuple[str, ...] = ()
 
     def run(self, duration: float = 0.0, title: str | None = None, recorder: SimulationRecorder | None = None) -> Trace:
@@ -127,7 +129,7 @@ class Simulation:
                 loop.tick(k)
         except SimulationDiverged as error:
             trouble = str(error)
-        self.stall, self.velocities = loop.stall_watch.last, loop.velocities
+        self.stall, self.velocities, self.self_pairs = loop.stall_watch.last, loop.velocities, loop.self_pairs
         touching = simulator.touching_steps if self._properties.contacts == "arm" else None
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble, touching)
 
@@ -237,6 +239,11 @@ class _Loop:
     @property
     def velocities(self) -> str:
         return self._control.gate.describe_velocities()
+
+    @property
+    def self_pairs(self) -> str:
+        """Which pairs of links push each other; empty without avoidance."""
+        return "" if self._control.avoidance is None else self._control.avoidance.self_pairs
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt

@@ -388,6 +388,9 @@ def test_links_that_overlap_at_the_start_do_not_push_each_other(ur5: RobotModel,
     law.begin(q)
     assert pair in law.proximity.link_pairs
     assert set(law.acting_pairs) == {*law.proximity.link_pairs} - {pair}
+    n = len(law.proximity.link_pairs)
+    not_acting = f"not acting: {pair[0]} - {pair[1]} (overlap at the start)"
+    assert law.self_pairs == f"self-avoidance: {n - 1} of {n} pairs act; {not_acting}"
     assert f"{pair[0]} - {pair[1]}" in caplog.text
     assert "overlap at the start do not avoid each other" in caplog.text
     left_alone = law.tick(ur5.evaluate(q, v), [])

@@ -124,6 +124,9 @@ def _print_notes(runs: Mapping[str, Simulation | FreeMotion], traces: Mapping[st
         print(printable(f"plant file: {line}"))
     for line in dict.fromkeys(simulation.velocities for simulation in simulations.values() if simulation.velocities):
         print(line)
+    for name, simulation in simulations.items():
+        if simulation.self_pairs:
+            print(printable(f"{name}: {simulation.self_pairs}".lstrip(": ")))
     stalls = [f"{name}: {run.stall}".lstrip(": ") for name, run in simulations.items() if run.stall]
     for warning in [*run.model.warnings, *stalls, *_too_short(run.targets, traces[last])]:
         print(printable(f"warning: {warning}"))
