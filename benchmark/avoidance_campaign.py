@@ -27,6 +27,7 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
+from arm_control.collision import coal_shape
 from arm_control.control import Avoidance, AvoidanceParameters, ControlLoop, Measurement, OscParameters, OscTuning
 from arm_control.controllers import OscController, OscLoopParameters
 from arm_control.maths import (
@@ -41,7 +42,7 @@ from arm_control.maths import (
     rotation_from_vector,
 )
 from arm_control.motion import Target
-from arm_control.simulation import PlantProperties, coal_shape, make_simulator
+from arm_control.simulation import PlantProperties, make_simulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"
