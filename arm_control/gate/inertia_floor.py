@@ -28,7 +28,7 @@ must not cut it. So what holds the joint is estimated, and counts as part of the
 It is the estimate of :mod:`~arm_control.control.disturbance_observer`, slower and with M of one state only: where
 nothing is cut it has no effect.
 
-An arm that shakes is braked: its torque beside the bias, beyond 0.05 tau_max, changes its sign at speed,
+An arm that shakes is braked: its torque beside the bias, beyond 0.2 tau_max, changes its sign at speed,
 
     (7)  z <- z 0.5 s / (0.5 s + dt) + 1   where tau_0 - h has changed its sign and |v| > 0.05 v_max,
          z <- z 0.5 s / (0.5 s + dt)       else;   the gate brakes where z > 6                                       [-]
@@ -75,7 +75,7 @@ BANDWIDTH = 20.0
 """K of equation (5) [1/s]."""
 LARGEST_SHARE = 0.3
 """Of the effort limit, that d is at most."""
-SHAKEN, FORGETTING_TIME, SHAKES = 0.05, 0.5, 6.0
+SHAKEN, SHAKEN_SPEED, FORGETTING_TIME, SHAKES = 0.2, 0.05, 0.5, 6.0
 """Of equation (7): shares of the limits of effort and speed, time to forget [s], z of an arm that shakes."""
 SHORTEST = 1e-9
 """Shortest time between two states [s]."""
@@ -170,7 +170,7 @@ class InertiaFloor:
         n = model.nv
         swing = np.maximum(SWING * model.v_max, np.minimum(NOISE, SLOW_SWING * model.v_max))
         self._swing = swing
-        shaken = SHAKEN * model.tau_max, SHAKEN * model.v_max
+        shaken = SHAKEN * model.tau_max, SHAKEN_SPEED * model.v_max
         self._bounds = np.concatenate([swing, LARGEST_SHARE * model.tau_max, self.proposed, *shaken])
         sizes = {"state": ROWS * n, "M": n * n, "bounds": 5 * n, **dict.fromkeys(("v", "h", "tau"), n), "numbers": 2}
         self._kernel = model.compile_law(Law("floor of joint inertia", _by_name, sizes, []), _samples(n))

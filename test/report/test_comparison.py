@@ -64,7 +64,7 @@ def test_variants_stand_side_by_side_with_their_paths_and_the_obstacle(monkeypat
         path = line(axes[number], "path of the end effector")
         np.testing.assert_array_equal(path, runs[variant].p[:, plane])
         (ball,) = axes[number].patches
-        center = np.array([0.46, 0.05, 0.23])[list(plane)]
+        center = Scenario.load("ur5_obstacle").world.movers[0].obstacle.X_WO.p[list(plane)]
         distance = np.linalg.norm(ball.get_xy() - center, axis=1)
         assert 0.058 < distance.min() <= distance.max() < 0.0601
         assert axes[number].xaxis_inverted()
