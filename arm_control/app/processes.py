@@ -136,7 +136,7 @@ class ScenarioProcesses:
             arm = Path(self._folder.name) / "arm.yaml"
             arm.write_text(parameter_text(dict.fromkeys(self.scenario.nodes, self.arm)))
             ros_arguments += ["--params-file", str(arm)]
-        ros_arguments += _namespace_arguments(self.namespace)
+        ros_arguments += namespace_arguments(self.namespace)
         chain, goals = torque_remappings(self.scenario.nodes, DriverTopics()), goal_remappings(self.scenario.nodes)
         for node, renamed in (*chain.items(), *goals.items()):
             ros_arguments += [word for topic, name in renamed for word in ("-r", f"{node}:{topic}:={name}")]
@@ -205,7 +205,8 @@ class _WithoutAliases(yaml.SafeDumper):
         return True
 
 
-def _namespace_arguments(namespace: str) -> list[str]:
+def namespace_arguments(namespace: str) -> list[str]:
+    """Return the arguments of ROS that put nodes into a namespace; none for the root."""
     return ["-r", f"__ns:=/{namespace.strip('/')}"] if namespace else []
 
 
@@ -273,7 +274,7 @@ def viewer_process(
         output = Path(folder) / "output.txt"
         parameters.write_text(parameter_text({"viewer": {**arm, "control": control}, "visuals": arm}))
         arguments = ["viewer", "visuals", "--ros-args", "--params-file", str(parameters)]
-        process = start_module("arm_control.nodes", arguments + _namespace_arguments(namespace), output)
+        process = start_module("arm_control.nodes", arguments + namespace_arguments(namespace), output)
         lines = PrintedLines(output)
         try:
             yield ViewerProcess(process, lines.new)

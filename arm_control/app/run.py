@@ -19,6 +19,7 @@ from arm_control.app.processes import (
     BRAKING_TIME,
     ScenarioProcesses,
     ViewerProcess,
+    namespace_arguments,
     recorder_arguments,
     set_ros_defaults,
     viewer_process,
@@ -129,7 +130,9 @@ def _report(scenario: Scenario, model: RobotModel, monitor: MonitorNode, options
         largest = monitor.command_log.largest_dropped(model)
         share = "" if largest is None else f", torque at most {(largest / model.tau_max).max():.2f} of a limit"
         console.print(f"the last {recording.duration:.0f} s; before them {seconds:.0f} s, {n_before} states{share}")
-    return print_summary(scenario, model, recording, monitor.diagnostics, options, console, monitor.hand_ns)
+    return print_summary(
+        scenario, model, recording, monitor.diagnostics, options, console, monitor.hand_ns, monitor.begin_ns
+    )
 
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
@@ -152,8 +155,7 @@ def _destroyed_first(monitor: MonitorNode) -> Iterator[None]:
 
 @contextmanager
 def _monitor(scenario: Scenario, namespace: str) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
-    arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else []
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(args=["--ros-args", *namespace_arguments(namespace)], signal_handler_options=SignalHandlerOptions.NO)
     targets = scenario.targets()
     first = None if targets is None else ros.pose_stamped(targets.targets[0], targets.frame, 0)
     monitor = MonitorNode(scenario.awaited(), scenario.simulator, first_target=first)
@@ -348,11 +350,14 @@ def print_summary(
     options: RunOptions,
     console: Console,
     hand_ns: int | None = None,
+    begin_ns: int = 0,
 ) -> int:
     """Print the report of a run; write its record and its pictures.
 
     Parameters
     ----------
+    begin_ns : int
+        Stamp from which the duration counts [ns].
     hand_ns : int, optional
         Stamp from which a person set targets [ns]; a scenario's own targets are judged until then.
 
@@ -366,7 +371,6 @@ def print_summary(
         recording.save(options.record)
     n_states = recording.state_stamps.size
     console.print(f"\n{options.title}, {recording.duration:.3f} s of simulated time, {_mode(options)}", highlight=False)
-    begin_ns = recording.state_stamps[0] if n_states and not scenario.simulator else 0
     last_ns = recording.state_stamps[-1] - begin_ns if n_states else -1
     is_early = options.duration > 0.0 and last_ns < round(options.duration * 1e9)
     if is_early:

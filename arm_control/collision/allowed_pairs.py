@@ -23,7 +23,7 @@ from arm_control.collision.near_pairs import REACH, NearPair, Proximity, sampled
 from arm_control.core import read_yaml, refuse_unknown
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths import Array, Obstacle
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, drawn_range
 
 SAMPLES = 10_000
 """Random states that pairs are compared in."""
@@ -198,7 +198,7 @@ def _sampled_overlaps(shape: ArmShape, names: Sequence[Names], n: int, seed: int
     search, links = proximity.new_search(), [capsule.link for capsule in shape.capsules]
     place = {frozenset(pair): k for k, pair in enumerate(names)}
     group = [place[frozenset((links[i], links[j]))] for i, j in proximity.capsule_pairs.tolist()]
-    low, high = np.maximum(shape.model.q_min, -np.pi), np.minimum(shape.model.q_max, np.pi)
+    low, high = drawn_range(shape.model.q_min, shape.model.q_max)
     states = np.random.default_rng(seed).uniform(low[:, None], high[:, None], (len(low), n)).T
     overlaps = np.zeros((n, len(names)), bool)
     for first in range(0, n, BLOCK):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.collision.hulls import coal_hull
 from arm_control.model import Arm, mesh_path
 
 LIGHTEST, HEAVIEST, LIGHTEST_ARM = 150.0, 15_000.0, 350.0
@@ -68,9 +69,7 @@ def _shape_volume(g: Any, folders: Sequence[Path]) -> float | None:
             return math.pi * float(g.radius) ** 2 * float(g.length)
     path, scale = mesh_path(str(g.filename), folders), np.array(g.scale or [1.0] * 3, dtype=float)
     try:
-        coal = import_module("coal")
-        points = coal.StdVec_Vec3s()
-        points.extend(list(np.array(coal.MeshLoader().load(str(path), scale).vertices()).reshape(-1, 3)))
-        return abs(float(coal.Convex.convexHull(points, True, "Qt").computeVolume()))
+        mesh = import_module("coal").MeshLoader().load(str(path), scale)
+        return abs(float(coal_hull(np.array(mesh.vertices()).reshape(-1, 3)).computeVolume()))
     except Exception:  # the loader raises errors of many types, and a mesh may be flat
         return None

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -192,6 +192,14 @@ def balls_around(corners: Array, middle: Array) -> tuple[Array, Array]:
     return centres, np.linalg.norm(four - centres[:, None], axis=2).max(axis=1)
 
 
+def coal_hull(points: Array) -> Any:
+    """Return the convex hull of points, shape (k, 3), in coal; a RuntimeError where they lie in a plane."""
+    coal = import_module("coal")
+    corners = coal.StdVec_Vec3s()
+    corners.extend(list(points))
+    return coal.Convex.convexHull(corners, True, "Qt")
+
+
 def _coal(what: str) -> ModuleType:
     """The library of collision geometry, which few plans need and which is slow to load."""
     try:
@@ -202,7 +210,7 @@ def _coal(what: str) -> ModuleType:
 
 def _hull_triangles(points: Array, name: str) -> Array:
     """Triangles of the hull of points, shape (k, 3, 3), after checks."""
-    coal = _coal(name)
+    _coal(name)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
         raise InputError(f"the hull of {name} needs four corners or more; their shape is {points.shape}")
     if not np.isfinite(points).all():
@@ -210,9 +218,7 @@ def _hull_triangles(points: Array, name: str) -> Array:
     sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) / np.sqrt(len(points))
     if sizes[2] <= FLAT * sizes[0]:
         raise InputError(f"the hull of {name} is flat; a thin box is needed for what has no thickness")
-    corners = coal.StdVec_Vec3s()
-    corners.extend(list(points))
-    hull = coal.Convex.convexHull(corners, True, "Qt")
+    hull = coal_hull(points)
     n = hull.num_polygons
     if n > MOST_TRIANGLES:
         raise InputError(

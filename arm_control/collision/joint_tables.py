@@ -34,6 +34,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from arm_control.collision.hulls import coal_hull
 from arm_control.core import Cache, default_directory, progress_bar
 from arm_control.maths import Array, Pose, Scalar, maximum, minimum, nearest
 from arm_control.model import Body, RobotModel, mesh_path, shape_pose
@@ -141,11 +142,8 @@ def real_shapes(model: RobotModel, link: str) -> list[RealShape]:
 
 def _hull(points: Array) -> Any:
     """Convex hull of points in coal; None where they lie in a plane."""
-    coal = import_module("coal")
-    corners = coal.StdVec_Vec3s()
-    corners.extend(list(points))
     try:
-        return coal.Convex.convexHull(corners, True, "Qt")
+        return coal_hull(points)
     except RuntimeError:
         return None
 

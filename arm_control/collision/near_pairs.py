@@ -36,7 +36,7 @@ from arm_control.collision.pair_search import (
 )
 from arm_control.compiler import Binds, compile_procedure
 from arm_control.maths import Array, Obstacle
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, drawn_range
 
 SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not monitored."""
@@ -174,7 +174,7 @@ class Proximity:
         chosen = unconnected if link_pairs is None else link_pairs
         pairs = _pairs_of_capsules([capsule.link for capsule in self.capsules], chosen)
         if link_pairs is None and len(pairs):
-            low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+            low, high = drawn_range(model.q_min, model.q_max)
             states = np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
             distances = sampled_distances(self.new_search(pairs), states)
             pairs = pairs[np.median(distances, axis=0) >= CLOSE_BY_DESIGN]

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.hulls import Hull, HullObstacle
+from arm_control.collision.hulls import Hull, HullObstacle, coal_hull
 from arm_control.collision.joint_tables import ROUNDING, RealShape, real_shapes
 from arm_control.collision.near_pairs import Proximity
 from arm_control.collision.obstacle_rows import Placed
@@ -255,9 +255,7 @@ def coal_shape(shape: Shape | Hull) -> Any:
     coal = _coal()
     match shape:
         case Hull(triangles):
-            corners = coal.StdVec_Vec3s()
-            corners.extend(list(triangles.reshape(-1, 3)))
-            return coal.Convex.convexHull(corners, True, "Qt")
+            return coal_hull(triangles.reshape(-1, 3))
         case Sphere(radius):
             return coal.Sphere(radius)
         case Box(size):

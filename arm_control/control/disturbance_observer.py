@@ -55,7 +55,7 @@ import numpy as np
 from arm_control.compiler import Law
 from arm_control.core import Parameters, parameter
 from arm_control.maths import Array, clamp, largest, maximum, mirrored, select, solve
-from arm_control.model import RobotModel, Terms
+from arm_control.model import RobotModel, Terms, drawn_range
 
 HIGHEST_BANDWIDTH = 80.0
 """Proposed K [1/s]: well above the law's own 14 rad/s, so that friction that turns round is met in time."""
@@ -243,7 +243,7 @@ def estimate_share(model: RobotModel, parameters: ObserverParameters) -> Array:
     share = np.full(model.nv, parameters.observer_share)
     if not parameters.rated_payload:
         return share
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     postures = np.random.default_rng(0).uniform(low, high, (POSTURES, model.nq))
     W = np.max([np.abs(model.jacobian(q)[:3].T @ model.gravity_W) for q in postures], axis=0)
     return np.clip(FRICTION + parameters.rated_payload * W / model.tau_max, share, LARGEST_SHARE)

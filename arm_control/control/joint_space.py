@@ -43,7 +43,7 @@ import numpy as np
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Array, wrap_angle
-from arm_control.model import RobotModel, Terms
+from arm_control.model import RobotModel, Terms, drawn_range
 from arm_control.motion import JointReference
 
 POSES = 256
@@ -192,7 +192,7 @@ def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Arr
 
 def _dominating_diagonal(model: RobotModel) -> tuple[Array, float]:
     """``D`` of (4), shape (nv,) [kg m^2], and the largest ``lambda_max(M^-1 D)`` over all poses."""
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     qs = np.random.default_rng(0).uniform(low, high, (POSES, model.nq))
     Ms = np.array([model.mass_matrix(q) for q in qs])
     D = np.abs(Ms).sum(axis=2).max(axis=0)

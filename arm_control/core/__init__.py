@@ -35,6 +35,6 @@ if TYPE_CHECKING:
     )
     from arm_control.core.private_files import UnsafeFile, read_secret
     from arm_control.core.process import PARENT, die_with_parent, exclusive, printable, progress_bar
-    from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
+    from arm_control.core.time import BEGINNING_NS, LARGEST_STAMP, NANOSECONDS
 else:
     __getattr__, __dir__, __all__ = face(__name__)

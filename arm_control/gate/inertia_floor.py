@@ -57,7 +57,7 @@ import numpy as np
 
 from arm_control.compiler import Law
 from arm_control.maths import Array, Scalar, clamp, largest, maximum, minimum, mirrored, select
-from arm_control.model import RobotModel, Terms
+from arm_control.model import RobotModel, Terms, drawn_range
 
 GROWTH = 1.03
 """Of the floor, each tick: it doubles in 24."""
@@ -241,7 +241,7 @@ class InertiaFloor:
 
 @lru_cache(maxsize=8)
 def _smallest(model: RobotModel) -> tuple[float, ...]:
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     postures = np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
     return tuple(np.min([model.mass_matrix(q).diagonal() for q in postures], axis=0).tolist())
 

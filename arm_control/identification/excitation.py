@@ -29,7 +29,7 @@ from arm_control.core import Parameters, parameter, progress_bar
 from arm_control.exceptions import InputError
 from arm_control.identification.momentum_regressor import body_motions, momentum_terms, own_frame
 from arm_control.maths import Array
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, drawn_range
 from arm_control.motion import Waypoints
 
 IsFree = Callable[[Array], bool]
@@ -107,7 +107,7 @@ class _Candidates:
         self._rng = np.random.default_rng(parameters.seed)
         self._t = parameters.period * np.arange(SAMPLES) / SAMPLES
         self._torque = model.batch("tau")
-        low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+        low, high = drawn_range(model.q_min, model.q_max)
         self._middle, self._reach = 0.5 * (low + high), 0.5 * parameters.range_share * (high - low)
         self._basis: Array | None = None
 

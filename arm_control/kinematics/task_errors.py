@@ -31,7 +31,7 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, Scalar, cross, select, sqrt
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, drawn_range
 
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 """Rows of a twist."""
@@ -252,6 +252,6 @@ def _derivatives(model: RobotModel, frame: str | None, axes: str) -> Array:
 
 def sampled_jacobians(model: RobotModel, n: int, frame: str | None = None) -> tuple[Array, Array]:
     """Random postures (n, nq) within the limits and half a turn, always the same, and their Jacobians (n, 6, nv)."""
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     postures = np.random.default_rng(0).uniform(low, high, (n, model.nq))
     return postures, np.array([model.jacobian(q, frame) for q in postures])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.control import Measurement
-from arm_control.core import NANOSECONDS
+from arm_control.core import BEGINNING_NS, NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate import BELIEVED, DEVIATION, RETURNED, StateBounds, StateMemory, copy_memory, doubted_time
 from arm_control.maths import Array
@@ -85,8 +85,6 @@ class JointStateReader:
     """Lag of velocities that are differences of positions [s]."""
     SILENCE_NS = 1_000_000_000
     """Silence after which another publisher may take over [ns]."""
-    BEGINNING_NS = 100_000_000
-    """Stamps below this one, behind later ones, are those of a plant that has started over [ns]."""
 
     def __init__(
         self,
@@ -234,7 +232,7 @@ class JointStateReader:
         assert self._last is not None
         self._older += 1
         if self._older < self.PATIENCE:
-            is_new = stamp_ns < self.BEGINNING_NS <= self._last.stamp_ns
+            is_new = stamp_ns < BEGINNING_NS <= self._last.stamp_ns
             cause = "the plant has started over" if is_new else "two publishers?"
             raise InputError(
                 f"out of order: stamp {stamp_ns / NANOSECONDS:.3f} s is older than the last,"

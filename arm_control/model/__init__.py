@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.model.arm import Arm, describe
+    from arm_control.model.arm import Arm, describe, drawn_range
     from arm_control.model.arm_parameters import ArmParameters, arm_values_in
     from arm_control.model.engine import BACKENDS
     from arm_control.model.methods import TERMS, TERMS_RESULT, Terms

@@ -171,10 +171,15 @@ def _refuse_massless(arm: Arm) -> None:
             )
 
 
+def drawn_range(q_min: Array, q_max: Array) -> tuple[Array, Array]:
+    """Ends of the ranges in which random postures are drawn, shape (n,): at most half a turn from zero [rad or m]."""
+    return np.maximum(q_min, -np.pi), np.minimum(q_max, np.pi)
+
+
 def _postures(arm: Arm) -> Iterator[Array]:
     """Yield postures within the limits: one that no axis is aligned in, and random ones."""
     yield np.linspace(0.3, 1.2, arm.tree.n)
-    low, high = np.maximum(arm.q_min, -np.pi), np.minimum(arm.q_max, np.pi)
+    low, high = drawn_range(arm.q_min, arm.q_max)
     for share in np.random.default_rng(0).random((N_POSTURES - 1, arm.tree.n)):
         yield low + share * (high - low)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from arm_control.model.arm import Arm
+from arm_control.model.arm import Arm, drawn_range
 from arm_control.model.quantities import reference
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class CarriedWeight(NamedTuple):
 
 def carried_weight(arm: Arm | RobotModel) -> CarriedWeight:
     """Compare the weight of an arm with its effort limits."""
-    low, high = np.maximum(arm.q_min, -np.pi), np.minimum(arm.q_max, np.pi)
+    low, high = drawn_range(arm.q_min, arm.q_max)
     shares = np.random.default_rng(0).random((N_POSTURES, arm.tree.n))
     weights = np.abs([reference(arm.tree, ["g"], {"q": q})["g"] for q in low + shares * (high - low)])
     is_held = weights <= arm.tau_max

@@ -22,7 +22,7 @@ from arm_control.core import Parameters, exclusive, parameter
 from arm_control.exceptions import ArmControlError
 from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Array, Obstacle, Pose, Sphere
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, drawn_range
 from arm_control.motion import JointReference, Waypoints
 from arm_control.planning.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.connect import RrtConnect
@@ -63,7 +63,7 @@ def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, 
         return np.zeros((0, len(nearest.q))), f"the goal cannot be reached: {nearest.why}"
     if len(inverse.rows.numbers) == len(nearest.q):
         return np.concatenate([nearest.q[None], inverse.all(X_WT, start).q]), ""
-    low, high = np.maximum(inverse.q_min, -np.pi), np.minimum(inverse.q_max, np.pi)
+    low, high = drawn_range(inverse.q_min, inverse.q_max)
     starts = np.random.default_rng(seed).uniform(low, high, (STARTS, len(low)))
     batch = inverse.solve_batch([X_WT] * STARTS, starts)
     return np.concatenate([nearest.q[None], batch.q[batch.converged]]), ""

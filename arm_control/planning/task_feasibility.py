@@ -23,6 +23,7 @@ import numpy.typing as npt
 from arm_control.collision import HullObstacle, Placed
 from arm_control.kinematics import ROWS, InverseKinematics, Search, Task
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span
+from arm_control.model import drawn_range
 from arm_control.planning.task_problem import AXES, TURN, TaskConstrainedProblem, TaskPath
 
 LIMIT = 12
@@ -58,7 +59,7 @@ def postures_near(search: Search, starts: Array, targets: Array) -> tuple[Array,
 def random_postures(problem: TaskConstrainedProblem, search: Search, targets: Array, rng: np.random.Generator) -> Array:
     """Postures within the limits at targets on the path, shape (k, 12), from random starts, shape (j, n)."""
     model = problem.model
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     q, is_done = postures_near(search, rng.uniform(low, high, (len(targets), model.nq)), targets)
     return q[is_done & ((q >= model.q_min) & (q <= model.q_max)).all(axis=1)]
 

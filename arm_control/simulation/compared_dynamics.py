@@ -20,7 +20,7 @@ import numpy as np
 
 from arm_control.exceptions import MissingExtra, ModelError
 from arm_control.maths import Array
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, drawn_range
 
 try:
     import mujoco
@@ -84,7 +84,7 @@ class ComparedQuantity:
 def random_states(model: RobotModel, n: int, seed: int) -> list[tuple[Array, Array, Array]]:
     """Return positions within the limits, velocities and torque, shape (nv,) each."""
     rng = np.random.default_rng(seed)
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     v_max, tau_max = (np.where(np.isfinite(limit), limit, 1.0) for limit in (model.v_max, model.tau_max))
     return [(rng.uniform(low, high), rng.uniform(-v_max, v_max), rng.uniform(-tau_max, tau_max)) for _ in range(n)]
 

@@ -21,10 +21,9 @@ from arm_control.maths import (
     Pose,
     Span,
     Sphere,
-    rotation_from_rpy,
     rotation_with_z,
 )
-from arm_control.model import LinkCapsule, RobotModel, link_capsules, mesh_path
+from arm_control.model import LinkCapsule, RobotModel, link_capsules, mesh_path, shape_pose
 from arm_control.simulation.scene import FAR, stretches
 
 try:
@@ -65,11 +64,11 @@ class IndependentArm:
         self._geometries = [shape.geometry for shape in self._shapes.geometryObjects]
 
     def torque(self, q: Array, v: Array, a: Array) -> Array:
-        """Torque of positions, velocities and accelerations of the joints, shape (n,) each [N m or N]."""
+        """See :class:`~arm_control.simulation.own_check.CheckingArm`."""
         return pin.rnea(self._arm, self._data, self._state(q), self._column(v), self._column(a))[self._columns]
 
     def pose(self, q: Array) -> Pose:
-        """Pose of the end effector at joint positions, shape (n,) [rad or m]."""
+        """See :class:`~arm_control.simulation.own_check.CheckingArm`."""
         pin.framesForwardKinematics(self._arm, self._data, self._state(q))
         X = self._data.oMf[self._tip]
         return Pose(X.rotation.copy(), X.translation.copy())
@@ -80,15 +79,7 @@ class IndependentArm:
         return pin.computeFrameJacobian(self._arm, self._data, self._state(q), self._tip, axes)[:, self._columns]
 
     def distances(self, q: Array, t: float) -> tuple[float, float]:
-        """Smallest distance from obstacles, and of links that must not touch [m]; negative within each other.
-
-        Parameters
-        ----------
-        q : ndarray, shape (n,)
-            Joint positions [rad or m].
-        t : float
-            Time [s].
-        """
+        """See :class:`~arm_control.simulation.own_check.CheckingArm`."""
         for number, told in enumerate(self._spans):
             present = [mover for mover in told if mover.span.begin <= t <= mover.span.end]
             obstacle = self._shapes.geometryObjects[self._first + number]
@@ -147,20 +138,18 @@ def _stretches(told: Placed) -> tuple[Mover, ...]:
 
 def _pieces(collision: Any, folders: Sequence[Path]) -> list[tuple[Any, Pose]]:
     """Shape of a URDF and its pose; none for a mesh whose file is not found."""
-    geometry, origin = collision.geometry, collision.origin
-    R = rotation_from_rpy(np.zeros(3) if origin is None or origin.rpy is None else np.array(origin.rpy))
-    p = np.zeros(3) if origin is None or origin.xyz is None else np.array(origin.xyz, dtype=float)
+    geometry, X = collision.geometry, shape_pose(collision)
     match type(geometry).__name__:
         case "Box":
-            return [(coal.Box(*geometry.size), Pose(R, p))]
+            return [(coal.Box(*geometry.size), X)]
         case "Cylinder":
-            return [(coal.Cylinder(geometry.radius, geometry.length), Pose(R, p))]
+            return [(coal.Cylinder(geometry.radius, geometry.length), X)]
         case "Sphere":
-            return [(coal.Sphere(geometry.radius), Pose(R, p))]
+            return [(coal.Sphere(geometry.radius), X)]
     if (path := mesh_path(str(geometry.filename), folders)) is None:
         return []
     scale = np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float)
-    return [(coal.MeshLoader().load(str(path), scale), Pose(R, p))]
+    return [(coal.MeshLoader().load(str(path), scale), X)]
 
 
 SHORTEST = 1e-12

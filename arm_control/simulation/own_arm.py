@@ -24,6 +24,7 @@ from arm_control.model import (
     RobotModel,
     carried_weight,
     choose_part,
+    drawn_range,
     read_description,
     read_facts,
     read_robot,
@@ -211,7 +212,7 @@ def _postures(model: RobotModel) -> Array:
 
 def _middle(model: RobotModel) -> tuple[Array, Array]:
     """Ends of the middle part of each joint's range, at most half a turn from zero [rad or m]."""
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     centre, half = (low + high) / 2, MIDDLE * (high - low) / 2
     return centre - half, centre + half
 

@@ -327,8 +327,9 @@ class ScenePlanner:
         """Return the planner, after some rounds of another one, which compile what is not in the cache."""
         scene = self.scene
         tau_max = scene.model.tau_max if scene.kind == "dynamic" else None
-        a_max = scene.a_max if np.isfinite(scene.a_max).all() else None
-        problem = TaskConstrainedProblem(self._validity, task, scene.horizon, scene.start, None, tau_max, a_max)
+        problem = TaskConstrainedProblem(
+            self._validity, task, scene.horizon, scene.start, None, tau_max, scene.acceleration_limits
+        )
         first = TaskPlanner(problem, TaskParameters(rounds=WARM_UP))
         first.improve(first.plan(0), rounds=1)
         return TaskPlanner(problem)

@@ -92,6 +92,11 @@ class PlanScene:
     margin: float
 
     @property
+    def acceleration_limits(self) -> Array | None:
+        """``a_max`` for a task; None without limits."""
+        return self.a_max if np.isfinite(self.a_max).all() else None
+
+    @property
     def is_moving(self) -> bool:
         """Whether an obstacle moves, appears or vanishes."""
         return any(not is_at_rest(told) for told in self.obstacles)

@@ -254,8 +254,7 @@ def plan_scene_motion(
     validity = Validity(scene.model, margin=parameters.margin, link_margin=parameters.link_margin)
     validity.place(told)
     v_max, tau_max = parameters.speed * scene.model.v_max, TORQUE_SHARE * scene.model.tau_max
-    a_max = scene.a_max if np.isfinite(scene.a_max).all() else None
-    problem = TaskConstrainedProblem(validity, task, scene.horizon, q_start, v_max, tau_max, a_max)
+    problem = TaskConstrainedProblem(validity, task, scene.horizon, q_start, v_max, tau_max, scene.acceleration_limits)
     planner = TaskPlanner(problem)
     plan = planner.plan(parameters.seed)
     if parameters.improvements:

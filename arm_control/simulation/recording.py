@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.control import error_rows
+from arm_control.core import BEGINNING_NS
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
@@ -18,8 +19,6 @@ from arm_control.motion import Target
 Stamps = npt.NDArray[np.int64]
 PART = 20_000
 """States of a record whose errors are computed at once."""
-BEGINNING_NS = 100_000_000
-"""Duration of a record's beginning, to which time goes back where a plant starts over [ns]."""
 
 
 class WrenchSeries(NamedTuple):

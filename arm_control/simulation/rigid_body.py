@@ -43,7 +43,7 @@ from arm_control.compiler import Law
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
 from arm_control.maths import Array, Obstacle, clamp, inverse, maximum, select
-from arm_control.model import RobotModel, State, Tree
+from arm_control.model import RobotModel, State, Tree, drawn_range
 
 SCHEMES = ("euler", "lab", "semi_implicit", "rk4")
 """Names of (3) to (6)."""
@@ -376,7 +376,7 @@ def largest_decay(model: RobotModel, q: Array, b: Array) -> float:
         scaled = roots[:, None, :, None] * M_inv(postures)["M_inv"] * roots[:, None, None, :]
         return np.linalg.eigvalsh(scaled)[..., -1].max(axis=0)  # the eigenvalues of M^-1 B, of a symmetric matrix
 
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     postures = np.vstack([q, np.random.default_rng(0).uniform(low, high, (N_POSTURES, model.nq))])
     worst = postures[np.argmax(rates(postures))]
     for joint in [*range(model.nq)] * N_SWEEPS:

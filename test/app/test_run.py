@@ -103,6 +103,18 @@ def test_another_run_that_is_found_late_is_refused_and_left_alone():
     assert [request.data for request in called] == [True]
 
 
+def test_a_duration_counts_from_the_begin_of_a_run_whose_first_states_are_not_kept(ur5: RobotModel):
+    first = 1_700_000_000 * SECOND
+    kept = standing(ur5, 2100, Target(first, "base_link", ur5.pose(HOME)))
+    stamps = kept.state_stamps + first + 600 * SECOND
+    kept, options = replace(kept, state_stamps=stamps, command_stamps=stamps), RunOptions("ur5_osc", duration=602.0)
+    scenario = Scenario.load("ur5_osc").with_options(simulator="none")
+    for begin_ns, is_early in ((first, False), (first + SECOND, True)):
+        console = paper()
+        print_summary(scenario, ur5, kept, {}, options, console, None, begin_ns)
+        assert ("ended early" in written(console)) == is_early
+
+
 def test_a_second_ctrl_c_skips_the_report(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("arm_control.app.run.signal.signal", lambda *_: None)
 

@@ -133,12 +133,13 @@ def _allowed(file: str) -> AllowedPairs | None:
 
 
 def _states(options: argparse.Namespace, model: RobotModel) -> list[ObservedState]:
+    from arm_control.model import drawn_range
     from arm_control.simulation import load_world
 
     world = load_world(options.obstacles) if options.obstacles else None
     if options.bag:
         return _recorded_states(options.bag, model, world)
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     if options.random:
         qs = np.random.default_rng(options.seed).uniform(low, high, (options.random, model.nq))
     else:

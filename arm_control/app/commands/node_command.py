@@ -57,6 +57,8 @@ def run_nodes(names: list[str], options: argparse.Namespace) -> int:
 
 def ros_arguments(options: argparse.Namespace) -> list[str]:
     """Return the arguments behind ``--ros-args``."""
+    from arm_control.app.processes import namespace_arguments
+
     words = ["--ros-args"]
     for option, values in (("-r", options.remap), ("-p", options.param)):
         for value in values:
@@ -65,4 +67,4 @@ def ros_arguments(options: argparse.Namespace) -> list[str]:
             words += [option, value]
     for file in options.params_file:
         words += ["--params-file", file]
-    return words + (["-r", f"__ns:=/{options.namespace.strip('/')}"] if options.namespace else [])
+    return words + namespace_arguments(options.namespace)

@@ -30,7 +30,7 @@ from arm_control.control.osc.task_inertia import scaled_jacobian, task_inertia
 from arm_control.core import Parameters, group, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, drawn_range
 
 SAMPLES, QUANTILE, SHARE = 100, 0.2, 0.5
 SMALLEST_REACH = 0.05
@@ -194,7 +194,7 @@ def capability(model: RobotModel, rate_limit: float = 1000.0) -> tuple[float, tu
         The gate's, for the torque of each joint [N m/s].
     """
     rng = np.random.default_rng(0)
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    low, high = drawn_range(model.q_min, model.q_max)
     states = [model.evaluate(q, np.zeros(model.nv)) for q in rng.uniform(low, high, (SAMPLES, model.nv))]
     reach = max(float(np.ptp([t.X_WE.p for t in states], axis=0).max() / 2.0), SMALLEST_REACH)
     length, threshold = REACH_PER_LENGTH * reach, REACH_PER_SINGULAR_VALUE * reach
