@@ -98,8 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except ArmControlError as error:  # some of them are an ImportError, too
         lines = [printable(line) for line in f"arm_control: {error}".split("\n")]
-    except ImportError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # in the middle of loading rclpy
+    except (ImportError, RuntimeError) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # in the middle of loading rclpy, or of making a class
             return 130
         if not isinstance(error, ModuleNotFoundError) or (error.name or "").partition(".")[0] not in ROS:
             raise

@@ -336,9 +336,14 @@ def test_it_is_said_who_may_talk_to_the_arm(settings: dict[str, str], message: s
     assert describe_reach().startswith(message)
 
 
-def test_ctrl_c_while_the_options_are_read_is_no_error(monkeypatch):
+@pytest.mark.parametrize("kind", [None, ImportError, RuntimeError], ids=str)
+def test_ctrl_c_while_the_options_are_read_is_no_error(kind: type[Exception] | None, monkeypatch):
+    """Python raises the last one where a class is being made."""
+
     def interrupted(_: object) -> None:
-        raise KeyboardInterrupt
+        if kind is None:
+            raise KeyboardInterrupt
+        raise kind from KeyboardInterrupt()
 
     monkeypatch.setattr(cli, "parser_for", interrupted)
     assert cli.main(["watch"]) == 130
