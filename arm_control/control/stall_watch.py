@@ -10,6 +10,14 @@ stay small. Where both exceed 0.1 rad/s, a time T has passed and the target is m
 alone would also name joints that a held one keeps still, (2) alone those that a law keeps still. On an arm that is its
 model, and that no gate cuts, that cannot be: at rest a is zero, also out of reach. An observer that is not at its bound
 goes on to push, so that only bounds are named beside one. The watch looks every few ticks, and reads no clock.
+
+Avoidance of obstacles, and of the arm's own links, holds an arm that is its model, too. Of the law's torque tau_law - h
+its change tau_avoid takes away the share
+
+    (3)  s = - <a . tau_avoid> / <a . (tau_law - h)>    a = M^-1 (tau_law - h),  <x>: T d<x>/dt = T x - <x>
+
+Where s exceeds a half, avoidance is the cause and nothing else; it is named when the error e of the target has not gone
+below 0.95 <e>/T for a time T.
 """
 
 from __future__ import annotations
@@ -18,6 +26,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from arm_control.control.avoidance_law import AvoidanceOutput
+from arm_control.control.loop import TickResult
 from arm_control.core import NANOSECONDS
 from arm_control.gate import GateOutput
 from arm_control.maths import Array
@@ -41,6 +51,10 @@ NEAR_LIMIT = 0.06
 """Distance from a limit of position that counts as at the limit [rad or m]."""
 CUT = 0.1
 """Share of the asked torque that the gate takes away, from which on it is the cause."""
+HALF = 0.5
+"""Share (3) from which on avoidance is the cause."""
+PROGRESS = 0.95
+"""Share of its mean to which the error of a target falls while an arm gets nearer."""
 
 
 class StallWatch:
@@ -81,6 +95,14 @@ class StallWatch:
         self._q = np.full(model.nv, np.nan)
         self._u = np.zeros((3, model.nv))
         self._since_ns, self._at_bound = np.zeros(model.nv), np.zeros(model.nv)
+        self._means, self._avoided_for, self._pair = np.zeros(3), 0.0, ""
+
+    def look_at(self, result: TickResult, tau_dist: Array | None = None) -> None:
+        """Look at the result of a tick, with the known disturbance in it, shape (nv,) [N m or N]."""
+        compensation = np.zeros_like(result.tau) if result.compensation is None else result.compensation
+        law, stamp_ns = result.law, result.measurement.stamp_ns
+        parts = law.terms, result.tau, compensation, result.gate, law.figures(), tau_dist
+        self.look(stamp_ns, *parts, result.avoidance, law.tau)
 
     def look(
         self,
@@ -91,6 +113,8 @@ class StallWatch:
         gate: GateOutput,
         figures: Mapping[str, float],
         tau_dist: Array | None = None,
+        avoidance: AvoidanceOutput | None = None,
+        tau_law: Array | None = None,
     ) -> None:
         """Look at one state.
 
@@ -100,6 +124,8 @@ class StallWatch:
             Torque offered to the gate, and the observer's part of it [N m or N].
         figures : mapping of str to float
             Figures of the law, among them errors of its target.
+        tau_law : ndarray, shape (nv,), optional
+            Torque of the law before avoidance; needed with it [N m or N].
         """
         dt = (stamp_ns - self._stamp_ns) / NANOSECONDS
         is_missed = any(figures.get(name, 0.0) > error for name, error in MISSED.items())
@@ -122,7 +148,29 @@ class StallWatch:
         self._at_bound = np.where(np.abs(compensation) >= self._r_max, self._at_bound + dt, 0.0)
         held = [f"{self._model.joint_names[j]} ({cause})" for j, cause in causes.items() if cause]
         self.sentence = f"{FAULT}: {', '.join(held)}" if held else self._bound()
+        if avoidance is not None and tau_law is not None:
+            error = sum(figures.get(name, 0.0) for name in MISSED)
+            self._look_for_avoidance(dt, terms, tau_law - terms.h, tau - compensation - tau_law, avoidance, error)
         self.last = self.sentence or self.last
+
+    def _look_for_avoidance(
+        self, dt: float, terms: Terms, asked: Array, avoided: Array, avoidance: AvoidanceOutput, error: float
+    ) -> None:
+        """Name the pair whose avoidance takes what the law asks for, (3)."""
+        a = np.linalg.solve(terms.M, asked)
+        self._means = np.exp(-dt / PATIENCE) * self._means + dt * np.array([a @ asked, -a @ avoided, error])
+        if self._means[1] <= HALF * self._means[0]:
+            self._avoided_for = 0.0
+            return
+        is_nearing = error < PROGRESS * self._means[2] / PATIENCE
+        self._avoided_for = 0.0 if is_nearing else self._avoided_for + dt
+        pairs = avoidance.pairs
+        if len(pairs.rho):
+            i = int(np.argmin(pairs.rho))
+            see = "self_threshold" if pairs.is_self[i] else "threshold"
+            near = f"{1e3 * pairs.rho[i]:.0f} mm between {' and '.join(pairs.names[i])}"
+            self._pair = f"{FAULT}: {self._model.tip} (avoidance holds it, {near}: see {see})"
+        self.sentence = self._pair if self._avoided_for >= PATIENCE else ""
 
     def _bound(self) -> str:
         """What is more than an observer may compensate; empty without such a joint."""
@@ -135,7 +183,7 @@ class StallWatch:
         self._stamp_ns, self._q = stamp_ns, q
         self._u, self._at_bound = np.zeros_like(self._u), np.zeros_like(q)
         self._since_ns = np.full(q.shape, float(stamp_ns))
-        self.sentence = ""
+        self._means, self._avoided_for, self.sentence = np.zeros(3), 0.0, ""
 
     def _cause(self, j: int, terms: Terms, asked: Array, r: Array, tau: Array, gate: GateOutput) -> str:
         """What is too small for a joint; empty where an observer still pushes."""

@@ -18,7 +18,7 @@ from std_msgs.msg import Float64, Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control import REACHED, STOPPED, Approach, ArmNodeParameters
+from arm_control.control import FAULT, REACHED, STOPPED, Approach, ArmNodeParameters
 from arm_control.core import NANOSECONDS, parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.kinematics import IkResult, InverseKinematics
@@ -327,6 +327,9 @@ class ViewerNode(ArmNode[ViewerParameters]):
         if self._reach is not None and not self._reach.converged and self._approach.state != REACHED:
             return Line(self._reach.why, 1)
         if self._approach.state == STOPPED:
+            controller = self._diagnostics.get(self.service_clients.controller, DiagnosticStatus())
+            if controller.message.startswith(FAULT):  # it knows its torque
+                return Line(f"within reach, but held: {controller.message.removeprefix(f'{FAULT}: ')}", 1)
             nearest_distance = self._figures.get("nearest_distance", np.inf)
             return Line(self._approach.reason(self.q, nearest_distance), 1)
         return Line("reached" if self._approach.state == REACHED else "on the way")

@@ -263,7 +263,7 @@ class _Loop:
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
             self._log.record_conditioning(condition_number(result.law.terms.J, self._rank), distance)
-            self._look_for_stall(stamp_ns, result)
+            self.stall_watch.look_at(result)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
         self._simulator.step(result.gate.tau)
@@ -276,11 +276,6 @@ class _Loop:
         if self._recorder is not None:
             self._recorder.sensor(reading)
         self._control.wrench.measure(reading)
-
-    def _look_for_stall(self, stamp_ns: int, result: TickResult) -> None:
-        compensation = np.zeros_like(result.tau) if result.compensation is None else result.compensation
-        law = result.law
-        self.stall_watch.look(stamp_ns, law.terms, result.tau, compensation, result.gate, law.figures())
 
 
 class _Log:

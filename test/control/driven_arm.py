@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from arm_control import RobotModel
 from arm_control.control import ControlLoop, Measurement, TickResult, propose_rate_limit, resolve_parameters
 from arm_control.controllers import OscLoopParameters
+from arm_control.maths import Obstacle
 from arm_control.simulation import MujocoSimulator, RealArm
 
 
@@ -16,10 +17,13 @@ def observing(model: RobotModel, rate: float, **values: object) -> OscLoopParame
     return resolve_parameters(OscLoopParameters, usual | values, model)
 
 
-def driven(loop: ControlLoop, arm: RealArm | MujocoSimulator, seconds: float) -> Iterator[TickResult]:
+def driven(
+    loop: ControlLoop, arm: RealArm | MujocoSimulator, seconds: float, obstacles: Sequence[Obstacle] = ()
+) -> Iterator[TickResult]:
     """Restart a loop and drive an arm: the result of each tick, before its torque acts for a time step."""
     dt = arm.timestep
     for k in range(round(seconds / dt)):
-        result = loop.tick(Measurement(round(k * dt * 1e9), arm.q, arm.v, dt if k else 0.0, is_restart=k == 0))
+        state = Measurement(round(k * dt * 1e9), arm.q, arm.v, dt if k else 0.0, is_restart=k == 0)
+        result = loop.tick(state, obstacles)
         yield result
         arm.step(result.gate.tau)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from driven_arm import driven
@@ -10,7 +13,7 @@ from arm_control.control import FAULT, StallWatch, resolve_parameters
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.core import urdf_path
 from arm_control.gate import GateOutput, GateState
-from arm_control.maths import Pose
+from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.model import ArmParameters, RobotModel
 from arm_control.motion import Target
 from arm_control.simulation import PlantProperties, make_simulator
@@ -20,17 +23,21 @@ EVERY = 20
 
 
 def watched(
-    model: RobotModel, goal: Pose, plant: PlantProperties, seconds: float = 2.5, **values: object
+    model: RobotModel,
+    goal: Pose,
+    plant: PlantProperties,
+    seconds: float = 2.5,
+    obstacles: Sequence[Obstacle] = (),
+    **values: object,
 ) -> StallWatch:
     """Drive an arm to a goal, and watch it."""
     p = resolve_parameters(OscLoopParameters, values, model)
     loop, simulator = control_loop(model, p), make_simulator(model, HOME, plant)
     loop.controller.add(Target(0, model.frames[0], goal))
     watch = StallWatch(model, p.observer.observer_share if p.observer.disturbance_observer else 0.0)
-    for k, result in enumerate(driven(loop, simulator, seconds)):
+    for k, result in enumerate(driven(loop, simulator, seconds, obstacles)):
         if k % EVERY == 0:
-            r = np.zeros(model.nv) if result.compensation is None else result.compensation
-            watch.look(k * 1_000_000, result.law.terms, result.tau, r, result.gate, result.law.figures())
+            watch.look_at(result)
     return watch
 
 
@@ -61,6 +68,20 @@ def test_an_observer_with_too_small_a_bound_is_named(ur5: RobotModel):
     values = {"disturbance_observer": True, "inertia_floor": 0.02, "observer_share": 0.02}
     sentence = watched(ur5, turned(ur5, 0.2), plant, **values).sentence
     assert sentence == f"{FAULT}: wrist_3_joint (what holds it is more than observer_share of its effort limit)"
+
+
+def test_what_avoidance_keeps_the_hand_from_is_named_before_friction(ur5: RobotModel):
+    X, plant = ur5.pose(HOME), PlantProperties(coulomb=(0.1,) * 6)
+    ahead, folded = Pose(X.R, X.p + [0.25, 0.0, 0.0]), ur5.pose(HOME + np.array([0.0, 0.0, 1.0, -1.0, 0.0, 0.0]))
+    ball = Obstacle(Sphere(0.05), ahead)
+    begin = f"{FAULT}: tool0 (avoidance holds it, "
+    sentence = watched(ur5, ahead, plant, obstacles=[ball], avoid_obstacles=True).sentence
+    assert re.fullmatch(re.escape(begin) + r"\d+ mm between wrist_3_link and obstacle 0: see threshold\)", sentence)
+    sentence = watched(ur5, folded, plant, avoid_obstacles=True).sentence
+    links = "shoulder_link and forearm_link: see self_threshold"
+    assert re.fullmatch(re.escape(begin) + rf"\d+ mm between {links}\)", sentence)
+    clear = Pose(X.R, X.p + [0.02, 0.0, 0.0])
+    assert not watched(ur5, clear, PlantProperties(), 1.5, [ball], avoid_obstacles=True).last
 
 
 def test_an_arm_that_moves_is_left_alone(ur5: RobotModel):

@@ -22,6 +22,7 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
+from arm_control.control import FAULT
 from arm_control.maths import Pose
 from arm_control.messages import pose_from_message
 from arm_control.motion import Target
@@ -275,6 +276,22 @@ def test_a_target_out_of_reach_is_red_and_the_status_says_why(looking: ViewerNod
         assert line is not None
         assert line.text.startswith(said)
         looking.now_ns += 1_000_000
+
+
+def test_a_target_that_is_missed_shows_what_the_controller_says_of_it(looking: ViewerNode, ur5: RobotModel):
+    looking._has_state, looking.q, looking.now_ns = True, np.array(HOME), 1_000_000
+    X, why = ur5.pose(HOME), "tool0 (avoidance holds it, 40 mm between wrist_3_link and obstacle 0: see threshold)"
+    looking._goals.follower.add(Target(looking.now_ns, "base_link", Pose(X.R, X.p + [0.0, 0.05, 0.0]), True))
+    for seconds in (0, 10):
+        looking.now_ns = 1_000_000 + seconds * 1_000_000_000
+        looking._round = 0
+        looking._draw()
+    for message, said in (("passing commands", "by friction or a payload"), (f"{FAULT}: {why}", why)):
+        looking.service_clients.controller = "osc"
+        looking._diagnostics["osc"] = DiagnosticStatus(name="osc", message=message)
+        line = looking._target_line()
+        assert line is not None
+        assert line.text.startswith(f"within reach, but held: {said}")
 
 
 class Recorder:

@@ -302,9 +302,7 @@ class TorquePipeline:
         if loop is None:
             return
         tau_dist = None if loop.disturbance.is_over else loop.disturbance.at(stamp_ns)
-        compensation = np.zeros_like(result.tau) if result.compensation is None else result.compensation
-        figures = result.law.figures()
-        self._stall.look(stamp_ns, result.law.terms, result.tau, compensation, result.gate, figures, tau_dist)
+        self._stall.look_at(result, tau_dist)
         if self._stall.sentence and not before:
             self._node.get_logger().warning(self._stall.sentence)
         if (velocities := loop.gate.describe_velocities()) != self._velocities:
