@@ -197,6 +197,12 @@ class Proximity:
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in self.capsule_pairs[overlaps].tolist()]
         return tuple(dict.fromkeys(links))
 
+    def clearances(self, qs: Array) -> Array:
+        """Least distance of two monitored links at joint positions (n, nv), shape (n,) [m]; infinite without a pair."""
+        if not len(self.capsule_pairs):
+            return np.full(len(qs), np.inf)
+        return sampled_distances(self.new_search(), np.asarray(qs, dtype=float)).min(axis=1)
+
     def leave_out(self, search: PairSearch, link_pairs: Collection[tuple[str, str]]) -> None:
         """Let a search of the monitored pairs find these pairs of links no more, and all others again."""
         links, chosen = search.record.links, set(link_pairs)

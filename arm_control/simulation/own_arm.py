@@ -1,9 +1,11 @@
 """A scenario for any arm: where it starts, targets that it can reach, and limits that its URDF does not state.
 
 The start is a posture in which the hand moves well in all directions and the arm carries its weight easily. Targets
-are poses of postures near it, so that each can be reached. A missing effort limit is ``EFFORT_MARGIN`` times the
-largest torque of the arm's weight at that joint, and what accelerates the joint's own inertia, in simulation only.
-A heavy arm gets the rate limit that :func:`propose_rate_limit` returns: the usual one would make it slow.
+are poses of postures near it, so that each can be reached. Avoidance of the arm's own links acts in none of them, nor
+between two of them, where there are such postures: with and without it the run is the same. A missing effort limit is
+``EFFORT_MARGIN`` times the largest torque of the arm's weight at that joint, and what accelerates the joint's own
+inertia, in simulation only. A heavy arm gets the rate limit that :func:`propose_rate_limit` returns: the usual one
+would make it slow.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control import OscParameters, movable_rows, propose, propose_rate_limit, scaled_jacobian
+from arm_control.collision import Proximity
+from arm_control.control import (
+    AvoidanceParameters,
+    OscParameters,
+    movable_rows,
+    propose,
+    propose_rate_limit,
+    scaled_jacobian,
+)
 from arm_control.controllers import DEFAULT_CONTROLLER
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, rotation_vector
@@ -49,6 +59,10 @@ DEFAULT_SPEED = 2.0
 N_TARGETS = 5
 STEP = 0.4
 """Largest way of a joint from the start to a target [rad or m]; a prismatic joint's is a quarter of it."""
+N_BETWEEN = 6
+"""Postures on the way to a target that are looked at."""
+OFF_WAY = 0.01
+"""Difference of distances between a straight way of the joints, which is looked at, and that of the hand [m]."""
 SMALLEST_HEIGHT = 1e-6
 """Gravity times height that counts as none [m^2/s^2]."""
 LEAST_PERIOD = 3.0
@@ -152,6 +166,7 @@ def start_posture(model: RobotModel) -> Array:
     rows = sorted(row for task in movable_rows(model)[:1] for row in task)
     drawn = _postures(model)
     postures = [q for q in drawn if is_above_base(model, q)] or drawn
+    postures = list(np.array(postures)[SelfAvoidance(model).is_idle(np.array(postures))]) or postures
     scores = [_mobility(model, q, rows) * (1.0 - _weight_share(model, q)) for q in postures]
     return np.asarray(postures[int(np.argmax(scores))]).round(4)
 
@@ -167,7 +182,28 @@ def target_postures(model: RobotModel, q: Array) -> list[Array]:
     good = [posture for posture in near if _mobility(model, posture, rows) >= least]
     if is_above_base(model, q):
         good = [posture for posture in good if is_above_base(model, posture)]
-    return [*(good or near)[: N_TARGETS - 1], q]
+    return [*_apart(SelfAvoidance(model), q, good or near), q]
+
+
+def _apart(avoidance: SelfAvoidance, q: Array, postures: list[Array]) -> list[Array]:
+    """Postures that the arm gets to one after the other without avoidance; any where there are too few."""
+    chosen = [q]
+    for posture in postures:
+        way = np.linspace(chosen[-1], posture, N_BETWEEN)
+        if len(chosen) < N_TARGETS and avoidance.is_idle(way).all():
+            chosen.append(posture)
+    return (chosen[1:] if len(chosen) == N_TARGETS else postures)[: N_TARGETS - 1]
+
+
+class SelfAvoidance:
+    """Whether avoidance of the arm's own links acts, with the default of its reach, on a way or beside it."""
+
+    def __init__(self, model: RobotModel) -> None:
+        self._proximity, self._reach = Proximity(model), AvoidanceParameters().self_threshold + OFF_WAY
+
+    def is_idle(self, qs: Array) -> Array:
+        """Whether no two links are near each other at joint positions (n, nq), shape (n,)."""
+        return np.asarray(self._proximity.clearances(qs) > self._reach)
 
 
 def is_above_base(model: RobotModel, q: Array) -> bool:

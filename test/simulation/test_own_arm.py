@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control import reachability
+from arm_control.collision import Proximity
+from arm_control.control import AvoidanceParameters, reachability
 from arm_control.motion import TargetList
 from arm_control.simulation import Scenario, Simulation, proposed_limits, start_posture, write_scenario
+from arm_control.simulation.own_arm import target_postures
 
 
 @pytest.mark.parametrize("robot", ["planar2", "panda", "arm6"])
@@ -26,6 +29,15 @@ def test_its_targets_are_within_reach_and_apart(robot: str, tmp_path: Path):
     assert all(reachability(model, X, start).is_reached for X in targets)
     assert np.linalg.norm(targets[0].p - targets[1].p) > 0.01
     assert all(X.p[2] >= 0.0 for X in targets), "above the plate that the base stands on"
+
+
+def test_avoidance_of_its_own_links_acts_nowhere_between_its_targets():
+    panda = RobotModel.from_urdf(urdf_path("panda"))
+    postures, links = target_postures(panda, start_posture(panda)), Proximity(panda)
+    for before, after in pairwise([*postures[-1:], *postures]):
+        assert links.clearances(np.linspace(before, after, 11)).min() > AvoidanceParameters().self_threshold
+    near = links.clearances(np.random.default_rng(0).uniform(panda.q_min, panda.q_max, (50, 7)))
+    assert near.min() < AvoidanceParameters().self_threshold, "elsewhere it does"
 
 
 def test_limits_that_a_urdf_does_not_state_are_proposed_and_carry_the_arm(tmp_path: Path):

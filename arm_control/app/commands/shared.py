@@ -233,9 +233,10 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
     import numpy as np
 
     from arm_control.core import file_parameters
-    from arm_control.model import ArmParameters
+    from arm_control.model import ArmParameters, add_package_path, find_description, folders_near
     from arm_control.simulation import proposed_limits, write_scenario
 
+    add_package_path(list(map(str, folders_near(find_description(options.robot)[0]))))  # for meshes
     params_file = getattr(options, "params_file", "")
     given = file_parameters(params_file, "osc")
     arm = {name: value for name, value in given.items() if name in ArmParameters.types()} | arm_of(options)
