@@ -112,6 +112,23 @@ def test_it_is_one_sentence(arguments: tuple[str, ...], message: str, in_a_folde
     assert sorted(in_a_folder.rglob("*")) == before, "nothing is left behind"
 
 
+@pytest.mark.parametrize(
+    ("more", "is_paced"),
+    [
+        ((), False),
+        (("--viewer",), True),
+        (("--viewer", "--no-paced"), False),
+        (("--paced",), True),
+        (("--viewer", "--simulator", "none"), False),
+    ],
+)
+def test_with_the_page_simulated_time_waits_for_a_late_controller(more: tuple[str, ...], is_paced: bool, monkeypatch):
+    seen = []
+    monkeypatch.setattr("arm_control.app.run.run_scenario", lambda options: seen.append(options) or 0)
+    assert status("run", "planar2_reach", *more) == 0
+    assert [options.paced for options in seen] == [is_paced]
+
+
 REFUSED_PARAMETERS = {
     "kp_linear: abc": "kp_linear = 'abc': a float is needed, not a str",
     "kp_linear: -5.0": "kp_linear = -5.0 is out of bounds: ",

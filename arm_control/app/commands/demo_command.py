@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show a UR5 with friction that goes from target to target, in simulation; open the printed address.
 
-    It is `run ur5_osc --variant real --viewer --control --paced`, and has the options of `run`.
+    It is `run ur5_osc --variant real --viewer --control`, paced also without the page, and has the options of `run`.
     """
     options.control = options.control and options.viewer
     return run_command.run(options)

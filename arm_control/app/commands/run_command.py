@@ -58,7 +58,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="show the arm in the browser; prints the page's address",
     )
     parser.add_argument("--control", action="store_true", help="allow the page to send targets, obstacles and gains")
-    parser.add_argument("--paced", action="store_true", help="real time, but a late controller slows simulated time")
+    parser.add_argument(
+        "--paced",
+        action=argparse.BooleanOptionalAction,
+        help="real time, but a late controller slows simulated time; the default with --viewer",
+    )
     parser.add_argument("--planner", action="store_true", help="plan motions to the targets, past the obstacles")
     parser.add_argument(
         "--friction",
@@ -84,6 +88,8 @@ def run(options: argparse.Namespace) -> int:
     options.robot = shared.robot_of(options, options.robot)
     title, is_own_arm = options.scenario or options.robot, not options.scenario
     is_simulated = options.simulator != "none"
+    if options.paced is None:
+        options.paced = options.viewer and is_simulated  # a slow browser brakes no arm
     options.targets = options.targets and (is_simulated or bool(options.scenario))
     with shared.scenario_of(options, proposes_limits=is_simulated) as options.scenario:
         values = {name: value for name, value in vars(options).items() if name not in NOT_OPTIONS}
