@@ -2,7 +2,10 @@
 
 cc -O2 -o udp_driver udp_driver.c && ./udp_driver [--enable] [--key-file FILE] [PORT [ANSWERS]]
 (x86-64, aarch64: little endian)
-Put your robot's functions in the place of read_joints and write_torque; it must have a watchdog of its own.
+Put your robot's functions in the place of read_joints and write_torque; it must have a watchdog of its own. The robot
+here is six flywheels without weight, about as heavy to turn as the joints of a UR5. `arm_control serve --scenario
+ur5_osc --driver-adds-gravity` moves them: the hand of a UR5 gets within millimetres of its targets. Once a second, and
+when the gate brakes or is enabled, a line tells torque and joints.
 
 --enable sends the order to enable, once, with the first answer that says braking: when the driver starts again, the
 gate brakes until then. Stamps come from the monotonic clock, so that those of a second run go on from the first.
@@ -93,10 +96,27 @@ static void send_enable(int fd, uint64_t number) {
     send_datagram(fd, &order, tag_size ? sizeof order : sizeof order.mark);
 }
 
+static double position[N] = {0.0, -1.4, 1.9, -2.07, -1.57, 0.0}, velocity[N], torque[N];
+
+/* One period later, with the torque of the last answer. */
 static void read_joints(double *q, double *v) {
-    const double home[N] = {0.0, -1.4, 1.9, -2.07, -1.57, 0.0};
-    memcpy(q, home, sizeof home);
-    memset(v, 0, N * sizeof *v);
+    const double inertia[N] = {1.0, 1.7, 0.7, 0.02, 0.004, 0.0002}; /* [kg m^2] */
+    for (int i = 0; i < N; i++) {
+        velocity[i] += torque[i] / inertia[i] * PERIOD * 1e-9;
+        position[i] += velocity[i] * PERIOD * 1e-9;
+    }
+    memcpy(q, position, sizeof position);
+    memcpy(v, velocity, sizeof velocity);
+}
+
+static void write_torque(const double *tau) { memcpy(torque, tau, sizeof torque); }
+
+static void print_answer(const Answer *answer) {
+    printf("state %llu:%s torque", (unsigned long long)answer->number, answer->gate == BRAKING ? " braking," : "");
+    for (int i = 0; i < N; i++) printf(" %.3f", answer->tau[i]);
+    fputs(" N m, joints", stdout);
+    for (int i = 0; i < N; i++) printf(" %.3f", position[i]);
+    puts(" rad");
 }
 
 /* A gate that brakes goes on to send torque, which stops the arm and carries its weight. */
@@ -109,12 +129,6 @@ static void report_brake(const Answer *answer, uint64_t was_braking, int may_ena
                 may_enable ? "enabling it" : "--enable enables it");
 }
 
-static void write_torque(const Answer *answer) {
-    printf("state %llu:%s", (unsigned long long)answer->number, answer->gate == BRAKING ? " braking," : "");
-    for (int i = 0; i < N; i++) printf(" %.3f", answer->tau[i]);
-    puts(" N m");
-}
-
 int main(int n_words, char **words) {
     int may_enable = n_words > 1 && !strcmp(words[1], "--enable");
     n_words -= may_enable, words += may_enable;
@@ -124,7 +138,7 @@ int main(int n_words, char **words) {
     }
     struct sockaddr_in server = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     server.sin_port = htons(n_words > 1 ? atoi(words[1]) : 7301);
-    long n_answers = n_words > 2 ? atol(words[2]) : 1000;
+    long n_answers = n_words > 2 ? atol(words[2]) : 20000;
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     connect(fd, (struct sockaddr *)&server, sizeof server);
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -144,7 +158,10 @@ int main(int n_words, char **words) {
         while (poll(&ready, 1, 0) > 0) { /* the answer to this state, or to one before; or nobody listens yet */
             if (!receive_answer(fd, answered_number, &answer)) continue;
             answered_number = answer.number;
-            answered++, write_torque(&answer);
+            write_torque(answer.tau);
+            answered++;
+            if (answered % 1000 == 1 || answered == n_answers || (answer.gate == BRAKING) != was_braking)
+                print_answer(&answer);
             report_brake(&answer, was_braking, may_enable);
             was_braking = answer.gate == BRAKING;
             if (was_braking && may_enable) {
