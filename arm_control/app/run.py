@@ -371,6 +371,11 @@ def print_summary(
         recording.save(options.record)
     n_states = recording.state_stamps.size
     console.print(f"\n{options.title}, {recording.duration:.3f} s of simulated time, {_mode(options)}", highlight=False)
+    first = (recording.state_stamps[0] - begin_ns) * 1e-9 if n_states else 0.0
+    if first > 0.01:
+        console.print(
+            f"times of the pictures count from its first state, {first:.3f} s after the start", highlight=False
+        )
     last_ns = recording.state_stamps[-1] - begin_ns if n_states else -1
     is_early = options.duration > 0.0 and last_ns < round(options.duration * 1e9)
     if is_early:
@@ -383,7 +388,8 @@ def print_summary(
     is_by_hand = targets is None or hand_ns is not None or (options.is_interactive and not options.duration)
     if targets is not None and hand_ns is not None:
         recording = recording.until(hand_ns)
-        console.print(f"targets were set by hand from {hand_ns * 1e-9:.1f} s on: figures until then", highlight=False)
+        hand = f"{(hand_ns - begin_ns) * 1e-9:.1f} s after the start"
+        console.print(f"targets were set by hand from {hand} on: figures until then", highlight=False)
     if recording.state_stamps.size < 2:
         console.print(f"{n_states} states recorded: no figures", highlight=False)
         return int(is_early or bool(brakes))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from arm_control.control.avoiding_step import AvoidingStep
     from arm_control.control.compiled_step import StepOutput, between_law_and_gate, step_kernels, step_laws, step_limits
     from arm_control.control.controller import (
+        TERM_WORDS,
         ArmNodeParameters,
         Controller,
         ControllerNodeParameters,

@@ -81,6 +81,15 @@ class ControllerNodeParameters(LoopParameters, ArmNodeParameters):
 
 # -- controllers
 
+TERM_WORDS = {
+    "bias": "gravity, Coriolis",
+    "disturbance": "known disturbance",
+    "observer": "unknown torque",
+    "adaptation": "learnt torque",
+    "gate": "change by the gate",
+}
+"""Terms of a torque in words, for legends, by their names; other names are words."""
+
 
 P = TypeVar("P", bound=LoopParameters)
 

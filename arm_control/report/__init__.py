@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     )
     from arm_control.report.bag_report import write_report
     from arm_control.report.contacts import Contacts, ObservedState, find_contacts
-    from arm_control.report.figures import HAND_PERIOD, Report, hand_targets, make_report, straightness, text_table
+    from arm_control.report.figures import (
+        HAND_PERIOD,
+        Reach,
+        Report,
+        hand_targets,
+        make_report,
+        straightness,
+        text_table,
+    )
     from arm_control.report.figures_of_plans import plan_figures, plan_problems, plan_table
     from arm_control.report.identification_report import (
         identification_table,

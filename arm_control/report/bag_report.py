@@ -28,6 +28,7 @@ from arm_control.bags import (
     require_states,
     scenario_of,
 )
+from arm_control.control import TERM_WORDS
 from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths import Array
@@ -40,6 +41,10 @@ from arm_control.report.pictures import bag_charts
 MILLI = 1e3
 YEAR_2000_NS = 946_684_800 * 10**9
 """Times before it are those of a simulation [ns]."""
+MOST_LINES = 50
+"""Lines of the log that are shown."""
+LEVELS = {30: "warning", 40: "error", 50: "fatal"}
+"""Levels of rcl_interfaces/Log that are shown."""
 AS_RECORDED = "[as recorded]"
 """Unit of an effort, which is motor current on many arms."""
 
@@ -65,7 +70,7 @@ class Section(NamedTuple):
 
 @dataclass
 class _Draft:
-    """A report that is being written."""
+    """A report that is being written; times count from its first state."""
 
     bag: Bag
     folder: Path
@@ -74,6 +79,7 @@ class _Draft:
     options: ReplayOptions
     sections: list[Section] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
+    verdict: str = "No targets to judge"
 
     @cached_property
     def commands(self) -> Commands | None:
@@ -138,9 +144,10 @@ def _written(draft: _Draft, everything: JointSeries, reason: str) -> list[Path]:
         _add_dynamics(draft, model)
     _add_timing(draft)
     _add_power(draft)
+    _add_log(draft)
     _add_contents(draft)
     path = draft.folder / "index.html"
-    text = page(f"Report on {bag.path.resolve().name}", _head(bag, draft.series), draft.sections)
+    text = page(f"Report on {bag.path.resolve().name}", _head(bag, draft.series), draft.sections, _verdict(draft))
     path.write_text(text, encoding="utf-8", errors="backslashreplace")  # a bag can name what is no text
     return [path, *draft.written]
 
@@ -162,9 +169,26 @@ def _head(bag: Bag, series: JointSeries) -> list[tuple[str, str]]:
     begin_ns = bag.messages[0].log_ns
     begin = datetime.fromtimestamp(begin_ns // 10**9, tz=timezone.utc)
     facts = [("begun", f"{begin:%Y-%m-%d %H:%M:%S} UTC")] if begin_ns > YEAR_2000_NS else []
+    facts += [("times", f"since the first state, which has the stamp {_stamp(series.times[0])}")]
     facts += [("duration", f"{bag.duration:.3f} s"), ("messages", str(len(bag.messages))), ("storage", bag.storage)]
     facts += [("joints", ", ".join(series.names)), *(fact for fact in sorted(bag.custom.items()) if fact[1])]
     return facts + [("damage", text) for text in bag.damage]
+
+
+def _stamp(ns: int) -> str:
+    """A stamp in seconds, digit by digit."""
+    return f"{ns // 10**9}.{ns % 10**9:09d} s"
+
+
+def _verdict(draft: _Draft) -> str:
+    """The report in one line."""
+    torque, limits = draft.torque[0], _limits(draft)
+    parts = [draft.verdict]
+    if limits is not None and draft.commands is not None and np.isfinite(limits).any():
+        parts.append(f"largest torque {100 * np.nanmax(np.abs(torque) / limits):.0f} % of a limit")
+    n_malformed = sum(draft.bag.malformed.values())
+    parts += [f"{n_malformed} messages malformed"] if n_malformed else []
+    return "; ".join([*parts, *(["the bag is damaged"] if draft.bag.damage else [])]) + "."
 
 
 def _add_joints(draft: _Draft, everything: JointSeries) -> None:
@@ -208,6 +232,9 @@ def _add_figures(draft: _Draft) -> None:
         for f in (figure for figure in report.figures if np.isfinite(figure.value)):
             verdict = "ok" if f.kept else "missed" if f.required else "over"
             rows.append((f.text, f"{f.value:.4g} {f.unit}", f"{f.allowed:.4g}", verdict))
+        missed = [str(reach.number) for reach in report.reaches if not reach.is_reached]
+        if report.reaches:
+            draft.verdict = f"Targets missed: {', '.join(missed)}" if missed else "Every target was reached"
         text = f"{len(report.reaches)} targets had their whole time within the recording."
         draft.add("Figures", text, rows)
 
@@ -246,7 +273,7 @@ def _add_torque(draft: _Draft) -> None:
     for term, series in bag_figures.torque_terms(draft.bag).items():
         if set(names) <= set(series.names):
             columns = [series.names.index(name) for name in names]
-            terms[term] = ((series.times - t0) * 1e-9, series.effort[:, columns])
+            terms[TERM_WORDS.get(term, term)] = ((series.times - t0) * 1e-9, series.effort[:, columns])
     limits = _limits(draft)
     bag_charts.draw_torque(draft.picture("torque.png"), draft.series.t, torque, names, limits, terms, unit)
     largest = np.nanmax(np.abs(torque), axis=0)
@@ -317,13 +344,24 @@ def _add_contents(draft: _Draft) -> None:
     draft.add("What is in the bag", f"Malformed: {causes}." if causes else "", rows)
 
 
+def _add_log(draft: _Draft) -> None:
+    """Warnings and errors of the nodes, where /rosout was recorded."""
+    first_ns, rows = int(draft.series.log[0]), [("time [s]", "level", "node", "what it says")]
+    for _, log_ns, line in draft.bag.contents("rosout"):
+        if level := LEVELS.get(int(line.level)):
+            rows.append((f"{(log_ns - first_ns) * 1e-9:.3f}", level, str(line.name), str(line.msg)))
+    if len(rows) > 1:
+        more = f" The first {MOST_LINES} of {len(rows) - 1} lines." if len(rows) > MOST_LINES + 1 else ""
+        draft.add("Log", f"Warnings and errors.{more}", rows[: MOST_LINES + 1])
+
+
 def _number(x: float) -> str:
     """Four significant digits; an exponent only for large numbers."""
     return "-" if np.isnan(x) else f"{x:.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"
 
 
-def page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
-    """Return a page of HTML; all texts are escaped.
+def page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section], verdict: str = "") -> str:
+    """Return a page of HTML: a verdict, a list of its contents, facts, sections; all texts are escaped.
 
     Examples
     --------
@@ -333,15 +371,21 @@ def page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Sectio
     """
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}&nbsp;</dd>\n" for name, value in facts)
     parts = "\n".join(map(_section, sections))
+    contents = " · ".join(f'<a href="#{_anchor(section)}">{escape(section.title)}</a>' for section in sections)
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-        f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n<dl>\n{listed}</dl>\n{parts}\n"
+        f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+        f"<p><strong>{escape(verdict)}</strong></p>\n<p>{contents}</p>\n<dl>\n{listed}</dl>\n{parts}\n"
         "</body>\n</html>\n"
     )
 
 
+def _anchor(section: Section) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in section.title.lower())
+
+
 def _section(section: Section) -> str:
-    lines = [f"<h2>{escape(section.title)}</h2>"]
+    lines = [f'<h2 id="{_anchor(section)}">{escape(section.title)}</h2>']
     if section.text:
         lines.append(f"<p>{escape(section.text)}</p>")
     if section.image:

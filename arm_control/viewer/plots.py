@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.control import TERM_WORDS
 from arm_control.maths import Array
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#4b0082")
@@ -173,7 +174,7 @@ class Plots:
             self._torque.handle.remove()
         self._terms, self._folder.visible = names, True
         with self._folder:
-            self._torque = Plot(self._gui, "", {name: name.replace("_", " ") for name in names})
+            self._torque = Plot(self._gui, "", {name: TERM_WORDS.get(name, name) for name in names})
 
 
 COLUMNS = 400

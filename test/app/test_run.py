@@ -253,7 +253,11 @@ def test_a_run_that_somebody_played_with_is_no_error(ur5: RobotModel):
 
     assert status() == 1
     assert status(hand_ns=2 * SECOND + 1) == 0
-    assert "targets were set by hand from 2.0 s on: figures until then" in written(console)
+    assert "targets were set by hand from 2.0 s after the start on: figures until then" in written(console)
+    assert "times of the pictures" not in written(console)
+    print_summary(scenario, ur5, record, {}, RunOptions("ur5_osc"), console, 2 * SECOND, -3 * SECOND)
+    assert "times of the pictures count from its first state, 3.000 s after the start\n" in written(console)
+    assert "targets were set by hand from 5.0 s after the start on" in written(console)
     assert status(viewer=True, control=True) == 0
     assert status(viewer=True, control=True, duration=4.0) == 1
 

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from arm_control.bags import BagWriter, Commands, Publication, compare, joint_se
 from arm_control.exceptions import BagError
 from arm_control.messages import JOINT_STATE, POSE_STAMPED, STRING
 from arm_control.model import RobotModel
-from arm_control.report import fitted, pose_goals, topic_figures
+from arm_control.report import Reach, Report, fitted, pose_goals, topic_figures
 
 REPO = Path(__file__).parents[2]
 DATA, GOLDEN = REPO / "test" / "data" / "bags", REPO / "test" / "golden"
@@ -501,10 +502,14 @@ def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: R
 
 
 @pytest.mark.usefixtures("quick_pictures")
-def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
+def test_a_report_of_a_scenario_has_every_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
     text = (tmp_path / "index.html").read_text()
-    titles = re.findall("<h2>(.*?)</h2>", text)
+    assert "<strong>No targets to judge; largest torque 21 % of a limit.</strong>" in text
+    assert "<dt>times</dt><dd>since the first state, which has the stamp 0.000000000 s&nbsp;</dd>" in text
+    anchors, titles = zip(*re.findall('<h2 id="(.*?)">(.*?)</h2>', text), strict=True)
+    assert re.findall('<a href="#(.*?)">(.*?)</a>', text) == [*zip(anchors, titles, strict=True)]
+    titles = list(titles)
     assert titles[:4] == ["Joints", "Figures", "Tracking, conditioning, distances", "Path"]
     assert titles[4:] == ["Torque", "Model", "Rate and jitter", "Power", "What is in the bag"]
     images = re.findall('<img src="(.*?)"', text)
@@ -513,6 +518,30 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
         header = (tmp_path / image).read_bytes()[:24]
         assert header.startswith(b"\x89PNG")
         assert min(struct.unpack(">II", header[16:24])) > 150
+    for is_reached, verdict in ((True, "Every target was reached"), (False, "Targets missed: 2")):
+        reaches = tuple(Reach(n, *[0.0] * 4, n == 1 or is_reached, *[0.0] * 4) for n in (1, 2))
+        monkeypatch.setattr("arm_control.report.bag_report.make_report", lambda *_, r=reaches: Report(r, ()))
+        assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
+        assert f"<strong>{verdict}; largest torque" in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.usefixtures("quick_pictures")
+def test_lines_of_the_log_have_the_time_of_the_states(tmp_path: Path):
+    with BagWriter(tmp_path / "bag") as bag:
+        bag.add("/joint_states", JOINT_STATE)
+        bag.add("/rosout", "rcl_interfaces/msg/Log")
+        for k in range(20):
+            state = plain.joint_state(["a"], (500 + k) * MS, position=np.zeros(1))
+            bag.put("/joint_states", (7000 + k) * MS, state)
+            stamp = SimpleNamespace(sec=1_795_786_088, nanosec=0)
+            line = SimpleNamespace(stamp=stamp, level=20 + 10 * (k == 12), name="osc", msg="<late>")
+            bag.put("/rosout", (7000 + k) * MS, SimpleNamespace(**vars(line), file="", function="", line=0))
+    assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert "since the first state, which has the stamp 0.500000000 s" in text
+    assert "<td>0.012</td><td>warning</td><td>osc</td><td>&lt;late&gt;</td>" in text
+    assert text.count("&lt;late&gt;") == 1
+    assert "<strong>No targets to judge.</strong>" in text
 
 
 @pytest.mark.usefixtures("quick_pictures")
