@@ -7,6 +7,7 @@ this node has no publisher, and requests nothing but names and values.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self._figures: dict[str, float] = {}
         self._terms: dict[str, dict[str, float]] = {}
         self._round = 0
+        self._paced = (0.0, 0)
         self._rounds_alone = 0
         self._shown_gains = ""
         self._has_state = False
@@ -355,7 +357,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         if self.is_alone:
             source = "sliders" if self.parameters.control else "sliders, in this picture only"
             return {"robot": Line(str(self.model.urdf.robot.name)), "moved by": Line(source)}
-        lines = {"time": Line("", figure=f"{self.now_ns / NANOSECONDS:.2f} s")}
+        lines = {"time": Line("", figure=f"{self.now_ns / NANOSECONDS:.2f} s{self._pace()}")}
         clients, planner = self.service_clients, "planner" if "planner" in self._diagnostics else ""
         names = clients.controller, planner, clients.simulator, *clients.gates
         for name in filter(None, dict.fromkeys(names)):
@@ -364,6 +366,14 @@ class ViewerNode(ArmNode[ViewerParameters]):
         if target := self._target_line():
             lines["target"] = target
         return lines
+
+    def _pace(self) -> str:
+        """Simulated time per wall time since the last call, in words; empty where the arm has stood still or begun."""
+        (wall, now_ns), self._paced = self._paced, (time.monotonic(), self.now_ns)
+        elapsed = self._paced[0] - wall
+        if not now_ns or self.now_ns <= now_ns or elapsed <= 0.0:
+            return ""
+        return f", {(self.now_ns - now_ns) / NANOSECONDS / elapsed:.2f} times real time"
 
     def _pose_of(self, frame: str) -> Pose:
         """Return the pose of a link in the newest state; an empty name is the base."""

@@ -52,9 +52,12 @@ class Guard:
         Names of controls that only change the view.
     value_of : callable
         Returns the present value of a control by its name; None when there is no such control.
+    title : str
+        Title of the page, in the browser's tab.
     """
 
     control: bool = False
+    title: str = "arm_control"
     token: str = field(default_factory=new_token, repr=False)
     harmless: set[str] = field(default_factory=set)
     value_of: Callable[[str], Any] = lambda _: None

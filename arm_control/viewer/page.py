@@ -67,6 +67,7 @@ class Page:
 
     def set_arm(self, model: RobotModel, parts: list[MeshPart]) -> None:
         """Show another arm."""
+        self.guard.title = f"{model.urdf.robot.name} - arm_control"
         self.scene.set_arm(model, parts)
         lengths = {name for name in model.joint_names if model.urdf.robot.joint_map[name].type == "prismatic"}
         self.panel.set_joints(model.joint_names, model.q_min, model.q_max, lengths)

@@ -15,8 +15,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import gzip
+import html
 import http
 import io
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -151,9 +154,22 @@ def _request_handler(guard: Guard, answer: Any) -> Callable[[Any, Request], Resp
         response = answer(connection, request) if answer is not None else None
         if response is not None:
             response.headers.update(page_headers(port))
+            _set_title(response, guard.title)
         return response
 
     return process
+
+
+def _set_title(response: Response, title: str) -> None:
+    """Give the page a title of its own; viser has no place for it."""
+    is_packed = response.headers.get("Content-Encoding") == "gzip"
+    if not response.headers.get("Content-Type", "").startswith("text/html") or response.body is None:
+        return
+    text = gzip.decompress(response.body) if is_packed else response.body
+    text = re.sub(b"<title>[^<]*", f"<title>{html.escape(title)}".encode().replace(b"\\", b"/"), bytes(text), count=1)
+    response.body = gzip.compress(text, 1) if is_packed else text
+    del response.headers["Content-Length"]
+    response.headers["Content-Length"] = str(len(response.body))
 
 
 def _response(status: http.HTTPStatus, port: int, headers: dict[str, str], text: str) -> Response:

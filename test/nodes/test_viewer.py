@@ -278,6 +278,15 @@ def test_a_target_out_of_reach_is_red_and_the_status_says_why(looking: ViewerNod
         looking.now_ns += 1_000_000
 
 
+def test_the_pace_of_simulated_time_is_shown(looking: ViewerNode, monkeypatch: pytest.MonkeyPatch):
+    wall, shown = iter((10.0, 12.0, 14.0, 15.0)), []
+    monkeypatch.setattr("arm_control.nodes.viewer.time.monotonic", lambda: next(wall))
+    for seconds in (5, 6, 6, 7):  # two wall seconds for one, then a pause
+        looking.now_ns = seconds * 1_000_000_000
+        shown.append(looking.status()["time"].figure)
+    assert shown == ["5.00 s", "6.00 s, 0.50 times real time", "6.00 s", "7.00 s, 1.00 times real time"]
+
+
 def test_a_target_that_is_missed_shows_what_the_controller_says_of_it(looking: ViewerNode, ur5: RobotModel):
     looking._has_state, looking.q, looking.now_ns = True, np.array(HOME), 1_000_000
     X, why = ur5.pose(HOME), "tool0 (avoidance holds it, 40 mm between wrist_3_link and obstacle 0: see threshold)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import json
 import re
 import socket
@@ -78,6 +79,15 @@ def test_the_address_leads_to_the_page_and_is_forgotten(raw: Raw, guard: Guard, 
         status, headers, body = raw("/", None, f"Cookie: {given}")
         assert status == 200
         assert b"<!doctype html>" in body[:100]
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_the_tab_has_the_title_of_the_page(raw: Raw, guard: Guard, port: int, encoding: str, monkeypatch):
+    monkeypatch.setattr(guard, "title", "a<b \\1")
+    _, headers, body = raw("/", None, f"Cookie: {cookie(guard, port)}", f"Accept-Encoding: {encoding}")
+    assert int(headers["content-length"]) == len(body)
+    text = gzip.decompress(body) if encoding == "gzip" else body
+    assert re.findall(b"<title>(.*?)</title>", text) == [rb"a&lt;b /1"]
 
 
 def test_the_page_may_have_nothing_from_elsewhere_and_no_frame_around_it(raw: Raw, guard: Guard, port: int):
