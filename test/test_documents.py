@@ -1,8 +1,10 @@
 """What people read is true: the README's law is the code's, the tables are complete, examples run."""
 
+import importlib
 import importlib.util
 import inspect
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ from arm_control.compiler import ArrayArgument, ArrayResult, CallForm, Law, scal
 from arm_control.compiler.builtin_calls import CallWriter
 from arm_control.core import Cache
 from arm_control.model import quantity_law, recursions, reference
-from arm_control.nodes import NODES, parameter_class
+from arm_control.nodes import NODES, check_node_parameters, parameter_class
 from arm_control.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
+from arm_control.simulation import Scenario, Simulation
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,33 +70,9 @@ def test_the_page_of_primitives_shows_the_laws_of_the_code():
     assert set(shown) <= lines
 
 
-PAGES_TO_RUN = (
-    "adaptation",
-    "api",
-    "attractor",
-    "avoidance",
-    "collision",
-    "compiled_calls",
-    "execution",
-    "export",
-    "gate",
-    "identification",
-    "ilqr",
-    "inverse_kinematics",
-    "model",
-    "native_loop",
-    "osc",
-    "plan_scenes",
-    "planning",
-    "primitive",
-    "primitive_law",
-    "proximity",
-    "rigid_body",
-    "sensors",
-    "task_constrained",
-    "trajectories",
-)
-SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+SNIPPETS = [str(page.relative_to(ROOT)) for page in PAGES if "```python\n" in page.read_text()]
+"""Pages whose blocks of Python are one program, which prints an array; a fragment is marked as py instead."""
 
 
 def test_the_page_of_built_in_calls_shows_the_text_that_the_compiler_gets():
@@ -115,6 +94,70 @@ def test_the_library_s_snippet_runs_as_it_stands(
     monkeypatch.chdir(tmp_path)
     exec("".join(snippets), {})
     assert capsys.readouterr().out.startswith("[")
+
+
+FRAGMENT_NAMES = """
+from __future__ import annotations
+from typing import NamedTuple
+import numpy as np
+from arm_control.compiler import Ints, Rows, compile_procedure, procedure
+points = np.random.default_rng(0).normal(size=(3, 100_000))
+"""
+
+
+def test_the_procedure_of_built_in_calls_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (fragment,) = fragments("compiled_calls", "class Points")
+    (tmp_path / "fragment_of_a_page.py").write_text(f"{FRAGMENT_NAMES}{fragment}")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("fragment_of_a_page")
+    assert module.run() == module.points[0].min()
+
+
+def test_the_planner_of_ompl_runs_as_it_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    pytest.importorskip("ompl")
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    (fragment,) = fragments("planning", "from ompl")
+    exec(fragment, {})
+    assert "Exact solution" in capsys.readouterr().out
+
+
+def test_there_are_no_other_fragments():
+    """What is not run is shown as it stands in the code, or is one method."""
+    found = {(page.stem, part.split("\n")[0]) for page in PAGES for part in fragments(page.stem)}
+    assert {(page, line) for page, line in found if page not in ("compiled_calls", "planning")} == {
+        ("model", one_algorithm()["TEXT"].split("\n")[0])
+    }
+    assert len([page for page, _ in found if page == "compiled_calls"]) == 2
+
+
+def fragments(page: str, part: str = "") -> list[str]:
+    """The blocks marked as py of a page that contain some text."""
+    file = next(file for file in PAGES if file.stem == page)
+    return [text for text in re.findall(r"```py\n(.*?)```", file.read_text(), re.DOTALL) if part in text]
+
+
+FILES = [
+    (page.stem, textwrap.dedent(text))
+    for page in PAGES
+    for text in re.findall(r"^ *```yaml\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE)
+    if "ros__parameters" in text and "controller_manager" not in text
+]
+
+
+@pytest.mark.parametrize(("page", "text"), FILES, ids=[f"{page}-{k}" for k, (page, _) in enumerate(FILES)])
+def test_a_parameter_file_of_a_page_has_parameters_of_its_nodes(page: str, text: str, tmp_path: Path):
+    (tmp_path / "file.yaml").write_text(text)
+    check_node_parameters({name: {} for name in NODES}, str(tmp_path / "file.yaml"))
+
+
+def test_the_scenario_of_its_page_is_one(tmp_path: Path):
+    (text,) = re.findall(r"```yaml\n(description:.*?)```", (ROOT / "docs/scenarios.md").read_text(), re.DOTALL)
+    (tmp_path / "own.yaml").write_text(text)
+    scenario = Scenario.load(str(tmp_path / "own.yaml"))
+    assert list(scenario.variants) == ["with", "without"]
+    assert Simulation(scenario, "with").targets is not None
 
 
 def test_every_name_of_the_library_s_page_is_imported_as_it_says():
