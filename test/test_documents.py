@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -205,3 +206,26 @@ def test_the_model_page_shows_one_algorithm_as_it_is():
     for what, text in one_algorithm().items():
         assert text in page, f"{what} should read\n{text}"
     assert not re.search("@[A-Z]+@", page)
+
+
+def test_pictures_are_of_the_code_as_it_is():
+    """An old one is drawn anew by its command; docs/picture_sources.py says what to do when it looks the same."""
+    sources = load(ROOT / "docs" / "picture_sources.py")
+    assert sources.old() == {}
+    drawn = {f"docs/pictures/{name}" for name in json.loads(sources.FILE.read_text())}
+    assert all((ROOT / name).is_file() for name in drawn)
+
+
+def test_a_picture_is_old_when_the_code_of_its_sources_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    sources = load(ROOT / "docs" / "picture_sources.py")
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setattr(sources, "FILE", tmp_path / "sources.json")
+    entry = {"command": "draw", "sources": ["*.py"], "digest": ""}
+    sources.FILE.write_text(json.dumps({"a.png": entry}))
+    (tmp_path / "a.py").write_text('"""Text."""\nx = 1\n')
+    assert sources.old() == {"a.png": "draw"}
+    sources.record(["a.png"])
+    (tmp_path / "a.py").write_text('"""Another text."""\nx = (1)  # a comment\n')
+    assert sources.old() == {}
+    (tmp_path / "a.py").write_text("x = 2\n")
+    assert sources.old() == {"a.png": "draw"}
