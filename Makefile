@@ -32,7 +32,8 @@ docs: $(READY)
 	$(BIN)/python docs/site/make_site.py site
 	@echo "open site/index.html"
 
-# A wheel and an sdist in out/dist, installed into an empty environment, in which the commands that need no extra run.
+# A wheel and an sdist in out/dist, installed into an empty environment, in which the commands that need no extra run;
+# with the extras of the README, what the README shows.
 package:
 	rm -rf out/dist out/empty
 	test -x out/build/bin/python || $(PYTHON) -m venv out/build
@@ -44,6 +45,8 @@ package:
 	du -sm out/empty
 	cd out/empty && bin/arm-control --version && bin/arm-control check ur5 && bin/arm-control plan planar4_disc
 	cd out/empty && bin/arm-control ik ur5 --position 0.4 0.1 0.4 --rpy 180 0 0 && bin/arm_control scenarios
+	out/empty/bin/python -m pip install --quiet "$$(echo out/dist/*.whl)[demo,bags]"
+	out/empty/bin/python .github/readme_lines.py
 
 setup: $(READY)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,17 @@ def test_the_package_is_built_as_it_is_released():
     for line in re.findall(r"bin/arm[-_]control ([^&\n]*)", recipe[1]):
         with pytest.raises(SystemExit) as end:
             main([*line.split(), "--help"])
+        assert end.value.code == 0
+    assert recipe[1].endswith("\tout/empty/bin/python .github/readme_lines.py\n")
+
+
+def test_the_lines_of_the_readme_are_run_with_the_package(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(ROOT / ".github")
+    readme_lines = importlib.import_module("readme_lines")
+    assert [line[1] for line in readme_lines.lines()] == ["target", "run", "--help"]
+    for line in readme_lines.lines():
+        with pytest.raises(SystemExit) as end:
+            main([*line[1:], "--help"])
         assert end.value.code == 0
 
 
