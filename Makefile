@@ -52,14 +52,14 @@ setup: $(READY)
 
 $(RUNS): setup.py pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing from PyPI into $(VENV), once: about 350 MB, a minute or two"
+	@echo "Installing from PyPI into $(VENV), once: about 210 MB, a minute or two"
 	@$(PIP) --quiet --upgrade pip
 	@PYTHONWARNINGS=ignore $(PIP) -e '.[demo,bags,symbolic]'
 	@touch $@
 
 $(READY): $(RUNS)
 	@echo "Installing what tests and the site need, too"
-	@PYTHONWARNINGS=ignore $(PIP) -e '.[demo,bags,symbolic,coppeliasim,jerk,nengo,test,docs]'
+	@PYTHONWARNINGS=ignore $(PIP) -e '.[demo,pinocchio,bags,symbolic,coppeliasim,jerk,nengo,test,docs]'
 	@touch $@
 
 clean:

@@ -85,7 +85,7 @@ EXTRAS = {
         "types-PyYAML",
     ],
 }
-EXTRAS["demo"] = [*PICTURES, *(p for extra in ("ros", "mujoco", "viewer", "xacro", "pinocchio") for p in EXTRAS[extra])]
+EXTRAS["demo"] = [*PICTURES, *(p for extra in ("ros", "mujoco", "viewer", "xacro") for p in EXTRAS[extra])]
 
 setup(
     name="arm-control",
