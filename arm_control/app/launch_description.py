@@ -195,6 +195,8 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
     if values["params_file"]:
         check_parameter_file(values["params_file"], scenario.nodes, values["namespace"], trust=trust)
         check_node_parameters(scenario.nodes, values["params_file"])
+        if "gate" not in scenario.nodes and not scenario.simulator:
+            _refuse_gravity_of_gate(scenario.controller, values["params_file"])
     if scenario.simulator:
         find_description(scenario.robot)  # an error before the first process
     driver = _DRIVER if scenario.simulator else DriverTopics(values["command_topic"], values["effort_topic"])
@@ -231,6 +233,19 @@ def _with_arguments(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         friction=values["friction"].lower(),
         plant=file_parameters(values["params_file"], "simulator"),
     )
+
+
+def _refuse_gravity_of_gate(controller: str, params_file: str) -> None:
+    """Refuse a launch without the gate that would leave out gravity: the driver would add it a second time.
+
+    Raises
+    ------
+    ParameterError
+        When the parameter file has it under the gate's name only.
+    """
+    name = "driver_adds_gravity"
+    if file_parameters(params_file, "gate").get(name) and not file_parameters(params_file, controller).get(name):
+        raise ParameterError(f"{params_file}: {name} is of the gate, which does not run: write it under /**")
 
 
 def _require_packages(nodes: Iterable[Node]) -> None:

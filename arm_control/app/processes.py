@@ -23,7 +23,8 @@ import yaml
 
 from arm_control.app.run_options import RunOptions
 from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings, with_gates_behind
-from arm_control.core import PARENT, file_parameters
+from arm_control.controllers import controller_file
+from arm_control.core import PARENT
 from arm_control.exceptions import MissingExtra
 from arm_control.simulation import Scenario, scenario_names
 
@@ -178,7 +179,7 @@ def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, lis
     if not options.bag:
         return {}
     node = scenario.controller
-    parameters = file_parameters(options.params_file, node) | dict(options.arm)
+    parameters = controller_file(options.params_file, node) | dict(options.arm)
     custom = {"robot": scenario.robot}
     if options.is_own_arm:  # its scenario is gone after the run
         custom |= {"controller": node, "parameters": json.dumps({node: scenario.nodes[node] | parameters})}

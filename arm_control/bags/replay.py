@@ -23,8 +23,8 @@ import numpy as np
 
 from arm_control.bags.bag import Bag
 from arm_control.control import LoopParameters, Measurement
-from arm_control.controllers import CONTROLLERS, control_loop
-from arm_control.core import file_parameters, robot_names
+from arm_control.controllers import CONTROLLERS, control_loop, controller_file
+from arm_control.core import robot_names
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths import Array
 from arm_control.messages import JointStateReader, ObstacleTracker, Refused, goal_of, nanoseconds, sensor_reading_of
@@ -331,7 +331,7 @@ def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopPar
     description = description_in(bag, options.urdf)
     if not description and not scenario.robot:
         raise BagError(f"{bag.path} has no robot_description: --robot FILE is needed")
-    overrides = {node: {**file_parameters(options.params_file, node), **options.changes} for node in CONTROLLERS}
+    overrides = {node: {**controller_file(options.params_file, node), **options.changes} for node in CONTROLLERS}
     return arm_and_parameters(_with_parameters(scenario, overrides), description)
 
 

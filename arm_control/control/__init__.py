@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         Controller,
         ControllerNodeParameters,
         ControllerRow,
-        DriverStopParameters,
+        DriverParameters,
         LawOutput,
         LoopParameters,
         Measurement,

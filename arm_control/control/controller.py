@@ -47,11 +47,17 @@ class ArmNodeParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class DriverStopParameters(Parameters):
-    """Where a driver says that it has stopped."""
+class DriverParameters(Parameters):
+    """What the last node before a driver knows of it; gravity is that node's alone, not of one with gates behind it."""
 
     driver_stop_topic: str = parameter(
         "", "topic (std_msgs/Bool) with true while the driver has stopped the arm: the gate brakes; empty: none"
+    )
+    driver_adds_gravity: bool = parameter(
+        False, "whether the driver adds gravity torque itself: what is published for it is without it"
+    )
+    publish_effort_array: bool = parameter(
+        True, "also publish effort_controller/commands, for ros2_control's effort controllers"
     )
 
 
@@ -68,15 +74,12 @@ class RealTimeParameters(Parameters):
 class ControllerNodeParameters(LoopParameters, ArmNodeParameters):
     """Parameters of every node with a controller."""
 
-    driver: DriverStopParameters = group(DriverStopParameters)
+    driver: DriverParameters = group(DriverParameters)
     gates_behind: tuple[str, ...] = parameter(
         (), "nodes with a gate between controller and motors, such as gate and simulator: their brakes hold it, too"
     )
     real_time: RealTimeParameters = group(RealTimeParameters)
     telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
-    publish_effort_array: bool = parameter(
-        True, "also publish effort_controller/commands, for ros2_control's effort controllers"
-    )
 
 
 # -- controllers

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.controllers._rows import CONTROLLERS, DEFAULT_CONTROLLER, control_loop, new_loop, row_of
+    from arm_control.controllers._rows import (
+        CONTROLLERS,
+        DEFAULT_CONTROLLER,
+        control_loop,
+        controller_file,
+        new_loop,
+        row_of,
+    )
     from arm_control.controllers.attractor import AttractorLoopParameters, AttractorNodeParameters
     from arm_control.controllers.ilqr import IlqrController, IlqrLoopParameters, IlqrNodeParameters
     from arm_control.controllers.joint import (

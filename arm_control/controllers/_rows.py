@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control import control  # its face alone: the help of the command line, which needs the names, comes at once
-from arm_control.core import module_names
+from arm_control.core import file_parameters, module_names
 
 if TYPE_CHECKING:
     from arm_control.model import RobotModel
@@ -46,6 +47,13 @@ def row_of(parameters: control.LoopParameters) -> control.ControllerRow[Any]:
     return min(
         (row for row in CONTROLLERS.values() if row.parameters in kinds), key=lambda row: kinds.index(row.parameters)
     )
+
+
+def controller_file(path: str | Path, name: str) -> dict[str, Any]:
+    """Return the parameters of a controller in a ROS parameter file; wildcards may have names of other controllers."""
+    own = CONTROLLERS[name].node_parameters.types()
+    others = {each for row in CONTROLLERS.values() for each in row.node_parameters.types()} if path else set()
+    return file_parameters(path, name, others - own.keys())
 
 
 def control_loop(

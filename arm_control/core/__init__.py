@@ -7,6 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.core.cache import Cache, default_directory
     from arm_control.core.files import (
+        WILDCARDS,
         as_mapping,
         file_names,
         file_parameters,

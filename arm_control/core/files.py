@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,8 @@ MOST_VALUES = 1_000_000
 """Most values, those of aliases included."""
 DEEPEST = 50
 """Levels of lists and mappings in each other."""
+WILDCARDS = ("*", "**")
+"""Names of nodes in a ROS parameter file that mean every node."""
 
 
 class Loader(yaml.SafeLoader):
@@ -270,7 +272,7 @@ def yaml_path(folder: str, name: str) -> Path:
         raise ParameterError(f"no '{name}' in config/{folder}; {_describe_choices(name, known)}") from None
 
 
-def file_parameters(path: str | Path, node: str) -> dict[str, Any]:
+def file_parameters(path: str | Path, node: str, foreign: Collection[str] = ()) -> dict[str, Any]:
     """Return the parameters of a node in a ROS parameter file.
 
     Parameters
@@ -279,11 +281,16 @@ def file_parameters(path: str | Path, node: str) -> dict[str, Any]:
         The file; an empty path has no parameters.
     node : str
         Name of the node; wildcards in the file apply to it, too.
+    foreign : collection of str
+        Names that only other nodes have: those under wildcards are passed over, as in ROS.
     """
     values: dict[str, Any] = {}
     for key, content in read_yaml(Path(path)).items() if path else ():
-        if key == "/**" or str(key).rpartition("/")[2] in (node, "*", "**"):
-            values |= ros_parameters(content, f"{path}: {key}")
+        name = str(key).rpartition("/")[2]
+        if name not in (node, *WILDCARDS):
+            continue
+        entry = ros_parameters(content, f"{path}: {key}")
+        values |= {own: value for own, value in entry.items() if name not in WILDCARDS or own not in foreign}
     return values
 
 
@@ -299,18 +306,25 @@ def ros_parameters(content: Any, where: str) -> dict[str, Any]:
     values = as_mapping(entry.get("ros__parameters"), f"{where}: ros__parameters")
     if "ros__parameters" in entry and entry["ros__parameters"] is None:
         raise ParameterError(f"{where}: ros__parameters is empty, which ROS does not read: remove the entry")
+    values = dict(_flat(values))
     for name, value in values.items():
         _refuse_unreadable(name, value, where)
     return values
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield names and values; ROS joins the names of nested mappings by dots, and `ros2 param dump` writes such."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def _refuse_unreadable(name: str, value: Any, where: str) -> None:
     """Refuse what stops ROS's own reader of parameter files."""
     if value is None:
         raise ParameterError(f"{where}: {name} has no value")
-    if isinstance(value, Mapping):
-        for inner, part in value.items():
-            _refuse_unreadable(f"{name}.{inner}", part, where)
     types = sorted({type(item).__name__ for item in value}) if isinstance(value, list) else []
     if len(types) > 1:
         hint = ": write 0.0 for 0" if types == ["float", "int"] else ""

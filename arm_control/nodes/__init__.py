@@ -7,6 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.nodes.osc import OscNode
     from arm_control.nodes.simulator import SimulatorParameters
+    from arm_control.nodes.support.node_parameters import NODES, check_node_parameters, parameter_class
     from arm_control.nodes.support.node_process import (
         ProcessEnd,
         check_environment,
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from arm_control.nodes.support.plant_node import PlantNode
     from arm_control.nodes.support.polling import PolledGroup, poll
     from arm_control.nodes.support.real_time import take_real_time_priority
-    from arm_control.nodes.support.running import NODES, check_node_parameters, parameter_class, run, run_named
+    from arm_control.nodes.support.running import run, run_named
     from arm_control.nodes.support.topics import LATCHED, STATE, doubles, ros
     from arm_control.nodes.targets import TargetsNode
     from arm_control.nodes.tools.bag_player import PlaybackOptions, play

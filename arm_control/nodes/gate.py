@@ -13,8 +13,8 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.control import ArmNodeParameters, DriverStopParameters, RealTimeParameters
-from arm_control.core import group, parameter
+from arm_control.control import ArmNodeParameters, DriverParameters, RealTimeParameters
+from arm_control.core import group
 from arm_control.gate import EffortGate, GateParameters, GateState
 from arm_control.messages import JointStateFields, JointStateWriter, braked_frame, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
@@ -36,14 +36,8 @@ class GateNodeParameters(ArmNodeParameters):
     """Parameters of the node ``gate``."""
 
     gate: GateParameters = group(GateParameters)
-    driver: DriverStopParameters = group(DriverStopParameters)
+    driver: DriverParameters = group(DriverParameters)
     real_time: RealTimeParameters = group(RealTimeParameters)
-    publish_effort_array: bool = parameter(
-        True, "also publish effort_controller/commands, for ros2_control's effort controllers"
-    )
-    driver_adds_gravity: bool = parameter(
-        False, "whether the driver adds gravity torque itself: what is published is without it"
-    )
 
 
 class GateNode(ArmNode[GateNodeParameters]):
@@ -72,7 +66,7 @@ class GateNode(ArmNode[GateNodeParameters]):
         return None if self._process is None else self._process.gate
 
     def _make_array_publisher(self) -> Publisher | None:
-        if not self.parameters.publish_effort_array:
+        if not self.parameters.driver.publish_effort_array:
             return None
         return self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
 
@@ -129,7 +123,7 @@ class GateNode(ArmNode[GateNodeParameters]):
 
     def _publish(self, answers: Answers) -> None:
         for output, stamp_ns, g in answers:
-            effort = output.tau - g if self.parameters.driver_adds_gravity else output.tau
+            effort = output.tau - g if self.parameters.driver.driver_adds_gravity else output.tau
             frame_id = braked_frame(output.reason) if output.state is GateState.BRAKING else ""
             self._commands.publish(self._writer.message(stamp_ns, effort, frame_id=frame_id))
             if self._array is not None:

@@ -31,11 +31,14 @@ class Command(NamedTuple):
         Stamp of the state that it answers [ns].
     frame_id : str
         Why the controller brakes, as :func:`arm_control.messages.fields.braked_frame` writes it; empty: it does not.
+    g : ndarray, shape (nv,)
+        Gravity torque in that state, for drivers that add it themselves [N m or N].
     """
 
     stamp_ns: int
     tau: Array
     frame_id: str
+    g: Array
 
 
 class ControllerAnswer(NamedTuple):
@@ -152,7 +155,8 @@ class ControllerProcess:
         if refused.is_fault:
             gate.brake(str(error))
         if self._is_waited_for:
-            return ControllerAnswer(Command(stamp_ns, last.gate.tau, braked_frame(str(error))), refused=error)
+            command = Command(stamp_ns, last.gate.tau, braked_frame(str(error)), last.law.terms.g)
+            return ControllerAnswer(command, refused=error)
         if self._missed >= gate.parameters.max_missed:
             gate.brake(f"{self._missed} states in a row were refused, the last one: {error}")
         if not gate.is_braked:
@@ -178,7 +182,7 @@ class ControllerProcess:
         now_ns = self._clock_ns()
         dt, self._answered_ns = (now_ns - self._answered_ns) / NANOSECONDS, now_ns
         output, self._was_blind = self.blind.tick(now_ns, dt, doubt), True
-        return Command(stamp_ns, output.tau, braked_frame(self.loop.gate.reason))
+        return Command(stamp_ns, output.tau, braked_frame(self.loop.gate.reason), self.blind.g)
 
     def _answer(self, result: TickResult, now_ns: int, *, is_noted: bool = True) -> Command:
         """Take note of a state that has been answered at this time [ns], and return its command."""
@@ -189,7 +193,7 @@ class ControllerProcess:
                 self.blind.note(now_ns, state.q, state.v, gate.tau)
         self._missed, self._last = 0, result
         frame_id = braked_frame(gate.reason) if gate.state is GateState.BRAKING else ""
-        self._command = Command(state.stamp_ns, gate.tau, frame_id)
+        self._command = Command(state.stamp_ns, gate.tau, frame_id, result.law.terms.g)
         return self._command
 
     def _repeat(self, reading: Repeated) -> ControllerAnswer:

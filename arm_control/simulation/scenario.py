@@ -24,7 +24,16 @@ from typing import Any
 
 from arm_control.control import OF_ONE_ARM, PROPOSED, LoopParameters, resolve_parameters
 from arm_control.controllers import CONTROLLERS, OscLoopParameters
-from arm_control.core import as_mapping, file_names, node_names, read_yaml, refuse_unknown, ros_parameters, yaml_path
+from arm_control.core import (
+    WILDCARDS,
+    as_mapping,
+    file_names,
+    node_names,
+    read_yaml,
+    refuse_unknown,
+    ros_parameters,
+    yaml_path,
+)
 from arm_control.exceptions import ParameterError
 from arm_control.model import ArmParameters, RobotModel, read_description, refuse_xacro_in
 from arm_control.motion import Motion, TargetList
@@ -487,7 +496,7 @@ def check_parameter_file(
         refuse_xacro_in(entries, str(path))
     for key, content in entries.items():
         place, _, name = str(key).rpartition("/")
-        if key != "/**" and name not in (*nodes, *ELSEWHERE, "*", "**"):
+        if key != "/**" and name not in (*nodes, *ELSEWHERE, *WILDCARDS):
             raise ParameterError(f"{path}: '{key}' is not a node of the scenario; allowed: /**, {', '.join(nodes)}")
         if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
             raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")

@@ -417,6 +417,17 @@ def test_a_parameter_file_for_a_node_that_is_not_there_is_refused(launched, tmp_
         launched(params_file=str(file))
 
 
+def test_gravity_that_only_an_absent_gate_would_take_off_is_refused(launched, tmp_path: Path):
+    driven = {"simulator": "none", "targets": "false", "params_file": str(tmp_path / "p.yaml")}
+    for key, is_refused in (("/**/gate", True), ("/**", False)):
+        content = {key: {"ros__parameters": {"driver_adds_gravity": True}}}
+        (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
+        launched(**driven)
+        refusal = pytest.raises(ParameterError, match="is of the gate, which does not run: write it under /")
+        with refusal if is_refused else contextlib.nullcontext():
+            launched(**driven, gate="false")
+
+
 @pytest.mark.parametrize("name", ["simulator", "targets", "use_sim_time"])
 def test_a_choice_that_is_none_is_refused(name: str, launched):
     with pytest.raises(RuntimeError, match=f'"{name}" .*[Vv]alid'):

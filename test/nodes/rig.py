@@ -432,7 +432,7 @@ class Driver:
     def __init__(self, rig: Rig, model: RobotModel, node: str, **parameters: Any) -> None:
         self.rig, self.model, self.node, self.ms = rig, model, node, 0
         given = {"lock_step": True, "publish_effort_array": False, "robot_description": model.urdf.text}
-        rig.start(node, **given, **parameters)
+        rig.start(node, **{**given, **parameters})
         self.known: list[Float64] = []
         rig.hear(Float64, "controller_state/targets", self.known, LATCHED)
         self.states = rig.state_publisher()

@@ -163,6 +163,8 @@ def test_a_second_publisher_of_states_or_commands_is_refused(moving, ur5, topic)
 def test_bad_joint_states(rig, ur5):
     """Each is refused by name; whoever waits hears that at once; the next good state is answered."""
     rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
+    arrays: list[Float64MultiArray] = []
+    rig.hear(Float64MultiArray, "effort_controller/commands", arrays)
     driver = rig.state_publisher()
     rig.driver = driver
     rig.spin(lambda: all(rig.matched()), what="the controller's commands")
@@ -176,6 +178,7 @@ def test_bad_joint_states(rig, ur5):
         rig.spin(lambda kind=kind: f"joint_states refused: {SAYS[kind]}" in rig.log("osc"), what=SAYS[kind])
         rig.spin(lambda step=step: nanoseconds(rig.commands[-1].header.stamp) == step * MS)
         assert brake_reason(rig.commands[-1])
+        rig.spin(lambda: len(arrays) == len(rig.commands), what="an array for each command")
     show_state(rig, ur5, 10 * MS)
     rig.spin(lambda: nanoseconds(rig.commands[-1].header.stamp) == 10 * MS)
     assert not brake_reason(rig.commands[-1])

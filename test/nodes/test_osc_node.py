@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.msg import Parameter, ParameterValue
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.msg import Parameter, ParameterDescriptor, ParameterValue
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rclpy.parameter import parameter_dict_from_yaml_file, parameter_value_to_python
 from rig import HOME, Driver, Rig, stamp
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
@@ -154,6 +155,49 @@ def test_ros_shows_what_was_proposed_and_a_gain_that_is_set_changes_what_follows
     results = held.call("set_parameters", whole, SetParameters).results
     assert [result.successful for result in results] == [True, False], "a whole number is a number; the tip stays"
     rig.spin(lambda: held.shown("kp_linear", "kp_angular") == [400.0, 50.0], what="a float, and what was given")
+
+
+def test_ros_loads_the_dump_of_the_node_and_a_refused_value_changes_no_type(rig: Rig, ur5: RobotModel):
+    """As ``ros2 param load`` sends it: one by one, read-only ones and empty lists, too; rclpy reads no URDF there."""
+    held = Driver(rig, ur5, "osc", **QUICK, rate=200.0)
+    names = held.call("list_parameters", ListParameters.Request(), ListParameters).result.names
+    names = [name for name in names if name != "robot_description"]
+    asked = GetParameters.Request(names=names)
+    values = [parameter_value_to_python(v) for v in held.call("get_parameters", asked, GetParameters).values]
+    shown = {name: list(v) if hasattr(v, "typecode") else v for name, v in zip(names, values, strict=True)}
+    assert shown["effort_limits"] == []
+    (rig.folder / "dump.yaml").write_text(yaml.dump({"/osc": {"ros__parameters": shown}}))
+
+    def described() -> list[ParameterDescriptor]:
+        asked = DescribeParameters.Request(names=names)
+        return held.call("describe_parameters", asked, DescribeParameters).descriptors
+
+    before = described()
+    loaded = parameter_dict_from_yaml_file(str(rig.folder / "dump.yaml"), target_nodes=["/osc"]).values()
+    results = held.call("set_parameters", SetParameters.Request(parameters=list(loaded)), SetParameters).results
+    assert [result.reason for result in results] == [""] * len(names)
+    wrong = {name: ParameterValue(type=4, string_value="x") for name in ("kp_linear", "telemetry_every", "posture")}
+    request = SetParameters.Request(parameters=[Parameter(name=k, value=v) for k, v in wrong.items()])
+    results = held.call("set_parameters", request, SetParameters).results
+    assert [result.successful for result in results] == [False] * 3
+    assert "Wrong parameter type" in results[0].reason
+    assert described() == before
+
+
+# -- gravity that the driver adds ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("behind", "adds"), [([], True), (["gate"], False)])
+def test_torque_for_a_driver_that_adds_gravity_is_without_it(behind: list[str], adds: bool, rig: Rig, ur5: RobotModel):
+    """On both topics; a gate behind the controller takes it off instead."""
+    arrays: list[Float64MultiArray] = []
+    rig.hear(Float64MultiArray, "effort_controller/commands", arrays)
+    given = {"driver_adds_gravity": True, "gates_behind": behind, "publish_effort_array": True}
+    held = Driver(rig, ur5, "osc", **QUICK, **given)
+    (tau,) = held.answers()
+    np.testing.assert_allclose(tau, ur5.gravity(HOME) * (not adds), atol=1e-9)
+    rig.spin(lambda: arrays, what="the array")
+    np.testing.assert_array_equal(arrays[-1].data, tau)
 
 
 # -- saved and used again ------------------------------------------------------------------------------

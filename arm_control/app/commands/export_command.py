@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from arm_control.app.commands import shared
 from arm_control.compiler import PROCESSORS
-from arm_control.controllers import DEFAULT_CONTROLLER
+from arm_control.controllers import CONTROLLERS, DEFAULT_CONTROLLER, controller_file
 from arm_control.core import file_parameters
 from arm_control.exceptions import ArmControlError, InputError
 
@@ -86,7 +86,10 @@ def _scenario(options: argparse.Namespace) -> Scenario:
         scenario = bare_scenario(shared.chosen_robot(options))
     if options.params_file:
         check_parameter_file(options.params_file, scenario.nodes, trust=options.trust)
-    nodes = {node: {**values, **file_parameters(options.params_file, node)} for node, values in scenario.nodes.items()}
+    nodes = {
+        node: {**values, **(controller_file if node in CONTROLLERS else file_parameters)(options.params_file, node)}
+        for node, values in scenario.nodes.items()
+    }
     if scenario.controller:
         nodes[scenario.controller] |= shared.arm_of(options)
     return replace(scenario, nodes=nodes)

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from arm_control.app.commands import shared
-from arm_control.core import NANOSECONDS, file_parameters, printable
+from arm_control.core import NANOSECONDS, printable
 from arm_control.exceptions import InputError
 from arm_control.messages import Rejections
 from arm_control.processes import SILENCE, DatagramKey, OwnerConnection, bind, is_loopback, read_key
@@ -253,6 +253,7 @@ def _nanoseconds(t: float) -> int:
 
 def _scenario(options: argparse.Namespace) -> Scenario:
     """The scenario of the options; a robot by itself has operational space control."""
+    from arm_control.controllers import controller_file
     from arm_control.simulation import Scenario, bare_scenario
 
     if bool(options.scenario) == bool(options.robot or options.file):
@@ -263,5 +264,5 @@ def _scenario(options: argparse.Namespace) -> Scenario:
         scenario = bare_scenario(shared.chosen_robot(options))
     if not (name := scenario.controller):
         raise InputError(f"{scenario.name} has no controller")
-    values = {**scenario.nodes[name], **file_parameters(options.params_file, name), **shared.arm_of(options)}
+    values = {**scenario.nodes[name], **controller_file(options.params_file, name), **shared.arm_of(options)}
     return replace(scenario, nodes={**scenario.nodes, name: values})

@@ -15,19 +15,20 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 
 from arm_control.control import ArmNodeParameters
-from arm_control.core import Spec, refuse_unknown
+from arm_control.core import Spec
 from arm_control.exceptions import ArmControlError
 from arm_control.messages import Rejections
 from arm_control.model import RobotModel
 from arm_control.nodes.support.diagnostics import WARN, Health, status_of
+from arm_control.nodes.support.node_parameters import ROS_OWN, own_parameters
 from arm_control.nodes.support.node_process import ProcessEnd
 from arm_control.nodes.support.polling import ControlPath
 from arm_control.nodes.support.topics import LATCHED, LOSSLESS, STATE
 
+ARRAYS = {tuple[float, ...]: Parameter.Type.DOUBLE_ARRAY, tuple[str, ...]: Parameter.Type.STRING_ARRAY}
+"""Types of lists in ROS."""
 IN_USE = "another robot is taken only while the arm is braked and at rest"
 """Why a node that moves an arm keeps its model."""
-ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
-"""How parameters begin that every node has by itself."""
 
 
 P_co = TypeVar("P_co", bound=ArmNodeParameters, covariant=True)
@@ -92,6 +93,26 @@ class ArmNode(Node, Generic[P_co]):
         """
         typed = [entry for entry in parameters if len(entry) < 2 or entry[1] is not None]
         return super().declare_parameters(namespace, typed, ignore_override)
+
+    def set_parameters(self, parameter_list: list[Parameter[Any]]) -> list[SetParametersResult]:
+        """Set parameters one after the other; the services of ROS call this and the next one."""
+        return [self.set_parameters_atomically([one]) for one in parameter_list]
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter[Any]]) -> SetParametersResult:
+        """Set parameters of other types without loss, as ``ros2 param`` sends them; all or none.
+
+        The value that a read-only parameter has is no change, so that a node takes its own ``ros2 param dump``.
+        """
+        typed = [_typed(one, self._class.types().get(one.name)) for one in parameter_list]
+        changes = [one for one in typed if not self._stays(one)]
+        return super().set_parameters_atomically(changes) if changes else SetParametersResult(successful=True)
+
+    def _stays(self, change: Parameter[Any]) -> bool:
+        """Whether a parameter is read-only, and has this value already."""
+        if not self.has_parameter(change.name) or not self.describe_parameter(change.name).read_only:
+            return False
+        own = self.get_parameter(change.name)
+        return own.type_ == change.type_ and (own.value == change.value or list(own.value) == list(change.value))
 
     def steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
         """Return a timer on the steady clock, which goes on while simulated time stands still."""
@@ -161,9 +182,8 @@ class ArmNode(Node, Generic[P_co]):
     def _initial_overrides(self) -> dict[str, Any]:
         """The values set at the start."""
         values = {name: value.value for name, value in self.get_parameters_by_prefix("").items()}
-        values = {name: value for name, value in values.items() if not name.startswith(ROS_OWN)}
-        refuse_unknown(values, self._class.types(), f"node {self.get_name()}")
-        return {name: value for name, value in values.items() if value is not None}
+        own = own_parameters(values, self._class.types(), self.get_name())
+        return {name: value for name, value in own.items() if value is not None}
 
     def _declare(self) -> None:
         values = self.parameters.values()
@@ -172,9 +192,9 @@ class ArmNode(Node, Generic[P_co]):
                 self.undeclare_parameter(name)
             descriptor = _descriptor(self._class.spec(name), type_)
             if values[name] == ():  # rclpy would take an empty list for one of bytes
-                array = Parameter.Type.DOUBLE_ARRAY if type_ == tuple[float, ...] else Parameter.Type.STRING_ARRAY
-                self.declare_parameter(name, array, ignore_override=True)
-                self.set_parameters([Parameter(name, array, [])])
+                descriptor.type = ARRAYS[type_].value
+                self.declare_parameter(name, ARRAYS[type_], ignore_override=True)
+                super().set_parameters_atomically([Parameter(name, ARRAYS[type_], [])])
                 self.set_descriptor(name, descriptor)
             else:
                 value = list(values[name]) if isinstance(values[name], tuple) else values[name]
@@ -198,13 +218,10 @@ class ArmNode(Node, Generic[P_co]):
         return SetParametersResult(successful=True)
 
     def _show_parameters(self) -> None:
-        """Let ROS see parameters that follow from others, and a whole number as the float that it counts as."""
+        """Let ROS see parameters that follow from others."""
         values = self.parameters.values()
         floats = {name: values[name] for name, type_ in self._class.types().items() if type_ is float}
-        shown = {name: self.get_parameter(name).value for name in floats}
-        changed = {
-            name: value for name, value in floats.items() if shown[name] != value or not isinstance(shown[name], float)
-        }
+        changed = {name: value for name, value in floats.items() if self.get_parameter(name).value != value}
         if changed:
             self._is_showing = True
             self.set_parameters_atomically([Parameter(name, value=value) for name, value in changed.items()])
@@ -242,9 +259,21 @@ class ArmNode(Node, Generic[P_co]):
         self.on_model(first)
 
 
+def _typed(change: Parameter[Any], type_: Any) -> Parameter[Any]:
+    """Return a change with the type of its parameter: whole numbers are floats, an empty list has no own type."""
+    if type_ is float and change.type_ == Parameter.Type.INTEGER:
+        return Parameter(change.name, Parameter.Type.DOUBLE, float(change.value))
+    array = ARRAYS.get(type_)
+    if array is not None and isinstance(change.value, Sequence) and not change.value:
+        return Parameter(change.name, array, [])
+    if type_ == tuple[float, ...] and change.type_ == Parameter.Type.INTEGER_ARRAY:
+        return Parameter(change.name, array, [float(x) for x in change.value])
+    return change
+
+
 def _descriptor(spec: Spec, type_: Any) -> ParameterDescriptor:
     """Return what ROS shows of a parameter: its sentence, and its bounds where it has two, for sliders."""
-    descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live, dynamic_typing=True)
+    descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live)
     if spec.lower is not None and spec.upper is not None:
         if type_ is float:
             descriptor.floating_point_range = [FloatingPointRange(from_value=spec.lower, to_value=spec.upper)]

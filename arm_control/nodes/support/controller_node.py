@@ -106,7 +106,9 @@ class TorquePipeline:
         self._thread: NativeThread | None = None
         self._commands = node.create_publisher(JointState, "joint_commands", node.state_qos())
         is_last = not self._commands.topic_name.endswith("/effort_in")  # else a gate stands before the driver
-        has_array = is_last and node.parameters.publish_effort_array
+        driver = node.parameters.driver
+        self._is_weightless = is_last and driver.driver_adds_gravity and not node.parameters.gates_behind
+        has_array = is_last and driver.publish_effort_array
         self._array = (
             node.create_publisher(Float64MultiArray, "effort_controller/commands", STATE) if has_array else None
         )
@@ -122,8 +124,7 @@ class TorquePipeline:
         }
         self._gates_behind: GatesBehind | None = None
         self._has_named_unheard = False
-        stop_topic = node.parameters.driver.driver_stop_topic
-        self._gate_control = GateControl(node, self._gate, self._release, stop_topic)
+        self._gate_control = GateControl(node, self._gate, self._release, driver.driver_stop_topic)
         node.why_model_stays = self._why_model_stays
 
     def start(self, loop: ControlLoop) -> None:
@@ -163,6 +164,8 @@ class TorquePipeline:
         path = self._node.control_path
         if kernels:
             functions, reason = NativeThread.needed_functions(self._node, kernels)
+            if self._is_weightless:
+                functions, reason = None, "driver_adds_gravity is true, and no gate is behind this node"
             if functions is not None:
                 publishers = self._commands, self._array
                 self._thread = path.turn = NativeThread(self._node, functions, publishers, self._on_joint_state)
@@ -222,7 +225,10 @@ class TorquePipeline:
             return
         command, result, refused = self._process.on_state(message, info, self.obstacles)
         if command is not None:
-            self._commands.publish(self._writer.message(command.stamp_ns, command.tau, frame_id=command.frame_id))
+            tau = command.tau - command.g if self._is_weightless else command.tau
+            self._commands.publish(self._writer.message(command.stamp_ns, tau, frame_id=command.frame_id))
+            if self._array is not None:
+                self._array.publish(self._array_head + tau.tobytes())
         if refused is not None:
             self._node.rejections.add("joint_states", refused)
         if result is not None:
@@ -230,8 +236,6 @@ class TorquePipeline:
                 self._warn_of_restart(result.measurement.stamp_ns)
                 self._warn_of_limits(result.measurement.q)
             self._now_ns = result.measurement.stamp_ns
-            if self._array is not None:
-                self._array.publish(self._array_head + result.gate.tau.tobytes())
             if result.refused is not None:
                 self._node.rejections.add("torque", result.refused)
             if result.law.refused is not None:

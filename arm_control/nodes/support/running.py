@@ -1,4 +1,4 @@
-"""Nodes by name, their classes and parameters, and their run in one process with one executor."""
+"""Nodes by name, and their run in one process with one executor."""
 
 from __future__ import annotations
 
@@ -6,28 +6,19 @@ import gc
 import itertools
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from arm_control.control import ArmNodeParameters, resolve_parameters
-from arm_control.controllers import CONTROLLERS
-from arm_control.core import (
-    PARENT,
-    Parameters,
-    die_with_parent,
-    file_parameters,
-    module_names,
-    node_names,
-    refuse_unknown,
-)
+from arm_control.control import ArmNodeParameters
+from arm_control.core import PARENT, die_with_parent, module_names, refuse_unknown
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.nodes.support.arm_node import ROS_OWN, ArmNode
+from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.node_parameters import NODES, class_in
 from arm_control.nodes.support.node_process import (
     ProcessEnd,
     check_environment,
@@ -38,8 +29,6 @@ from arm_control.nodes.support.polling import spin
 from arm_control.nodes.support.real_time import highest_priority, stay_below, take_real_time_priority
 
 NodeFactory = Callable[[], ArmNode[ArmNodeParameters]]
-NODES = node_names()
-"""Names of all nodes."""
 
 
 def node_factory(node: str) -> NodeFactory:
@@ -48,48 +37,7 @@ def node_factory(node: str) -> NodeFactory:
         from arm_control.nodes.support.controller_node import controller_node
 
         return partial(controller_node, node)
-    return _class_in(node, ArmNode)
-
-
-def parameter_class(node: str) -> type[Parameters]:
-    """Return the class of a node's parameters."""
-    if node in CONTROLLERS:
-        return CONTROLLERS[node].node_parameters
-    return _class_in(node, ArmNodeParameters)
-
-
-def _class_in(node: str, base: type[Any]) -> type[Any]:
-    """The only subclass that the module of a node defines."""
-    module = import_module(f"arm_control.nodes.{node}")
-    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__]
-    (kind,) = (kind for kind in kinds if issubclass(kind, base))
-    return kind
-
-
-def check_node_parameters(nodes: Mapping[str, Mapping[str, Any]], params_file: str) -> None:
-    """Refuse parameters with which a node would not start, before one does.
-
-    Parameters
-    ----------
-    nodes : mapping of str to mapping
-        Parameters of nodes, by the names of both.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is unknown, of a wrong type, or out of bounds.
-    """
-    for node, values in nodes.items():
-        if node not in NODES:
-            continue
-        kind = parameter_class(node)
-        given = {**values, **file_parameters(params_file, node)}
-        given = {name: value for name, value in given.items() if not name.startswith(ROS_OWN)}
-        where = f"{params_file}: {node}" if params_file else node
-        if "propose_gains" in kind.types():
-            resolve_parameters(kind, given, None, where)
-        else:
-            kind.from_mapping(given, where=where)
+    return class_in(node, ArmNode)
 
 
 def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequence[str] | None = None) -> None:
