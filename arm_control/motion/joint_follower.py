@@ -80,7 +80,7 @@ class Outcome:
         return self.state in (OFF_PATH, MISSED)
 
     def __str__(self) -> str:
-        return f"{self.state}: {self.joint} has an error of {self.error:.4f}" if self.failed else self.state
+        return f"{self.state}: {self.joint} has an error of {self.error:.3g}" if self.failed else self.state
 
 
 class JointFollower:

@@ -61,7 +61,7 @@ class JointNode(ControllerNode[JointNodeParameters]):
 
     def _publish_outcome(self, outcome: Outcome, goal: JointGoal | None) -> None:
         """Publish and log how a trajectory ends; the log has no word of its begin."""
-        values = {"state": outcome.state, "joint": outcome.joint, "error": f"{outcome.error:.6f}"}
+        values = {"state": outcome.state, "joint": outcome.joint, "error": f"{outcome.error:.3g}"}
         if goal is not None:
             values["goal_stamp"] = f"{goal.stamp_ns / NANOSECONDS:.9f}"
         message = DiagnosticStatus(name=f"{self.get_name()}: trajectory", message=str(outcome))

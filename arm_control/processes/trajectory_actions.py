@@ -1,7 +1,7 @@
 """Goals and results of ``control_msgs/action/FollowJointTrajectory``, of a controller and of a planner, without ROS.
 
 Fields are read by their names. A goal with other joints, with tolerances that mean nothing here or beyond the limits
-of the arm ends with an error code of the action and a sentence; it is not rejected without a word.
+of the arm is rejected, and the log has the sentence; one that fails on its way ends with an error code and a sentence.
 
 No standard action has a goal without the way to it. For a planner the last point of ``trajectory`` is a goal of the
 joints, or the last transform of ``multi_dof_trajectory`` one of the end effector; what is before it is up to the
@@ -145,7 +145,7 @@ def fill_feedback(
 
 def _result_of_outcome(outcome: Outcome) -> ActionResult | None:
     if outcome.state == REACHED:
-        return ActionResult(SUCCESSFUL, f"reached; largest error {outcome.error:.5f} of {outcome.joint}")
+        return ActionResult(SUCCESSFUL, f"reached; largest error {outcome.error:.3g} of {outcome.joint}")
     if not outcome.failed:
         return None
     code = PATH_TOLERANCE_VIOLATED if outcome.state == OFF_PATH else GOAL_TOLERANCE_VIOLATED

@@ -93,7 +93,7 @@ def test_an_arm_off_the_path_is_held_where_it_is(ur5: RobotModel):
     assert not now.v_des.any()
     assert (f.outcome.state, f.outcome.joint) == ("off the path", "wrist_2_joint")
     assert f.outcome.error == pytest.approx(0.11, abs=1e-4)
-    assert str(f.outcome) == "off the path: wrist_2_joint has an error of 0.1100"
+    assert str(f.outcome) == "off the path: wrist_2_joint has an error of 0.11"
     np.testing.assert_array_equal(f.tick(900 * MS, HOME).q_des, arm)
     assert f.outcome.failed
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from rclpy.action import ActionServer, CancelResponse
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 
 from arm_control.control import ArmNodeParameters, Measurement, TickResult
 from arm_control.controllers import JointController
+from arm_control.gate import GateState
 from arm_control.motion import JointGoal, JointReference
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.topics import ros
@@ -72,11 +73,31 @@ class ActionGoals(Generic[F, G]):
             self.NAME,
             self._execute,
             callback_group=ReentrantCallbackGroup(),
+            goal_callback=self.judge,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
         )
 
-    def start(self, follower: F, message: Any, now_ns: int) -> G:
-        """Return the goal of a message, once it is followed."""
+    def judge(self, message: Any) -> GoalResponse:
+        """Reject what cannot be done, as joint_trajectory_controller does; the log and ``/diagnostics`` say why."""
+        try:
+            self._goal_of(message)
+        except GoalRefused as error:
+            self._node.rejections.add(self.NAME.removeprefix("~/"), error)
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def goal_of(self, message: Any, now_ns: int) -> G:
+        """Return the goal of a message.
+
+        Raises
+        ------
+        GoalRefused
+            When it cannot be followed.
+        """
+        raise NotImplementedError
+
+    def start(self, follower: F, goal: G) -> None:
+        """Follow a goal."""
         raise NotImplementedError
 
     def result(self, follower: F, goal: G, *, is_canceled: bool) -> ActionResult | None:
@@ -110,12 +131,17 @@ class ActionGoals(Generic[F, G]):
         self._running.remove(running)
         running.result.set_result(result)
 
+    def _goal_of(self, message: Any) -> G:
+        if self._newest is None or self.follower is None:
+            raise GoalRefused(INVALID_GOAL, "no joint state yet")
+        return self.goal_of(message, self._newest.stamp_ns)
+
     async def _execute(self, handle: Any) -> Any:
         """Serve one goal; the executor comes back here when its result is known."""
         try:
-            if self._newest is None or self.follower is None:
-                raise GoalRefused(INVALID_GOAL, "no joint state yet")
-            goal = self.start(self.follower, handle.request, self._newest.stamp_ns)
+            goal = self._goal_of(handle.request)
+            assert self.follower is not None
+            self.start(self.follower, goal)
             running = Running(goal, handle, Future(executor=self._node.executor))
             self._running.append(running)
             result = await running.result
@@ -145,11 +171,15 @@ class TrajectoryAction(ActionGoals[JointController, JointGoal]):
         self._tick = tick
         self.tick(tick.measurement)
 
-    def start(self, follower: JointController, message: Any, now_ns: int) -> JointGoal:
-        """Add the goal of a message."""
-        goal = action_goal_of(message, self._node.model, now_ns)
+    def goal_of(self, message: Any, now_ns: int) -> JointGoal:
+        """Return the goal of a message, unless the arm is braked."""
+        if self._tick.gate.state is GateState.BRAKING:
+            raise GoalRefused(INVALID_GOAL, f"the gate brakes: {self._tick.gate.reason}")
+        return action_goal_of(message, self._node.model, now_ns)
+
+    def start(self, follower: JointController, goal: JointGoal) -> None:
+        """Add a goal."""
         follower.add(goal)
-        return goal
 
     def result(self, follower: JointController, goal: JointGoal, *, is_canceled: bool) -> ActionResult | None:
         """Return how a goal ends; a client cancels it."""
@@ -178,11 +208,13 @@ class PlannerAction(ActionGoals[MotionProcess, PlannerGoal]):
 
     NAME, FEEDBACK_EVERY = "~/move", 5
 
-    def start(self, follower: MotionProcess, message: Any, now_ns: int) -> PlannerGoal:
-        """Let the planner plan for the goal of a message."""
-        goal = planner_goal_of(message, self._node.model, now_ns)
+    def goal_of(self, message: Any, now_ns: int) -> PlannerGoal:
+        """Return the goal of a message."""
+        return planner_goal_of(message, self._node.model, now_ns)
+
+    def start(self, follower: MotionProcess, goal: PlannerGoal) -> None:
+        """Let the planner plan for a goal."""
         follower.add(goal, is_single=True)
-        return goal
 
     def result(self, follower: MotionProcess, goal: PlannerGoal, *, is_canceled: bool) -> ActionResult | None:
         """Return how a goal ends; a client cancels it while it is planned for or executed."""
