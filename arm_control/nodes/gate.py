@@ -16,10 +16,11 @@ from std_msgs.msg import Float64MultiArray
 from arm_control.control import ArmNodeParameters, DriverParameters, RealTimeParameters
 from arm_control.core import group
 from arm_control.gate import EffortGate, GateParameters, GateState
-from arm_control.messages import JointStateFields, JointStateWriter, braked_frame, effort_array_head
+from arm_control.messages import JointStateFields, braked_frame
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
 from arm_control.nodes.support.gates import GateControl, GateStatePublisher
+from arm_control.nodes.support.message_bytes import effort_array_writer, joint_state_writer
 from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, full_names
@@ -74,7 +75,7 @@ class GateNode(ArmNode[GateNodeParameters]):
         """Make the gate for this robot and listen."""
         p, before = self.parameters, self._process
         self._process = GateProcess(self.model, p.gate, self.rejections.add, lock_step=p.lock_step)
-        self._writer, self._array_head = JointStateWriter(self.model.joint_names), effort_array_head(self.model.nv)
+        self._writer, self._array_bytes = joint_state_writer(self.model.joint_names), effort_array_writer(self.model.nv)
         if before is not None:
             self._process.gate.succeed(before.gate)
         self._control.apply_stop()
@@ -127,7 +128,7 @@ class GateNode(ArmNode[GateNodeParameters]):
             frame_id = braked_frame(output.reason) if output.state is GateState.BRAKING else ""
             self._commands.publish(self._writer.message(stamp_ns, effort, frame_id=frame_id))
             if self._array is not None:
-                self._array.publish(self._array_head + effort.tobytes())
+                self._array.publish(self._array_bytes(effort))
             self._rate.tick()
             self._state.on_tick(output.tau, stamp_ns)
 

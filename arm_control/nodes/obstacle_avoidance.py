@@ -30,7 +30,6 @@ from arm_control.maths import Array
 from arm_control.messages import (
     JointStateFields,
     JointStateReader,
-    JointStateWriter,
     PublisherLock,
     Refused,
     brake_reason,
@@ -39,6 +38,7 @@ from arm_control.messages import (
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
+from arm_control.nodes.support.message_bytes import joint_state_writer
 from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, ros
@@ -88,7 +88,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._reader = JointStateReader(self.model, self._max_age, drives_arm=True)
         self._lock = PublisherLock(math.inf if self.parameters.lock_step else PublisherLock.SILENCE)
         self._accepted_ns = -1
-        self._writer = JointStateWriter(self.model.joint_names)
+        self._writer = joint_state_writer(self.model.joint_names)
         self._measurement = self._terms = None
         if self._obstacles is None:
             self._obstacles = ObstacleSubscription(self, is_counted=True)

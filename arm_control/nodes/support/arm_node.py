@@ -20,6 +20,7 @@ from arm_control.exceptions import ArmControlError
 from arm_control.messages import Rejections
 from arm_control.model import RobotModel
 from arm_control.nodes.support.diagnostics import WARN, Health, status_of
+from arm_control.nodes.support.message_bytes import layout_differences
 from arm_control.nodes.support.node_parameters import ROS_OWN, own_parameters
 from arm_control.nodes.support.node_process import ProcessEnd
 from arm_control.nodes.support.polling import ControlPath
@@ -74,6 +75,8 @@ class ArmNode(Node, Generic[P_co]):
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
         self.why_model_stays: Callable[[], str] = lambda: ""
+        if moved := layout_differences():
+            self.get_logger().warning(f"{moved}: rclpy reads and writes them, which is slower")
         self.ready = False
         self._class = parameter_class
         self._is_showing = False

@@ -33,11 +33,12 @@ from arm_control.controllers import CONTROLLERS, OscController, new_loop
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GatesBehind, describe_outside
 from arm_control.maths import Array, Obstacle
-from arm_control.messages import JointStateBytes, JointStateWriter, effort_array_head, goal_of
+from arm_control.messages import goal_of
 from arm_control.model import RobotModel
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations, Health
 from arm_control.nodes.support.gates import GateControl, listen_to_gates
+from arm_control.nodes.support.message_bytes import effort_array_writer, joint_state_reader, joint_state_writer
 from arm_control.nodes.support.native_loop import NativeThread
 from arm_control.nodes.support.subscriptions import (
     ObstacleSubscription,
@@ -101,7 +102,7 @@ class TorquePipeline:
         self._now_ns: int | None = None
         self._telemetry: Telemetry = []
         self._duration = Durations()
-        self._reader = JointStateBytes()
+        self._reader = joint_state_reader()
         self._states = 0
         self._thread: NativeThread | None = None
         self._commands = node.create_publisher(JointState, "joint_commands", node.state_qos())
@@ -140,7 +141,7 @@ class TorquePipeline:
         self._velocities = ""
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
-        self._writer, self._array_head = JointStateWriter(model.joint_names), effort_array_head(model.nv)
+        self._writer, self._array_bytes = joint_state_writer(model.joint_names), effort_array_writer(model.nv)
         kernels = [] if self.native is None else step_kernels_of(model, loop, self.native)
         if before is None:
             self._listen(kernels)
@@ -228,7 +229,7 @@ class TorquePipeline:
             tau = command.tau - command.g if self._is_weightless else command.tau
             self._commands.publish(self._writer.message(command.stamp_ns, tau, frame_id=command.frame_id))
             if self._array is not None:
-                self._array.publish(self._array_head + tau.tobytes())
+                self._array.publish(self._array_bytes(tau))
         if refused is not None:
             self._node.rejections.add("joint_states", refused)
         if result is not None:

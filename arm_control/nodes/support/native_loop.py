@@ -32,6 +32,7 @@ from arm_control.compiler import Callback, CFunction, Kernel
 from arm_control.control import ArmNodeParameters
 from arm_control.messages import JointStateWriter
 from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.message_bytes import layout_differences
 from arm_control.nodes.support.polling import ControlPath, polled_subscription
 from arm_control.nodes.support.real_time import join_control_path
 from arm_control.nodes.support.topics import COMMANDS, LATEST, STATE
@@ -200,6 +201,8 @@ def check_layouts(node: Node, functions: RclFunctions) -> str:
     middleware = get_rmw_implementation_identifier()
     if not middleware.startswith(MIDDLEWARE):
         return f"{middleware} calls back, but may a callback publish? That is known of {MIDDLEWARE} only"
+    if moved := layout_differences():
+        return moved
     if not _is_message_as_expected():
         return "another release of ROS: rcutils_uint8_array_t is laid out differently"
     topic = "~/_native_loop_check"

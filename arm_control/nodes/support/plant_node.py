@@ -26,11 +26,12 @@ from arm_control.core import NANOSECONDS, group, parameter
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.gate import EffortGate, GateOutput, GateParameters, is_at_rest
 from arm_control.maths import Array
-from arm_control.messages import FIELDS, JointStateFields, JointStateWriter, PublisherLock, brake_reason, nanoseconds
+from arm_control.messages import FIELDS, JointStateFields, PublisherLock, brake_reason, nanoseconds
 from arm_control.model import Terms, read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Health, Rate
 from arm_control.nodes.support.gates import GateControl, GateStatePublisher
+from arm_control.nodes.support.message_bytes import joint_state_writer
 from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
 from arm_control.nodes.support.topics import COMMANDS, LATCHED, STATE, full_names, ros
 from arm_control.processes import OUT_OF_ORDER
@@ -315,7 +316,7 @@ class PlantNode(ArmNode[P_co]):
         self.gate = EffortGate(self.model, p.gate)
         if before is not None:
             self.gate.succeed(before)
-        self._writers = {n: JointStateWriter(self.model.joint_names, FIELDS[:n]) for n in (2, 3)}
+        self._writers = {n: joint_state_writer(self.model.joint_names, FIELDS[:n]) for n in (2, 3)}
         self.paused, self._published_ns, self._tick_ns = p.start_paused, -1, round(p.timestep * NANOSECONDS)
         if not first:
             return

@@ -22,7 +22,6 @@ from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths import Obstacle
 from arm_control.messages import (
-    JointStateBytes,
     JointStateFields,
     JointStateReader,
     ObstacleTracker,
@@ -33,6 +32,7 @@ from arm_control.messages import (
 )
 from arm_control.motion import PoseFollower
 from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.message_bytes import joint_state_reader
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.topics import EVENTS, LATCHED, LATCHED_EVENTS, STATE
 
@@ -47,7 +47,7 @@ def subscribe_to_joint_states(
     qos: QoSProfile = STATE,
 ) -> None:
     """Subscribe to a topic of ``JointState``; bytes that are none are refused and counted."""
-    reader = JointStateBytes()
+    reader = joint_state_reader()
 
     def on_data(data: bytes, info: dict[str, Any]) -> None:
         try:

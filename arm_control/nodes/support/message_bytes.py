@@ -1,0 +1,111 @@
+"""Messages as bytes: by the layout that the package knows, or by rclpy where this release of ROS has another one.
+
+The control path reads and writes ``JointState`` and ``Float64MultiArray`` at known offsets
+(:mod:`arm_control.messages.joint_state_bytes`), several times as fast as rclpy. Each process tries once whether the two
+agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from arm_control.exceptions import InputError
+from arm_control.maths import Array
+from arm_control.messages import FIELDS, JointStateBytes, JointStateWriter, effort_array_head
+from arm_control.nodes.support.topics import ros
+
+MOVED = "messages have other bytes in this release of ROS than messages/joint_state_bytes.py knows"
+"""What is said where a layout has moved, before the type that has."""
+
+
+class MessageReader(Protocol):
+    """Reads a ``JointState``; raises InputError where the bytes are none."""
+
+    def read(self, data: bytes) -> Any:
+        """Return an object with the fields of the message."""
+
+
+class MessageWriter(Protocol):
+    """Writes ``JointState`` messages of some joints."""
+
+    def message(self, stamp_ns: int, *values: Array, frame_id: str = "") -> bytes:
+        """Return a message with the values of its fields."""
+
+
+@cache
+def layout_differences() -> str:
+    """Return which type has bytes that the package does not know, as a sentence; empty where none has."""
+    names, x, stamp_ns, frame_id = ["a", "bcd"], np.array([1.5, -2.5]), 5_000_000_001, "why"
+    by_ros = RclpyReader(), RclpyWriter(names, FIELDS)
+    own = JointStateBytes(), JointStateWriter(names, FIELDS)
+    try:
+        written = [writer.message(stamp_ns, x, x + 1.0, x + 2.0, frame_id=frame_id) for _, writer in (own, by_ros)]
+        first, *others = (_values(reader.read(data)) for reader, _ in (own, by_ros) for data in written)
+        if any(other != first for other in others):
+            return f"{MOVED}: sensor_msgs/JointState"
+        if deserialize_message(effort_array_head(2) + x.tobytes(), Float64MultiArray) != Float64MultiArray(data=x):
+            return f"{MOVED}: std_msgs/Float64MultiArray"
+    except Exception as error:  # of rclpy or of the middleware, which know no common one
+        return f"{MOVED}: {error}"
+    return ""
+
+
+def _values(message: Any) -> tuple[Any, ...]:
+    header = message.header
+    numbers = [list(getattr(message, field)) for field in FIELDS]
+    return header.stamp.sec, header.stamp.nanosec, header.frame_id, list(message.name), numbers
+
+
+class RclpyReader:
+    """Reads messages by rclpy."""
+
+    def read(self, data: bytes) -> Any:
+        """Return a message.
+
+        Raises
+        ------
+        InputError
+            When the bytes are not a ``JointState``.
+        """
+        try:
+            return deserialize_message(data, JointState)
+        except Exception as error:
+            raise InputError(f"not a JointState: {error}") from None
+
+
+class RclpyWriter:
+    """Writes messages by rclpy; the parameters are those of ``JointStateWriter``."""
+
+    def __init__(self, names: Sequence[str], fields: Sequence[str] = ("effort",)) -> None:
+        self._names, self._fields = list(names), fields
+
+    def message(self, stamp_ns: int, *values: Array, frame_id: str = "") -> bytes:
+        """Return a message."""
+        message = ros.joint_state(self._names, stamp_ns, **dict(zip(self._fields, values, strict=True)))
+        message.header.frame_id = frame_id
+        return bytes(serialize_message(message))
+
+
+def joint_state_reader() -> MessageReader:
+    """Return what reads messages of this release of ROS."""
+    return RclpyReader() if layout_differences() else JointStateBytes()
+
+
+def joint_state_writer(names: Sequence[str], fields: Sequence[str] = ("effort",)) -> MessageWriter:
+    """Return what writes messages of this release of ROS; the parameters are those of ``JointStateWriter``."""
+    return (RclpyWriter if layout_differences() else JointStateWriter)(names, fields)
+
+
+def effort_array_writer(n: int) -> Callable[[Array], bytes]:
+    """Return what writes torque of ``n`` joints as a ``Float64MultiArray`` of this release of ROS."""
+    if layout_differences():
+        return lambda tau: bytes(serialize_message(Float64MultiArray(data=tau)))
+    head = effort_array_head(n)
+    return lambda tau: head + tau.tobytes()
