@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import os
 import re
 import runpy
@@ -21,6 +22,7 @@ import yaml
 
 import arm_control
 from arm_control.controllers import CONTROLLERS
+from arm_control.core import PARENT
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
 from arm_control.nodes import NODES as EXECUTABLES
 from arm_control.simulation import NODES, Scenario, scenario_names
@@ -124,6 +126,20 @@ def test_an_executable_of_ros_runs_the_node_of_its_name(
         for number, handler in handlers.items():
             signal.signal(number, handler)
     assert "arm_control: node targets: unknown nonsense" in capsys.readouterr().err
+
+
+def test_an_executable_of_a_launch_that_is_gone_ends_before_it_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "targets").symlink_to(REPO / "scripts" / "node")
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "targets")])
+    monkeypatch.setenv(PARENT, str(2**30))
+    monkeypatch.setattr(runpy, "run_module", lambda *_, **__: pytest.fail("it loads"))
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit, match="1"):
+            runpy.run_path(str(tmp_path / "targets"), run_name="__main__")
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        ctypes.CDLL(None).prctl(1, 0)
 
 
 def test_only_the_command_goes_on_the_path():

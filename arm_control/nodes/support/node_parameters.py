@@ -6,6 +6,7 @@ Unlike in ROS, at least one node of the package must have it, and a name under t
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 from collections.abc import Collection, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 from arm_control.control import ArmNodeParameters, resolve_parameters
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import Parameters, file_parameters, node_names, refuse_unknown
+from arm_control.exceptions import ParameterError
 
 NODES = node_names()
 """Names of all nodes."""
@@ -56,7 +58,8 @@ def own_parameters(values: Mapping[str, Any], known: Collection[str], node: str)
     if foreign := values.keys() - set(known):
         foreign &= names_of_all_nodes()
         for word, path in itertools.pairwise(sys.argv):
-            foreign -= file_parameters(path, node, foreign).keys() if word == "--params-file" else set()
+            with contextlib.suppress(ParameterError):  # launch_ros writes tuples, which YAML knows of Python only
+                foreign -= file_parameters(path, node, foreign).keys() if word == "--params-file" else set()
         values = {name: value for name, value in values.items() if name not in foreign}
     refuse_unknown(values, list(known), f"node {node}")
     return values

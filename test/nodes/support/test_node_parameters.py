@@ -41,6 +41,16 @@ def test_a_name_under_a_node_must_be_its_own(tmp_path: Path, monkeypatch):
         own(OF_ONE, "gate")
 
 
+def test_a_file_that_launch_ros_writes_with_a_tuple_in_it_is_passed_over(tmp_path: Path, monkeypatch):
+    (tmp_path / "launch_params").write_text(yaml.dump({"/gate": {"ros__parameters": {"posture": (1.0, 2.0)}}}))
+    argv = ["gate", "--params-file", str(tmp_path / "launch_params"), "--params-file", write(tmp_path, gate=OF_ONE)]
+    monkeypatch.setattr("sys.argv", argv[:3])
+    assert own(OF_ONE, "gate") == {}
+    monkeypatch.setattr("sys.argv", argv)
+    with pytest.raises(ParameterError, match="node gate: unknown kp_linear"):
+        own(OF_ONE, "gate")
+
+
 def test_a_run_checks_the_same_before_a_node_starts(tmp_path: Path):
     nodes = {"osc": {}, "gate": {"rate_limit": 3.0}}
     check_node_parameters(nodes, write(tmp_path, all={**OF_ONE, "driver_adds_gravity": True}))
