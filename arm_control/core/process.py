@@ -24,6 +24,8 @@ def die_with_parent() -> None:
     parent = os.environ.get(PARENT)
     if parent is None or sys.platform != "linux":
         return
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script has started the parent with &
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     set_parent_death_signal = 1
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGINT)
     if int(parent) not in _ancestors():

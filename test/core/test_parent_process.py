@@ -15,11 +15,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the signal is o
 CHILD = "from arm_control.core.process import die_with_parent as d; d(); print('up', flush=True); input()"
 """A process that waits for the end of its standard input."""
 MIDDLE = f"""
-import os, subprocess, sys
+import os, signal, subprocess, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.environ["{PARENT}"] = str(os.getpid())
 subprocess.run([sys.executable, "-c", sys.argv[1]])
 """
-"""A process that starts the child, and waits for it."""
+"""A process that starts the child, and waits for it; as behind ``&`` in a script, both begin with SIGINT ignored."""
 
 
 def test_a_process_ends_when_its_parent_is_killed():
