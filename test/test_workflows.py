@@ -52,6 +52,15 @@ def test_a_push_tests_and_a_week_runs_the_campaigns():
     assert {"make campaign", ".venv/bin/arm_control faults"} < {*commands("campaign")}
 
 
+def test_both_releases_of_ros_are_tested_and_one_is_pinned():
+    """A constraint that names no requirement of the package would leave the newer release in place."""
+    (job,) = load("test")["jobs"].values()
+    assert {job["strategy"]["matrix"]["ros"][0], job["strategy"]["matrix"]["include"][0]["ros"]} == {"kilted", "jazzy"}
+    pinned = re.findall(r"^ros-([a-z-]+)==", (ROOT / ".github" / "jazzy.txt").read_text(), re.MULTILINE)
+    assert sorted(pinned) == sorted(re.findall(r'^    "([a-z-]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE))
+    assert "'.github/jazzy.txt'" in job["steps"][-1]["env"]["PIP_CONSTRAINT"]
+
+
 def test_the_package_is_built_as_it_is_released():
     for name in ("package", "release"):
         assert commands(name) == ["make package PYTHON=python"]
