@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.gate import BACK, SHARE, SMALLEST_ROOM, STEPS, GateParameters, JointLimits, LimitNumbers
+from arm_control.constraints import BACK, SHARE, SMALLEST_ROOM, TICKS, LimitNumbers
+from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import RobotModel, Terms
 
 Array = np.ndarray
@@ -49,7 +50,7 @@ class CarefulLimits:
         slow = alpha * (1.0 / x.k_p + alpha / (2.0 * zeta))
         stop = np.sqrt(slow**2 + 2.0 * alpha * np.abs(distance)) - slow
         error = np.minimum(np.maximum(np.copysign(stop, distance), self._lowest), self._highest) - t.v
-        k_v = np.minimum(np.maximum(x.limit_damping, x.k_velocity / t.M.diagonal()), 1.0 / (STEPS * dt))
+        k_v = np.minimum(np.maximum(x.limit_damping, x.k_velocity / t.M.diagonal()), 1.0 / (TICKS * dt))
         size, corner = np.abs(error), zeta / k_v**2
         bent = np.sqrt(2.0 * zeta * np.maximum(size - corner / 2.0, 0.0))
         return np.copysign(np.where(size <= corner, k_v * size, bent), error)

@@ -195,20 +195,8 @@ def _array(name: str, array: Array) -> list[int]:
 PACKAGE = Path(__file__).parents[1]
 """Folder of this package."""
 FOLDERS = (
-    *(
-        "maths",
-        "compiler",
-        "model",
-        "kinematics",
-        "collision",
-        "constraints",
-        "gate",
-        "motion",
-        "primitives",
-        "neural",
-        "optimal",
-    ),
-    *("planning", "control", "simulation", "processes"),
+    *("maths", "compiler", "model", "kinematics", "collision", "constraints", "gate", "motion", "primitives"),
+    *("neural", "optimal", "planning", "control", "simulation", "processes"),
 )
 """Folders whose texts are compiled, or compile; ``motion`` because laws unpack its references."""
 

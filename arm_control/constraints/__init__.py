@@ -1,10 +1,21 @@
-"""Constraints: rows that an acceleration has to satisfy, and the least change of it that does."""
+"""Constraints that hold: rows that an acceleration has to satisfy, and the least change of it that does."""
 
 from typing import TYPE_CHECKING
 
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
+    from arm_control.constraints.barriers import SHARE, SMALLEST_ROOM, TICKS
+    from arm_control.constraints.constraint import Constraint, Priority
+    from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints
+    from arm_control.constraints.constraint_set import ConstraintSet, Violation
+    from arm_control.constraints.joint_rows import BACK, LimitNumbers, acceleration_bounds, speed_bounds
+    from arm_control.constraints.kinds.box import BoxConstraint
+    from arm_control.constraints.kinds.clearance import ClearanceConstraint
+    from arm_control.constraints.kinds.cylinder import CylinderConstraint
+    from arm_control.constraints.kinds.half_space import HalfSpaceConstraint
+    from arm_control.constraints.kinds.speed import SpeedConstraint
+    from arm_control.constraints.kinds.upright import UprightConstraint
     from arm_control.constraints.least_change import (
         BROKEN,
         HOLDS,

@@ -564,7 +564,7 @@ class LeastChange(NamedTuple):
     capped : bool
         Whether the steps did not suffice: then y is the best point for level 0 on the way.
     worst : int
-        Row that is missed by the largest distance; -1: all hold.
+        ConstraintRow that is missed by the largest distance; -1: all hold.
     """
 
     y: Array

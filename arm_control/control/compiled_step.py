@@ -60,6 +60,7 @@ from arm_control.compiler import (
     TupleArgument,
     TupleResult,
 )
+from arm_control.constraints import LimitNumbers
 from arm_control.control.avoidance_law import AvoidanceOutput
 from arm_control.control.osc.null_space import smallest_regularity
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
@@ -72,7 +73,6 @@ from arm_control.gate import (
     GateParameters,
     GateState,
     JointLimits,
-    LimitNumbers,
     limit_by_name,
     limit_samples,
 )
@@ -227,6 +227,7 @@ BETWEEN_LAW_AND_GATE = (
     "disturbance_observer",
     "adaptive_torque",
     "inertia_floor",
+    "constraints",
 )
 """Parameters that put something between operational space control and its gate, unless they are false, 0 or empty."""
 SAMPLES = 2

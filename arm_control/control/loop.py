@@ -196,6 +196,7 @@ class ControlLoop:
         if self.gate.velocities is not None or self.controller.has_contact:
             measurement = self._sensed(measurement)
         is_resting = (self.gate.state is not GateState.PASSING or self._is_held) and self._rest(measurement)
+        self.gate.place(obstacles)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
         dt = measurement.dt or FIRST_DT
         may_limit = self._limits_with_law and self._carried is None

@@ -23,15 +23,10 @@ if TYPE_CHECKING:
     from arm_control.gate.gaps import GapWatch, has_gap, has_long_gap, period_after
     from arm_control.gate.gates_behind import GATES_BEHIND, GateReport, GatesBehind, GateState
     from arm_control.gate.joint_limits import (
-        BACK,
         LARGEST_SHARE,
         LARGEST_STIFFNESS,
-        SHARE,
-        SMALLEST_ROOM,
-        STEPS,
         JointLimits,
         LimitedTorque,
-        LimitNumbers,
         NextLimits,
     )
     from arm_control.gate.state_bounds import (

@@ -22,7 +22,8 @@ from arm_control.compiler import (
     TupleResult,
     builtin_call,
 )
-from arm_control.gate.joint_limits import JointLimits, LimitedTorque, LimitNumbers, limit_torque
+from arm_control.constraints import LimitNumbers
+from arm_control.gate.joint_limits import JointLimits, LimitedTorque, limit_torque
 from arm_control.maths import Array, Pose, mirrored
 from arm_control.maths import largest as largest_entry
 from arm_control.model import RobotModel, Terms

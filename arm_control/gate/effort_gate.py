@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import Binds, Floats, compile_procedure, procedure
+from arm_control.constraints import Constraints, ConstraintSet, read_constraints
 from arm_control.core import parameter
 from arm_control.exceptions import InputError
 from arm_control.gate.compiled_limits import compile_limits, compile_size_check
@@ -48,9 +49,13 @@ from arm_control.gate.torque_rules import (
     unlike_joint,
 )
 from arm_control.gate.velocity_filter import VelocityFilter
-from arm_control.maths import Array
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel, Terms
 
+OUTSIDE = {"m": 1e-3, "rad": 2e-3}
+"""How far outside a constraint an arm may start, by its unit."""
+BROKEN = {"m": 0.02, "rad": 0.1}
+"""How far outside a constraint an arm in motion is braked, by its unit."""
 UNLIKE = f"{ENABLED}a command asks for"
 """How the reason begins of a gate that goes on holding."""
 LAG_COUNTS = 2.5
@@ -75,6 +80,9 @@ class GateParameters(LimitParameters):
         upper=0.1,
     )
     brake_damping: float = parameter(50.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
+    constraints: str = parameter(
+        "", "file with constraints that every command is changed for, or a name in config/constraints; empty: none"
+    )
 
 
 class GateOutput(NamedTuple):
@@ -134,6 +142,8 @@ class EffortGate:
         Longest time that the next tick counts for the rate limit [s]; infinite: what its state says.
     estimate : ndarray, shape (nv,), or None
         Torque beside the weight that a brake goes on to carry, an observer's estimate [N m or N]; None: none.
+    constraints : ConstraintSet or None
+        What every command is changed for.
 
     Examples
     --------
@@ -160,6 +170,11 @@ class EffortGate:
         self._is_believable = compile_size_check(model, self._largest)
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self.velocities = VelocityFilter(model.nv) if parameters.inertia_floor else None
+        asked = read_constraints(parameters.constraints) if parameters.constraints else Constraints()
+        self._may_start_outside = asked.allow_recovery
+        self.constraints: ConstraintSet | None = None
+        if asked.constraints:
+            self.constraints = ConstraintSet(model, asked.constraints, self.limits.numbers, self.limits.is_unlimited)
         self._command: Array | None = None
         self._tau: Array | None = None
         self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)
@@ -226,6 +241,11 @@ class EffortGate:
     def success_rate(self) -> float:
         """Share of accepted commands among the last 100 that were offered or missed; 1 when there were none."""
         return self._rate.share
+
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
+        """Let these be the obstacles, from the next tick on, for constraints that see them."""
+        if self.constraints is not None:
+            self.constraints.place(obstacles)
 
     def offer(self, names: Sequence[str], effort: Sequence[float] | Array, age: float = 0.0) -> None:
         """Offer a command for the next tick.
@@ -315,6 +335,8 @@ class EffortGate:
                 command = None
         if command is None:
             self._miss()
+        elif self.constraints is not None:
+            command = self._constrained(self.constraints, t, command, dt)
         if self.state is not PASSING and (held := self._hold(t, dt, command)) is not None:
             return held
         if command is not None:
@@ -325,6 +347,19 @@ class EffortGate:
         self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, self._are_joint_limits_on)
         cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
         return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, self._share()))
+
+    def _constrained(self, constraints: ConstraintSet, t: Terms, command: Array, dt: float) -> Array | None:
+        """The command changed for the constraints; None, and a brake, where one of them does not hold."""
+        assert self._tau is not None
+        command = constraints.limit(t, command, self._tau, dt, self.estimate)
+        starts = self.state is not PASSING
+        worst = constraints.worst
+        if worst is None or (starts and self._may_start_outside):
+            return command
+        if worst.h < -(OUTSIDE if starts else BROKEN).get(worst.unit, np.inf):
+            self.brake(str(worst))
+            return None
+        return command
 
     def _brake_shaking(self) -> None:
         """Brake an arm that shakes, and say at which joint."""
@@ -375,6 +410,8 @@ class EffortGate:
             Time since the last tick [s].
         """
         if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
+            return None
+        if self.constraints is not None:
             return None
         return self._tau, dt if 0.0 < dt <= self.period else believed_time(dt, self.period), self._are_joint_limits_on
 

@@ -1,37 +1,22 @@
 """Limits of the torque: a command is cut to what the joints and their motors can afford in the measured state.
 
-A joint may approach a limit of its position only as fast as it can still be stopped with the available torque and
-rate of torque. For joint i, with its soft range [q_lo, q_hi] and the distances ``d = q_hi - q`` or ``q_lo - q`` [rad],
+Equations (1) to (4), of :mod:`arm_control.constraints.joint_rows`, bound the acceleration of each joint so that it can
+still be stopped before its limits. Then
 
-    (1)  alpha_i = min(1/2 min_j tau_left_j / |M_ij|, k_p v_max_i),   zeta_i = min_j rate_limit / |M_ij|
-         tau_left = max(tau_max - |g|, 0.05 tau_max)
-    (2)  v_stop(d) = sqrt(c^2 + 2 alpha d) - c,   c = alpha (1 / k_p + alpha / (2 zeta))
-    (3)  v_hi = clamp(v_stop(q_hi - q), -0.1 v_max, v_max),   v_lo = clamp(v_stop(q_lo - q), -v_max, 0.1 v_max)
-    (4)  a_hi = servo(v_hi - v),   a_lo = servo(v_lo - v)
-         servo(e) = k_v e   where |e| <= zeta / k_v^2,   sqrt(2 zeta (|e| - zeta / (2 k_v^2)))   where it is larger
-         k_v = min(max(limit_damping, k_velocity / M_ii), 1 / (2 dt))
     (5)  tau_a = h + M clamp(M^-1 (tau - h), a_lo, a_hi)
     (6)  tau_b = clamp(tau_a, -tau_max, tau_max)
     (7)  tau_1 = clamp(tau_b, tau_0 - step, tau_0 + step)   where (5) has cut nothing,   step = rate_limit dt
          tau_1 = tau_0 + nu (tau_b - tau_0)                 where it has,   nu = min(1, step / max |tau_b - tau_0|)
 
-``v_stop`` and ``servo`` are odd functions. (1) is the deceleration, and its rate of change, that the motors of all
-joints can afford; (2) solves ``d = v^2 / (2 alpha) + v c / alpha``, braking distance and delay, for v: far away a
-constant deceleration, near the limit a speed in proportion to d. (4) is the acceleration that can be taken back in
-time. (5) cuts only accelerations towards a limit: one back into the range passes, the other joints keep theirs, and
+(5) cuts only accelerations towards a limit: one back into the range passes, the other joints keep theirs, and
 gravity and Coriolis torque stay compensated. Gains on M suit a shoulder and a wrist alike; a bound on each torque by
 itself would not: a wrist may need ten times its own inertia when the shoulder swings. A command from which nothing is
 cut comes back as it is, to the last bit.
 
-    q, v              joint positions, velocities             [rad, rad/s; m, m/s if prismatic]
     M, g, h           mass matrix, gravity torque, bias       [kg m^2; N m; N m]
     tau, tau_0        commanded torque, last torque           [N m]
     tau_a, tau_b      torque within (5), within (6)           [N m]
     tau_1             torque that may pass                    [N m]
-    alpha, zeta       affordable deceleration, and its rate   [rad/s^2; rad/s^3]
-    c                 speed lost to delays                    [rad/s]
-    k_p, k_v          gains of position and speed             [1/s]
-    k_velocity        gain of a URDF's safety_controller      [N m s/rad]
     dt                time since the last torque              [s]
 
 The law is written over any scalar: it runs on floats as it stands, and compiled, one call a tick
@@ -45,20 +30,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from arm_control.constraints import LimitNumbers, acceleration_bounds, speed_bounds
 from arm_control.core import Parameters, parameter
-from arm_control.maths import TINY, Array, Scalar, clamp, largest, maximum, minimum, select, solve
+from arm_control.maths import TINY, Array, Scalar, clamp, largest, maximum, select, solve
 from arm_control.model import RobotModel, Terms
 
-SHARE = 0.5
-"""Share of ``tau_left`` that stopping at a limit may use, equation (1)."""
-SMALLEST_ROOM = 0.05
-"""Share of the effort limit that counts as ``tau_left`` at least, however heavy the arm."""
-BACK = 0.1
-"""Share of the speed limit at which a joint outside its soft range is led back, equation (3)."""
 LARGEST_STIFFNESS = 0.25
 """Largest ``k_p`` in shares of ``limit_damping``: a higher one would overshoot."""
-STEPS = 2.0
-"""``k_v`` is at most 1 in so many ticks: a sampled loop with a higher gain would ring."""
 LARGEST_SHARE = 1e3
 """A command of more than so many times the effort limit is absurd, and refused."""
 HUGE = 1e300
@@ -79,45 +57,6 @@ class LimitParameters(Parameters):
     limit_damping: float = parameter(
         100.0, "deceleration per speed above the bound; four times the stiffness or more", unit="1/s", lower=1.0
     )
-
-
-class LimitNumbers(NamedTuple):
-    """Numbers of the law, of any scalars.
-
-    Attributes
-    ----------
-    rate_limit : float
-        Largest rate of change of the torque [N m/s].
-    limit_damping : float
-        Lower bound of k_v [1/s].
-    k_p, k_velocity, v_max, tau_max : array, shape (nv,)
-        See the symbols of this module.
-    q_soft : array, shape (2, nv)
-        ``q_lo`` and ``q_hi`` [rad or m]; infinite for none.
-    """
-
-    rate_limit: Scalar
-    limit_damping: Scalar
-    k_p: Array
-    k_velocity: Array
-    v_max: Array
-    tau_max: Array
-    q_soft: Array
-
-    @classmethod
-    def of(cls, numbers: Array, is_unlimited: Array) -> LimitNumbers:
-        """Return the numbers that :attr:`JointLimits.numbers` lists.
-
-        Parameters
-        ----------
-        numbers : array, shape (2 + 6 nv,)
-            The list.
-        is_unlimited : ndarray of bool, shape (nv,)
-            Joints without limits of position.
-        """
-        k_p, k_velocity, v_max, tau_max, lower, upper = numbers[2:].reshape(6, -1)
-        q_soft = np.where(is_unlimited, [[-np.inf], [np.inf]], [lower, upper])
-        return cls(numbers[0], numbers[1], k_p, k_velocity, v_max, tau_max, q_soft)
 
 
 class LimitedTorque(NamedTuple):
@@ -185,52 +124,6 @@ def limit_acceleration(terms: Terms, tau: Array, dt: Scalar, numbers: LimitNumbe
     tau_a = terms.h + terms.M @ clamp(a, a_lo, a_hi)  # (5)
     size = np.abs(a).sum() + np.abs(tau_a).sum()
     return select(HUGE - size, tau_a, terms.g), _outside(a, a_lo, a_hi)
-
-
-def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers) -> Array:
-    """Accelerations ``a_lo`` and ``a_hi`` of equation (4), shape (2, nv) [rad/s^2 or m/s^2].
-
-    Parameters
-    ----------
-    terms : Terms
-        The measured state.
-    dt : float
-        Time since the last torque [s].
-    numbers : LimitNumbers
-        Limits and gains.
-    """
-    zeta = numbers.rate_limit / largest(np.abs(terms.M))  # (1)
-    e = speed_bounds(terms, numbers) - terms.v
-    k_v = maximum(numbers.limit_damping, numbers.k_velocity / np.diagonal(terms.M))
-    k_v = 1.0 / maximum(1.0 / k_v, STEPS * dt)
-    size = np.abs(e)
-    corner = zeta / (k_v * k_v)
-    bent = np.sqrt(2.0 * zeta * maximum(size - 0.5 * corner, 0.0))
-    servo = select(size - corner, bent, k_v * size)
-    return select(e, servo, -servo)  # (4)
-
-
-def speed_bounds(terms: Terms, numbers: LimitNumbers) -> Array:
-    """Speeds ``v_lo`` and ``v_hi`` of equation (3), shape (2, nv) [rad/s or m/s].
-
-    Parameters
-    ----------
-    terms : Terms
-        The measured state.
-    numbers : LimitNumbers
-        Limits and gains.
-    """
-    inertia = np.abs(terms.M)
-    tau_left = maximum(numbers.tau_max - np.abs(terms.g), SMALLEST_ROOM * numbers.tau_max)
-    alpha = minimum(SHARE / largest(inertia * (1.0 / tau_left)), numbers.k_p * numbers.v_max)  # (1)
-    zeta = numbers.rate_limit / largest(inertia)
-    d = numbers.q_soft - terms.q
-    c = alpha * (1.0 / numbers.k_p + 0.5 * alpha / zeta)
-    stop = np.sqrt(c * c + 2.0 * alpha * np.abs(d)) - c
-    v_stop = select(d, stop, -stop)  # (2)
-    v_max = numbers.v_max
-    v_back = BACK * v_max
-    return clamp(v_stop, np.array([-v_max, -v_back]), np.array([v_back, v_max]))  # (3)
 
 
 def shorten(change: Array, step: Scalar) -> Array:

@@ -134,8 +134,11 @@ class State:
             In the link's frame [m].
         """
         frame = self.tree.tip if link is None else self.tree.frames[link]
-        p = self.X_WF(link).p if point is None else self.p_WP(link, point)
-        return rec.jacobian(self.tree, self.X_W, frame.body, p)
+        return self.J_of(frame.body, self.X_WF(link).p if point is None else self.p_WP(link, point))
+
+    def J_of(self, body: int, p: Array) -> Array:
+        """Jacobian of the point of a body, -1 for the world, that is at p in the world [m], (6, n)."""
+        return rec.jacobian(self.tree, self.X_W, body, p)
 
     @property
     def R_WE(self) -> Array:

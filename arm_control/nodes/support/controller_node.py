@@ -387,7 +387,7 @@ class ControllerNode(ArmNode[C_co]):
         p = self.parameters
         if first:
             self.subscribe()
-        if self.row.sees_obstacles(p):
+        if self.row.sees_obstacles(p) or p.gate.constraints:
             self._obstacles = self._obstacles or ObstacleSubscription(self, is_counted=True)
             self._obstacles.on_model()
         controller = self.make()

@@ -1,0 +1,105 @@
+"""Files with constraints: a list under ``constraints``, an entry each with ``name``, ``kind`` and the kind's fields.
+
+constraints:
+- {name: table, kind: half_space, of: arm, point: [0, 0, 0.02], normal: [0, 0, 1]}
+- {name: cell, kind: box, centre: [0.3, 0, 0.5], size: [1, 1.2, 1]}
+allow_recovery: false
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from arm_control.constraints.constraint import Constraint, Priority
+from arm_control.core import as_mapping, module_names, read_yaml, refuse_unknown, yaml_path
+from arm_control.exceptions import ParameterError
+
+FOLDER = "constraints/kinds"
+
+
+class Constraints(NamedTuple):
+    """What a file says.
+
+    Attributes
+    ----------
+    constraints : tuple of Constraint
+        In their order.
+    allow_recovery : bool
+        Whether an arm that starts outside is led back, instead of being refused.
+    """
+
+    constraints: tuple[Constraint, ...] = ()
+    allow_recovery: bool = False
+
+
+def kinds() -> tuple[str, ...]:
+    """Return the names of the kinds of constraints."""
+    return module_names(FOLDER)
+
+
+def kind(name: str) -> type[Constraint]:
+    """Return the class of a kind: ``HalfSpaceConstraint`` in the file ``half_space``."""
+    module = import_module(f"arm_control.{FOLDER.replace('/', '.')}.{name}")
+    made: type[Constraint] = getattr(module, "".join(word.capitalize() for word in [*name.split("_"), "constraint"]))
+    return made
+
+
+def read_constraints(name: str) -> Constraints:
+    """Return the constraints of a file, or of one that comes with the package.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such file, or an entry has an unknown kind or field, a name that another has, or a value that
+        is not allowed.
+    """
+    path = yaml_path("constraints", name)
+    return constraints_of(read_yaml(path), str(path))
+
+
+def constraints_of(content: Mapping[str, Any], where: str) -> Constraints:
+    """Return the constraints of the content of a file; errors as for :func:`read_constraints`."""
+    refuse_unknown(content, ("constraints", "allow_recovery"), where)
+    entries = content.get("constraints") or []
+    if not isinstance(entries, list):
+        raise ParameterError(f"{where}: constraints is {entries!r}; a list is needed")
+    made = tuple(_constraint(as_mapping(entry, where), where) for entry in entries)
+    names = [c.name for c in made]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ParameterError(f"{where}: two constraints are called '{twice[0]}'")
+    return Constraints(made, bool(content.get("allow_recovery", False)))
+
+
+def _constraint(entry: dict[str, Any], where: str) -> Constraint:
+    name = str(entry.get("name", ""))
+    where = f"{where}: constraint '{name}'" if name else where
+    if not name:
+        raise ParameterError(f"{where}: a constraint has no name")
+    of_kind = kind(_known(str(entry.pop("kind", "")), where))
+    known = fields(of_kind)
+    refuse_unknown(entry, [f.name for f in known], where)
+    needed = [f.name for f in known if f.default is MISSING and f.default_factory is MISSING]
+    if missing := [key for key in needed if key not in entry]:
+        raise ParameterError(f"{where}: {', '.join(missing)} is needed")
+    if "level" in entry:
+        entry["level"] = _level(entry["level"], where)
+    made = of_kind(**entry)
+    try:
+        _ = made.numbers
+    except ParameterError as error:
+        raise ParameterError(f"{where}: {error}") from None
+    return made
+
+
+def _known(name: str, where: str) -> str:
+    refuse_unknown({name: None}, kinds(), f"{where}: kind")
+    return name
+
+
+def _level(value: object, where: str) -> Priority:
+    levels = {level.name.lower(): level for level in (Priority.CLEARANCE, Priority.WORKSPACE)}
+    refuse_unknown({str(value): None}, tuple(levels), f"{where}: level")
+    return levels[str(value)]

@@ -1,0 +1,646 @@
+"""The constraints of one arm in a tick: rows, near pairs and the least change of the torque in one compiled procedure.
+
+The equations are those of :mod:`arm_control.constraints.barriers`. Rows of torque and joints come with the state; those
+of points are columns, each with its kind, its numbers and its point, as those of near pairs are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_control.collision import (
+    NORMAL,
+    POINT,
+    RHO,
+    ArmShape,
+    CloseSearch,
+    Proximity,
+    find_pairs,
+    whole_blocks,
+)
+from arm_control.compiler import (
+    Binds,
+    Floats,
+    Ints,
+    Law,
+    Loop,
+    LoopKernel,
+    OwnWork,
+    Rows,
+    RunsKernel,
+    RunsLoop,
+    compile_procedure,
+    procedure,
+)
+from arm_control.constraints.barriers import TICKS, ConstraintRow, Room, reduced_row, torque_left
+from arm_control.constraints.constraint import HAND, Constraint, Point, vector
+from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds
+from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
+from arm_control.constraints.least_change import N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
+from arm_control.exceptions import FrameNotFound, InputError, ParameterError
+from arm_control.maths import (
+    Array,
+    Obstacle,
+    Pose,
+    Scalar,
+    cholesky,
+    clamp,
+    cross,
+    lower_triangle,
+    maximum,
+    minimum,
+    select,
+)
+from arm_control.maths import solve as solve_linear
+from arm_control.model import TOOL, RobotModel, State, Terms, Tree, tool_numbers
+
+FAR = 1e12
+"""A bound that is larger counts as this."""
+ARM = "arm"
+FLOOR = 0.02
+"""Time in which a motor reaches its speed limit against the floor of joint inertia, equation (7) [s]."""
+K_P = 50.0
+"""``k_p``: speed towards zero per distance left [1/s]."""
+BACK = 0.1
+"""``v_back``: speed at which what is outside comes back, at most [m/s or rad/s]."""
+
+
+class ConstraintTick(NamedTuple):
+    """All that a tick works with; n joints, N columns of points or pairs.
+
+    Attributes
+    ----------
+    state : RunsKernel
+        The law :func:`_state`; ``q`` is an input, ``G`` to ``balls`` are outputs.
+    G, need : ndarray, shape (4 n * n,), (4 n,)
+        Rows of (8) of torque and joints, and what they have to reach.
+    T : ndarray, shape (n * n,)
+        Torque per y, (8).
+    room : ndarray
+        What rows of points and pairs have of the state: v, axes of the joints, L^-1, a_0, tau_left, gains.
+    motions : ndarray, shape (12 * (n_bodies + 1),)
+        Twist of each body and its derivative; the last one is the world.
+    balls : ndarray, shape (6 * n_balls,)
+        Place and direction of each ball in the world.
+    points, pairs : RunsLoop
+        Laws of each point, and of each near pair; ``point_room`` to ``point_h`` and ``pair_room`` to ``pair_h`` are
+        their arrays.
+    ball, body, level : ndarray of int, shape (N,)
+        Of each point: its ball, the body that carries it, its level.
+    capsule_body : ndarray of int, shape (C,)
+        The body of each capsule; the number of bodies for the world.
+    tau, tau_1 : ndarray, shape (n,)
+        Torque asked for, and what comes of it [N m or N].
+    n, n_room, n_points, pair_level, world : int
+        Joints; size of ``room``; points; level of the pairs, below zero where there are none; number of bodies.
+    """
+
+    state: RunsKernel
+    q: Floats
+    G: Floats
+    need: Floats
+    T: Floats
+    room: Floats
+    motions: Floats
+    balls: Floats
+    points: RunsLoop
+    point_room: Floats
+    place: Rows
+    point_motion: Rows
+    point_G: Rows
+    point_need: Rows
+    ball: Ints
+    body: Ints
+    level: Ints
+    search: CloseSearch
+    pairs: RunsLoop
+    pair_room: Floats
+    pair_motion: Rows
+    pair_other: Rows
+    pair_G: Rows
+    pair_need: Rows
+    capsule_body: Ints
+    program: LeastDistance
+    tau: Floats
+    tau_1: Floats
+    n: int
+    n_room: int
+    n_points: int
+    pair_level: int
+    world: int
+
+
+@procedure
+def constrain(t: ConstraintTick) -> float:
+    """One tick; returns the number of near pairs, or below zero where the state has no finite numbers."""
+    for i in range(t.n):
+        t.tau_1[i] = t.tau[i]
+    t.program.counts[N_ACTIVE] = 0
+    if t.state() != 0.0:
+        return -1.0
+    find_point_rows(t)
+    n_pairs = 0
+    if t.pair_level >= 0:
+        n_pairs = find_pair_rows(t)
+        if n_pairs > t.search.near.capacity:
+            return float(n_pairs)
+    if is_idle(t, n_pairs):
+        return float(n_pairs)
+    write_program(t, n_pairs)
+    solve(t.program)
+    for i in range(t.n):
+        for j in range(t.n):
+            t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (8)
+    return float(n_pairs)
+
+
+@procedure
+def find_point_rows(t: ConstraintTick) -> None:
+    """Compute the rows of the points."""
+    if t.n_points == 0:
+        return
+    for i in range(t.n_room):
+        t.point_room[i] = t.room[i]
+    for j in range(t.n_points):
+        for i in range(6):
+            t.place[i, j] = t.balls[6 * t.ball[j] + i]
+        for i in range(12):
+            t.point_motion[i, j] = t.motions[12 * t.body[j] + i]
+    t.points(whole_blocks(t.n_points))
+
+
+@procedure
+def find_pair_rows(t: ConstraintTick) -> int:
+    """Find the near pairs and compute their rows; return their number."""
+    for i in range(t.n):
+        t.search.arm.q[i] = t.q[i]
+    n_pairs = int(find_pairs(t.search))
+    if n_pairs == 0 or n_pairs > t.search.near.capacity:
+        return n_pairs
+    for j in range(n_pairs):
+        other = t.search.near.other[j]
+        first = 12 * t.capsule_body[t.search.near.capsule[j]]
+        second = 12 * (t.capsule_body[-1 - other] if other < 0 else t.world)
+        for i in range(12):
+            t.pair_motion[i, j] = t.motions[first + i]
+            t.pair_other[i, j] = t.motions[second + i]
+    for i in range(t.n_room):
+        t.pair_room[i] = t.room[i]
+    t.pairs(whole_blocks(n_pairs))
+    return n_pairs
+
+
+@procedure
+def is_idle(t: ConstraintTick, n_pairs: int) -> bool:
+    """Whether all rows hold as it is."""
+    n = 0
+    for i in range(4 * t.n):
+        n += 1 if t.need[i] > 0.0 else 0
+    for j in range(t.n_points):
+        n += 1 if t.point_need[0, j] > 0.0 else 0
+    for j in range(n_pairs):
+        n += 1 if t.pair_need[0, j] > 0.0 else 0
+    return n == 0
+
+
+@procedure
+def write_program(t: ConstraintTick, n_pairs: int) -> None:
+    """Write the rows into the program: torque, joints, points, pairs."""
+    m = 4 * t.n
+    for i in range(m):
+        t.program.h[i] = t.need[i]
+        t.program.level[i] = 0 if i < 2 * t.n else 1
+        for k in range(t.n):
+            t.program.G[i, k] = t.G[t.n * i + k]
+    for j in range(t.n_points):
+        t.program.h[m + j] = t.point_need[0, j]
+        t.program.level[m + j] = t.level[j]
+        for k in range(t.n):
+            t.program.G[m + j, k] = t.point_G[k, j]
+    m += t.n_points
+    for j in range(n_pairs):
+        t.program.h[m + j] = t.pair_need[0, j]
+        t.program.level[m + j] = t.pair_level
+        for k in range(t.n):
+            t.program.G[m + j, k] = t.pair_G[k, j]
+    t.program.counts[N_ROWS] = m + n_pairs
+
+
+class Violation(NamedTuple):
+    """A constraint and how far it is from holding.
+
+    Attributes
+    ----------
+    name, what : str
+        The constraint, and which part of the arm.
+    h : float
+        Below zero where it does not hold, in its unit.
+    """
+
+    name: str
+    what: str
+    h: float
+    unit: str
+
+    def __str__(self) -> str:
+        """For messages."""
+        scale, unit = {"m": (1e3, "mm"), "rad": (math.degrees(1.0), "degrees")}.get(self.unit, (1.0, self.unit))
+        return f"constraint '{self.name}' ({self.what}) is violated by {-scale * self.h:.3g} {unit}"
+
+
+class Ball(NamedTuple):
+    """A ball fixed to a link, None for the hand: its centre in the link's frame, and its radius [m]."""
+
+    link: str | None
+    centre: tuple[float, ...]
+    radius: float
+
+
+class PointColumn(NamedTuple):
+    """A row of a constraint: which ball, and which of the constraint's lists of numbers."""
+
+    constraint: Constraint
+    ball: Ball
+    side: int
+
+    @property
+    def label(self) -> str:
+        """What it is about."""
+        return f"{self.ball.link or HAND} {self.constraint.sides[self.side]}".strip()
+
+
+class ConstraintSet:
+    """The constraints of one arm, and the torque that keeps them.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    constraints : sequence of Constraint
+        What has to hold, beside the limits of the joints; at most one of them is a clearance.
+    limits : ndarray, shape (2 + 6 nv,)
+        Numbers of the joints' limits, as ``JointLimits.numbers`` has them.
+    is_unlimited : ndarray of bool, shape (nv,)
+        Joints without limits of position.
+
+    Attributes
+    ----------
+    constraints : tuple of Constraint
+        The constraints, in their order.
+
+    Raises
+    ------
+    ParameterError
+        When numbers of a constraint cannot be used, or there are two clearances.
+    FrameNotFound, ModelError
+        When a link is not there, or the shape of the arm is needed and not complete.
+    """
+
+    def __init__(
+        self, model: RobotModel, constraints: Sequence[Constraint], limits: Array, is_unlimited: Array
+    ) -> None:
+        self.constraints = tuple(constraints)
+        self._n = model.nv
+        clearances = [c for c in constraints if isinstance(c, ClearanceConstraint)]
+        if len(clearances) > 1:
+            raise ParameterError(f"two clearances: '{clearances[0].name}' and '{clearances[1].name}'; one may be there")
+        self._clearance = clearances[0] if clearances else None
+        has_shape = bool(clearances) or any(c.of == ARM for c in constraints)
+        shape = ArmShape(model) if has_shape else ArmShape(model, (), is_partial=True)
+        self._columns = [column for c in constraints for column in _columns(model, shape, c)]
+        balls = tuple(dict.fromkeys(column.ball for column in self._columns))
+        law = _state_law(model, balls, is_unlimited)
+        self._state = OwnWork(model.compile_law(law, _state_samples(model, law, limits)))
+        self._state.inputs["limits"][:] = limits
+        self._proximity = Proximity(model, None if clearances else (), shape)
+        self._search = self._proximity.new_search()
+        if self._clearance is not None:
+            self._search.reach[:] = self._clearance.reach
+        bodies = [body if body >= 0 else len(model.tree.bodies) for body in shape.bodies]
+        self._capsule_body = np.array([*bodies, 0], np.int64)
+        kinds = tuple(dict.fromkeys(type(column.constraint) for column in self._columns))
+        self._point_law = _point_loop(model, kinds, self._proximity.joint_coupling)
+        self._pair_law = _pair_loop(model, self._proximity.joint_coupling)
+        self._points = _point_arrays(model, self._columns, balls, kinds)
+        self.set_numbers()
+        self._n_pairs = 0
+        self._run = _compiled()(self._record())
+
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
+        """Let these be the obstacles, from the next tick on."""
+        if self._clearance is not None:
+            self._search.place(obstacles)
+
+    def set_numbers(self) -> None:
+        """Read the numbers of all constraints anew."""
+        for j, column in enumerate(self._columns):
+            numbers = column.constraint.numbers[column.side]
+            self._points["numbers"][: len(numbers), j] = numbers
+
+    def limit(self, terms: Terms, tau: Array, tau_0: Array, dt: float, tau_known: Array | None = None) -> Array:
+        """Return the torque with the least change of acceleration for which all constraints hold, shape (nv,).
+
+        Parameters
+        ----------
+        terms : Terms
+            The state.
+        tau, tau_0 : ndarray, shape (nv,)
+            Torque that is asked for, and the last one [N m or N].
+        dt : float
+            Time since then [s].
+        tau_known : ndarray, shape (nv,), optional
+            What is known to act beside the model, on the side of the bias [N m or N].
+
+        Raises
+        ------
+        InputError
+            When the state or a torque has no finite numbers.
+        """
+        x = self._state.inputs
+        x["q"][:], x["v"][:], x["M"][:], x["g"][:] = terms.q, terms.v, terms.M.ravel(), terms.g
+        x["h"][:] = terms.h if tau_known is None else terms.h + tau_known
+        x["tau"][:], x["tau_0"][:], x["dt"][:] = tau, tau_0, dt
+        n_pairs = self._run()
+        while n_pairs > self._search.record.near.capacity:
+            self._search.make_room()
+            self._run.replace(self._record())
+            n_pairs = self._run()
+        if n_pairs < 0.0:
+            raise InputError("the constraints cannot be computed: the state or the torque has no finite numbers")
+        self._n_pairs = int(n_pairs)
+        return self._tau_1.copy()
+
+    @property
+    def h(self) -> Array:
+        """The constraints in the last state, those of near pairs last, shape (k,)."""
+        return np.concatenate([self._points["h"][0, : len(self._columns)], self._pair_h[0, : self._n_pairs]])
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """The constraint of each entry of :attr:`h`, and what of the arm it is about."""
+        return [(column.constraint.name, column.label) for column in self._columns] + [
+            (self._pair_name, self._pair_label(j)) for j in range(self._n_pairs)
+        ]
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """What has changed the last torque: names of constraints, ``torque limits``, ``joint limits``."""
+        program, n, n_points = self._program, self._n, len(self._columns)
+        rows = program.active[: int(program.counts[N_ACTIVE])].tolist()
+        names = ["torque limits"] * (2 * n) + ["joint limits"] * (2 * n)
+        names += [column.constraint.name for column in self._columns]
+        return tuple(dict.fromkeys(names[i] if i < 4 * n + n_points else self._pair_name for i in rows))
+
+    @property
+    def worst(self) -> Violation | None:
+        """The constraint that holds least in the last state; None where there is none, or nothing is near."""
+        h = self.h
+        if not len(h):
+            return None
+        j = int(np.argmin(h))
+        if j < len(self._columns):
+            column = self._columns[j]
+            return Violation(column.constraint.name, column.label, float(h[j]), column.constraint.unit)
+        return Violation(
+            self._pair_name, self._pair_label(j - len(self._columns)), float(h[j]), ClearanceConstraint.unit
+        )
+
+    @property
+    def _pair_name(self) -> str:
+        return "" if self._clearance is None else self._clearance.name
+
+    def _pair_label(self, j: int) -> str:
+        near, capsules = self._search.record.near, self._proximity.capsules
+        other = int(near.other[j])
+        what = capsules[-1 - other].link if other < 0 else f"obstacle {other}"
+        return f"{capsules[int(near.capsule[j])].link} at {what}"
+
+    def _record(self) -> ConstraintTick:
+        """All that a tick works with, and memory for pairs."""
+        n, near, at, state = self._n, self._search.record.near, self._points, self._state.outputs
+        N, n_room, world = near.capacity, len(state["room"]), len(state["motions"]) - 1
+        room, G, need, h, motion, other = np.zeros(n_room), *(np.zeros((k, N)) for k in (n, 1, 1, 12, 12))
+        pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
+        pair |= {"twist": near.twist, "is_self": near.is_self, "motion": motion, "other": other}
+        distances = np.array([0.0, 0.0] if self._clearance is None else self._clearance.numbers[0])
+        pairs = self._pair_law.bind({**pair, "room": room, "distances": distances, "G": G, "need": need, "h": h})
+        self._program, self._pair_h, self._tau_1 = new_least_distance(4 * n + len(self._columns) + N), h, np.zeros(n)
+        return ConstraintTick(
+            self._state, self._state.inputs["q"], state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
+            state["room"], state["motions"].reshape(-1), state["balls"].reshape(-1),
+            self._point_law.bind(at), at["room"], at["place"], at["motion"], at["G"], at["need"],
+            at["ball"], at["body"], at["level"],
+            self._search.record, pairs, room, motion, other, G, need, self._capsule_body,
+            self._program, self._state.inputs["tau"], self._tau_1,
+            n, n_room, len(self._columns), -1 if self._clearance is None else int(self._clearance.level), world,
+        )  # fmt: skip
+
+
+@cache
+def _compiled() -> Binds[ConstraintTick]:
+    """Each arm's tick; while it runs, no other thread works on its memory."""
+    return compile_procedure(constrain, keeps_lock=True)
+
+
+def _columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[PointColumn]:
+    """The rows of a constraint."""
+    if isinstance(c, ClearanceConstraint):
+        return []
+    sides = range(len(c.numbers))
+    if c.of == ARM:
+        moving = [x for x, body in zip(shape.capsules, shape.bodies, strict=True) if body >= 0]
+        ends = [(x.link, x.radius, tuple(end.tolist())) for x in moving for end in (x.a, x.b)]
+        balls = [Ball(link, end, radius) for link, radius, end in dict.fromkeys(ends)]
+    elif c.of != HAND and c.of not in model.frames:
+        raise FrameNotFound(c.of, model.frames)
+    else:
+        balls = [Ball(None if c.of == HAND else c.of, tuple(vector("points", point)), 0.0) for point in c.points]
+    return [PointColumn(c, ball, side) for ball in balls for side in sides]
+
+
+# -- the state
+
+
+def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array) -> Law:
+    """What all rows have of a state, and the rows of torque and joints."""
+    n = model.nv
+    sizes = {"q": n, "v": n, "tool": TOOL, "M": n * n, "g": n, "h": n, "tau": n, "tau_0": n, "dt": 1}
+    function = partial(_state, tree=model.tree, balls=tuple(balls), is_unlimited=is_unlimited)
+    structure = [[list(ball) for ball in balls], is_unlimited.tolist()]
+    return Law("constraints", function, {**sizes, "limits": 2 + 6 * n}, structure)
+
+
+def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimited: Array) -> dict[str, Any]:
+    """The law, over any scalar."""
+    n, none = tree.n, np.zeros(0)
+    limits, dt = LimitNumbers.of(x["limits"], is_unlimited), x["dt"][0]
+    terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, x["M"].reshape(n, n), x["g"], x["h"])
+    L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (7)
+    T = terms.M @ L_inv.T
+    a_0 = solve_linear(terms.M, x["tau"] - x["h"])  # (5)
+    step = limits.rate_limit * dt
+    low = maximum(-limits.tau_max, x["tau_0"] - step) - x["tau"]
+    high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
+    a_lo, a_hi = acceleration_bounds(terms, dt, limits)
+    need = np.concatenate([low, -high, a_lo - a_0, a_0 - a_hi])  # (6)
+    k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
+    gains = [limits.rate_limit, K_P, k_v, BACK]
+    state, below = State(tree, x), np.tril_indices(n)
+    room = [x["v"], _axes(state).ravel(), L_inv[below], a_0, torque_left(limits.tau_max, x["g"]), np.array(gains)]
+    return {
+        "G": np.concatenate([T, -T, L_inv.T, -L_inv.T]),  # (8)
+        "need": np.array([clamp(b, -FAR, FAR) for b in need]),
+        "T": T,
+        "room": np.concatenate(room),
+        "motions": np.array([*_motions(state), [0.0] * 12]),
+        "balls": np.array([_place(state, ball) for ball in balls] or [[0.0] * 6]),
+    }
+
+
+def _axes(state: State) -> Array:
+    """Axes of the joints as factors of force and moment about the origin of the world, (6, n_bodies)."""
+    axes = []
+    for body, X in zip(state.tree.bodies, state.X_W, strict=True):
+        z = X.R[:, 2]
+        axes.append([z, np.zeros(3)] if body.is_prismatic else [cross(X.p, z), z])
+    return np.array(axes).reshape(-1, 6).T
+
+
+def _motions(state: State) -> list[list[Any]]:
+    """Twist of each body about the origin of the world, and its derivative where no joint accelerates."""
+    motions = []
+    for X, V, A in zip(state.X_W, state.V, state.A_rest, strict=True):
+        V_W, A_W = V.in_parent(X), A.in_parent(X)
+        motions.append([*V_W.v, *V_W.w, *(A_W.v + state.tree.gravity), *A_W.w])
+    return motions
+
+
+def _place(state: State, ball: Ball) -> list[Any]:
+    """Place of a ball in the world, and its centre as a vector there."""
+    X, centre = state.X_WF(ball.link), np.array(ball.centre)
+    direction = X.R @ centre
+    return [*(X.p + direction), *direction]
+
+
+def _state_samples(model: RobotModel, law: Law, limits: Array) -> dict[str, Array]:
+    """A state to compare a new kernel on."""
+    rng, n = np.random.default_rng(0), model.nv
+    samples = {name: rng.uniform(-0.5, 0.5, (1, size)) for name, size in law.inputs.items()}
+    samples |= {"tool": tool_numbers(model.tree)[None], "M": (np.eye(n) + 0.1).reshape(1, -1)}
+    return samples | {"dt": np.full((1, 1), 1e-3), "limits": limits[None]}
+
+
+# -- points and pairs
+
+
+class Shared(NamedTuple):
+    """What rows of points and pairs have of a state; the names of its parts are those of :class:`Room`."""
+
+    v: Array
+    axes: Array
+    room: Room
+
+    @classmethod
+    def of(cls, numbers: Array, n: int, n_bodies: int) -> Shared:
+        """Return the parts of ``room`` of :func:`_state`."""
+        sizes = np.cumsum([n, 6 * n_bodies, n * (n + 1) // 2, n, n])
+        v, axes, L_inv, a_0, tau_left, gains = np.split(numbers, sizes)
+        return cls(v, axes.reshape(6, -1), Room(lower_triangle(L_inv, n), a_0, tau_left, *gains))
+
+
+def n_shared(n: int, n_bodies: int) -> int:
+    """Size of ``room`` of :func:`_state`."""
+    return 3 * n + 6 * n_bodies + n * (n + 1) // 2 + 4
+
+
+def point_row(
+    x: Mapping[str, Array], kinds: Sequence[type[Constraint]], joint_coupling: Array
+) -> tuple[ConstraintRow, Scalar]:
+    """Return the row of one point, over any scalar, and 1 where it is that of a speed; ``kind`` has 1 for its kind."""
+    n_bodies, n = joint_coupling.shape
+    axes = Shared.of(x["room"], n, n_bodies).axes
+    V, w, A, alpha = x["motion"].reshape(4, 3)
+    p, direction = x["place"][:3], x["place"][3:]
+    v = V + cross(w, p)
+    a = A + cross(alpha, p) + cross(w, v)
+    point = Point(p, v, direction, w, x["radius"][0])
+    chosen: list[Any] = [0.0] * 9
+    for is_this, kind in zip(x["kind"], kinds, strict=True):
+        g = kind.gradient(x["numbers"], point)
+        of_kind = [g.h, *g.f, *g.m, g.bend, float(kind.is_speed)]
+        chosen = [select(is_this, new, old) for new, old in zip(of_kind, chosen, strict=True)]
+    h, f, m, bend, is_speed = chosen[0], np.array(chosen[1:4]), np.array(chosen[4:7]), chosen[7], chosen[8]
+    c = (x["sign"] * (f @ axes[:3] + (cross(p, f) + m) @ axes[3:])) @ joint_coupling
+    return ConstraintRow(h, c, f @ a + m @ alpha + bend, f @ v + m @ w), is_speed
+
+
+def _point_loop(model: RobotModel, kinds: Sequence[type[Constraint]], joint_coupling: Array) -> LoopKernel:
+    """:func:`point_row` over all points."""
+    n_bodies, n = joint_coupling.shape
+    sizes = {"place": 6, "motion": 12, "sign": n_bodies, "radius": 1, "numbers": N_NUMBERS, "kind": max(1, len(kinds))}
+
+    def function(x: Mapping[str, Array]) -> dict[str, Any]:
+        room = Shared.of(x["room"], n, n_bodies).room
+        row, is_speed = point_row(x, kinds, joint_coupling)
+        G, need = reduced_row(row, room)
+        _, need_of_speed = reduced_row(row._replace(h_dot=None), room)
+        need = clamp(select(is_speed, need_of_speed, need), -FAR, FAR)
+        return {"G": G, "need": np.array([need]), "h": np.array([row.h])}
+
+    return _compile_loop(model, "points of constraints", function, sizes, {"room": n_shared(n, n_bodies)},
+                         [[kind.__name__ for kind in kinds], joint_coupling.tolist()])  # fmt: skip
+
+
+def _pair_loop(model: RobotModel, joint_coupling: Array) -> LoopKernel:
+    """:func:`~arm_control.constraints.kinds.clearance.pair_row` over all near pairs."""
+    n_bodies, n = joint_coupling.shape
+    sizes = {"rho": 1, "n": 3, "p": 3, "sign": n_bodies, "twist": 6, "is_self": 1, "motion": 12, "other": 12}
+
+    def function(x: Mapping[str, Array]) -> dict[str, Any]:
+        v, axes, room = Shared.of(x["room"], n, n_bodies)
+        row = pair_row(x, v, axes, joint_coupling)
+        G, need = reduced_row(row, room)
+        return {"G": G, "need": np.array([clamp(need, -FAR, FAR)]), "h": np.array([row.h])}
+
+    return _compile_loop(model, "clearance", function, sizes, {"room": n_shared(n, n_bodies), "distances": 2},
+                         joint_coupling.tolist())  # fmt: skip
+
+
+def _compile_loop(
+    model: RobotModel, name: str, function: Any, columns: dict[str, int], shared: dict[str, int], structure: object
+) -> LoopKernel:
+    """Compile a law of columns, and compare it on random ones."""
+    law = Law(name, function, {**columns, **shared}, structure)
+    rng = np.random.default_rng(0)
+    samples = {key: rng.uniform(0.1, 1.0, (size, 16)) for key, size in columns.items()}
+    return model.compile_law(
+        Loop(law, "columns", tuple(shared)),
+        samples | {key: rng.uniform(0.1, 1.0, size) for key, size in shared.items()},
+    )
+
+
+N_NUMBERS = 8
+"""Largest number of numbers of a row."""
+
+
+def _point_arrays(
+    model: RobotModel, columns: Sequence[PointColumn], balls: Sequence[Ball], kinds: Sequence[type[Constraint]]
+) -> dict[str, Array]:
+    """Memory of the points, by name."""
+    tree, n = model.tree, model.nv
+    n_bodies, N = len(tree.bodies), max(8, whole_blocks(len(columns)))
+    sizes = {"place": 6, "motion": 12, "sign": n_bodies, "radius": 1, "numbers": N_NUMBERS, "kind": max(1, len(kinds))}
+    at: dict[str, Array] = {name: np.zeros((size, N)) for name, size in {**sizes, "G": n, "need": 1, "h": 1}.items()}
+    at |= {name: np.zeros(N, np.int64) for name in ("ball", "body", "level")}
+    for j, column in enumerate(columns):
+        frame = tree.tip if column.ball.link is None else tree.frames[column.ball.link]
+        at["sign"][tree.path(frame.body), j], at["radius"][0, j] = 1.0, column.ball.radius
+        at["kind"][kinds.index(type(column.constraint)), j] = 1.0
+        at["ball"][j], at["body"][j] = balls.index(column.ball), frame.body if frame.body >= 0 else n_bodies
+        at["level"][j] = column.constraint.level
+    return at | {"room": np.zeros(n_shared(n, n_bodies))}

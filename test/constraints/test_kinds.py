@@ -1,0 +1,67 @@
+"""Each row is the derivative of its constraint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel, urdf_path
+from arm_control.collision import ArmShape
+from arm_control.constraints import (
+    BoxConstraint,
+    Constraint,
+    CylinderConstraint,
+    HalfSpaceConstraint,
+    SpeedConstraint,
+    UprightConstraint,
+)
+from arm_control.constraints.constraint_set import _columns, _point_arrays, _state, point_row
+from arm_control.gate import GateParameters, JointLimits
+from arm_control.model import tool_numbers
+
+KINDS: list[Constraint] = [
+    HalfSpaceConstraint("table", (0.1, 0.0, 0.02), (0.1, 0.2, 2.0), points=((0.02, -0.03, 0.05), (0.0, 0.0, 0.0))),
+    BoxConstraint("cell", (0.3, 0.1, 0.5), (1.0, 1.2, 0.9), (0.1, 0.2, 0.3), of="forearm_link"),
+    CylinderConstraint("column", (0.0, 0.1, 0.0), (0.0, 0.1, 1.0), 0.9, of="wrist_1_link"),
+    CylinderConstraint("pillar", (0.4, 0.1, 0.0), (0.2, 0.1, 1.0), 0.1, outside=True),
+    UprightConstraint("glass", 0.4, (0.1, 0.0, -1.0)),
+    SpeedConstraint("slow", 0.25, points=((0.02, -0.03, 0.05),)),
+    HalfSpaceConstraint("wall", (0.6, 0.0, 0.02), (-1.0, 0.2, 0.0), of="arm"),
+]
+
+
+@pytest.mark.parametrize("constraint", KINDS, ids=lambda c: c.name)
+def test_rows_are_derivatives(constraint: Constraint):
+    model = RobotModel.from_urdf(urdf_path("ur5"))
+    limits = JointLimits(model, GateParameters(), 1000.0)
+    columns = _columns(model, ArmShape(model), constraint)
+    balls, kinds = tuple(dict.fromkeys(column.ball for column in columns)), (type(constraint),)
+    at = _point_arrays(model, columns, balls, kinds)
+    numbers, coupling = [column.constraint.numbers[column.side] for column in columns], np.eye(6)
+
+    def rows(q, v):
+        terms = model.evaluate(q, v)
+        x = {"q": q, "v": v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g, "h": terms.h}
+        x |= {"tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers}
+        state = _state(x, model.tree, balls, limits.is_unlimited)
+        for j in range(len(columns)):
+            of_point = {name: at[name][:, j] for name in ("sign", "radius", "kind")}
+            place, motion = state["balls"][at["ball"][j]], state["motions"][at["body"][j]]
+            of_point |= {"place": place, "motion": motion, "numbers": np.array(numbers[j]), "room": state["room"]}
+            yield point_row(of_point, kinds, coupling)
+
+    rng = np.random.default_rng(1)
+    dt = 1e-5
+    for _ in range(3):
+        q, v, a = rng.uniform(-1.5, 1.5, (3, 6))
+        three = [rows(q + v * t + 0.5 * a * t * t, v + a * t) for t in (-dt, 0.0, dt)]
+        for (before, _), (now, is_speed), (after, _) in zip(*three, strict=True):
+            slope = (after.h - before.h) / (2.0 * dt)
+            assert is_speed == constraint.is_speed
+            if is_speed:
+                assert now.c @ a + now.drift == pytest.approx(slope, rel=1e-5, abs=1e-6)
+            else:
+                assert now.h_dot == pytest.approx(slope, rel=1e-6, abs=1e-7)
+                assert now.c @ v == pytest.approx(now.h_dot, rel=1e-9, abs=1e-12)
+                bend = (after.h_dot - before.h_dot) / (2.0 * dt)
+                assert now.c @ a + now.drift == pytest.approx(bend, rel=1e-5, abs=1e-6)
