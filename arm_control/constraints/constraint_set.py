@@ -331,6 +331,11 @@ class ConstraintSet:
         self._n_pairs = 0
         self._run = _compiled()(self._record())
 
+    @property
+    def sees_obstacles(self) -> bool:
+        """Whether obstacles count."""
+        return self._clearance is not None
+
     def place(self, obstacles: Sequence[Obstacle]) -> None:
         """Let these be the obstacles, from the next tick on."""
         if self._clearance is not None:

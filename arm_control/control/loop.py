@@ -159,7 +159,7 @@ class ControlLoop:
     ) -> None:
         self.controller = controller
         self.avoidance = avoidance
-        self.gate = EffortGate(model, gate)
+        self.gate = EffortGate(model, gate, knows_obstacles=True)
         self.goals: Sequence[Target] = ()
         self.disturbance = KnownDisturbance(timeout=0.1)
         observer = observer or ObserverParameters()

@@ -22,7 +22,7 @@ import numpy as np
 from arm_control.compiler import Binds, Floats, compile_procedure, procedure
 from arm_control.constraints import Constraints, ConstraintSet, read_constraints
 from arm_control.core import parameter
-from arm_control.exceptions import InputError
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate.compiled_limits import compile_limits, compile_size_check
 from arm_control.gate.gates_behind import BRAKING, ENABLED, HOLDING, PASSING, STATES, GateState
 from arm_control.gate.inertia_floor import InertiaFloor
@@ -127,6 +127,13 @@ class EffortGate:
         The arm: joint names, limits.
     parameters : GateParameters
         The gate's own limits.
+    knows_obstacles : bool
+        Whether the caller says where obstacles are (:meth:`place`).
+
+    Raises
+    ------
+    ParameterError
+        When constraints cannot be read, or need obstacles that nobody tells of.
 
     Attributes
     ----------
@@ -159,7 +166,7 @@ class EffortGate:
     WAITING_REASON = "waiting for the first command"
     ENABLED_REASON = f"{ENABLED}waiting for a new goal"
 
-    def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
+    def __init__(self, model: RobotModel, parameters: GateParameters, *, knows_obstacles: bool = False) -> None:
         self.parameters = parameters
         self._model = model
         self.limits = JointLimits(model, parameters, parameters.rate_limit)
@@ -175,6 +182,8 @@ class EffortGate:
         self.constraints: ConstraintSet | None = None
         if asked.constraints:
             self.constraints = ConstraintSet(model, asked.constraints, self.limits.numbers, self.limits.is_unlimited)
+            if self.constraints.sees_obstacles and not knows_obstacles:
+                raise ParameterError(f"{parameters.constraints}: clearance needs obstacles, which this gate is not told")
         self._command: Array | None = None
         self._tau: Array | None = None
         self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)
