@@ -41,7 +41,7 @@ from arm_control.constraints.barriers import TICKS, ConstraintRow, Room, reduced
 from arm_control.constraints.constraint import HAND, Constraint, Point, vector
 from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
-from arm_control.constraints.least_change import N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
+from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
 from arm_control.exceptions import FrameNotFound, InputError, ParameterError
 from arm_control.maths import (
     Array,
@@ -57,7 +57,7 @@ from arm_control.maths import (
     select,
 )
 from arm_control.maths import solve as solve_linear
-from arm_control.model import TOOL, RobotModel, State, Terms, Tree, tool_numbers
+from arm_control.model import TOOL, RobotModel, State, Terms, Tree, drawn_range, tool_numbers
 
 FAR = 1e12
 """A bound that is larger counts as this."""
@@ -68,6 +68,10 @@ K_P = 50.0
 """``k_p``: speed towards zero per distance left [1/s]."""
 BACK = 0.1
 """``v_back``: speed at which what is outside comes back, at most [m/s or rad/s]."""
+
+
+N_POSTURES, UNMOVED = 30, 1e-6
+"""Random postures, and the length of a row in all of them, below which nothing moves it."""
 
 
 class ConstraintTick(NamedTuple):
@@ -312,24 +316,44 @@ class ConstraintSet:
         self._clearance = clearances[0] if clearances else None
         has_shape = bool(clearances) or any(c.of == ARM for c in constraints)
         shape = ArmShape(model) if has_shape else ArmShape(model, (), is_partial=True)
-        self._columns = [column for c in constraints for column in _columns(model, shape, c)]
-        balls = tuple(dict.fromkeys(column.ball for column in self._columns))
-        law = _state_law(model, balls, is_unlimited)
-        self._state = OwnWork(model.compile_law(law, _state_samples(model, law, limits)))
-        self._state.inputs["limits"][:] = limits
+        self._model, self._is_unlimited, self._limits = model, is_unlimited, limits
         self._proximity = Proximity(model, None if clearances else (), shape)
         self._search = self._proximity.new_search()
         if self._clearance is not None:
             self._search.reach[:] = self._clearance.reach
         bodies = [body if body >= 0 else len(model.tree.bodies) for body in shape.bodies]
         self._capsule_body = np.array([*bodies, 0], np.int64)
-        kinds = tuple(dict.fromkeys(type(column.constraint) for column in self._columns))
-        self._point_law = _point_loop(model, kinds, self._proximity.joint_coupling)
         self._pair_law = _pair_loop(model, self._proximity.joint_coupling)
-        self._points = _point_arrays(model, self._columns, balls, kinds)
-        self.set_numbers()
         self._n_pairs = 0
+        self._make_rows([column for c in constraints for column in _columns(model, shape, c)])
+        if any(c.of == ARM for c in constraints):
+            self._make_rows(self._movable())
+
+    def _make_rows(self, columns: list[PointColumn]) -> None:
+        """Make memory and laws for these rows of points."""
+        model, self._columns = self._model, columns
+        balls = tuple(dict.fromkeys(column.ball for column in columns))
+        law = _state_law(model, balls, self._is_unlimited)
+        kernel = model.compile_law(law, _state_samples(model, law, self._limits))
+        self._state, self._tool = OwnWork(kernel), kernel.inputs["tool"]
+        self._state.inputs["limits"][:] = self._limits
+        kinds = tuple(dict.fromkeys(type(column.constraint) for column in columns))
+        self._point_law = _point_loop(model, kinds, self._proximity.joint_coupling)
+        self._points = _point_arrays(model, columns, balls, kinds)
+        self.set_numbers()
         self._run = _compiled()(self._record())
+
+    def _movable(self) -> list[PointColumn]:
+        """The rows of what the arm can move in some of :data:`N_POSTURES` postures; the rest depends on nobody."""
+        model, rng = self._model, np.random.default_rng(0)
+        low, high = drawn_range(model.q_min, model.q_max)
+        size = np.zeros(len(self._columns))
+        for q in rng.uniform(low, high, (N_POSTURES, model.nq)):
+            terms = model.evaluate(q, np.zeros(model.nv))
+            self.limit(terms, terms.g, terms.g, 0.0)
+            size = np.maximum(size, np.abs(self._points["G"][:, : len(size)]).max(axis=0))
+        pairs = zip(self._columns, size, strict=True)
+        return [column for column, length in pairs if length > UNMOVED or column.constraint.is_speed]
 
     @property
     def sees_obstacles(self) -> bool:
@@ -369,7 +393,7 @@ class ConstraintSet:
         x = self._state.inputs
         x["q"][:], x["v"][:], x["M"][:], x["g"][:] = terms.q, terms.v, terms.M.ravel(), terms.g
         x["h"][:] = terms.h if tau_known is None else terms.h + tau_known
-        x["tau"][:], x["tau_0"][:], x["dt"][:] = tau, tau_0, dt
+        x["tau"][:], x["tau_0"][:], x["dt"][:], x["tool"][:] = tau, tau_0, dt, self._tool
         n_pairs = self._run()
         while n_pairs > self._search.record.near.capacity:
             self._search.make_room()
@@ -393,13 +417,35 @@ class ConstraintSet:
         ]
 
     @property
+    def margins(self) -> dict[str, float]:
+        """The least value of each constraint in the last state; a clearance is there when something is near."""
+        least: dict[str, float] = {}
+        for (name, _), h in zip(self.labels, self.h.tolist(), strict=True):
+            least[name] = min(h, least.get(name, h))
+        return least
+
+    @property
+    def acting(self) -> list[int]:
+        """Entries of :attr:`h` that have changed the last torque; below zero: limits of torque and joints."""
+        rows = self._program.active[: int(self._program.counts[N_ACTIVE])]
+        return [int(row) - 4 * self._n for row in rows.tolist()]
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether the steps of the last solve did not suffice."""
+        return bool(self._program.counts[IS_CAPPED])
+
+    @property
     def active(self) -> tuple[str, ...]:
         """What has changed the last torque: names of constraints, ``torque limits``, ``joint limits``."""
-        program, n, n_points = self._program, self._n, len(self._columns)
-        rows = program.active[: int(program.counts[N_ACTIVE])].tolist()
-        names = ["torque limits"] * (2 * n) + ["joint limits"] * (2 * n)
-        names += [column.constraint.name for column in self._columns]
-        return tuple(dict.fromkeys(names[i] if i < 4 * n + n_points else self._pair_name for i in rows))
+        n, names = self._n, [column.constraint.name for column in self._columns]
+        of_row = (
+            (names[i] if i < len(names) else self._pair_name)
+            if i >= 0
+            else ("joint limits" if i >= -2 * n else "torque limits")
+            for i in self.acting
+        )
+        return tuple(dict.fromkeys(of_row))
 
     @property
     def worst(self) -> Violation | None:

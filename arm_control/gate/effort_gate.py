@@ -183,7 +183,7 @@ class EffortGate:
         if asked.constraints:
             self.constraints = ConstraintSet(model, asked.constraints, self.limits.numbers, self.limits.is_unlimited)
             if self.constraints.sees_obstacles and not knows_obstacles:
-                raise ParameterError(f"{parameters.constraints}: clearance needs obstacles, which this gate is not told")
+                raise ParameterError(f"{parameters.constraints}: this gate is not told of obstacles")
         self._command: Array | None = None
         self._tau: Array | None = None
         self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)

@@ -55,6 +55,7 @@ DEFINITIONS = {
     ),
     "touches": ("", "whether that is below 0"),
     "touching_steps": ("", "steps of the simulation in which links touched obstacles or each other"),
+    "margin": ("", "least value of a constraint: m, rad or m/s left, below 0 where it did not hold"),
     "excursion": ("rad", "largest way of a joint from where it started"),
     "last_excursion": ("rad", "the same at the end"),
     "condition_number": ("", "largest one of the Jacobian"),
@@ -106,6 +107,8 @@ def figures_of_simulation(
         figures["following_error"] = float(distance[is_late].max())
     if np.isfinite(nearest):
         figures |= {"clearance": nearest, "touches": float(nearest < 0.0)}
+    if trace.margins:
+        figures["margin"] = min(float(np.nanmin(margin)) for margin in trace.margins.values())
     if trace.touching is not None:
         figures["touching_steps"] = float(trace.touching)
     if task is not None:

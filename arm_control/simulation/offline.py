@@ -9,7 +9,7 @@ energy is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -262,7 +262,8 @@ class _Loop:
             self._recorder.record(result)
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
-            self._log.record_conditioning(condition_number(result.law.terms.J, self._rank), distance)
+            margins = {} if (kept := self._control.gate.constraints) is None else kept.margins
+            self._log.look(condition_number(result.law.terms.J, self._rank), distance, margins)
             self.stall_watch.look_at(result)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
@@ -289,7 +290,7 @@ class _Log:
         self._X_WT: list[Pose] = []
         self._V_WE: list[Array] = []
         self._terms: dict[str, Array] = {}
-        self._conditioning: list[tuple[float, float]] = []
+        self._looks: list[tuple[float, float, Mapping[str, float]]] = []
         self.contact: list[Array] = []
         self._wanted: list[Array] = []
 
@@ -308,14 +309,16 @@ class _Log:
             self._terms[name][k] = part
         self._done = k + 1
 
-    def record_conditioning(self, condition: float, distance: float) -> None:
-        self._conditioning.append((condition, distance))
+    def look(self, condition: float, distance: float, margins: Mapping[str, float]) -> None:
+        self._looks.append((condition, distance, margins))
 
     def trace(self, targets: tuple[Target, ...], trouble: str, touching: int | None) -> Trace:
         n, stamps = self._done, np.arange(self._done, dtype=np.int64) * self._step_ns
         shown = tuple(target for target in targets if target.stamp_ns <= stamps[-1])
         goals = goal_poses(shown, stamps, self._q, self._model)
-        condition, distance = np.array(self._conditioning).T
+        condition, distance = np.array([look[:2] for look in self._looks]).T
+        names = dict.fromkeys(name for look in self._looks for name in look[2])
+        margins = {name: np.array([look[2].get(name, np.nan) for look in self._looks]) for name in names}
         p, p_des = (np.array([X.p for X in poses]) for poses in (self._X_WE, self._X_WT))
         motion = p, np.array(self._V_WE), pose_errors(self._X_WE, self._X_WT), goals
         terms = {name: x[:n] for name, x in self._terms.items()}
@@ -328,6 +331,7 @@ class _Log:
             contact=contact,
             wanted=wanted,
             touching=touching,
+            margins=margins,
         )
 
 

@@ -240,6 +240,8 @@ class Trace(MotionRecord):
         Wrench that the end effector is to exert, world axes [N, N m]; empty where the law has no contact.
     touching : int or None
         Number of steps in which anything touched; None where the links touch nothing.
+    margins : dict of str to ndarray, shape (m,)
+        What is left of each constraint of the gate, below zero where it did not hold [m, rad or m/s].
     """
 
     p_des: Array
@@ -253,6 +255,7 @@ class Trace(MotionRecord):
     contact: Array = field(default_factory=lambda: np.zeros((0, 6)))
     wanted: Array = field(default_factory=lambda: np.zeros((0, 6)))
     touching: int | None = None
+    margins: dict[str, Array] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays of the NumPy file by name; the torque's terms as ``tau_<term>``."""
@@ -269,7 +272,9 @@ class Trace(MotionRecord):
             "wanted",
         )
         own = {name: getattr(self, name) for name in names}
-        return {**super().arrays(), **own, **{f"tau_{name}": tau for name, tau in self.terms.items()}}
+        own |= {f"tau_{name}": tau for name, tau in self.terms.items()}
+        own |= {f"margin_{name}": margin for name, margin in self.margins.items()}
+        return {**super().arrays(), **own}
 
 
 def _since_restart(stamps: Stamps) -> slice:
