@@ -29,8 +29,27 @@ Where t_2 <= t_1, p joins the factor and (2) follows. Where t_1 is smaller, that
 that joins, so that no set of active rows comes twice. z is orthogonalised again where it is shorter than half of what
 it was before. Rows of low levels are served first, among those of one level the most violated one.
 
+**Levels.** The highest level in a contradiction yields: its rows share a slack, and higher levels wait,
+
+    minimise 1/2 |y|^2 + 1/2 (sigma / PRICE)^2   s. t.   g_i y + sigma >= b_i in this level, g_i y >= b_i below it   (5)
+
+which is the same problem with one unknown more, sigma / PRICE. Its sigma is the least one, exactly, where the
+multipliers u that it would have for a given sigma satisfy PRICE^2 sum u <= sigma. The rows with multipliers of the
+order of the largest one hold with equality for every y with this sigma; that fixes the miss of their combinations, too:
+
+    b_i is lowered to g_i y   for these rows, and for all missed rows in their span                                  (6)
+
+Then all rows are asked again. Each round takes a dimension, so there are at most d, whatever the number of rows, and
+at most d + 1 active rows in each; squared slacks, one for each missed row, have no such bound. The answer is unique:
+among all y, the one with the least largest distance in the lowest level, then the least second largest one, and so on,
+then the same in the next level, then the least |y|. It follows G and h continuously where no rank changes. A row
+that contradicts no other one never yields.
+
 **Warm start.** The rows active before join again, as far as there are such rows and they are independent; those with
 the most negative multipliers leave, until u >= 0.
+
+**Bounds.** Numbers above LARGEST, or none, are not finite: their row is ignored, in level 0 the whole problem is. Where
+the steps do not suffice, the answer is the last y on the way that came nearest to level 0.
 
 References
 ----------
@@ -46,7 +65,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import Binds, Floats, Ints, Rows, compile_procedure, procedure
+from arm_control.compiler import Binds, Floats, Ints, Rows, compile_procedure, direct_call, procedure
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 
@@ -58,11 +77,19 @@ SLACK = WIDTH
 SIZE = WIDTH + 1
 """Unknowns with the slack: the largest number of active rows."""
 TOLERANCE = 1e-11
+"""Distance by which a row may be missed, relative to |y|."""
 DEPENDENT = 1e-10
+"""Sine of the angle up to which a row is a combination of the active ones."""
 JOINS_AGAIN = 1e-6
 """Sine of the angle between a row and those before it from which on it joins again in a warm start."""
 LARGEST, SMALLEST = 1e50, 1e-50
 """Larger numbers count as infinite; shorter rows as zero. So nothing in a solve overflows."""
+ACTS = 1e-3
+"""Share of the largest multiplier from which on a row counts as one that keeps the slack from becoming smaller."""
+MARGIN = 1e-10
+"""Room that a relaxed row is given, relative to |y| and the slack."""
+NEGLIGIBLE = 1e-8
+"""Entries of r above minus this take no part in a contradiction; sine up to which a row is in the span of others."""
 NOISE = 1e-11
 """Entries of r below this share of the largest one count as zero."""
 PRICE = 1e-5
@@ -72,9 +99,9 @@ MAX_STEPS = 200
 N_ROWS, N_ACTIVE, STATUS, STEPS, IS_CAPPED, WORST, N_IGNORED, N_STEPS_MAX, SOFT, N_MARKED, N_COUNTS = range(11)
 """Places in ``counts``."""
 HOLDS, RELAXED, BROKEN, NOT_FINITE = range(4)
-"""Outcomes: all rows hold; rows of a level above 0 do not; rows of level 0 do not; y is 0, since one has no number."""
-IS_HARD, IS_RELAXED, IS_IGNORED = range(3)
-"""Marks of rows."""
+"""Outcomes: all rows hold; some above level 0 do not; some of level 0 do not; one of those is not finite: y = 0."""
+IS_HARD, IS_FIXED, IS_IGNORED = range(3)
+"""Marks of rows; a fixed one has done what equation (6) says."""
 
 
 class LeastDistance(NamedTuple):
@@ -235,7 +262,7 @@ def ignore_rows(s: LeastDistance) -> bool:
 
 @procedure
 def join_again(s: LeastDistance) -> None:
-    """Let the active rows of before join again, in their order, and find y; in a relaxed level those it has."""
+    """Let the active rows of before join again, as far as they take part now, and find y."""
     n = s.counts[N_ACTIVE]
     for c in range(n):
         s.former[c] = s.active[c]
@@ -457,20 +484,18 @@ def drop_negative(s: LeastDistance) -> bool:
 
 @procedure
 def search(s: LeastDistance) -> None:
-    """Let violated rows become active until none is, or until the steps are used up."""
+    """Let violated rows become active, and levels yield, until all rows hold or the steps are used up."""
     while True:
         i = find_violated(s)
-        if i < 0:
-            if not drop_negative(s):
+        if i < 0 and not drop_negative(s):
+            if s.counts[SOFT] < 0:
                 return
-        else:
-            contradiction = activate(s, i)
-            if s.counts[STEPS] >= s.counts[N_STEPS_MAX]:
-                s.counts[IS_CAPPED] = 1
-                return
-            if contradiction:
-                s.counts[STATUS] = BROKEN
-                return
+            fix_level(s)
+        elif s.counts[STEPS] >= s.counts[N_STEPS_MAX]:
+            s.counts[IS_CAPPED] = 1
+            return
+        elif i >= 0 and activate(s, i):
+            resolve(s, i)
 
 
 @procedure
@@ -504,6 +529,59 @@ def activate(s: LeastDistance, i: int) -> bool:
             miss -= t_1 * length * length
         leave(s, first)
     return False
+
+
+# -- levels
+
+
+@procedure
+def resolve(s: LeastDistance, i: int) -> None:
+    """Let the highest level yield that takes part in a contradiction; a row that contradicts fixed ones gives way."""
+    level = s.level[i] if s.mark[i] == IS_HARD and not yields(s, i) else -1
+    for c in range(s.counts[N_ACTIVE]):
+        k = s.active[c]
+        if s.r[c] < -NEGLIGIBLE and s.mark[k] == IS_HARD and not yields(s, k):
+            level = max(level, s.level[k])
+    s.counts[STEPS] += 1
+    if level < 0:
+        fix_row(s, i)
+    else:
+        s.counts[SOFT] = level
+    join_again(s)
+
+
+@procedure
+def fix_level(s: LeastDistance) -> None:
+    """Fix what the least slack of a level leaves no freedom, equation (6), and go on with all rows."""
+    largest = 0.0
+    for c in range(s.counts[N_ACTIVE]):
+        if yields(s, s.active[c]):
+            largest = max(largest, s.multiplier[c])
+    n = s.counts[N_ACTIVE]
+    for k in range(n):
+        c = n - 1 - k
+        if s.multiplier[c] < ACTS * largest:
+            leave(s, c)
+    for c in range(s.counts[N_ACTIVE]):
+        fix_row(s, s.active[c])
+    for i in range(s.counts[N_ROWS]):
+        if s.mark[i] == IS_HARD and s.scale[i] > 0.0 and distance(s, i) > 0.0:
+            take_row(s, i)
+            if project(s) <= NEGLIGIBLE:
+                fix_row(s, i)
+    s.counts[SOFT] = -1
+    s.counts[STEPS] += 1
+    join_again(s)
+
+
+@procedure
+def fix_row(s: LeastDistance, i: int) -> None:
+    """Ask no more of a row than what y reaches, for good; where y reaches it, all of it stays asked."""
+    room = MARGIN * (sqrt(dot(s.y, s.y)) + PRICE * s.y[SLACK])
+    if distance(s, i) > room:
+        s.b[i] -= distance(s, i) + room
+    s.mark[i] = IS_FIXED
+    s.counts[N_MARKED] = s.counts[N_ROWS]
 
 
 # -- the answer
@@ -593,6 +671,8 @@ class Solver:
     ----------
     record : LeastDistance
         For procedures, which write G, h, level and the number of rows, and call :func:`solve`.
+    run : callable
+        Solves what is written in the record; returns the outcome.
 
     Examples
     --------
@@ -606,7 +686,8 @@ class Solver:
             raise InputError(f"{d} unknowns; allowed: 1 to {WIDTH}")
         self.d, self.record = d, new_least_distance(capacity)
         self.record.counts[N_STEPS_MAX] = max_steps
-        self._run = _compiled()(self.record)
+        self._bound = _compiled()(self.record)
+        self.run = direct_call(self._bound)
 
     def solve(self, G: npt.ArrayLike, h: npt.ArrayLike, levels: npt.ArrayLike | None = None) -> LeastChange:
         """Return the least change under rows; parameters as those of :func:`find_least_change`."""
@@ -615,7 +696,7 @@ class Solver:
         if rows.shape != (m, self.d) or m > len(s.h):
             raise InputError(f"G of shape {rows.shape}, h of {m} rows; allowed: {self.d} columns, {len(s.h)} rows")
         s.G[:m, : self.d], s.h[:m], s.level[:m], s.counts[N_ROWS] = rows, right, 0 if levels is None else levels, m
-        self._run()
+        self.run()
         return self.answer()
 
     def answer(self) -> LeastChange:
@@ -648,7 +729,7 @@ def new_least_distance(capacity: int) -> LeastDistance:
 
 
 def find_least_change(G: npt.ArrayLike, h: npt.ArrayLike, levels: npt.ArrayLike | None = None) -> LeastChange:
-    """Return the shortest y with G y >= h; where rows contradict each other, those of the highest level yield.
+    """Return the shortest y with G y >= h; where rows contradict each other, those of the highest level yield, (5).
 
     Parameters
     ----------

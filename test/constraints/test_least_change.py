@@ -1,55 +1,281 @@
-"""The least change under rows: equations of its optimum, another solver, warm starts, rows without sense."""
+"""The least change under rows: equations of its optimum, other solvers, levels, warm starts, rows without sense."""
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 
-from arm_control.constraints import HOLDS, LeastChange, Solver, find_least_change
+from arm_control.constraints import (
+    BROKEN,
+    HOLDS,
+    N_ACTIVE,
+    N_IGNORED,
+    N_ROWS,
+    NOT_FINITE,
+    RELAXED,
+    LeastChange,
+    Solver,
+    find_least_change,
+    solve,
+)
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 
+X, Y = [1.0, 0.0], [0.0, 1.0]
+LEFT = [-1.0, 0.0]
 
-def feasible_problem(rng: np.random.Generator, d: int, m: int) -> tuple[Array, Array]:
-    G, inside = rng.normal(size=(m, d)), rng.normal(size=d)
-    return G, G @ inside - rng.uniform(0.0, 1.0, m) * (rng.random(m) < 0.8)
+
+def draw(rng: np.random.Generator, d: int, m: int, condition: float = 1.0) -> tuple[Array, Array]:
+    """Rows that a point satisfies, some of them just so; seen in a metric of this condition."""
+    basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    metric = basis * np.geomspace(1.0, condition**-0.5, d) @ basis.T
+    G, inside = rng.normal(size=(m, d)) @ metric, rng.normal(size=d)
+    return G, G @ inside - np.linalg.norm(G, axis=1) * rng.uniform(0.0, 1.0, m) * (rng.random(m) < 0.8)
+
+
+def draw_levels(rng: np.random.Generator, d: int, m: int) -> tuple[Array, Array, Array]:
+    """Rows of which only those of level 0 are satisfied by a point."""
+    (G, h), levels = draw(rng, d, m), rng.integers(0, 4, m)
+    return G, h + (levels > 0) * rng.uniform(0.0, 3.0, m) * (rng.random(m) < 0.5), levels
 
 
 def residual(G: Array, h: Array, answer: LeastChange) -> float:
-    """Largest of the four conditions of an optimum, each relative to what it is computed from."""
-    y, u, rows = answer.y, answer.u, G[answer.active]
-    length = np.linalg.norm(G, axis=1)
-    size = np.linalg.norm(y)
-    holds = np.where(length > 0.0, (h - G @ y) / np.where(length > 0.0, length, 1.0), 0.0)
-    terms = np.abs(u) @ length[answer.active]
-    stationary = np.abs(y - rows.T @ u).max(initial=0.0) / max(size, terms, 1e-300)
-    slack = np.abs(holds[answer.active]).max(initial=0.0)
-    return max(stationary, max(holds.max(initial=0.0), slack) / max(size, 1e-300), -u.min(initial=0.0))
+    """Largest violation of the conditions of an optimum, each relative to what it is computed from."""
+    y, u, active, length = answer.y, answer.u, answer.active, np.linalg.norm(G, axis=1)
+    size, miss = max(np.linalg.norm(y), 1e-300), (h - G @ y) / np.where(length > 0.0, length, 1.0)
+    stationary = np.abs(y - G[active].T @ u).max() / max(size, np.abs(u) @ length[active])
+    return max(stationary, max(miss.max(), np.abs(miss[active]).max(initial=0.0)) / size, -u.min(initial=0.0))
 
 
 def answer_of_nnls(G: Array, h: Array) -> Array:
-    """The least distance as a problem of nonnegative least squares (Lawson, Hanson, 1974)."""
+    """The least distance as a problem of nonnegative least squares (C. L. Lawson, R. J. Hanson, 1974)."""
     d = G.shape[1]
     E, f = np.vstack([G.T, h]), np.eye(d + 1)[d]
-    r = E @ nnls(E, f)[0] - f
+    r = E @ nnls(E, f, maxiter=10_000)[0] - f
     return -r[:d] / r[d]
 
 
-def test_random_problems_fulfil_the_equations_of_an_optimum():
+def answer_of_all_active_sets(G: Array, h: Array) -> Array:
+    """The shortest of all y that hold, each the shortest one on its rows."""
+    m, d = G.shape
+    found = [np.zeros(d)]
+    found += [np.linalg.pinv(G[list(c)]) @ h[list(c)] for k in range(1, d + 1) for c in combinations(range(m), k)]
+    return min((y for y in found if (G @ y >= h - 1e-9).all()), key=lambda y: float(y @ y))
+
+
+def relaxed_by_linear_programs(G: Array, h: Array, levels: Array) -> Array:
+    """h as every level in its turn leaves it: the largest distances first, one linear program each."""
+    d, length = G.shape[1], np.linalg.norm(G, axis=1)
+    A, b = G / length[:, None], h / length
+    for level in range(4):
+        free, rows = levels == level, np.flatnonzero(levels <= level)
+        while free.any():
+            cost, bounds = np.eye(d + 1)[d], [(None, None)] * d + [(0.0, None)]
+            one = linprog(cost, -np.c_[A[rows], free[rows]], 1e-12 - b[rows], bounds=bounds, method="highs-ds")
+            if one.x[d] < 1e-9:
+                break
+            fixed = rows[(one.ineqlin.marginals < -1e-9) & free[rows]]
+            b[fixed] -= one.x[d]
+            free[fixed] = False
+    return b * length
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e8])
+def test_random_problems_fulfil_the_equations_of_an_optimum(condition: float):
     rng = np.random.default_rng(0)
-    for _ in range(300):
-        G, h = feasible_problem(rng, int(rng.integers(1, 9)), int(rng.integers(1, 60)))
+    for _ in range(100):
+        G, h = draw(rng, int(rng.integers(1, 9)), int(rng.integers(1, 60)), condition)
         answer = find_least_change(G, h)
         assert answer.status == HOLDS
-        assert residual(G, h, answer) <= 1e-12
-        np.testing.assert_allclose(answer.y, answer_of_nnls(G, h), rtol=0.0, atol=1e-9)
+        assert residual(G, h, answer) <= 1e-9
+        if condition == 1.0:
+            np.testing.assert_allclose(answer.y, answer_of_nnls(G, h), rtol=0.0, atol=1e-9)
+
+
+def test_small_problems_have_the_shortest_answer_of_all_active_sets():
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        G, h = draw(rng, int(rng.integers(1, 4)), int(rng.integers(1, 9)))
+        np.testing.assert_allclose(find_least_change(G, h).y, answer_of_all_active_sets(G, h), rtol=0.0, atol=1e-8)
+
+
+def test_equal_parallel_and_dependent_rows_do_no_harm():
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        G, h = draw(rng, int(rng.integers(2, 9)), 12)
+        weights = rng.uniform(size=(6, 12)) * (rng.random((6, 12)) < 0.2)
+        G, h = np.vstack([G, G, 3.0 * G, weights @ G, G * (1.0 + 1e-15)]), np.r_[h, h, 3.0 * h - 0.1, weights @ h, h]
+        answer = find_least_change(G, h)
+        assert answer.status == HOLDS
+        assert residual(G, h, answer) <= 1e-9
+        assert len(answer.active) <= G.shape[1]
+        np.testing.assert_allclose(answer.y, answer_of_nnls(G[:12], h[:12]), rtol=0.0, atol=1e-8)
 
 
 def test_a_point_that_holds_is_not_changed():
-    answer = find_least_change([[1.0, 2.0], [0.0, 1.0]], [0.0, -1.0])
-    assert answer.y.tolist() == [0.0, 0.0]
-    assert (answer.steps, len(answer.active)) == (0, 0)
+    solver = Solver(2, 2)
+    solver.solve([X, Y], [1.0, 1.0])
+    answer = solver.solve([X, Y], [0.0, -1.0])
+    assert (answer.y.tolist(), answer.u.tolist(), answer.status, answer.steps) == ([0.0, 0.0], [], HOLDS, 0)
+
+
+def test_zero_rows_are_ignored_or_cannot_hold():
+    answer = find_least_change([[0.0, 0.0], X, [0.0, 0.0]], [-1.0, 1.0, 0.0])
+    assert (answer.y.tolist(), answer.status, answer.worst) == ([1.0, 0.0], HOLDS, -1)
+    answer = find_least_change([[0.0, 0.0], X], [0.5, 1.0], [2, 0])
+    assert (answer.y.tolist(), answer.left.tolist(), answer.status, answer.worst) == (
+        [1.0, 0.0],
+        [0.5, 0.0],
+        RELAXED,
+        0,
+    )
+    assert find_least_change([[0.0, 0.0], X], [0.5, 1.0]).status == BROKEN
+
+
+# -- levels
+
+
+@pytest.mark.parametrize(
+    ("levels", "y", "left"),
+    [
+        ([1, 1, 1], [0.0, 0.5], [1.0, 1.0, 0.0]),
+        ([1, 2, 3], [1.0, 0.5], [0.0, 2.0, 0.0]),
+        ([2, 1, 3], [-1.0, 0.5], [2.0, 0.0, 0.0]),
+        ([3, 0, 0], [-1.0, 0.5], [2.0, 0.0, 0.0]),
+        ([2, 2, 1], [0.0, 0.5], [1.0, 1.0, 0.0]),
+    ],
+)
+def test_the_higher_level_yields_and_a_row_beside_it_does_not(levels: list[int], y: list[float], left: list[float]):
+    answer = find_least_change([X, LEFT, Y], [1.0, 1.0, 0.5], levels)
+    np.testing.assert_allclose(answer.y, y, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(answer.left, left, rtol=0.0, atol=1e-9)
+    assert answer.status == RELAXED
+    assert answer.left[answer.worst] == answer.left.max()
+
+
+def test_rows_yield_by_distances_and_are_reported_in_their_own_units():
+    answer = find_least_change([[10.0, 0.0], LEFT], [10.0, 1.0], [1, 1])
+    np.testing.assert_allclose(answer.left, [10.0, 1.0], rtol=1e-9)
+
+
+def test_level_0_yields_last_and_says_so():
+    answer = find_least_change([X, LEFT, Y], [1.0, 1.0, 1.0], [0, 0, 1])
+    np.testing.assert_allclose(answer.y, [0.0, 1.0], rtol=0.0, atol=1e-9)
+    assert answer.status == BROKEN
+
+
+def test_levels_agree_with_a_row_of_linear_programs():
+    rng = np.random.default_rng(3)
+    n_relaxed = 0
+    for _ in range(80):
+        G, h, levels = draw_levels(rng, int(rng.integers(1, 5)), int(rng.integers(2, 14)))
+        answer, relaxed = find_least_change(G, h, levels), relaxed_by_linear_programs(G, h, levels)
+        np.testing.assert_allclose(answer.y, answer_of_nnls(G, relaxed - 1e-9), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(G @ answer.y + answer.left, np.maximum(h, G @ answer.y), rtol=0.0, atol=1e-9)
+        n_relaxed += answer.status == RELAXED
+    assert n_relaxed > 40
+
+
+def test_many_rows_that_contradict_level_0_take_few_steps():
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        d = int(rng.integers(1, 9))
+        G, h, levels = draw_levels(rng, d, 58)
+        answer = find_least_change(G, h, levels)
+        assert not answer.capped
+        assert answer.status in (HOLDS, RELAXED)
+        assert answer.left[levels == 0].max() == 0.0
+
+
+def test_a_little_more_asked_changes_the_answer_a_little():
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        G, h, levels = draw_levels(rng, 3, 8)
+        one, other = find_least_change(G, h, levels), find_least_change(G, h + 1e-6 * rng.uniform(size=8), levels)
+        assert np.abs(one.y - other.y).max() <= 1e-3
+
+
+# -- warm start, bounds, numbers
+
+
+def test_a_warm_start_gives_the_same_answer_in_fewer_steps():
+    rng, cold, warm = np.random.default_rng(6), 0, 0
+    for _ in range(30):
+        G, h, levels = draw_levels(rng, 6, 30)
+        solver = Solver(6, 30)
+        for _ in range(5):
+            h = h + 1e-3 * rng.normal(size=30) * (levels > 0)
+            one, other = find_least_change(G, h, levels), solver.solve(G, h, levels)
+            np.testing.assert_allclose(other.y, one.y, rtol=1e-8, atol=1e-8)
+            cold, warm = cold + one.steps, warm + other.steps
+    assert warm < 0.75 * cold
+
+
+def test_a_warm_start_takes_one_step_where_nothing_changed():
+    rng = np.random.default_rng(7)
+    G, h = draw(rng, 6, 40)
+    solver = Solver(6, 40)
+    first = solver.solve(G, h)
+    again = solver.solve(G, h)
+    assert (first.steps > 3, again.steps) == (True, 0)
+    np.testing.assert_allclose(again.y, first.y, rtol=1e-12)
+
+
+@pytest.mark.parametrize("former", [[5, -1, 99, 2, 2], [0, 0, 0, 0, 0], [3, 1, 4, 0, 2]])
+def test_a_former_row_without_sense_does_no_harm(former: list[int]):
+    G, h = draw(np.random.default_rng(8), 3, 5)
+    solver = Solver(3, 100)
+    solver.solve(G, h)
+    G[4] = 0.0
+    expected = find_least_change(G[:4], h[:4])
+    h[4] = -1.0
+    solver.record.active[:5] = former
+    solver.record.counts[N_ACTIVE] = 5
+    np.testing.assert_allclose(solver.solve(G, h).y, expected.y, rtol=0.0, atol=1e-12)
+
+
+def test_too_few_steps_give_the_best_point_for_level_0():
+    rng = np.random.default_rng(9)
+    n_capped = 0
+    for max_steps in (0, 2, 4, 8):
+        for _ in range(20):
+            G, h, levels = draw_levels(rng, 4, 20)
+            h[levels == 0] = -np.abs(h[levels == 0])
+            answer = Solver(4, 20, max_steps).solve(G, h, levels)
+            assert answer.left[levels == 0].max(initial=0.0) == 0.0
+            assert answer.steps <= max_steps + 1
+            assert not (answer.capped and answer.u.any())
+            np.testing.assert_allclose(answer.left, np.maximum(h - G @ answer.y, 0.0), rtol=0.0, atol=1e-8)
+            n_capped += answer.capped
+    assert n_capped > 30
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e60])
+def test_rows_that_are_not_finite_are_ignored_but_in_level_0(number: float):
+    solver = Solver(2, 3)
+    for G, h in (([X, Y, [number, 1.0]], [1.0, -1.0, 1.0]), ([X, Y, Y], [1.0, -1.0, number])):
+        answer = solver.solve(G, h, [0, 0, 1])
+        assert (answer.y.tolist(), answer.status, answer.left.tolist()) == ([1.0, 0.0], HOLDS, [0.0, 0.0, 0.0])
+        assert solver.record.counts[N_IGNORED] == 1
+        answer = solver.solve(G, h, [0, 0, 0])
+        assert (answer.y.tolist(), answer.status, answer.active.tolist()) == ([0.0, 0.0], NOT_FINITE, [])
+    assert solver.solve([X, Y], [1.0, 1.0]).left.tolist() == [0.0, 0.0]
+
+
+def test_the_text_gives_the_bits_of_the_machine_code():
+    rng = np.random.default_rng(10)
+    for _ in range(8):
+        G, h, levels = draw_levels(rng, 4, 12)
+        one, other = Solver(4, 12), Solver(4, 12)
+        expected = one.solve(G, h, levels)
+        s = other.record
+        s.G[:, :4], s.h[:], s.level[:], s.counts[N_ROWS] = G, h, levels, 12
+        solve(s)
+        for found, same in zip(other.answer(), expected, strict=True):
+            assert np.array_equal(found, same)
 
 
 def test_sizes_that_do_not_fit_are_refused():
