@@ -621,7 +621,7 @@ def point_row(
     a = A + cross(alpha, p) + cross(w, v)
     point = Point(p, v, direction, w, x["radius"][0])
     chosen: list[Any] = [0.0] * 9
-    for is_this, kind in zip(x["kind"], kinds, strict=True):
+    for is_this, kind in zip(x["kind"], kinds, strict=False):  # one place at least, of no kind
         g = kind.gradient(x["numbers"], point)
         of_kind = [g.h, *g.f, *g.m, g.bend, float(kind.is_speed)]
         chosen = [select(is_this, new, old) for new, old in zip(of_kind, chosen, strict=True)]

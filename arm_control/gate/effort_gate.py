@@ -178,7 +178,7 @@ class EffortGate:
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self.velocities = VelocityFilter(model.nv) if parameters.inertia_floor else None
         asked = read_constraints(parameters.constraints) if parameters.constraints else Constraints()
-        self._may_start_outside = asked.allow_recovery
+        self._may_start_outside, self._recovers = asked.allow_recovery, False
         self.constraints: ConstraintSet | None = None
         if asked.constraints:
             self.constraints = ConstraintSet(model, asked.constraints, self.limits.numbers, self.limits.is_unlimited)
@@ -361,12 +361,13 @@ class EffortGate:
         """The command changed for the constraints; None, and a brake, where one of them does not hold."""
         assert self._tau is not None
         command = constraints.limit(t, command, self._tau, dt, self.estimate)
-        starts = self.state is not PASSING
-        worst = constraints.worst
-        if worst is None or (starts and self._may_start_outside):
+        worst, starts = constraints.worst, self.state is not PASSING
+        if worst is None:
             return command
-        if worst.h < -(OUTSIDE if starts else BROKEN).get(worst.unit, np.inf):
-            self.brake(str(worst))
+        is_outside = worst.h < -OUTSIDE.get(worst.unit, np.inf)
+        self._recovers = is_outside and self._may_start_outside and (starts or self._recovers)
+        if is_outside and not self._recovers and (starts or worst.h < -BROKEN[worst.unit]):
+            self.brake(f"{worst}; allow_recovery leads the arm back" if starts else str(worst))
             return None
         return command
 

@@ -42,6 +42,8 @@ WIDTH, WIDEST, SHAPE = 6.2, 3.1, 1.35
 """Of a drawing in space [inch], of a row in such widths, and width by height."""
 SMALLEST_ERROR, SMALLEST_SHARE = 1e-3, 1e-2
 """Where the logarithmic axes begin [mm], [1]."""
+MOST_MARGIN = 400.0
+"""Where the chart of constraints ends [mm]: what is farther away does not count."""
 BEYOND = 1.05
 """A law that asks for more than this share of the limit gets a logarithmic axis."""
 
@@ -87,7 +89,7 @@ def charts(scenario: Scenario) -> list[Chart]:
     selected: list[Chart] = [_error, _torque]
     has_free_obstacles = len(scenario.world.movers) > len(scenario.world.solids)
     selected += [_force] if scenario.world.solids else []
-    selected += [_distance] if has_free_obstacles else []
+    selected += [_margins] if "constraints" in varied else [_distance] if has_free_obstacles else []
     selected += [_speed] if "speed_limit" in varied else []
     selected += [_joints] if "posture" in varied or "null_space" in varied else []
     selected += [_singular_value] if "singularity" in varied else []
@@ -173,6 +175,17 @@ def _distance(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Ma
     limit(axes, 0.0)
     below = {"xytext": (0, -11), "textcoords": "offset points", "fontsize": 8, "ha": "right"}
     axes.annotate("touches below", (float(trace.t[-1]), 0.0), **below)
+
+
+def _margins(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, ___: Mapping[str, str]) -> None:
+    """Of the first run with constraints."""
+    trace = next(trace for trace in runs.values() if trace.margins)
+    for colour, (name, margin) in zip(JOINT_COLOURS, trace.margins.items(), strict=False):
+        axes.plot(trace.coarse_stamps * 1e-9, 1e3 * margin, color=colour, linewidth=1.3, label=name)
+    style(axes, "What is left of each constraint", ylabel="[mm, mrad, mm/s]")
+    limit(axes, 0.0)
+    axes.set_ylim(-20.0, MOST_MARGIN)
+    legend(axes, "upper right")
 
 
 def _speed(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
