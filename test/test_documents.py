@@ -229,3 +229,26 @@ def test_a_picture_is_old_when_the_code_of_its_sources_has_changed(tmp_path: Pat
     assert sources.old() == {}
     (tmp_path / "a.py").write_text("x = 2\n")
     assert sources.old() == {"a.png": "draw"}
+
+
+def test_every_picture_of_the_gallery_has_its_command():
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    rows = re.findall(r"^\| !\[(.*?)\]\(pictures/gallery/(\w+)\.png\) \1 \|.*makers (\w+)` \|$", page, re.MULTILINE)
+    arms = re.findall(r'^    Arm\("(.*?)"', (ROOT / "docs" / "draw_gallery.py").read_text(), re.MULTILINE)
+    assert [name for name, *_ in rows] == arms
+    assert len(rows) == 12
+    assert all(picture == command == re.sub("-", "", name.lower().replace(" ", "_")) for name, picture, command in rows)
+    assert (ROOT / "docs" / "pictures" / "gallery" / "row.png").stat().st_size < 300_000
+
+
+def test_badges_state_what_the_package_declares():
+    badges = {path.stem: path.read_text() for path in (ROOT / "docs" / "pictures" / "badges").glob("*.svg")}
+    declared = (ROOT / "setup.py").read_text()
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    versions = re.findall(r'"(3\.\d+)"', workflow)
+    assert f">{versions[0]} to {versions[-1]}<" in badges["python"]
+    assert f'python_requires=">={versions[0]}"' in declared
+    assert 'license="Apache-2.0"' in declared
+    assert ">Apache-2.0<" in badges["licence"]
+    assert ">Jazzy, Kilted<" in badges["ros"]
+    assert "wheels of Kilted and Jazzy" in (ROOT / "README.md").read_text()

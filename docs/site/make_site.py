@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 """Pages that are not below docs/, and where they are on the site."""
 CONTENTS = {
-    "I want to use my own arm": ("own_robot", "robots"),
+    "I want to use my own arm": ("own_robot", "robots", "gallery"),
     "I want to move a real arm": ("real_robot", "ros2_control", "serve", "export"),
     "I want to know what fails, and how": ("gate", "faults", "troubleshooting", "limitations"),
     "I want to choose a controller": tuple(CONTROLLERS),
