@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOO
 export ROS_PYTHON_CHECK_FIELDS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test campaign docs package setup clean
+.PHONY: demo test campaign docs package api setup clean
 
 demo: $(RUNS)
 	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python scripts/arm_control demo $(ARGS)
@@ -47,6 +47,13 @@ package:
 	cd out/empty && bin/arm-control ik ur5 --position 0.4 0.1 0.4 --rpy 180 0 0 && bin/arm_control scenarios
 	out/empty/bin/python -m pip install --quiet "$$(echo out/dist/*.whl)[demo,bags]"
 	out/empty/bin/python .github/readme_lines.py
+
+# Public names that callers of the last version would miss; nothing while there is no tag of one.
+api:
+	@test -x out/api/bin/griffe || $(PYTHON) -m venv out/api
+	@out/api/bin/python -m pip install --quiet griffe==2.4.1
+	@tag=$$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null) || exit 0; \
+	out/api/bin/griffe check arm_control --against $$tag --extensions docs/site/faces.py
 
 setup: $(READY)
 
