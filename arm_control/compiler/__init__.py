@@ -76,5 +76,6 @@ if TYPE_CHECKING:
     )
     from arm_control.compiler.program import Function, Program, run
     from arm_control.compiler.tape import Tape
+    from arm_control.compiler.web_assembly import PlacedProgram, machine_module, web_module
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -14,15 +14,15 @@ For a linker, and any processor that LLVM knows, a program is ``void NAME(const 
 inputs lie side by side, in the program's order, and so do all outputs. Such a function has no state, allocates nothing,
 and needs nothing but ``libm``.
 
-Sines of a vector: the angle less the nearest multiple of pi/2, in three parts that fused multiply-adds take off without
-rounding, then the polynomials of fdlibm (S. Moshier; K. C. Ng, 1993), below one unit in the last place. An angle beyond
-1e5 rad goes to the C library instead.
+Sines of a vector: the angle less the nearest multiple of pi/2, in three parts, of which the products with the first two
+are exact, then the polynomials of fdlibm (S. Moshier; K. C. Ng, 1993), about one unit in the last place. An angle
+beyond 1e5 rad goes to the C library instead.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from arm_control.compiler.llvm_writer import Writer, finite
@@ -45,15 +45,26 @@ class Entries(Protocol):
 
 def scalar_code(program: Program, name: str) -> str:
     """Intermediate code for one state."""
-    code = Writer(1)
     n_inputs = sum(program.inputs.values())
-    inputs = [code.load("%w", str(i)) for i in range(n_inputs)]
-    for place, result in enumerate(body(code, program, inputs)):
-        code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
-    code.line(f"ret double {finite(code, inputs)}")
-    compute = [f"define double @{COMPUTE}(ptr %w) {{", *code.lines, "}"]
+    compute = placed_function(program, COMPUTE, range(n_inputs), range(n_inputs, n_inputs + len(program.results)))
     head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *functions(program, 1)]
     return "\n".join([*head, *compute, *_function_without_arguments(name)])
+
+
+def placed_function(program: Program, name: str, inputs: Iterable[int], outputs: Iterable[int]) -> list[str]:
+    """``double NAME(ptr work)`` for one state.
+
+    Parameters
+    ----------
+    inputs, outputs : iterable of int
+        Place of each entry of all inputs, and of all outputs, in ``work``.
+    """
+    code = Writer(1)
+    entries = [code.load("%w", str(i)) for i in inputs]
+    for place, result in zip(outputs, body(code, program, entries), strict=True):
+        code.line(f"store double {result}, ptr {code.address('%w', str(place))}, align 8")
+    code.line(f"ret double {finite(code, entries)}")
+    return [f"define double @{name}(ptr %w) {{", *code.lines, "}"]
 
 
 def _function_without_arguments(name: str) -> list[str]:
@@ -298,13 +309,23 @@ _COS = (
 )
 
 
-def sine_function(width: int) -> list[str]:
+def _multiply_add(code: Writer, has_fma: bool) -> Callable[[str, str, str], str]:
+    """``a b + c``, rounded once or twice."""
+    T, s = code.type, code.suffix
+
+    def fma(a: str, b: str, c: str) -> str:
+        if has_fma:
+            return code.op(f"call {T} @llvm.fma.{s}({T} {a}, {T} {b}, {T} {c})")
+        return code.op(f"fadd {T} {code.op(f'fmul {T} {a}, {b}')}, {c}")
+
+    return fma
+
+
+def sine_function(width: int, has_fma: bool = True) -> list[str]:
     """``{sin, cos} @sines(x)`` of a vector; see the module's text."""
     code = Writer(width)
     T, I, B, s = code.type, f"<{width} x i64>", f"<{width} x i1>", code.suffix
-
-    def fma(a: str, b: str, c: str) -> str:
-        return code.op(f"call {T} @llvm.fma.{s}({T} {a}, {T} {b}, {T} {c})")
+    fma = _multiply_add(code, has_fma)
 
     def polynomial(coefficients: tuple[float, ...], z: str) -> str:
         value = code.constant(coefficients[0])
@@ -365,13 +386,11 @@ _MAGIC_BITS = 0x4338000000000000
 _BIAS, _MANTISSA = 1023, 52
 
 
-def exponential_function(width: int) -> list[str]:
+def exponential_function(width: int, has_fma: bool = True) -> list[str]:
     """``exp @exponential(x)`` of a vector; see the module's text."""
     code = Writer(width)
-    T, I, B, s = code.type, f"<{width} x i64>", f"<{width} x i1>", code.suffix
-
-    def fma(a: str, b: str, c: str) -> str:
-        return code.op(f"call {T} @llvm.fma.{s}({T} {a}, {T} {b}, {T} {c})")
+    T, I, B = code.type, f"<{width} x i64>", f"<{width} x i1>"
+    fma = _multiply_add(code, has_fma)
 
     def whole(value: int) -> str:
         return f"<{', '.join([f'i64 {value}'] * width)}>"
@@ -425,19 +444,8 @@ def _function(program: Program, name: str) -> list[str]:
 
 def _called(program: Program, processor: Processor) -> list[str]:
     """Declarations and functions that a program's lines call, each function as one entry."""
-    called = [*declarations(1), "\n".join(sine_function(LANES) if processor.has_fma else _sines_of_libm())]
-    return [*called, "\n".join(exponential_function(LANES))] if program.uses("exp") else called
-
-
-def _sines_of_libm() -> list[str]:
-    """``{sin, cos} @sines(x)`` of a vector, lane by lane: without fused multiply-adds the reduction would round."""
-    code = Writer(LANES)
-    result = "poison"
-    for k, name in enumerate(("sin", "cos")):
-        vector = code.each_lane(f"llvm.{name}.f64", "%x")
-        result = code.op(f"insertvalue {{{code.type}, {code.type}}} {result}, {code.type} {vector}, {k}")
-    head = f"define internal {{{code.type}, {code.type}}} @sines({code.type} %x) alwaysinline {{"
-    return [head, *code.lines, f"  ret {{{code.type}, {code.type}}} {result}", "}"]
+    called = [*declarations(1), "\n".join(sine_function(LANES, processor.has_fma))]
+    return [*called, "\n".join(exponential_function(LANES, processor.has_fma))] if program.uses("exp") else called
 
 
 LINUX = "unknown-linux-gnu"
@@ -453,7 +461,7 @@ class Processor(NamedTuple):
     cpu : str
         LLVM's name of the oldest processor of this kind.
     has_fma : bool
-        Whether it multiplies and adds in one instruction; else sines are those of ``libm``.
+        Whether it multiplies and adds in one instruction, with one rounding.
     """
 
     architecture: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -70,12 +70,17 @@ def compile_for(code: str, triple: str, cpu: str) -> bytes:
 
 
 def _emit_laws(module: Any, machine: Any, is_draft: bool = False) -> bytes:
+    _inlined(module, machine)
+    with _options("enable-misched", *(["optimize-regalloc"] if is_draft else [])):
+        return bytes(machine.emit_object(module))
+
+
+def _inlined(module: Any, machine: Any) -> Any:
     module.verify()
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    with _options("enable-misched", *(["optimize-regalloc"] if is_draft else [])):
-        return bytes(machine.emit_object(module))
+    return module
 
 
 @contextmanager
@@ -94,13 +99,36 @@ def _options(*switched_off: str) -> Iterator[None]:
 def compile_procedures(code: str) -> bytes:
     """Return the object file of the intermediate code of procedures, whose loops and names need the optimiser."""
     machine = target_machine()
-    module = llvm.parse_assembly(code)
+    return bytes(machine.emit_object(_optimised(llvm.parse_assembly(code), machine)))
+
+
+def compile_linked(laws: str, procedures: Sequence[str], triple: str) -> bytes:
+    """Return one object file of the intermediate code of laws and of procedures.
+
+    Registers are chosen the quick way: a hundredth of the time; a browser, which has none of LLVM's, chooses again.
+
+    Parameters
+    ----------
+    triple : str
+        LLVM's name of the processor; empty: this one.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(triple or llvm.get_process_triple()).create_target_machine(opt=0)
+    head = f'target triple = "{triple or llvm.get_process_triple()}"\n'
+    module = _inlined(llvm.parse_assembly(head + laws), machine)
+    for code in procedures:
+        module.link_in(_optimised(llvm.parse_assembly(head + code), machine))
+    return bytes(machine.emit_object(module))
+
+
+def _optimised(module: Any, machine: Any) -> Any:
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return bytes(machine.emit_object(module))
+    return module
 
 
 class MethodDefinition(ctypes.Structure):
