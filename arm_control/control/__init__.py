@@ -6,7 +6,16 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTorque, compensated_share
-    from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
+    from arm_control.control.avoidance_law import (
+        Avoidance,
+        AvoidanceOutput,
+        AvoidanceParameters,
+        avoidance_numbers,
+        inverse_factor,
+        pair_repulsion,
+        shorten_torque,
+        takeover_torque,
+    )
     from arm_control.control.avoiding_step import AvoidingStep
     from arm_control.control.compiled_step import StepOutput, between_law_and_gate, step_kernels, step_laws, step_limits
     from arm_control.control.controller import (
@@ -38,7 +47,7 @@ if TYPE_CHECKING:
         rows_of,
         task_rotation,
     )
-    from arm_control.control.osc.task_inertia import condition_number, scaled_jacobian, task_inertia
+    from arm_control.control.osc.task_inertia import condition_number, row_scales, scaled_jacobian, task_inertia
     from arm_control.control.osc.tuning import (
         OF_ONE_ARM,
         PROPOSED,

@@ -288,7 +288,7 @@ class AvoidanceReader:
             search.record.links.radii[:] = self.searches[0].record.links.radii
             self._tick = AvoidanceTick(search, self._laws, self._tau_max, replaces_always=True)
         self._tick.search.place(output.obstacles)
-        self._tick.set_numbers(*_numbers(output.parameters))
+        self._tick.set_numbers(*avoidance_numbers(output.parameters))
         n = len(output.tau)
         return self._tick.run(output.state, np.zeros(n))[n : 2 * n]
 
@@ -356,7 +356,7 @@ class Avoidance:
     @parameters.setter
     def parameters(self, parameters: AvoidanceParameters) -> None:
         self._current[1] = parameters
-        self._tick.set_numbers(*_numbers(parameters))
+        self._tick.set_numbers(*avoidance_numbers(parameters))
 
     @property
     def parts(self) -> AvoidanceParts:
@@ -426,14 +426,14 @@ class Avoidance:
         return AvoidanceOutput(tau, tau_total, share, distance, state, search.obstacles, self.parameters, self._reader)
 
 
-def _numbers(p: AvoidanceParameters) -> tuple[list[float], list[float], float]:
+def avoidance_numbers(p: AvoidanceParameters) -> tuple[list[float], list[float], float]:
     """Numbers of :func:`pair_repulsion` in their order, reaches, and the damping of the takeover."""
     reach = [p.threshold, p.self_threshold]
     numbers = [p.eta, *reach, p.smallest_distance, p.takeover_distance, p.approach_damping, p.mass_limit]
     return numbers, reach, p.takeover_damping
 
 
-def _factors(x: Mapping[str, Array]) -> dict[str, Any]:
+def inverse_factor(x: Mapping[str, Array]) -> dict[str, Any]:
     """``L^-1`` of (8), its lower triangle row by row."""
     n = math.isqrt(len(x["M"]))
     return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
@@ -445,7 +445,7 @@ def _laws(model: RobotModel, joint_coupling: Array) -> AvoidanceLaws:
     M, triangle = np.eye(n).ravel() + 0.1, np.ones(n * (n + 1) // 2)
     state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
     return AvoidanceLaws(
-        _kernel(model, _factors, M=M),
+        _kernel(model, inverse_factor, M=M),
         model.compile_law(*_repulsion_loop(joint_coupling)),
         _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n)),
         _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1)),

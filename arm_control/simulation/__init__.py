@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from arm_control.simulation.planned_motion import planned, planned_motion_in
     from arm_control.simulation.plant_properties import PREFIX, PlantProperties, real_values
     from arm_control.simulation.recording import MotionRecord, Recording, Stamps, Trace, WrenchSeries, motion_record
-    from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator
+    from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator, StepLaw
     from arm_control.simulation.scenario import (
         CHOICES,
         NODES,

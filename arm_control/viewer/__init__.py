@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
+    from arm_control.viewer.arm_shapes import Mesh, MeshPart, arm_parts, mesh_roots
     from arm_control.viewer.drawings import MarkerStore
     from arm_control.viewer.page import PERIOD, ArmPage, Page
     from arm_control.viewer.panel import Line, PageCommand

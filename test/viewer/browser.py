@@ -21,7 +21,16 @@ PATIENCE = 240_000
 
 @contextmanager
 def opened(address: str, size: dict[str, int] | None = None, scale: float = 0.25) -> Iterator[Any]:
-    """A page that is open and connected; ``page.requests`` has the address of everything it asked for.
+    """The viewer's page, open and connected; ``page.requests`` has the address of everything it asked for."""
+    with blank(size, scale) as page:
+        page.goto(address)
+        page.get_by_text("Joints [rad]", exact=True).wait_for()
+        yield page
+
+
+@contextmanager
+def blank(size: dict[str, int] | None = None, scale: float = 0.25) -> Iterator[Any]:
+    """A page of a new browser; ``page.errors`` has what went wrong in it.
 
     A quarter of a pixel for each pixel (``scale``) is less to draw.
     """
@@ -33,11 +42,10 @@ def opened(address: str, size: dict[str, int] | None = None, scale: float = 0.25
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=list(SOFTWARE))
         page = browser.new_page(viewport=size or SIZE, device_scale_factor=scale)
         page.set_default_timeout(PATIENCE)
-        page.requests = []
+        page.requests, page.errors = [], []
         page.on("request", lambda request: page.requests.append(request.url))
         page.on("websocket", lambda socket: page.requests.append(socket.url))
-        page.goto(address)
-        page.get_by_text("Joints [rad]", exact=True).wait_for()
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
         yield page
         browser.close()
 

@@ -1,4 +1,4 @@
-"""``arm_control export``: a controller as C, for programs without Python."""
+"""``arm_control export``: a controller as C, for programs without Python; or as a page, for browsers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ EXAMPLES = (
     "export ur5 --out ur5_osc",
     "export my_arm.urdf --params-file gains.yaml --cpu x86-64-v3 aarch64 --out my_arm_osc",
     "export --scenario ur5_osc --name left_arm --out left_arm",
+    "export panda --target page --out pages",
 )
 """For the help."""
+TARGETS = ("c", "page")
+"""What a controller may become."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +36,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--controller",
         default=DEFAULT_CONTROLLER,
         help=f"what to export; default, and all there is: {DEFAULT_CONTROLLER}",
+    )
+    parser.add_argument(
+        "--target", choices=TARGETS, default=TARGETS[0], help="C, or a page in which the arm moves; default: c"
     )
     parser.add_argument(
         "--out", required=True, metavar="DIR", help="folder to write; files of an earlier export are replaced"
@@ -57,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write a controller and its gate as C: object files, header, source, CMake file and examples."""
+    """Write a controller and its gate as C: object files, header, source, CMake file and examples; or as a page."""
     from arm_control.export import exported_controller, write_folder
 
     if options.controller != DEFAULT_CONTROLLER:
@@ -65,10 +71,22 @@ def run(options: argparse.Namespace) -> int:
     scenario = _scenario(options)
     is_weightless = shared.driver_adds_gravity(options, scenario.nodes)
     controller = exported_controller(scenario, options.name, driver_adds_gravity=is_weightless)
+    if options.target == "page":
+        return _write_page(Path(options.out), controller)
     names = write_folder(options.out, controller, options.cpu)
     print(f"wrote {', '.join(names)} to {options.out}")
     _write_example(Path(options.out), controller)
     print(f"next: cmake -S {options.out} -B build && cmake --build build && ctest --test-dir build")
+    return 0
+
+
+def _write_page(folder: Path, controller: ExportedController) -> int:
+    """Write the page of an arm, and say what is not drawn."""
+    from arm_control.export import write_page
+
+    file = folder / f"{controller.model.urdf.robot.name}.html"
+    notes = write_page(file, controller)
+    print("\n".join([f"wrote {file}: open it in a browser", *notes]))
     return 0
 
 
