@@ -245,10 +245,10 @@ def test_badges_state_what_the_package_declares():
     badges = {path.stem: path.read_text() for path in (ROOT / "docs" / "pictures" / "badges").glob("*.svg")}
     declared = (ROOT / "setup.py").read_text()
     workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
-    versions = re.findall(r'"(3\.\d+)"', workflow)
+    versions = sorted(set(re.findall(r'"(3\.\d+)"', workflow)), key=lambda version: int(version[2:]))
     assert f">{versions[0]} to {versions[-1]}<" in badges["python"]
     assert f'python_requires=">={versions[0]}"' in declared
     assert 'license="Apache-2.0"' in declared
     assert ">Apache-2.0<" in badges["licence"]
     assert ">Jazzy, Kilted<" in badges["ros"]
-    assert "wheels of Kilted and Jazzy" in (ROOT / "README.md").read_text()
+    assert "Tested on Kilted" in (ROOT / "README.md").read_text()

@@ -27,7 +27,7 @@ CONTENTS = {
     "I want to choose a controller": tuple(CONTROLLERS),
     "I want to shape motions and forces": ("trajectories", "primitive_law", "contact"),
     "I want to compensate what the model lacks": ("disturbance", "adaptation", "identification"),
-    "I want to keep clear of obstacles": ("avoidance", "collision", "proximity"),
+    "I want to keep clear of obstacles, stay in a cell": ("constraints", "avoidance", "collision", "proximity"),
     "I want to plan": ("planning", "task_constrained", "execution", "plan_scenes"),
     "I want to simulate, see and record": ("scenarios", "rigid_body", "sensors", "viewer", "coppeliasim", "bags"),
     "I want to use the library": ("api", "model", "model_speed", "inverse_kinematics", "compiled_calls", "native_loop"),
