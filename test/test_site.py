@@ -34,6 +34,20 @@ def test_every_page_is_in_the_contents():
     assert sorted([*listed, "index"]) == sorted([*pages, *outside])
 
 
+def test_the_readme_leads_to_the_arm_that_moves():
+    second = (ROOT / "README.md").read_text().splitlines()[1]
+    robot = next(iter(make_site.MOVING))
+    assert second == f"[See it move]({make_site.ADDRESS}/moving/{robot}.html)"
+    assert make_site._led(second, "README.md")[0] == f'<a href="moving/{robot}.html">See it move</a>'
+
+
+@pytest.mark.campaign
+def test_pages_lead_to_arms_that_move(site: Path):
+    for page in ("index", "osc", "gate", "avoidance"):
+        (target,) = set(re.findall(r'href="(moving/[^"#]*)', (site / f"{page}.html").read_text()))
+        assert (site / target).stat().st_size < 3_000_000
+
+
 @pytest.mark.campaign
 def test_the_law_s_source_is_a_page(site: Path):
     page = (site / "source" / "arm_control" / "controllers" / "osc.py.html").read_text()

@@ -16,6 +16,8 @@ from pathlib import Path
 from sphinx.cmd.build import main as sphinx_build
 
 from arm_control.controllers import CONTROLLERS
+from arm_control.export import exported_controller, write_page
+from arm_control.simulation import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
@@ -65,6 +67,12 @@ API = {
     "arm_control.exceptions": ("ArmControlError", "ModelError", "InputError", "ParameterError"),
 }
 """Names whose docstrings the page ``api`` has on the site, by module."""
+ADDRESS = "https://ADDRESS_OF_THIS_SITE"
+"""Where the site is; the README's second line repeats it."""
+MOVING = {"ur5": "ur5_osc", "panda": "panda_reach"}
+"""Arms that move on the site, below ``moving/``, and scenarios with their gains."""
+SHOWN_MOVING = {"docs/osc.md": "singularity", "docs/gate.md": "gate", "docs/avoidance.md": "avoidance"}
+"""Pages that lead to a part of the first of these."""
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)(#[^)\s]*)?(?=\))")
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".urdf": "xml", ".lua": "lua"}
 
@@ -73,7 +81,11 @@ def build(folder: Path) -> int:
     """Build the site in a folder; return the exit status of Sphinx."""
     with tempfile.TemporaryDirectory() as place:
         stage(Path(place))
-        return sphinx_build(["-q", "-W", "--keep-going", "-b", "html", place, str(folder)])
+        status = sphinx_build(["-q", "-W", "--keep-going", "-b", "html", place, str(folder)])
+    (folder / "moving").mkdir(exist_ok=True)
+    for robot, scenario in MOVING.items():
+        write_page(folder / "moving" / f"{robot}.html", exported_controller(Scenario.load(scenario)))
+    return status
 
 
 def stage(place: Path) -> None:
@@ -88,6 +100,8 @@ def stage(place: Path) -> None:
         text, linked = _led((ROOT / source).read_text(encoding="utf-8"), source)
         shown |= linked - set(sources)
         more = {"README.md": _contents(), "docs/api.md": _docstrings()}.get(source, "")
+        if source in SHOWN_MOVING:
+            text = text.replace("\n", f"\n\n{_moving(SHOWN_MOVING[source], 'See it move in your browser')}\n", 1)
         (place / place_of(source)).write_text(text + more, encoding="utf-8")
     for source in shown:
         page = place / place_of(source)
@@ -115,7 +129,13 @@ def _led(text: str, source: str) -> tuple[str, set[str]]:
             linked.add(target)
         return posixpath.relpath(place_of(target), posixpath.dirname(place_of(source)) or ".") + (match[2] or "")
 
+    text = re.sub(rf"\[([^]]*)\]\({ADDRESS}/moving/\w+\.html\)", lambda link: _moving("", link[1]), text)
     return LINK.sub(led, text.replace("```math", "```latex")), linked  # without fetching MathJax from elsewhere
+
+
+def _moving(part: str, words: str) -> str:
+    """A link to a page that Sphinx does not know."""
+    return f'<a href="moving/{next(iter(MOVING))}.html{part and "#" + part}">{words}</a>'
 
 
 def _listing(source: str) -> str:

@@ -4,7 +4,7 @@
 const $ = id => document.getElementById(id)
 const COLOUR = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
 const LINES = ['#1f6fc4', '#d9822b', '#2c8a4b', '#8a5cc2', '#c23b2e', '#159c9c', '#8a6d3b', '#5b6b78']
-const CIRCLE = { radius: 0.11, turns: 0.16 }   // [shares of the distance of the hand from the shoulder; 1/s]
+const CIRCLE = { radius: 0.11, turns: 0.3 }    // [shares of the distance of the hand from the shoulder; 1/s]
 const SWEEP = { width: 0.38, turns: 0.09 }     // of the ball [m; 1/s]
 const SAMPLES = 450, SPACING = 10              // of a plot: their number, and steps from one to the next
 const MOST_STEPS = 60                          // of a frame: a slow computer shows slow motion
@@ -50,7 +50,7 @@ class Scene {
       geometry.setAttribute('position', new THREE.BufferAttribute(new Float32Array(bytesOf(part.corners).buffer), 3))
       geometry.setIndex(new THREE.BufferAttribute(new Uint16Array(bytesOf(part.faces).buffer), 1))
       const [r, g, b] = part.rgba, colour = new THREE.Color().setRGB(r, g, b, THREE.SRGBColorSpace)
-      const material = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.55, metalness: 0.05 })
+      const material = new THREE.MeshLambertMaterial({ color: colour })
       const mesh = new THREE.Mesh(THREE.toCreasedNormals(geometry, 0.6), material)
       mesh.castShadow = mesh.receiveShadow = true
       this.links[part.link].add(mesh)
@@ -84,8 +84,8 @@ class Scene {
   }
 
   addBall(radius, colour, isAbove) {
-    const style = { color: colour, roughness: 0.4, transparent: true, opacity: 0.85, depthTest: !isAbove }
-    const material = new THREE.MeshStandardMaterial(style)
+    const style = { color: colour, emissive: colour, emissiveIntensity: 0.35, transparent: true, opacity: 0.85, depthTest: !isAbove }
+    const material = new THREE.MeshLambertMaterial(style)
     const ball = new THREE.Mesh(new THREE.SphereGeometry(radius, 32, 20), material)
     ball.castShadow = true
     ball.grip = Math.max(radius, 0.04 * this.size)
@@ -105,7 +105,7 @@ class Scene {
   }
 
   addArrow(colour) {
-    const arrow = new THREE.Group(), material = new THREE.MeshStandardMaterial({ color: colour })
+    const arrow = new THREE.Group(), material = new THREE.MeshLambertMaterial({ color: colour })
     const shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.008, 0.008, 0.2, 16), material)
     const tip = new THREE.Mesh(new THREE.ConeGeometry(0.024, 0.06, 20), material)
     shaft.position.y = 0.1
@@ -371,7 +371,7 @@ class Page {
 
   stretch() {
     const { shoulder } = this.arm.data, out = add(this.start, shoulder, -1)
-    this.glide(add(this.start, out, 1.6), 3)
+    this.glide(add(this.start, out, 0.9), 3)
   }
 
   leap() {
