@@ -7,9 +7,9 @@ speed, an obstacle at rest or in motion), and a second and a half of targets beh
 oscillations. Scenes are numbered; each is drawn by its number alone. The plant is the model, and is judged at ten times
 the rate of the ticks, by rows with memory of their own.
 
-A row counts as *servable* when, at the first tick at which it acts, the arm can be stopped within its torque limits
-before the row is broken: that is simulated on a copy of the plant. Violations are counted among those; the worst of all
-rows is stated, too.
+A row counts as *servable* when, at the first tick at which it acts, the arm can be stopped within its limits of torque
+and rate before the row is broken: that is simulated on a copy of the plant. Violations are counted among those; the
+worst of all rows is stated, too.
 """
 
 from __future__ import annotations
@@ -75,6 +75,11 @@ def arm(name: str) -> RobotModel:
     return RobotModel.from_urdf(urdf_path(name), **ARMS[name])
 
 
+def rate_limit(model: RobotModel) -> float:
+    """Largest rate of torque [N m/s]: the gate's, or from zero to the largest effort limit in 0.1 s."""
+    return max(1000.0, 10.0 * float(model.tau_max.max()))
+
+
 def scene(name: str, seed: int) -> tuple[Array, dict[str, Any], list[Obstacle]]:
     """Start, constraints and obstacles: all hold at the start."""
     model, rng = arm(name), np.random.default_rng([seed, len(name)])
@@ -114,7 +119,7 @@ def scene(name: str, seed: int) -> tuple[Array, dict[str, Any], list[Obstacle]]:
 
 def judge(model: RobotModel, content: dict[str, Any]) -> ConstraintSet:
     """Rows of their own memory."""
-    limits = JointLimits(model, GateParameters(), 1000.0)
+    limits = JointLimits(model, GateParameters(), rate_limit(model))
     made = constraints_of(content, "scene").constraints
     return ConstraintSet(model, made, limits.numbers, limits.is_unlimited)
 
@@ -172,16 +177,18 @@ def labelled(rows: ConstraintSet) -> dict[tuple[str, str], float]:
     return dict(zip(rows.labels, rows.h.tolist(), strict=True))
 
 
-def is_servable(rows: ConstraintSet, plant: Plant, begin: Situation, row: tuple[str, str]) -> bool:
-    """Whether braking from here keeps a constraint."""
+def is_servable(rows: ConstraintSet, plant: Plant, tau: Array, begin: Situation, row: tuple[str, str]) -> bool:
+    """Whether braking from here, after a torque, keeps a constraint."""
     model, copy = plant.model, Plant(plant.model, plant.q, plant.v)
+    step_size = rate_limit(model) * TICK
     for step in range(300):
         rows.place(moved(begin.obstacles, begin.t + step * TICK))
         measured(rows, model, copy.q, copy.v)
         if labelled(rows).get(row, 1.0) < 0.0:
             return False
         terms = model.evaluate(copy.q, copy.v)
-        tau = np.clip(terms.h - BRAKE * terms.M @ copy.v, -model.tau_max, model.tau_max)
+        change = np.clip(terms.h - BRAKE * terms.M @ copy.v, -model.tau_max, model.tau_max) - tau
+        tau = tau + change * min(1.0, step_size / max(float(np.abs(change).max()), step_size))
         for _ in copy.step(tau):
             pass
         if np.abs(copy.v).max() < 0.01 and not begin.obstacles:
@@ -197,7 +204,8 @@ def loop_of(model: RobotModel, q: Array, content: dict[str, Any], targets: Seque
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(yaml_document(content))
         file.flush()
-        return ControlLoop(model, controller, GateParameters(constraints=file.name), None, waits_for_commands=True)
+        gate = GateParameters(constraints=file.name, rate_limit=rate_limit(model))
+        return ControlLoop(model, controller, gate, None, waits_for_commands=True)
 
 
 def run(name: str, seed: int) -> Outcome:
@@ -213,11 +221,11 @@ def run(name: str, seed: int) -> Outcome:
     last_seen: dict[tuple[str, str], int] = {}
     worst: dict[tuple[str, str], float] = {}
     acted = n_servable = capped = 0
-    braked = False
+    tau, braked = model.evaluate(q, plant.v).g, False
     for step in range(round(SECONDS / TICK)):
         begin = Situation(step * TICK, obstacles)
         state = Measurement(step * 1_000_000, plant.q, plant.v, TICK if step else 0.0, is_restart=step == 0)
-        tau = loop.tick(state, moved(obstacles, begin.t)).gate.tau
+        before, tau = tau, loop.tick(state, moved(obstacles, begin.t)).gate.tau
         if loop.gate.is_braked:
             braked = True
             break
@@ -225,7 +233,7 @@ def run(name: str, seed: int) -> Outcome:
         labels = acting.labels
         for row in (labels[i] for i in acting.acting if i >= 0):
             if step - last_seen.get(row, -100) > 50:
-                servable[row] = is_servable(rows, plant, begin, row)
+                servable[row] = is_servable(rows, plant, before, begin, row)
                 acted, n_servable = acted + 1, n_servable + servable[row]
             last_seen[row] = step
         is_near = min(acting.h, default=1.0) < NEAR

@@ -15,17 +15,22 @@ as the acceleration can be taken back in time:
          speed   hdot  >= servo(-h)
     (4)  servo(e) = k_v e   where |e| <= zeta / k_v^2,   sqrt(2 zeta (|e| - zeta / (2 k_v^2)))   where it is larger
 
-(1) is the deceleration along c, and its rate, for which the least change of acceleration, ``H^-1 c^T``, needs half of
-the torque left at most. (2) solves ``h = s^2 / (2 alpha) + s gamma / alpha``, braking distance and delay, for s: far
-away a constant deceleration, near zero a speed in proportion to h. What is outside comes back, at v_back at most. With
-(3), hdot + s is never below zero where it was not before, and so neither is h.
+As a row of joint accelerations, that is no more than what the rate of torque allows from the last acceleration on,
+
+    (5)  c a >= b = min(bound of (3) - d, c a_1 + 2 zeta dt),   a_1 = M^-1 (tau_0 - h_b - e)
+
+so that a single row can always hold. (1) is the deceleration along c, and its rate, for which the least change of
+acceleration, ``H^-1 c^T``, needs half of the torque left at most. (2) solves ``h = s^2 / (2 alpha) + s gamma / alpha``,
+braking distance and delay, for s: far away a constant deceleration, near zero a speed in proportion to h. What is
+outside comes back, at v_back at most. With (3), hdot + s is never below zero where it was not before, and so neither is
+h.
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
 The acceleration that a controller wants is changed least, in the metric of the mass matrix (Gauss) with a floor of
 joint inertia: without that, a light wrist is thrown to its speed limit to spare a heavy shoulder.
 
-    (5)  a_0 = M^-1 (tau - h_b - e)
-    (6)  min 1/2 (a - a_0)^T H (a - a_0)   with  C a >= b,  a_lo <= a <= a_hi,
+    (6)  a_0 = M^-1 (tau - h_b - e)
+         min 1/2 (a - a_0)^T H (a - a_0)   with  C a >= b,  a_lo <= a <= a_hi,
          max(-tau_max, tau_0 - step) <= M a + h_b + e <= min(tau_max, tau_0 + step),   step = rate_limit dt
     (7)  H = M + diag(t_f tau_max / v_max) = L L^T,   y = L^T (a - a_0)
 
@@ -53,7 +58,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths import TINY, Array, Scalar, largest, maximum, select, sqrt
+from arm_control.maths import TINY, Array, Scalar, largest, maximum, minimum, select, sqrt
 
 SHARE = 0.5
 """Share of ``tau_left``, and of the rate, that stopping at a limit may use, equation (1)."""
@@ -93,18 +98,20 @@ class Room(NamedTuple):
     ----------
     L_inv : array, shape (n, n)
         Inverse of L of (7).
-    a_0 : array, shape (n,)
-        Acceleration that is asked for [rad/s^2 or m/s^2].
+    a_0, a_1 : array, shape (n,)
+        Acceleration that is asked for, and that of the last torque [rad/s^2 or m/s^2].
     tau_left : array, shape (n,)
         Torque that is left beside gravity [N m or N].
-    rate_limit, k_p, k_v, v_back : float
-        Largest rate of torque [N m/s]; gains [1/s]; speed at which a place outside comes back.
+    rate_limit, dt, k_p, k_v, v_back : float
+        Largest rate of torque [N m/s]; time since the last one [s]; gains [1/s]; speed at which a place comes back.
     """
 
     L_inv: Array
     a_0: Array
+    a_1: Array
     tau_left: Array
     rate_limit: Scalar
+    dt: Scalar
     k_p: Scalar
     k_v: Scalar
     v_back: Scalar
@@ -146,7 +153,8 @@ def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
         s = select(row.h, s, maximum(room.k_p * row.h, -room.v_back))  # (2)
         slope = select(row.h, alpha / root, room.k_p)
         b = servo(-(row.h_dot + s), room.k_v, zeta) - slope * row.h_dot  # (3)
-    return G, b - row.drift - row.c @ room.a_0
+    b = minimum(b - row.drift, row.c @ room.a_1 + zeta * room.dt / SHARE)  # (5)
+    return G, b - row.c @ room.a_0
 
 
 def norm(x: Array) -> Scalar:

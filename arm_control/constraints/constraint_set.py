@@ -56,7 +56,6 @@ from arm_control.maths import (
     minimum,
     select,
 )
-from arm_control.maths import solve as solve_linear
 from arm_control.model import TOOL, RobotModel, State, Terms, Tree, drawn_range, tool_numbers
 
 FAR = 1e12
@@ -86,7 +85,7 @@ class ConstraintTick(NamedTuple):
     T : ndarray, shape (n * n,)
         Torque per y, (8).
     room : ndarray
-        What rows of points and pairs have of the state: v, axes of the joints, L^-1, a_0, tau_left, gains.
+        What rows of points and pairs have of the state: v, axes of the joints, and the parts of Room.
     motions : ndarray, shape (12 * (n_bodies + 1),)
         Twist of each body and its derivative; the last one is the world.
     balls : ndarray, shape (6 * n_balls,)
@@ -533,16 +532,17 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
     terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, x["M"].reshape(n, n), x["g"], x["h"])
     L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (7)
     T = terms.M @ L_inv.T
-    a_0 = solve_linear(terms.M, x["tau"] - x["h"])  # (5)
+    factors = cholesky(terms.M)
+    a_0, a_1 = factors.solve(x["tau"] - x["h"]), factors.solve(x["tau_0"] - x["h"])  # (5), (6)
     step = limits.rate_limit * dt
     low = maximum(-limits.tau_max, x["tau_0"] - step) - x["tau"]
     high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
     a_lo, a_hi = acceleration_bounds(terms, dt, limits)
     need = np.concatenate([low, -high, a_lo - a_0, a_0 - a_hi])  # (6)
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
-    gains = [limits.rate_limit, K_P, k_v, BACK]
+    gains = [limits.rate_limit, dt, K_P, k_v, BACK]
     state, below = State(tree, x), np.tril_indices(n)
-    room = [x["v"], _axes(state).ravel(), L_inv[below], a_0, torque_left(limits.tau_max, x["g"]), np.array(gains)]
+    room = [x["v"], _axes(state).ravel(), L_inv[below], a_0, a_1, torque_left(limits.tau_max, x["g"]), np.array(gains)]
     return {
         "G": np.concatenate([T, -T, L_inv.T, -L_inv.T]),  # (8)
         "need": np.array([clamp(b, -FAR, FAR) for b in need]),
@@ -599,14 +599,14 @@ class Shared(NamedTuple):
     @classmethod
     def of(cls, numbers: Array, n: int, n_bodies: int) -> Shared:
         """Return the parts of ``room`` of :func:`_state`."""
-        sizes = np.cumsum([n, 6 * n_bodies, n * (n + 1) // 2, n, n])
-        v, axes, L_inv, a_0, tau_left, gains = np.split(numbers, sizes)
-        return cls(v, axes.reshape(6, -1), Room(lower_triangle(L_inv, n), a_0, tau_left, *gains))
+        sizes = np.cumsum([n, 6 * n_bodies, n * (n + 1) // 2, n, n, n])
+        v, axes, L_inv, a_0, a_1, tau_left, gains = np.split(numbers, sizes)
+        return cls(v, axes.reshape(6, -1), Room(lower_triangle(L_inv, n), a_0, a_1, tau_left, *gains))
 
 
 def n_shared(n: int, n_bodies: int) -> int:
     """Size of ``room`` of :func:`_state`."""
-    return 3 * n + 6 * n_bodies + n * (n + 1) // 2 + 4
+    return 4 * n + 6 * n_bodies + n * (n + 1) // 2 + 5
 
 
 def point_row(
