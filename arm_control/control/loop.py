@@ -178,6 +178,7 @@ class ControlLoop:
         pushes = self.observer is not None and observer.push_limit and not controller.has_contact
         self.push = PushLimit(model.tau_max, observer.push_limit) if pushes else None
         self.wrench = WrenchEstimate(model)
+        self._senses = self.gate.velocities is not None or controller.has_contact or self.gate.constraints is not None
         self._none = np.zeros(model.nv)
         self._joint_names = model.joint_names
         self._is_resuming = self._is_held = self._was_braking = False
@@ -193,10 +194,9 @@ class ControlLoop:
             self._look_for_brakes(measurement)
         if not measurement.is_restart and (gap := self.gaps.fault(measurement.dt)):
             self.gate.brake(gap)
-        if self.gate.velocities is not None or self.controller.has_contact:
-            measurement = self._sensed(measurement)
+        if self._senses:
+            measurement = self._sensed(measurement, obstacles)
         is_resting = (self.gate.state is not GateState.PASSING or self._is_held) and self._rest(measurement)
-        self.gate.place(obstacles)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
         dt = measurement.dt or FIRST_DT
         may_limit = self._limits_with_law and self._carried is None
@@ -228,8 +228,12 @@ class ControlLoop:
         parts = measurement, law, avoidance, tau, output, refused, compensation, learnt
         return tuple.__new__(TickResult, parts)  # a named tuple's own function costs half a microsecond
 
-    def _sensed(self, measurement: Measurement) -> Measurement:
-        """The state with velocities that the gate has filtered, where they come in steps; a hand knows its sensor."""
+    def _sensed(self, measurement: Measurement, obstacles: Sequence[Obstacle]) -> Measurement:
+        """The state with velocities that the gate has filtered, where they come in steps.
+
+        The gate knows the obstacles, and a hand its sensor.
+        """
+        self.gate.place(obstacles)
         if self.controller.has_contact:
             self.controller.feel(is_measured=self.wrench.is_measured(measurement.stamp_ns))
         v = self.gate.filtered(measurement.q, measurement.v, measurement.dt)

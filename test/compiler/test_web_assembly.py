@@ -40,7 +40,10 @@ def test_functions_without_fused_operations_are_those_of_the_library():
 @example(0.0, 0.0)
 @example(0.0, -1.0)
 @example(-1.0, 0.0)
+@example(0.0, -0.0)
 def test_arc_tangents_are_those_of_the_library(y: float, x: float):
+    """A negative zero counts as zero."""
+    y, x = y + 0.0, x + 0.0
     assert arc_tangent(y, x) == pytest.approx(math.atan2(y, x), rel=5e-16, abs=1e-300)
 
 

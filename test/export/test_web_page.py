@@ -8,6 +8,8 @@ import math
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +70,7 @@ class Case(NamedTuple):
     same_bits: list[list[float]]
 
 
+@cache
 def case(name: str) -> Case:
     robot, parameters = ARMS[name]
     controller = exported_controller(Scenario(name, "", robot, {"osc": parameters}))
@@ -131,9 +134,8 @@ class Unfused:
         return [*self.at("tau").tolist(), *self.at("tau_1").tolist()]
 
 
-@pytest.fixture(scope="module")
-def cases() -> dict[str, Case]:
-    return {name: case(name) for name in ARMS}
+def cases_of(arms: Iterable[str]) -> dict[str, Case]:
+    return {name: case(name) for name in arms}
 
 
 def check(cases: dict[str, Case], answers: list[list[list[float]]]) -> None:
@@ -147,8 +149,10 @@ def check(cases: dict[str, Case], answers: list[list[list[float]]]) -> None:
 
 
 @pytest.mark.skipif(NODE is None, reason="there is no node")
-def test_torque_in_node_is_that_of_python(cases: dict[str, Case], tmp_path: Path):
-    """The law of every arm in random states; and the gate's modes and torque in the runs that check exports to C."""
+@pytest.mark.parametrize("arms", [("ur5",), pytest.param(tuple(ARMS), marks=pytest.mark.campaign)], ids=len)
+def test_torque_in_node_is_that_of_python(arms: tuple[str, ...], tmp_path: Path):
+    """The law of arms in random states; and the gate's modes and torque in the runs that check exports to C."""
+    cases = cases_of(arms)
     ur5 = cases["ur5"]
     runs = [[tick._asdict() for tick in run] for run in checked_runs(ur5.controller)]
     data = {name: (page_data(some.controller, some.arm, []), some.states) for name, some in cases.items()}
@@ -195,7 +199,8 @@ return all"""
 
 @pytest.mark.campaign
 @pytest.mark.processes
-def test_a_page_in_a_browser_moves_and_computes_what_python_does(cases: dict[str, Case], tmp_path: Path):
+def test_a_page_in_a_browser_moves_and_computes_what_python_does(tmp_path: Path):
+    cases = cases_of(ARMS)
     page_file = tmp_path / "page.html"
     assert write_page(page_file, cases["ur5"].controller) == []
     data = [(page_data(some.controller, some.arm, []), some.states) for some in cases.values()]
@@ -248,7 +253,7 @@ def test_triangles_are_few_and_near_to_those_that_were():
     assert part.mesh.faces.max() < len(part.mesh.corners)
 
 
-@pytest.mark.parametrize("robot", ["planar1", "panda"])
+@pytest.mark.parametrize("robot", ["planar1", pytest.param("panda", marks=pytest.mark.campaign)])
 def test_a_page_is_one_file_and_replaces_only_its_like(robot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     words = ["export", robot, "--target", "page", "--out", str(tmp_path)]
     assert main(words) == 0

@@ -28,6 +28,7 @@ MOTIONS = sorted((CONFIG / "motions").glob("*.yaml"))
 TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
 PRIMITIVES = sorted((CONFIG / "primitives").glob("*.yaml"))
 DEMONSTRATIONS = sorted((CONFIG / "demonstrations").glob("*.yaml"))
+CONSTRAINTS = sorted((CONFIG / "constraints").glob("*.yaml"))  # read by the scenarios that name them
 PLANS = sorted((CONFIG / "plans").glob("*.yaml"))  # read in test_plan_scene.py
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
 LEFT_EARLY = {"planar2_draw", "ur5_primitive"}
@@ -48,7 +49,7 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_no_file_is_forgotten():
-    groups = SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, PRIMITIVES, DEMONSTRATIONS, PLANS, PARAMETER_FILES
+    groups = SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, PRIMITIVES, DEMONSTRATIONS, PLANS, CONSTRAINTS, PARAMETER_FILES
     assert all(groups)
     known = {path for group in groups for path in group}
     assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known

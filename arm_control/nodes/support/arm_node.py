@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
@@ -115,7 +116,7 @@ class ArmNode(Node, Generic[P_co]):
         if not self.has_parameter(change.name) or not self.describe_parameter(change.name).read_only:
             return False
         own = self.get_parameter(change.name)
-        return own.type_ == change.type_ and (own.value == change.value or list(own.value) == list(change.value))
+        return own.type_ == change.type_ and np.array_equal(own.value, change.value)
 
     def steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
         """Return a timer on the steady clock, which goes on while simulated time stands still."""

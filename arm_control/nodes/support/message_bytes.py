@@ -8,7 +8,7 @@ agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -107,5 +107,9 @@ def effort_array_writer(n: int) -> Callable[[Array], bytes]:
     """Return what writes torque of ``n`` joints as a ``Float64MultiArray`` of this release of ROS."""
     if layout_differences():
         return lambda tau: bytes(serialize_message(Float64MultiArray(data=tau)))
-    head = effort_array_head(n)
-    return lambda tau: head + tau.tobytes()
+    return partial(effort_array_bytes, effort_array_head(n))
+
+
+def effort_array_bytes(head: bytes, tau: Array) -> bytes:
+    """Return torque as a ``Float64MultiArray``, behind the bytes that are always the same."""
+    return head + tau.tobytes()
