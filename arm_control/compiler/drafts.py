@@ -92,6 +92,7 @@ def _run_process(draft: Draft) -> None:
             [sys.executable, "-m", __name__],
             stdin=file,
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # else a pipe behind this command has no end before the code is complete
             env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,
             check=False,

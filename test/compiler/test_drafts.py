@@ -86,6 +86,14 @@ def test_another_process_completes_a_draft(tmp_path: Path, started: list[Draft])
     assert cache.load(started[0].key) is not None
 
 
+def test_a_pipe_behind_a_command_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The process that goes on holds none of its ends."""
+    options: dict[str, Any] = {}
+    monkeypatch.setattr(drafts.subprocess, "run", lambda _, **given: options.update(given))
+    drafts._run_process(Draft(str(tmp_path), "key", "title", b"", ""))
+    assert options["stdout"] == options["stderr"] == drafts.subprocess.DEVNULL
+
+
 def test_code_that_differs_from_its_draft_is_not_stored(
     tmp_path: Path, started: list[Draft], caplog: pytest.LogCaptureFixture
 ):
