@@ -252,8 +252,13 @@ class Violation(NamedTuple):
 
     def __str__(self) -> str:
         """For messages."""
-        scale, unit = {"m": (1e3, "mm"), "rad": (math.degrees(1.0), "degrees")}.get(self.unit, (1.0, self.unit))
-        return f"constraint '{self.name}' ({self.what}) is violated by {-scale * self.h:.3g} {unit}"
+        return f"constraint '{self.name}' ({self.what}) is violated by {in_words(-self.h, self.unit)}"
+
+
+def in_words(h: float, unit: str) -> str:
+    """Return a value of a constraint in mm, degrees, or its own unit."""
+    scale, unit = {"m": (1e3, "mm"), "rad": (math.degrees(1.0), "degrees")}.get(unit, (1.0, unit))
+    return f"{scale * h:.3g} {unit}"
 
 
 class Ball(NamedTuple):

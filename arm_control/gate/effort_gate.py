@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import Binds, Floats, compile_procedure, procedure
-from arm_control.constraints import Constraints, ConstraintSet, read_constraints
+from arm_control.constraints import Constraints, ConstraintSet, in_words, read_constraints
 from arm_control.core import parameter
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate.compiled_limits import compile_limits, compile_size_check
@@ -250,6 +250,16 @@ class EffortGate:
     def success_rate(self) -> float:
         """Share of accepted commands among the last 100 that were offered or missed; 1 when there were none."""
         return self._rate.share
+
+    def constraint_figures(self) -> dict[str, object]:
+        """Return for ``/diagnostics`` what constraints do to the last command; empty where there are none."""
+        if self.constraints is None:
+            return {}
+        worst, active = self.constraints.worst, ", ".join(self.constraints.active)
+        if self.state is not PASSING:
+            worst, active = None, ""
+        margin = "" if worst is None else f"{in_words(worst.h, worst.unit)}: {worst.name} ({worst.what})"
+        return {"active constraints": active, "smallest margin": margin}
 
     def place(self, obstacles: Sequence[Obstacle]) -> None:
         """Let these be the obstacles, from the next tick on, for constraints that see them."""

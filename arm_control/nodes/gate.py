@@ -148,6 +148,7 @@ class GateNode(ArmNode[GateNodeParameters]):
             figures["success rate [%]"] = 100.0 * self._process.gate.success_rate
             figures["braked"] = self._process.gate.is_braked
             figures["blind"] = self._process.is_blind
+            figures |= self._process.gate.constraint_figures()
         reason = "" if self._process is None else self._process.gate.reason
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)
 

@@ -88,6 +88,13 @@ def test_a_wall_stops_a_hand_that_is_pulled_at_it(model, tmp_path):
     assert gate.state is GateState.PASSING
     assert -1e-5 < min(margins) < 2e-3  # it comes near, and not across
     assert model.pose(q).p[0] == pytest.approx(x, abs=2e-3)
+    figures = gate.constraint_figures()
+    assert figures["active constraints"] == "wall"
+    left, unit, *what = str(figures["smallest margin"]).split()
+    assert float(left) == pytest.approx(1e3 * margins[-1], rel=1e-2)
+    assert [unit, *what] == ["mm:", "wall", "(hand)"]
+    gate.brake("a test")
+    assert set(gate.constraint_figures().values()) == {""}
 
 
 def test_a_limit_of_speed_holds_in_motion(model, tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +18,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
 
-from arm_control import RobotModel
+from arm_control import RobotModel, urdf_path
+from arm_control.core import yaml_document
 from arm_control.gate import EffortGate, GateReport
 from arm_control.messages import braked_frame, nanoseconds
 from arm_control.nodes import ros
@@ -72,6 +75,28 @@ def test_a_gate_says_what_it_does_at_once_and_again_and_again(rig: Rig, ur5: Rob
     assert (braking.state, braking.reason, braking.since_ns) == ("braking", "disabled", 3 * MS)
     assert rig.call("gate/enable", SetBool.Request(data=True)).success
     rig.spin(lambda: heard[-1].level == WARN, what="the hold")
+
+
+def test_a_controller_and_the_gate_behind_it_name_the_constraint_that_is_nearest(rig: Rig, tmp_path: Path):
+    model, q = RobotModel.from_urdf(urdf_path("planar2")), np.array([0.6, 1.2])
+    wall = {"name": "wall", "kind": "half_space", "point": [float(model.pose(q).p[0]) + 0.02, 0, 0]}
+    file = tmp_path / "cell.yaml"
+    file.write_text(yaml_document({"constraints": [{**wall, "normal": [-1, 0, 0]}]}))
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    common = {"robot_description": model.urdf.text, "lock_step": True, "constraints": str(file)}
+    rig.start("gate", **common)
+    rig.start("osc", "-r", "joint_commands:=effort_in", **common)
+    states, times = rig.state_publisher(), itertools.count(1)
+
+    def is_said(name: str) -> bool:
+        stamp_ns = next(times) * MS
+        rig.answer(states, ros.joint_state(model.joint_names, stamp_ns, position=q, velocity=np.zeros(2)))
+        return health(diagnostics, name)[1].get("smallest margin") == "20 mm: wall (hand)"
+
+    for name in ("/osc", "/gate"):
+        rig.spin(partial(is_said, name), what=f"the margin in {name}")
+        assert health(diagnostics, name)[1]["active constraints"] == ""
 
 
 @pytest.mark.parametrize("loop", ["python", "native"])

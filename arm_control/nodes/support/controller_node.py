@@ -342,6 +342,7 @@ class TorquePipeline:
             "braked": loop is not None and loop.gate.is_braked,
             FAULT: "" if loop is None else self._stall.last.removeprefix(f"{FAULT}: "),
             **({} if self._native_loop is None else self._native_loop.figures()),
+            **({} if loop is None else loop.gate.constraint_figures()),
         }
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)
 

@@ -548,6 +548,7 @@ class PlantNode(ArmNode[P_co]):
             "overruns": self._pacer.dropped,
             "success rate [%]": 100.0 * self.gate.success_rate,
             "braked": self.gate.is_braked,
+            **self.gate.constraint_figures(),
         }
         level = ERROR if self.failure else WARN if self.gate.reason else OK
         waits = bool(self._awaited.missing) or self._awaits_command
