@@ -108,6 +108,15 @@ class Constraint:
         """Return the constraint at a point; ``numbers`` is one list of them."""
         raise NotImplementedError
 
+    def left(self, h: float) -> float:
+        """Return the distance, angle or speed that is left where the function is h."""
+        return h
+
+    @property
+    def kind(self) -> str:
+        """What a file calls its kind."""
+        return type(self).__module__.rpartition(".")[2]
+
     @property
     def numbers(self) -> list[list[float]]:
         """Numbers of each row of a point."""

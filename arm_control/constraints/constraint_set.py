@@ -243,22 +243,30 @@ class Violation(NamedTuple):
         The constraint, and which part of the arm.
     h : float
         Below zero where it does not hold, in its unit.
+    left : float
+        The distance, angle or speed that is left.
     """
 
     name: str
     what: str
     h: float
     unit: str
+    left: float
 
     def __str__(self) -> str:
         """For messages."""
-        return f"constraint '{self.name}' ({self.what}) is violated by {in_words(-self.h, self.unit)}"
+        return f"constraint '{self.name}' ({self.what}) is violated by {in_words(-self.left, self.unit)}"
+
+    @classmethod
+    def of(cls, constraint: Constraint, what: str, h: float) -> Violation:
+        """Return that of a constraint with this value."""
+        return cls(constraint.name, what, h, constraint.unit, constraint.left(h))
 
 
-def in_words(h: float, unit: str) -> str:
-    """Return a value of a constraint in mm, degrees, or its own unit."""
+def in_words(left: float, unit: str) -> str:
+    """Return what is left of a constraint in mm, degrees, or its own unit."""
     scale, unit = {"m": (1e3, "mm"), "rad": (math.degrees(1.0), "degrees")}.get(unit, (1.0, unit))
-    return f"{scale * h:.3g} {unit}"
+    return f"{scale * left:.3g} {unit}"
 
 
 class Ball(NamedTuple):
@@ -421,12 +429,19 @@ class ConstraintSet:
         ]
 
     @property
+    def least(self) -> dict[str, Violation]:
+        """Where each constraint holds least in the last state; a clearance is there when something is near."""
+        by_name = {c.name: c for c in self.constraints}
+        least: dict[str, Violation] = {}
+        for (name, what), h in zip(self.labels, self.h.tolist(), strict=True):
+            if name not in least or h < least[name].h:
+                least[name] = Violation.of(by_name[name], what, h)
+        return least
+
+    @property
     def margins(self) -> dict[str, float]:
         """The least value of each constraint in the last state; a clearance is there when something is near."""
-        least: dict[str, float] = {}
-        for (name, _), h in zip(self.labels, self.h.tolist(), strict=True):
-            least[name] = min(h, least.get(name, h))
-        return least
+        return {name: x.h for name, x in self.least.items()}
 
     @property
     def acting(self) -> list[int]:
@@ -460,10 +475,9 @@ class ConstraintSet:
         j = int(np.argmin(h))
         if j < len(self._columns):
             column = self._columns[j]
-            return Violation(column.constraint.name, column.label, float(h[j]), column.constraint.unit)
-        return Violation(
-            self._pair_name, self._pair_label(j - len(self._columns)), float(h[j]), ClearanceConstraint.unit
-        )
+            return Violation.of(column.constraint, column.label, float(h[j]))
+        assert self._clearance is not None
+        return Violation.of(self._clearance, self._pair_label(j - len(self._columns)), float(h[j]))
 
     @property
     def _pair_name(self) -> str:

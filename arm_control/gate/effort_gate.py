@@ -258,7 +258,7 @@ class EffortGate:
         worst, active = self.constraints.worst, ", ".join(self.constraints.active)
         if self.state is not PASSING:
             worst, active = None, ""
-        margin = "" if worst is None else f"{in_words(worst.h, worst.unit)}: {worst.name} ({worst.what})"
+        margin = "" if worst is None else f"{in_words(worst.left, worst.unit)}: {worst.name} ({worst.what})"
         return {"active constraints": active, "smallest margin": margin}
 
     def place(self, obstacles: Sequence[Obstacle]) -> None:

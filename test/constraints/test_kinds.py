@@ -15,6 +15,7 @@ from arm_control.constraints import (
     SpeedConstraint,
     UprightConstraint,
 )
+from arm_control.constraints.constraint import Point
 from arm_control.constraints.constraint_set import _columns, _point_arrays, _state, point_row
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import tool_numbers
@@ -65,3 +66,11 @@ def test_rows_are_derivatives(constraint: Constraint):
                 assert now.c @ v == pytest.approx(now.h_dot, rel=1e-9, abs=1e-12)
                 bend = (after.h_dot - before.h_dot) / (2.0 * dt)
                 assert now.c @ a + now.drift == pytest.approx(bend, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("tilt", [1e-6, 0.1, 0.4, 1.0, 3.0])
+def test_what_is_left_of_a_cone_is_an_angle_however_far_outside(tilt: float):
+    cone, rest = UprightConstraint("glass", 0.4), np.zeros(3)
+    z = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
+    h = cone.gradient(np.array(cone.numbers[0]), Point(rest, rest, z, rest, 0.0)).h
+    assert cone.left(h) == pytest.approx(0.4 - tilt, abs=1e-9)

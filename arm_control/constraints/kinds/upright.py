@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import cos, pi, sin
+from math import acos, cos, pi, sin
 
 from arm_control.constraints.constraint import NONE, Constraint, Gradient, Point, direction, size
 from arm_control.exceptions import ParameterError
@@ -39,6 +39,10 @@ class UprightConstraint(Constraint):
         if not size("angle", self.angle) < pi / 2.0:
             raise ParameterError(f"angle is {self.angle!r}; it must be below pi/2")
         return [[*direction("up", self.up), cos(self.angle), sin(self.angle)]]
+
+    def left(self, h: float) -> float:
+        """Return the angle, of which h is a multiple near the cone only."""
+        return self.angle - acos(min(1.0, max(-1.0, cos(self.angle) + h * sin(self.angle))))
 
     @staticmethod
     def gradient(numbers: Array, x: Point) -> Gradient:
