@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         notes_on,
         recorded_motion,
     )
+    from arm_control.report.kept_constraints import CheckedTarget, KeptConstraints, is_broken
     from arm_control.report.pictures.charts import draw_report
     from arm_control.report.pictures.comparison import draw_comparison, draw_energy
     from arm_control.report.pictures.identification_chart import draw_identification

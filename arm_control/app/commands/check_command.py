@@ -15,21 +15,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from arm_control.app.commands import shared
 from arm_control.collision import density_warnings
+from arm_control.constraints import ClearanceConstraint, Constraint, Constraints, Violation, in_words, read_constraints
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import printable, urdf_path
-from arm_control.exceptions import ArmControlError, FrameNotFound, ModelError, UrdfError
+from arm_control.exceptions import ArmControlError, FrameNotFound, InputError, ModelError, UrdfError
+from arm_control.maths import Pose
 from arm_control.model import (
     ArmParameters,
     Facts,
     JointFacts,
     LinkFacts,
+    RobotModel,
     arm_values_in,
     carried_weight,
     describe,
+    find_description,
     find_notes,
     folders_near,
     gripper_warnings,
@@ -40,6 +46,9 @@ from arm_control.model import (
     refuse_xacro,
     split_arguments,
 )
+
+if TYPE_CHECKING:
+    from arm_control.report import CheckedTarget
 
 MISSING_LIMIT = re.compile(r"<limit> has no (effort|velocity); |<limit (effort|velocity)> is 0; ")
 """A problem that options or a parameter file can solve."""
@@ -54,6 +63,7 @@ EXAMPLES = (
     "check --robot my_arm.urdf",
     "check --robot my_arm.urdf.xacro --trust name:=left",
     "check --robot my_arm.urdf --tip gripper_link --json",
+    "check --robot ur5 --constraints ur5_cell --targets ur5_cell",
 )
 """For the help."""
 
@@ -66,13 +76,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
     parser.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
     shared.add_trust_option(parser, "a xacro file")
+    about = parser.add_argument_group("constraints")
+    about.add_argument(
+        "--constraints", default="", metavar="FILE", help="say whether the start keeps them: a file, or a name"
+    )
+    about.add_argument(
+        "--start",
+        nargs="+",
+        type=float,
+        metavar="Q",
+        help="joint positions; default: the hand moves well there [rad|m]",
+    )
+    about.add_argument("--targets", default="", metavar="FILE", help="say which targets of a list they forbid")
     parser.add_argument("--strict", action="store_true", help="count warnings as errors")
     shared.add_json_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
+    """Print the content of a URDF and its problems; whether a start, and targets, keep constraints.
+
+    Exit status: 0 usable, 1 problems, or a start or a target that constraints forbid, 2 not readable.
+    """
     robot = shared.chosen_robot(options)
+    if not options.constraints and (options.start or options.targets):
+        raise InputError("--start and --targets say what is asked of constraints: name a file with --constraints")
     if not options.trust:
         refuse_xacro(robot)
     check = check_file(
@@ -83,12 +110,73 @@ def run(options: argparse.Namespace) -> int:
         choices=_choices(options),
         strict=options.strict,
     )
+    kept = None if check.problems or not options.constraints else _check_constraints(robot, check, options)
     encoding = sys.stdout.encoding or "utf-8"
-    text = as_json(check) if options.json else as_text(check)
+    text = as_json(check, kept) if options.json else as_text(check, kept)
     print(text.encode(encoding, "backslashreplace").decode(encoding))
+    if options.constraints and kept is None and not options.json:
+        print("constraints are not checked: the arm has problems")
     if check.problems and not options.json and all(MISSING_LIMIT.search(problem) for problem in check.problems):
         _print_proposal(robot, options)
-    return 1 if check.problems else 0
+    return 1 if check.problems or (kept is not None and kept.is_forbidden) else 0
+
+
+@dataclass(frozen=True)
+class ConstraintCheck:
+    """What constraints say to a start and to targets.
+
+    Attributes
+    ----------
+    file : str
+        Where the constraints are from.
+    start : mapping of str to float
+        Joint positions [rad or m].
+    least : mapping of str to Violation
+        Where each constraint holds least at the start.
+    broken : tuple of str
+        Constraints that do not hold there.
+    """
+
+    file: str
+    constraints: Constraints
+    start: Mapping[str, float]
+    least: Mapping[str, Violation]
+    broken: tuple[str, ...]
+    targets: tuple[CheckedTarget, ...] = ()
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether a gate would refuse the start, or keep the arm from a target."""
+        is_refused = bool(self.broken) and not self.constraints.allow_recovery
+        return is_refused or any(target.broken for target in self.targets)
+
+
+def _check_constraints(robot: str, check: Check, options: argparse.Namespace) -> ConstraintCheck:
+    """Check the constraints of the options; the arm has no problems."""
+    from arm_control.messages import link_of
+    from arm_control.motion import TargetList
+    from arm_control.report import KeptConstraints
+    from arm_control.simulation import start_posture
+
+    constraints = read_constraints(options.constraints)
+    listed = TargetList.load(options.targets) if options.targets else None
+    path, arguments = find_description(robot)
+    choices = {**_choices(options), "base": check.base, "tip": check.tip}
+    model = RobotModel.from_urdf(path, xacro_args=arguments or None, **choices)
+    kept = KeptConstraints(model, constraints.constraints)
+    q = start_posture(model) if options.start is None else np.array(options.start)
+    if q.shape != (model.nq,) or not np.isfinite(q).all():
+        names = ", ".join(map(printable, model.joint_names))
+        raise InputError(f"--start has {len(q)} positions: {model.nq} finite ones are needed, of {names}")
+    X_WF = Pose.identity() if listed is None else model.pose(q, link_of(listed.frame, model))
+    return ConstraintCheck(
+        options.constraints,
+        constraints,
+        dict(zip(model.joint_names, q.tolist(), strict=True)),
+        kept.at(q),
+        tuple(x.name for x in kept.broken(q)),
+        () if listed is None else tuple(kept.check(X_WF @ X, q) for X in listed.targets),
+    )
 
 
 def _print_proposal(robot: str, options: argparse.Namespace) -> None:
@@ -225,7 +313,7 @@ def _refuse_other_ends(facts: Facts, base: str | None, tip: str | None) -> None:
         raise ModelError(f"link {tip!r} is not below {base!r}; above it are: {', '.join(above) or 'no links'}")
 
 
-def as_json(check: Check) -> str:
+def as_json(check: Check, kept: ConstraintCheck | None = None) -> str:
     """Return a check as JSON; null for a number that is missing or not finite."""
     facts = check.facts
     links = [asdict(link) | {"joint": link.joint.name if link.joint else None} for link in facts.links]
@@ -244,8 +332,37 @@ def as_json(check: Check) -> str:
         "moving_mass": facts.moving_mass,
         "links": links,
         "joints": [asdict(joint) for joint in facts.joints],
+        **({} if kept is None else {"constraints": _constraints_as_values(kept)}),
     }
     return json.dumps(_finite(values), indent=2)
+
+
+def _constraints_as_values(kept: ConstraintCheck) -> dict[str, Any]:
+    return {
+        "file": kept.file,
+        "allow_recovery": kept.constraints.allow_recovery,
+        "start": kept.start,
+        "constraints": [
+            {"name": c.name, "kind": c.kind, "of": _of(c), "level": c.level.name.lower(), "unit": c.unit}
+            | (_left(kept.least[c.name]) if c.name in kept.least else {"at": None, "left": None})
+            | {"holds": c.name not in kept.broken}
+            for c in kept.constraints.constraints
+        ],
+        "targets": [
+            {"position": target.X.p.tolist(), "why_unreachable": target.why}
+            | {"forbidden_by": [{"name": x.name, "unit": x.unit} | _left(x) for x in target.broken]}
+            for target in kept.targets
+        ],
+    }
+
+
+def _left(x: Violation) -> dict[str, Any]:
+    return {"at": x.what, "left": x.left}
+
+
+def _of(c: Constraint) -> str:
+    """What a constraint is about; a clearance does not say."""
+    return "arm" if isinstance(c, ClearanceConstraint) else c.of
 
 
 def _finite(value: Any) -> Any:
@@ -256,7 +373,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def as_text(check: Check) -> str:
+def as_text(check: Check, kept: ConstraintCheck | None = None) -> str:
     """Return a check as text of at most 100 columns, unless a name is longer."""
     facts = check.facts
     movable = [joint for joint in facts.joints if joint.is_movable]
@@ -269,9 +386,37 @@ def as_text(check: Check) -> str:
         ["Chain", *_chain(check)],
         ["Inertia of the links that move", *_inertia_table(facts)] if facts.moving_mass else [],
         *(_listing(title, getattr(check, title)) for title in ("notes", "warnings", "problems")),
+        *([] if kept is None else [_constraint_table(kept), _target_table(kept)]),
         [f"not usable: {len(check.problems)} problem(s)" if check.problems else "usable"],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+def _constraint_table(kept: ConstraintCheck) -> list[str]:
+    from arm_control.report import text_table
+
+    rows = [("name", "kind", "of", "level", "at", "left")]
+    for c in kept.constraints.constraints:
+        x = kept.least.get(c.name)
+        what, left = ("nothing is near", "-") if x is None else (printable(x.what), in_words(x.left, x.unit))
+        rows.append((printable(c.name), c.kind, printable(_of(c)), c.level.name.lower(), what, left))
+    start = ", ".join(f"{_name(name)} {_number(x)}" for name, x in kept.start.items())
+    broken = ", ".join(map(printable, kept.broken))
+    ends = f"does not keep {broken}" + ("; it is led back" if kept.constraints.allow_recovery else ": it is refused")
+    return [
+        f"Constraints of {printable(kept.file)}",
+        *("  " + line for line in text_table(rows, n_left=5).splitlines()),
+        *_wrapped(f"the start ({start}) {ends if broken else 'keeps all of them'}", 2),
+    ]
+
+
+def _target_table(kept: ConstraintCheck) -> list[str]:
+    lines = []
+    for number, target in enumerate(kept.targets, 1):
+        broken = ", ".join(f"{x.name} ({x.what}) by {in_words(-x.left, x.unit)}" for x in target.broken)
+        what = f"forbidden by {broken}" if broken else f"not reachable: {target.why}" if target.why else "allowed"
+        lines += _wrapped(f"{number} at {' '.join(f'{x:.3f}' for x in target.X.p)}: {printable(what)}", 2)
+    return [f"Targets ({len(kept.targets)})", *lines] if lines else []
 
 
 def _name(name: str) -> str:

@@ -508,3 +508,93 @@ def test_packages_are_found_at_a_root_as_a_root_and_in_a_workspace(package: Path
     (far / "install" / "share" / "my_arm").symlink_to(packages / "my_arm")
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{far / 'install'}")
     assert meshes(far, name) == ([], [])
+
+
+# -- constraints ----------------------------------------------------------------------------------
+
+CELL = """
+constraints:
+  - {name: wall, kind: half_space, point: [0.42, 0, 0], normal: [-1, 0, 0]}
+  - {name: low elbow, kind: half_space, of: link1, point: [0, 0, 0], normal: [0, -1, 0], level: clearance}
+  - {name: people, kind: clearance}
+"""
+PLACES = """
+{frame: base_link, period: 1, position_tolerance: 0.01, orientation_tolerance: 3.2, targets: [
+  {position: [0.4, 0.05, 0], quat_xyzw: [0, 0, 0, 1]},
+  {position: [0.45, 0, 0], quat_xyzw: [0, 0, 0, 1]},
+  {position: [0.7, 0, 0], quat_xyzw: [0, 0, 0, 1]}]}
+"""
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> list[str]:
+    """Options with an elbow that is too high at the start; the hand gets to its targets with a low one."""
+    (tmp_path / "cell.yaml").write_text(CELL)
+    (tmp_path / "places.yaml").write_text(PLACES)
+    start = ("--start", "1.0", "-1.5")
+    return ["planar2", "--constraints", str(tmp_path / "cell.yaml"), *start, "--targets", str(tmp_path / "places.yaml")]
+
+
+def test_constraints_are_listed_with_what_is_left_at_the_start_and_what_forbids_targets(cell: list[str]):
+    status, text, errors = run(*cell)
+    assert (status, errors) == (1, "")
+    words = " ".join(text.split())
+    x, y = 0.31 * np.cos(1.0) + 0.27 * np.cos(-0.5), 0.31 * np.sin(1.0)
+    for row in (
+        f"wall half_space hand workspace hand {1e3 * (0.42 - x):.3g} mm",
+        f"low elbow half_space link1 clearance link1 {-1e3 * y:.3g} mm",
+        "people clearance arm clearance nothing is near - ",
+        "the start (joint0 1, joint1 -1.5) does not keep low elbow: it is refused",
+        "Targets (3) 1 at 0.400 0.050 0.000: allowed",
+        "2 at 0.450 0.000 0.000: forbidden by wall (hand) by 30 mm",
+        "3 at 0.700 0.000 0.000: not reachable: ",
+    ):
+        assert row in words
+
+
+def test_constraints_are_part_of_the_json(cell: list[str]):
+    values = json.loads(run(*cell, "--json")[1])["constraints"]
+    elbow = values["constraints"][1]
+    assert elbow.pop("left") == pytest.approx(-0.31 * np.sin(1.0))
+    assert elbow == {"name": "low elbow", "kind": "half_space", "of": "link1", "level": "clearance", "unit": "m",
+                     "at": "link1", "holds": False}  # fmt: skip
+    assert [entry["holds"] for entry in values["constraints"]] == [True, False, True]
+    assert values["start"] == {"joint0": 1.0, "joint1": -1.5}
+    assert [[x["name"] for x in target["forbidden_by"]] for target in values["targets"]] == [[], ["wall"], []]
+    assert [bool(target["why_unreachable"]) for target in values["targets"]] == [False, False, True]
+
+
+def test_a_start_that_constraints_keep_or_lead_back_is_no_problem(cell: list[str]):
+    options = [*cell[:3], "--start", "-1.0", "1.5"]
+    status, text, _ = run(*options)
+    assert status == 0
+    assert "keeps all of them" in " ".join(text.split())
+    with Path(cell[2]).open("a") as file:
+        file.write("allow_recovery: true\n")
+    status, text, _ = run(*cell[:6])
+    assert status == 0
+    assert "does not keep low elbow; it is led back" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--start", "1.0"], "--start has 1 positions: 2 finite ones are needed, of joint0, joint1"),
+        (["--targets", "nowhere"], "no 'nowhere' in config/targets"),
+        (["--constraints", "nowhere"], "no 'nowhere' in config/constraints"),
+        (["--constraints", ""], "--start and --targets say what is asked of constraints"),
+        (["--kinematics-only"], "need masses, and the model was made for kinematics only"),
+    ],
+)
+def test_what_cannot_be_asked_of_constraints_is_a_sentence(cell: list[str], options: list[str], message: str):
+    status, text, errors = run(*cell, *options)
+    assert (status, text) == (2, "")
+    assert message in errors
+
+
+def test_constraints_of_an_arm_with_problems_are_not_checked(cell: list[str], tmp_path: Path):
+    file = write_files(tmp_path, edited('effort="5" velocity="3"/><dynamics', 'effort="0"/><dynamics'))
+    status, text, _ = run(file, "--tip", "left", *cell[1:3])
+    assert status == 1
+    assert "Constraints of" not in text
+    assert "constraints are not checked: the arm has problems" in text
