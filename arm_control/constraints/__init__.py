@@ -6,7 +6,7 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.constraints.barriers import SHARE, SMALLEST_ROOM, TICKS
-    from arm_control.constraints.constraint import Constraint, Priority
+    from arm_control.constraints.constraint import HAND, Constraint, Priority, vector
     from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints
     from arm_control.constraints.constraint_set import ConstraintSet, Violation, in_words
     from arm_control.constraints.joint_rows import BACK, LimitNumbers, acceleration_bounds, speed_bounds

@@ -19,6 +19,7 @@ from std_msgs.msg import Float64, Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
+from arm_control.constraints import Constraint, read_constraints
 from arm_control.control import FAULT, REACHED, STOPPED, Approach, ArmNodeParameters
 from arm_control.core import NANOSECONDS, parameter
 from arm_control.exceptions import ArmControlError, InputError
@@ -27,14 +28,22 @@ from arm_control.maths import Array, Pose
 from arm_control.messages import link_of, nanoseconds, record_of
 from arm_control.model import find_description, read_description
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.page_requests import PageCommandRunner, ServiceClients, may_be_braked, status_line
+from arm_control.nodes.support.page_requests import (
+    PageCommandRunner,
+    ServiceClients,
+    may_be_braked,
+    status_line,
+    value_in,
+)
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import PoseGoals
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 
 if TYPE_CHECKING:
-    from arm_control.viewer import Line
+    from collections.abc import Hashable
+
+    from arm_control.viewer import Drawing, Line
 
 PERIOD = 1.0 / 30.0
 """Time between two updates of the page [s]."""
@@ -98,6 +107,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self._fast_topics = LatestMessages(self)
         self._slow_topics = LatestMessages(self)
         self._diagnostics: dict[str, DiagnosticStatus] = {}
+        self._constraints: dict[str, tuple[Constraint, ...]] = {}
         self._figures: dict[str, float] = {}
         self._terms: dict[str, dict[str, float]] = {}
         self._round = 0
@@ -280,7 +290,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
         page.panel.show_joints(dict(zip(self.model.joint_names, self.q.tolist(), strict=True)), not self.is_alone)
         page.scene.set_obstacles(self.obstacles.obstacles(self.now_ns))
         drawings = {topic: store.drawings(self.now_ns) for topic, store in self._markers.items()}
-        page.scene.set_drawings({(topic, key): d for topic, group in drawings.items() for key, d in group.items()})
+        by_key = {(topic, key): d for topic, group in drawings.items() for key, d in group.items()}
+        page.scene.set_drawings(by_key | self._drawn_constraints())
         self._draw_plan()
         self._show_gains()
         if self._figures or self._terms:
@@ -290,6 +301,31 @@ class ViewerNode(ArmNode[ViewerParameters]):
         if self._round % SLOW_ROUNDS == 0:
             page.panel.set_status(self.status())
             page.panel.set_braked(self._is_braked())
+
+    def _drawn_constraints(self) -> dict[Hashable, Drawing]:
+        """Return drawings of the constraints of all nodes, those that act in another colour."""
+        from arm_control.viewer import drawings_of_constraints
+
+        drawings: dict[Hashable, Drawing] = {}
+        for name, file in self.service_clients.constraints.items():
+            if file and file not in self._constraints:
+                self._constraints[file] = self._read_constraints(file)
+            active = value_in(self._diagnostics.get(name), "active constraints").split(", ")
+            drawn = drawings_of_constraints(self._constraints.get(file, ()), active, self.model, self.q)
+            drawings |= {(file, key): drawing for key, drawing in drawn.items()}
+        return drawings
+
+    def _read_constraints(self, file: str) -> tuple[Constraint, ...]:
+        """Return those of a file; none, and a warning, where they cannot be read and drawn."""
+        from arm_control.viewer import drawings_of_constraints
+
+        try:
+            constraints = read_constraints(file).constraints
+            drawings_of_constraints(constraints, (), self.model, self.q)
+        except ArmControlError as error:
+            self.get_logger().warning(f"constraints are not shown: {error}")
+            return ()
+        return constraints
 
     def _draw_plan(self) -> None:
         """Show a new plan, once it and the obstacles that it was made for are there, and the present time of it."""
@@ -363,6 +399,10 @@ class ViewerNode(ArmNode[ViewerParameters]):
         for name in filter(None, dict.fromkeys(names)):
             status = self._diagnostics.get(name, DiagnosticStatus(message="-"))
             lines[name] = Line(*status_line(name, status, self.parameters.control))
+        for name in (name for name, file in self.service_clients.constraints.items() if file):
+            status = self._diagnostics.get(name)
+            active, margin = value_in(status, "active constraints"), value_in(status, "smallest margin")
+            lines["constraints"] = Line(f"{active or 'none'} acting" + (", least" if margin else ""), figure=margin)
         if target := self._target_line():
             lines["target"] = target
         return lines

@@ -9,7 +9,8 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.viewer.arm_shapes import Mesh, MeshPart, arm_parts, mesh_roots
-    from arm_control.viewer.drawings import MarkerStore
+    from arm_control.viewer.constraint_drawings import drawings_of_constraints
+    from arm_control.viewer.drawings import Drawing, MarkerStore
     from arm_control.viewer.page import PERIOD, ArmPage, Page
     from arm_control.viewer.panel import Line, PageCommand
     from arm_control.viewer.plan_view import PlanView

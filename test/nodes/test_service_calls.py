@@ -79,3 +79,19 @@ def test_the_page_requests_a_parameter_again(rig: Rig):
     assert not clients.is_changing(FACTOR)
     rig.executor.remove_node(simulator)
     simulator.destroy_node()
+
+
+def test_the_constraints_of_nodes_with_a_gate_are_known_while_they_run(rig: Rig):
+    nodes = []
+    for name, file in (("osc", "cell"), ("gate", None), ("left", "other")):
+        nodes.append(Node(name, context=rig.context))
+        if file is not None:
+            nodes[-1].declare_parameter("constraints", file)
+        rig.executor.add_node(nodes[-1])
+    clients = ServiceClients(rig.node, lambda *_: None)
+    rig.spin(lambda: clients.discover() or len(clients.constraints) == 2, what="the parameters")
+    assert clients.constraints == {"osc": "cell", "gate": ""}
+    for node in nodes:
+        rig.executor.remove_node(node)
+        node.destroy_node()
+    rig.spin(lambda: clients.discover() or not clients.constraints, what="nobody")

@@ -23,13 +23,15 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control import FAULT
+from arm_control.core import yaml_document
 from arm_control.maths import Pose
 from arm_control.messages import pose_from_message
 from arm_control.motion import Target
 from arm_control.nodes import ros
 from arm_control.nodes.support.page_requests import may_be_braked, status_line
 from arm_control.nodes.viewer import ViewerNode
-from arm_control.viewer import FIELD_OF_VIEW, MarkerStore, PageCommand, arm_parts, camera_of, mesh_roots
+from arm_control.viewer import FIELD_OF_VIEW, Line, MarkerStore, PageCommand, arm_parts, camera_of, mesh_roots
+from arm_control.viewer.constraint_drawings import ACTING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
 from browser import drag, middle, opened, projection
@@ -301,6 +303,27 @@ def test_a_target_that_is_missed_shows_what_the_controller_says_of_it(looking: V
         line = looking._target_line()
         assert line is not None
         assert line.text.startswith(f"within reach, but held: {said}")
+
+
+def test_constraints_of_the_controller_are_drawn_and_those_that_act_stand_out(looking: ViewerNode, tmp_path: Path):
+    wall = {"name": "wall", "kind": "half_space", "point": [0.5, 0, 0], "normal": [-1, 0, 0]}
+    glass = {"name": "glass", "kind": "upright", "angle": 0.3}
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(yaml_document({"constraints": [wall, glass]}))
+    bad.write_text(yaml_document({"constraints": [wall, {**glass, "points": [[0.0, 1.0]]}]}))
+    figures = {"active constraints": "joint limits, wall", "smallest margin": "2 mm: wall (hand)"}
+    values = [KeyValue(key=key, value=value) for key, value in figures.items()]
+    looking._diagnostics["osc"] = DiagnosticStatus(name="osc", values=values)
+    looking.service_clients.constraints = {"gate": "", "simulator": str(bad), "osc": str(good)}
+    looking._draw()
+    drawn = {key: drawing for key, (drawing, _) in looking.page.scene._drawings.items()}
+    assert [key for key, drawing in drawn.items() if drawing.rgba == ACTING] == [(str(good), ("constraint", "wall", 0))]
+    assert len(drawn) == 3, "one wall, a cone and an axis; nothing of the file that cannot be drawn"
+    assert looking.status()["constraints"] == Line("joint limits, wall acting, least", figure="2 mm: wall (hand)")
+    looking.service_clients.constraints = {"gate": ""}
+    looking._draw()
+    assert not looking.page.scene._drawings
+    assert "constraints" not in looking.status()
 
 
 class Recorder:

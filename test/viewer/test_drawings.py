@@ -8,9 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arm_control import RobotModel
+from arm_control.constraints import (
+    BoxConstraint,
+    Constraint,
+    CylinderConstraint,
+    HalfSpaceConstraint,
+    SpeedConstraint,
+    UprightConstraint,
+)
+from arm_control.constraints.constraint import Point
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths import Capsule, Pose, Sphere
-from arm_control.viewer import MarkerStore
+from arm_control.viewer import MarkerStore, drawings_of_constraints
+from arm_control.viewer.constraint_drawings import ACTING, QUIET
 from arm_control.viewer.drawings import drawing_of
 
 HERE = Pose(np.eye(3), np.zeros(3))
@@ -185,3 +196,51 @@ def test_an_obstacle_that_is_told_ahead_is_seen_when_it_is_there():
     assert places(book(*MOVES), 100.0) == [100.2], "what is only drawn is there at once"
     assert places(book(*MOVES, now_ns=2 * NOW_NS, by_stamp=True), 200.0) == [100.2], "and what is late"
     assert places(book(marker(stamp=60.0), by_stamp=True), 0.0) == [1.0], "and what has another clock"
+
+
+# -- constraints ----------------------------------------------------------------------------------
+
+CELL = (
+    HalfSpaceConstraint("table", (0.1, 0.2, 0.02), (0.1, 0.2, -2.0)),
+    BoxConstraint("cell", (0.3, 0.1, 0.5), (1.0, 1.2, 0.9), (0.1, 0.2, 0.3)),
+    CylinderConstraint("column", (0.0, 0.1, 0.0), (0.2, 0.1, 1.0), 0.9),
+    CylinderConstraint("pillar", (0.4, 0.1, 0.3), (0.2, 0.1, 1.0), 0.1, outside=True),
+)
+
+
+@pytest.mark.parametrize("constraint", CELL, ids=lambda c: c.name)
+def test_what_is_drawn_of_a_constraint_is_where_it_is_zero(constraint: Constraint, ur5: RobotModel):
+    ((key, drawing),) = drawings_of_constraints([constraint], (), ur5, np.zeros(6)).items()
+    assert key == ("constraint", constraint.name, 0)
+    rest = np.zeros(3)
+    for p in drawing.points @ drawing.X.R.T + drawing.X.p:
+        point = Point(p, rest, rest, rest, 0.0)
+        h = min(type(constraint).gradient(np.array(numbers), point).h for numbers in constraint.numbers)
+        assert h == pytest.approx(0.0, abs=1e-9)
+    assert np.ptp(drawing.points, axis=0).max() > 0.8
+
+
+def test_a_box_has_twelve_edges(ur5: RobotModel):
+    (drawing,) = drawings_of_constraints(CELL[1:2], (), ur5, np.zeros(6)).values()
+    lengths = np.linalg.norm(np.diff(drawing.points.reshape(-1, 2, 3), axis=1), axis=2)
+    assert sorted(lengths.ravel()) == pytest.approx([0.9] * 4 + [1.0] * 4 + [1.2] * 4)
+
+
+def test_a_cone_is_at_the_hand_with_its_axis_in_it(ur5: RobotModel):
+    q, glass = np.array([0.3, -1.4, 1.9, -2.07, -1.5, 0.2]), UprightConstraint("glass", 0.4, (0.1, 0.0, -1.0))
+    X_WE = ur5.pose(q)
+    cone, axis = drawings_of_constraints([glass], (), ur5, q).values()
+    np.testing.assert_allclose(cone.X.p, X_WE.p, atol=1e-12)
+    sides = cone.points @ cone.X.R.T
+    sides = sides[np.linalg.norm(sides, axis=1) > 0.1]
+    up = np.array(glass.numbers[0][:3])
+    np.testing.assert_allclose(np.arccos(sides @ up / np.linalg.norm(sides, axis=1)), 0.4, atol=1e-9)
+    ends = axis.points @ axis.X.R.T + axis.X.p
+    np.testing.assert_allclose(ends, [X_WE.p, X_WE.p + 0.2 * X_WE.R[:, 2]], atol=1e-12)
+
+
+def test_what_acts_has_another_colour_and_what_has_no_shape_is_not_drawn(ur5: RobotModel):
+    others = (SpeedConstraint("slow", 0.25), UprightConstraint("glass", 0.4, of="arm"))
+    drawings = drawings_of_constraints([*CELL, *others], ("cell", "slow"), ur5, np.zeros(6))
+    assert [key[1] for key, drawing in drawings.items() if drawing.rgba == ACTING] == ["cell"]
+    assert [key[1] for key, drawing in drawings.items() if drawing.rgba == QUIET] == ["table", "column", "pillar"]

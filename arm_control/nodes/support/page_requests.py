@@ -62,6 +62,8 @@ class ServiceClients:
     ----------
     factor : float or None
         Simulated time per wall time; None while unknown.
+    constraints : dict of str
+        The parameter ``constraints`` of each running node with a gate, where it is known.
     """
 
     def __init__(self, node: Node, notify: Callable[[str, bool], None]) -> None:
@@ -77,6 +79,7 @@ class ServiceClients:
         self.simulator = ""
         self.gains: dict[str, float] = {}
         self.factor: float | None = None
+        self.constraints: dict[str, str] = {}
 
     def spec(self, gain: str) -> Spec | None:
         """Return unit, bounds and text of a gain; None for an unknown one."""
@@ -104,6 +107,12 @@ class ServiceClients:
         if self.simulator and self.factor is None:
             request = GetParameters.Request(names=[FACTOR])
             self._call(GetParameters, f"{self.simulator}/get_parameters", request, self._on_factor, silent=True)
+        self.constraints = {name: file for name, file in self.constraints.items() if name in self._running}
+        for name in self.gates:
+            if name not in self.constraints:
+                request = GetParameters.Request(names=["constraints"])
+                on_values = partial(self._on_constraints, name)
+                self._call(GetParameters, f"{name}/get_parameters", request, on_values, silent=True)
 
     @property
     def gates(self) -> list[str]:
@@ -137,6 +146,9 @@ class ServiceClients:
     def _on_factor(self, response: Any) -> None:
         values = [value.double_value for value in response.values if value.type == ParameterType.PARAMETER_DOUBLE]
         self.factor = values[0] if values else None
+
+    def _on_constraints(self, name: str, response: Any) -> None:
+        self.constraints[name] = "".join(value.string_value for value in response.values)
 
     # -- gains and speed ---------------------------------------------------------------------------
 
@@ -238,6 +250,11 @@ class ServiceClients:
 def may_be_braked(status: DiagnosticStatus | None) -> bool:
     """Return whether a gate may be braked, by its newest diagnostics; True without any."""
     return status is None or not any(item.key == "braked" and item.value == "False" for item in status.values)
+
+
+def value_in(status: DiagnosticStatus | None, key: str) -> str:
+    """Return a figure of a node's newest diagnostics; empty where there is none."""
+    return next((item.value for item in status.values if item.key == key), "") if status is not None else ""
 
 
 def status_line(name: str, status: DiagnosticStatus, control: bool) -> tuple[str, int, str]:
