@@ -15,7 +15,8 @@ as the acceleration can be taken back in time:
          speed   hdot  >= servo(-h)
     (4)  servo(e) = k_v e   where |e| <= zeta / k_v^2,   sqrt(2 zeta (|e| - zeta / (2 k_v^2)))   where it is larger
 
-As a row of joint accelerations, that is no more than what the rate of torque allows from the last acceleration on,
+As a row of joint accelerations, that of a place is no more than what the rate of torque allows from the last
+acceleration on,
 
     (5)  c a >= b = min(bound of (3) - d, c a_1 + 2 zeta dt),   a_1 = M^-1 (tau_0 - h_b - e)
 
@@ -153,7 +154,9 @@ def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
         s = select(row.h, s, maximum(room.k_p * row.h, -room.v_back))  # (2)
         slope = select(row.h, alpha / root, room.k_p)
         b = servo(-(row.h_dot + s), room.k_v, zeta) - slope * row.h_dot  # (3)
-    b = minimum(b - row.drift, row.c @ room.a_1 + zeta * room.dt / SHARE)  # (5)
+    b = b - row.drift
+    if row.h_dot is not None:
+        b = minimum(b, row.c @ room.a_1 + zeta * room.dt / SHARE)  # (5)
     return G, b - row.c @ room.a_0
 
 
