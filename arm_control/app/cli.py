@@ -18,6 +18,7 @@ GROUPS = {
         "demo": "show a UR5 in simulation, in the browser",
         "run": "run a scenario: simulator, controller and all",
         "simulate": "run a scenario without ROS",
+        "sweep": "run a scenario many times, on many cores",
         "scenarios": "list the scenarios",
         "view": "show a robot in the browser",
         "target": "send the hand of a running arm somewhere",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         range_sensors_in,
         scenario_names,
     )
+    from arm_control.simulation.scenario_values import require_values, with_values
     from arm_control.simulation.scene import FAR, Push, World
     from arm_control.simulation.sensors import RangeSensor, Sampling, SimulatedSensors
 else:

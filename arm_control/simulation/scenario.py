@@ -140,18 +140,18 @@ class Scenario:
         ParameterError
             When there is no such variant, or its plant is not allowed.
         """
-        chosen = self._variant(name)
+        chosen = self.file_variant(name)
         needed = is_needed("mujoco", chosen.nodes.get("simulator", {}), f"{self.name}: simulator")
         return replace(chosen, nodes=with_compensation(chosen.nodes, "auto", is_needed=needed))
 
-    def _variant(self, name: str) -> Scenario:
-        """The variant as its file has it."""
+    def file_variant(self, name: str) -> Scenario:
+        """Return a variant as its file has it: nothing is compensated because of its plant."""
         first = next(iter(self.variants), "")
         name = name or first
         if not name:
             return self
         if name == REAL and REAL not in self.variants:
-            chosen = self._variant(first)
+            chosen = self.file_variant(first)
             plant = {"simulator": {"plant.set": REAL}} if "simulator" in chosen.nodes else {}
             return replace(chosen, nodes=merged(chosen.nodes, plant))
         if name not in self.variants:
@@ -218,7 +218,7 @@ class Scenario:
         if is_other_robot and targets and "targets" in self.nodes:
             ways = "--no-targets, in a launch targets:=false"
             raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out ({ways})")
-        chosen = self._variant(variant)
+        chosen = self.file_variant(variant)
         left_out = {"simulator"} if simulator == "none" else set()
         left_out |= set() if targets else {"targets"}
         nodes = {

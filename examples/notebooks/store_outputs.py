@@ -26,7 +26,8 @@ DPI, COLOURS = 90, 64
 def outputs_of(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
     """Run the code cells in order, and return the outputs of each."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    return [run_cell("".join(cell["source"]), names) for cell in code_cells(notebook)]
+    with np.printoptions():  # those that a cell sets end with it
+        return [run_cell("".join(cell["source"]), names) for cell in code_cells(notebook)]
 
 
 def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:

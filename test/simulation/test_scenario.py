@@ -18,7 +18,16 @@ from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.motion import Motion, TargetList, Waypoints, load_trajectory
 from arm_control.primitives import load_demonstration
-from arm_control.simulation import NODES, Scenario, World, check_parameter_file, load_world, merged, scenario_names
+from arm_control.simulation import (
+    NODES,
+    Scenario,
+    World,
+    check_parameter_file,
+    load_world,
+    merged,
+    scenario_names,
+    with_values,
+)
 from arm_control.simulation.scene import ENTRIES
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -30,6 +39,7 @@ PRIMITIVES = sorted((CONFIG / "primitives").glob("*.yaml"))
 DEMONSTRATIONS = sorted((CONFIG / "demonstrations").glob("*.yaml"))
 CONSTRAINTS = sorted((CONFIG / "constraints").glob("*.yaml"))  # read by the scenarios that name them
 PLANS = sorted((CONFIG / "plans").glob("*.yaml"))  # read in test_plan_scene.py
+SWEEPS = sorted((CONFIG / "sweeps").glob("*.yaml"))  # read in test_sweep.py
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
 LEFT_EARLY = {"planar2_draw", "ur5_primitive"}
 """Targets that move before they are reached: goals of a primitive on its way."""
@@ -49,9 +59,9 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_no_file_is_forgotten():
-    groups = SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, PRIMITIVES, DEMONSTRATIONS, PLANS, CONSTRAINTS, PARAMETER_FILES
+    groups = SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, PRIMITIVES, DEMONSTRATIONS, PLANS, PARAMETER_FILES
     assert all(groups)
-    known = {path for group in groups for path in group}
+    known = {path for group in (*groups, CONSTRAINTS, SWEEPS) for path in group}
     assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
     assert scenario_names() == tuple(map(name, SCENARIOS))
 
@@ -414,3 +424,15 @@ def test_who_says_whether_friction_is_compensated_is_obeyed():
     assert compensation(own.with_options(friction="true"))["osc"] == (True, 0.02)
     with pytest.raises(ParameterError, match="friction = 'perhaps', allowed auto, true, false"):
         scenario.with_options(friction="perhaps")
+
+
+def test_values_take_precedence_over_those_of_the_variant():
+    scenario = Scenario.load("ur5_osc")
+    values = {"osc.kp_linear": 150.0, "simulator.plant.set": "ideal", "payload": 2.0, "robot": "ur4"}
+    changed = with_values(scenario, values, "real")
+    assert (changed.robot, changed.nodes["osc"]["kp_linear"]) == ("ur4", 150.0)
+    assert changed.nodes["simulator"]["plant.set"] == "ideal"
+    assert changed.nodes["simulator"]["plant.payload_mass"] == 2.0
+    assert changed.nodes["osc"]["kp_angular"] == 200.0
+    assert with_values(scenario, {}, "real").nodes["simulator"]["plant.set"] == "real"
+    assert scenario.nodes["osc"]["kp_linear"] == 200.0

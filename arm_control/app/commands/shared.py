@@ -37,6 +37,22 @@ def not_negative(text: str) -> float:
     return _number(text)
 
 
+def named_value(text: str) -> tuple[str, Any]:
+    """Return name and value of a text such as ``osc.kp_linear=150.0``; the value is YAML.
+
+    Raises
+    ------
+    ParameterError
+        When it has no ``=``, or the value is no YAML.
+    """
+    from arm_control.core import yaml_value
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"'{text}': NAME=VALUE is needed")
+    return name, yaml_value(value)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)

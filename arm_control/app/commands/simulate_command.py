@@ -11,7 +11,7 @@ from arm_control.app.commands import shared
 from arm_control.app.commands.shared import positive
 from arm_control.core import printable, require_writable_folder
 from arm_control.exceptions import ArmControlError
-from arm_control.simulation import ENGINES, Scenario, merged
+from arm_control.simulation import ENGINES, Scenario, merged, with_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +23,7 @@ EXAMPLES = (
     "simulate --robot my_arm.urdf",
     "simulate ur5_obstacle --report pictures",
     "simulate ur5_osc --variant real",
+    "simulate ur5_osc --set osc.kp_linear=150.0 --set payload=2.0",
 )
 """For the help."""
 
@@ -40,6 +41,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
     parser.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
     parser.add_argument("--bag", default="", metavar="DIR", help="write a bag of every variant there")
+    parser.add_argument(
+        "--set",
+        dest="values",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another value in all variants: node.parameter, robot or payload; repeatable",
+    )
     parser.add_argument("--engine", choices=ENGINES, help="what computes the motion; default: the scenario's")
 
 
@@ -67,9 +76,12 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     """Simulate and compare the variants; return the exit status."""
     from arm_control.report import failed_checks, variants_table
 
+    if options.bag and options.values:
+        raise ArmControlError("--bag: a bag names its scenario, from which --set would differ: write a scenario file")
     if options.bag and not scenario.controller:
         raise ArmControlError(f"{scenario.name} has no controller: nothing is commanded, so there is no bag")
     variants = options.variant or tuple(scenario.variants) or ("",)
+    options.values = dict(shared.named_value(text) for text in options.values)
     _check_outputs(options, scenario, variants)
     runs: dict[str, Simulation | FreeMotion] = {}
     traces: dict[str, Any] = {}
@@ -95,6 +107,8 @@ def _simulated(
     from arm_control.simulation import FreeMotion, Simulation
 
     title = f"{scenario.name} {name}".strip()
+    if options.values:
+        scenario, name = with_values(scenario, options.values, name), ""
     if not scenario.controller:
         motion = FreeMotion(scenario, name)
         free = motion.run(options.duration, title)

@@ -1,0 +1,15 @@
+"""Sweeps: many runs of a scenario, or of a function, over axes of values, on Dask; one row of figures a run."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.sweeps.dask_runs import BATCH, TRIES, begin_cluster, run_sweep
+    from arm_control.sweeps.row_files import begin_rows, read_rows, write_rows
+    from arm_control.sweeps.sample_points import Axis, SamplePoints, column_kind
+    from arm_control.sweeps.single_run import VARYING, RunPlan, run_row
+    from arm_control.sweeps.sweep import Sweep, sweep_names
+    from arm_control.sweeps.sweep_report import pareto_front, repeat_command, report_text
+else:
+    __getattr__, __dir__, __all__ = face(__name__)

@@ -1,0 +1,173 @@
+"""Sweeps on a cluster of Dask in the process of the test: all rows, equal bits, what remains of a broken one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arm_control.app import cli
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.sweeps import VARYING, Sweep
+
+MISSING = [name for name in ("dask", "distributed", "pyarrow") if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)}: the extra 'sweep' is not installed")
+MODULE = """\
+import os, signal, time
+from pathlib import Path
+def rows(x, seed):
+    if x == 3:
+        raise ValueError(f"x = {x}")
+    return {"y": x / 3.0, "z": seed * 1e-10}
+def deadly(x, mark):
+    if x == 2:
+        with open(mark, "a") as file:
+            file.write(".")
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.02)
+    return {"y": x}
+"""
+
+
+@pytest.fixture
+def of_function(tmp_path: Path) -> Any:
+    """A sweep of a function of the module above."""
+    (tmp_path / "module_of_sweeps.py").write_text(MODULE)
+
+    def make(name: str = "rows", n: int = 8, figures: tuple[str, ...] = ("y", "z"), **more: list[Any]) -> Sweep:
+        axes = {"x": {"from": 0, "to": n - 1, "steps": n}, **more}
+        content = {"function": f"module_of_sweeps:{name}", "axes": axes, "figures": list(figures), "seed": 5}
+        return Sweep.from_content(content, name, folder=str(tmp_path), trust=True)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    size = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    with LocalCluster(**size, dashboard_address=None) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def columns(folder: Path) -> dict[str, list[Any]]:
+    from arm_control.sweeps import read_rows
+
+    return {name: x for name, x in read_rows(folder)[1].items() if name not in VARYING}
+
+
+def test_every_run_has_a_row_with_the_bits_of_a_plain_loop(of_function: Any, client: Any, tmp_path: Path):
+    from arm_control.sweeps import read_rows, run_row, run_sweep, write_rows
+
+    sweep = of_function(n=40)
+    assert run_sweep(sweep, tmp_path / "rows", client=client) == 40
+    (tmp_path / "loop").mkdir()
+    write_rows(tmp_path / "loop", sweep, [run_row(sweep.plan, k, sweep.points[k]) for k in reversed(range(40))])
+    rows, loop = columns(tmp_path / "rows"), columns(tmp_path / "loop")
+    assert repr(rows) == repr(loop)  # where a run failed, its figures are not numbers
+    assert rows["run"] == list(range(40))
+    assert [error for error in rows["error"] if error] == ["ValueError: x = 3"]
+    described, all_columns = read_rows(tmp_path / "rows")
+    assert (described["kinds"], all_columns["x"][5]) == ({"x": "int"}, 5)
+    assert min(all_columns["duration"]) > 0.0
+    assert all(all_columns["worker"])
+
+
+def test_a_scenario_runs_from_the_command_line(
+    client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    from contextlib import nullcontext
+
+    lines = ["scenario: planar2_reach", "duration: 0.03", "figures: [rms_error, torque_share]", "axes:"]
+    lines += ["  simulator.initial_position: [[0.7, 1.8], [0.8, 1.8], [0.9]]"]
+    (tmp_path / "mine.yaml").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("arm_control.sweeps.dask_runs.begin_cluster", lambda *_: nullcontext(client))
+    assert cli.main(["sweep", "mine.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("3 runs; dashboard: ")
+    assert "3 rows, 1 failed" in out
+    assert out.endswith("wrote mine.parquet\n")
+    assert columns(Path("mine.parquet"))["simulator.initial_position"] == [[0.7, 1.8], [0.8, 1.8], [0.9]]
+    assert cli.main(["sweep", "report", "mine.parquet", "--best", "torque_share"]) == 0
+    text = capsys.readouterr().out
+    (command,) = (line for line in text.splitlines() if line.startswith("arm_control simulate"))
+    assert command.endswith("--duration 0.03 --set 'simulator.initial_position=[0.7, 1.8]'") or "[0.8, 1.8]" in command
+    assert cli.main(["sweep", "mine.yaml"]) == 2
+    assert "mine.parquet has rows already: --resume runs what is missing" in capsys.readouterr().err
+
+
+def test_what_an_interrupted_sweep_has_done_is_kept_and_not_run_again(
+    of_function: Any, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from arm_control.sweeps import dask_runs, run_sweep
+
+    sweep, folder = of_function(n=30), tmp_path / "rows"
+    monkeypatch.setattr(dask_runs, "BATCH", 4)
+    monkeypatch.setattr(dask_runs._Progress, "step", lambda progress, is_due: _interrupt(progress, 10))
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(sweep, folder, client=client)
+    monkeypatch.undo()
+    assert len(columns(folder)["run"]) == 10
+    assert len(list(folder.iterdir())) == 3
+    assert run_sweep(sweep, folder, client=client, resume=True) == 20
+    assert columns(folder)["run"] == list(range(30))
+    assert run_sweep(sweep, folder, client=client, resume=True) == 0
+    with pytest.raises(InputError, match="has rows of another sweep"):
+        run_sweep(of_function(n=31), folder, client=client, resume=True)
+
+
+def _interrupt(progress: Any, last: int) -> None:
+    progress._done += 1
+    if progress._done == last:
+        raise KeyboardInterrupt
+
+
+def test_no_more_runs_wait_than_the_workers_need(of_function: Any, client: Any, tmp_path: Path, monkeypatch):
+    from arm_control.sweeps import dask_runs, run_sweep
+
+    submitted, written = [], []
+    submit = client.submit
+    monkeypatch.setattr(client, "submit", lambda *words, **more: submitted.append(1) or submit(*words, **more))
+    step = dask_runs._Progress.step
+    monkeypatch.setattr(
+        dask_runs._Progress, "step", lambda self, **more: written.append(len(submitted)) or step(self, **more)
+    )
+    run_sweep(of_function(n=50), tmp_path / "rows", client=client)
+    assert all(sent <= done + 4 * 2 for done, sent in enumerate(written))
+
+
+def test_what_are_no_rows_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "file.parquet").write_text("text")
+    for name in (".", "file.parquet", "none"):
+        assert cli.main(["sweep", "report", str(tmp_path / name)]) == 2
+        assert "has no rows of a sweep" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_is_not_there_is_one_sentence(of_function: Any, tmp_path: Path):
+    from arm_control.sweeps import run_sweep
+
+    with pytest.raises(ArmControlError, match="no scheduler of Dask answers at nix: "):
+        run_sweep(of_function(), tmp_path / "rows", scheduler="nix")
+
+
+@pytest.mark.campaign
+def test_a_worker_that_dies_costs_its_run_only(of_function: Any, tmp_path: Path):
+    from arm_control.sweeps import TRIES, run_sweep
+
+    mark = tmp_path / "mark"
+    sweep = of_function("deadly", 24, ("y",), mark=[str(mark)])
+    begin = time.monotonic()
+    assert run_sweep(sweep, tmp_path / "rows", workers=2) == 24
+    rows = columns(tmp_path / "rows")
+    assert rows["run"] == list(range(24))
+    assert {run: error for run, error in zip(rows["run"], rows["error"], strict=True) if error} == {
+        2: f"the worker died, in each of {TRIES} tries"
+    }
+    assert mark.read_text() == "." * TRIES
+    assert time.monotonic() - begin < 120.0
