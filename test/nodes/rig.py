@@ -161,6 +161,7 @@ class Rig:
         kept, self.keeps_real_time = self.keeps_real_time, True
         environment = {name: value for name, value in self.environment().items() if name != PARENT}
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a new process: nodes here may have taken it
         with (
             mock.patch.dict(os.environ, environment),
             mock.patch.object(os, "nice", return_value=0),
