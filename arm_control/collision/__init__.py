@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from arm_control.collision.obstacle_rows import Placed, Told, course, from_time, obstacle_tables, present
     from arm_control.collision.pair_distances import PLACES, SEARCHED, distance_loop, samples, search_loop
     from arm_control.collision.pair_procedures import CloseSearch, find_pairs, whole_blocks
-    from arm_control.collision.pair_search import NEAR, NORMAL, POINT, RHO, ROOM, PairSearch
+    from arm_control.collision.pair_search import NEAR, NORMAL, POINT, RHO, ROOM, PairSearch, distance_rate, joint_axes
     from arm_control.collision.pair_texts import ArmText
     from arm_control.collision.shape_proof import coal_shape
     from arm_control.collision.validity import DEGREE, DEVIATIONS, MOST_LOOKS_FIRST, Validity, chords, largest_value

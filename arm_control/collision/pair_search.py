@@ -41,7 +41,7 @@ from arm_control.collision.pair_procedures import (
     whole_blocks,
 )
 from arm_control.compiler import BoundLoop, Kernel, Law, LoopKernel, OwnWork
-from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Obstacle, cross
+from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Obstacle, Scalar, cross
 from arm_control.model import State
 
 ROOM = 1024
@@ -225,15 +225,40 @@ def search_laws(shape: ArmShape) -> SearchLaws:
 
 def _arm(x: Mapping[str, Array], shape: ArmShape) -> dict[str, Any]:
     """Ends of the capsules (6, C) and axes of the joints (6, n_bodies) in the world, over any scalar."""
-    tree, state = shape.model.tree, State(shape.model.tree, {"q": x["q"]})
+    state = State(shape.model.tree, {"q": x["q"]})
     ends = [[np.zeros(3), np.zeros(3)]]  # the last one stands for none
     for c, i in zip(reversed(shape.in_bodies), reversed(shape.bodies), strict=True):
         ends.append([y if i < 0 else state.X_W[i].R @ y + state.X_W[i].p for y in (c.a, c.b)])
+    return {"ends": np.array(ends[::-1]).reshape(-1, 6).T, "axes": joint_axes(state)}
+
+
+def joint_axes(state: State) -> Array:
+    """Axes of the joints as factors of a force and of its moment about the origin of the world, (6, n_bodies)."""
     axes = []
-    for body, X_W in zip(tree.bodies, state.X_W, strict=True):
+    for body, X_W in zip(state.tree.bodies, state.X_W, strict=True):
         z = X_W.R[:, 2]
         axes.append([z, np.zeros(3)] if body.is_prismatic else [cross(X_W.p, z), z])
-    return {"ends": np.array(ends[::-1]).reshape(-1, 6).T, "axes": np.array(axes).reshape(-1, 6).T}
+    return np.array(axes).reshape(-1, 6).T
+
+
+def distance_rate(x: Mapping[str, Array], axes: Array, v: Array, joint_coupling: Array) -> tuple[Array, Scalar]:
+    """Return ``J_n`` (n,) of one pair and the rate of its distance [m/s], over any scalar.
+
+    Parameters
+    ----------
+    x : mapping
+        ``n``, ``p``, ``sign`` and ``twist`` of the pair.
+    axes : array, shape (6, n_bodies)
+        Those of :func:`joint_axes`.
+    v : array, shape (n,)
+        Joint velocities [rad/s or m/s].
+    joint_coupling : ndarray, shape (n_bodies, n)
+        Motion of each body's joint per motion of each joint of the arm.
+    """
+    n, twist = x["n"], x["twist"]
+    moment = cross(x["p"], n)
+    J_n = (x["sign"] * (n @ axes[:3] + moment @ axes[3:])) @ joint_coupling
+    return J_n, J_n @ v - n @ twist[:3] - moment @ twist[3:]
 
 
 class PairSearch:

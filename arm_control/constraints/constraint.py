@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ParameterError
-from arm_control.maths import Array, Scalar
+from arm_control.maths import Array, Scalar, cross
 
 HAND = "hand"
 """The end effector, with its tool."""
@@ -121,6 +121,19 @@ class Constraint:
     def numbers(self) -> list[list[float]]:
         """Numbers of each row of a point."""
         raise NotImplementedError
+
+
+def motion_at(motion: Array, p: Array) -> tuple[Array, Array]:
+    """Velocity of the point of a body that is at p, and its acceleration where no joint accelerates, over any scalar.
+
+    Parameters
+    ----------
+    motion : array, shape (12,)
+        Twist of the body about the origin of the world, linear part first, and its derivative.
+    """
+    v_0, w, a_0, alpha = motion.reshape(4, 3)
+    v = v_0 + cross(w, p)
+    return v, a_0 + cross(alpha, p) + cross(w, v)
 
 
 def vector(name: str, values: Sequence[float], n: int = 3) -> list[float]:

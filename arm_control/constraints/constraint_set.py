@@ -21,6 +21,7 @@ from arm_control.collision import (
     CloseSearch,
     Proximity,
     find_pairs,
+    joint_axes,
     whole_blocks,
 )
 from arm_control.compiler import (
@@ -38,7 +39,7 @@ from arm_control.compiler import (
     procedure,
 )
 from arm_control.constraints.barriers import TICKS, ConstraintRow, Room, reduced_row, torque_left
-from arm_control.constraints.constraint import HAND, Constraint, Point, vector
+from arm_control.constraints.constraint import HAND, Constraint, Point, motion_at, vector
 from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
@@ -561,7 +562,8 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]
     state, below = State(tree, x), np.tril_indices(n)
-    room = [x["v"], _axes(state).ravel(), L_inv[below], a_0, a_1, torque_left(limits.tau_max, x["g"]), np.array(gains)]
+    tau_left = torque_left(limits.tau_max, x["g"])
+    room = [x["v"], joint_axes(state).ravel(), L_inv[below], a_0, a_1, tau_left, np.array(gains)]
     return {
         "G": np.concatenate([T, -T, L_inv.T, -L_inv.T]),  # (8)
         "need": np.array([clamp(b, -FAR, FAR) for b in need]),
@@ -570,15 +572,6 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
         "motions": np.array([*_motions(state), [0.0] * 12]),
         "balls": np.array([_place(state, ball) for ball in balls] or [[0.0] * 6]),
     }
-
-
-def _axes(state: State) -> Array:
-    """Axes of the joints as factors of force and moment about the origin of the world, (6, n_bodies)."""
-    axes = []
-    for body, X in zip(state.tree.bodies, state.X_W, strict=True):
-        z = X.R[:, 2]
-        axes.append([z, np.zeros(3)] if body.is_prismatic else [cross(X.p, z), z])
-    return np.array(axes).reshape(-1, 6).T
 
 
 def _motions(state: State) -> list[list[Any]]:
@@ -628,16 +621,20 @@ def n_shared(n: int, n_bodies: int) -> int:
     return 4 * n + 6 * n_bodies + n * (n + 1) // 2 + 5
 
 
+def point_sizes(n_bodies: int, n_kinds: int) -> dict[str, int]:
+    """Size of each input of a point."""
+    return {"place": 6, "motion": 12, "sign": n_bodies, "radius": 1, "numbers": N_NUMBERS, "kind": max(1, n_kinds)}
+
+
 def point_row(
     x: Mapping[str, Array], kinds: Sequence[type[Constraint]], joint_coupling: Array
 ) -> tuple[ConstraintRow, Scalar]:
     """Return the row of one point, over any scalar, and 1 where it is that of a speed; ``kind`` has 1 for its kind."""
     n_bodies, n = joint_coupling.shape
     axes = Shared.of(x["room"], n, n_bodies).axes
-    V, w, A, alpha = x["motion"].reshape(4, 3)
+    _, w, _, alpha = x["motion"].reshape(4, 3)
     p, direction = x["place"][:3], x["place"][3:]
-    v = V + cross(w, p)
-    a = A + cross(alpha, p) + cross(w, v)
+    v, a = motion_at(x["motion"], p)
     point = Point(p, v, direction, w, x["radius"][0])
     chosen: list[Any] = [0.0] * 9
     for is_this, kind in zip(x["kind"], kinds, strict=False):  # one place at least, of no kind
@@ -652,7 +649,7 @@ def point_row(
 def _point_loop(model: RobotModel, kinds: Sequence[type[Constraint]], joint_coupling: Array) -> LoopKernel:
     """:func:`point_row` over all points."""
     n_bodies, n = joint_coupling.shape
-    sizes = {"place": 6, "motion": 12, "sign": n_bodies, "radius": 1, "numbers": N_NUMBERS, "kind": max(1, len(kinds))}
+    sizes = point_sizes(n_bodies, len(kinds))
 
     def function(x: Mapping[str, Array]) -> dict[str, Any]:
         room = Shared.of(x["room"], n, n_bodies).room
@@ -704,7 +701,7 @@ def _point_arrays(
     """Memory of the points, by name."""
     tree, n = model.tree, model.nv
     n_bodies, N = len(tree.bodies), max(8, whole_blocks(len(columns)))
-    sizes = {"place": 6, "motion": 12, "sign": n_bodies, "radius": 1, "numbers": N_NUMBERS, "kind": max(1, len(kinds))}
+    sizes = point_sizes(n_bodies, len(kinds))
     at: dict[str, Array] = {name: np.zeros((size, N)) for name, size in {**sizes, "G": n, "need": 1, "h": 1}.items()}
     at |= {name: np.zeros(N, np.int64) for name in ("ball", "body", "level")}
     for j, column in enumerate(columns):

@@ -71,6 +71,7 @@ from arm_control.collision import (
     Pairs,
     PairSearch,
     Proximity,
+    distance_rate,
     find_pairs,
     whole_blocks,
 )
@@ -108,7 +109,6 @@ from arm_control.maths import (
     Obstacle,
     cholesky,
     clamp,
-    cross,
     lower_triangle,
     maximum,
     minimum,
@@ -178,12 +178,9 @@ def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, A
         Motion of each body's joint per motion of each joint of the arm.
     """
     eta, threshold, self_threshold, rho_min, rho_t, k, m_max = x["numbers"]
-    n, v, twist = x["n"], x["v"], x["twist"]
-    moment = cross(x["p"], n)
-    axes, n_v = x["axes"].reshape(6, -1), joint_coupling.shape[1]
-    J_n = (x["sign"] * (n @ axes[:3] + moment @ axes[3:])) @ joint_coupling
+    n_v = joint_coupling.shape[1]
+    J_n, rho_dot = distance_rate(x, x["axes"].reshape(6, -1), x["v"], joint_coupling)
     B = lower_triangle(x["L_inv"], n_v) @ J_n
-    rho_dot = J_n @ v - n @ twist[:3] - moment @ twist[3:]
     rho_0 = maximum(select(x["is_self"][0], self_threshold, threshold), MIN_LENGTH)
     rho = maximum(x["rho"][0], minimum(rho_min, rho_0))
     mu = B @ B

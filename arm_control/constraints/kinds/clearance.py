@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from arm_control.collision import distance_rate
 from arm_control.constraints.barriers import ConstraintRow
-from arm_control.constraints.constraint import Constraint, Priority, size
+from arm_control.constraints.constraint import Constraint, Priority, motion_at, size
 from arm_control.exceptions import ParameterError
-from arm_control.maths import Array, cross, select
+from arm_control.maths import Array, select
 
 WITHIN = 0.3
 """Pairs that are farther apart than this beyond the distance have no rows [m]."""
@@ -63,16 +64,8 @@ def pair_row(x: Mapping[str, Array], v: Array, axes: Array, joint_coupling: Arra
     joint_coupling : ndarray, shape (n_bodies, n)
         Motion of each body's joint per motion of each joint of the arm.
     """
-    n, p, twist = x["n"], x["p"], x["twist"]
-    moment = cross(p, n)
-    J_n = (x["sign"] * (n @ axes[:3] + moment @ axes[3:])) @ joint_coupling
-    rho_dot = J_n @ v - n @ twist[:3] - moment @ twist[3:]
-    drift = n @ (_acceleration(x["motion"], p) - _acceleration(x["other"], p))
+    p = x["p"]
+    J_n, rho_dot = distance_rate(x, axes, v, joint_coupling)
+    drift = x["n"] @ (motion_at(x["motion"], p)[1] - motion_at(x["other"], p)[1])
     distance, links = x["distances"]
     return ConstraintRow(x["rho"][0] - select(x["is_self"][0], links, distance), J_n, drift, rho_dot)
-
-
-def _acceleration(motion: Array, p: Array) -> Array:
-    """Of the point of a body that is at p, where no joint accelerates; ``motion`` is twist and its derivative."""
-    v, w, a, alpha = motion.reshape(4, 3)
-    return a + cross(alpha, p) + cross(w, v + cross(w, p))
