@@ -20,7 +20,8 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
@@ -30,7 +31,7 @@ import numpy as np
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.llvm_code import WORK
 from arm_control.compiler.program import Program
-from arm_control.core import Cache
+from arm_control.core import Cache, open_directory
 from arm_control.maths import Array
 
 LOG = logging.getLogger("arm_control.compiler")
@@ -99,10 +100,23 @@ def _run_process(draft: Draft) -> None:
         )
 
 
+@contextmanager
+def turn(directory: str) -> Iterator[None]:
+    """Wait until no other process completes drafts of a cache, each of which takes a processor and 100 MB."""
+    import fcntl  # noqa: PLC0415 - Windows has none, and no cache
+
+    fd = open_directory(Path(directory), create=True)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
 def complete(draft: Draft) -> None:
     """Make the complete code of a draft, compare both, and store it."""
     cache = Cache(Path(draft.directory))
-    if cache.load(draft.key) is not None:
+    if cache.load(draft.key) is not None:  # by another process meanwhile
         return
     layout, _, _ = draft.data.partition(b"\n")
     data = layout + b"\n" + llvm.compile_code(draft.code)
@@ -132,7 +146,9 @@ def main() -> None:
     with suppress(AttributeError, OSError):
         os.nice(19)
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    complete(pickle.load(sys.stdin.buffer))
+    draft = pickle.load(sys.stdin.buffer)
+    with turn(draft.directory):
+        complete(draft)
 
 
 if __name__ == "__main__":

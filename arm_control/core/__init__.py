@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         refuse_unknown,
         yaml_text,
     )
-    from arm_control.core.private_files import UnsafeFile, read_secret
+    from arm_control.core.private_files import UnsafeFile, open_directory, read_secret
     from arm_control.core.process import PARENT, die_with_parent, exclusive, printable, progress_bar
     from arm_control.core.time import BEGINNING_NS, LARGEST_STAMP, NANOSECONDS
 else:

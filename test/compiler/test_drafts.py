@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -84,6 +88,25 @@ def test_another_process_completes_a_draft(tmp_path: Path, started: list[Draft])
     make(cache)
     drafts._run_process(started[0])
     assert cache.load(started[0].key) is not None
+
+
+def test_drafts_of_a_cache_are_completed_one_at_a_time(
+    tmp_path: Path, started: list[Draft], monkeypatch: pytest.MonkeyPatch
+):
+    cache = Cache(tmp_path / "cache")
+    make(cache)
+    completed: list[Draft] = []
+    monkeypatch.setattr(drafts, "complete", completed.append)
+    monkeypatch.setattr(drafts.os, "nice", lambda _: None)
+    monkeypatch.setattr(drafts.os, "sched_setscheduler", lambda *_: None)
+    monkeypatch.setattr(drafts.sys, "stdin", SimpleNamespace(buffer=BytesIO(pickle.dumps(started[0]))))
+    waits = Thread(target=drafts.main)
+    with drafts.turn(started[0].directory):
+        waits.start()
+        waits.join(0.05)
+        assert completed == []
+    waits.join()
+    assert completed == started
 
 
 def test_a_pipe_behind_a_command_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
