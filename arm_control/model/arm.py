@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,12 +20,14 @@ from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
 from arm_control.model.urdf.changes import select, with_payload
 from arm_control.model.urdf.facts import Facts, Part, choose_part, read_facts
-from arm_control.model.urdf.load import Urdf, friction_in, load_urdf
+from arm_control.model.urdf.load import Urdf, folders_of, friction_in, load_text, read_source
 from arm_control.model.urdf.warnings import find_warnings
 from arm_control.model.urdf.xml import read_robot
 
 PerJoint: TypeAlias = Mapping[str, float] | Sequence[float] | float
 """A number for each joint: by name, in the order of the joints, or one for all."""
+NUMBERS = ("q_min", "q_max", "v_max", "tau_max", "coulomb", "viscous")
+"""Arrays of an arm that belong to who asked for it."""
 N_POSTURES = 9
 """Postures in which the mass matrix is checked."""
 
@@ -71,6 +75,34 @@ class Arm:
 def describe(
     source: str | Path,
     *,
+    xacro_args: Mapping[str, str] | None = None,
+    package_path: Sequence[str | Path] = (),
+    **choices: Any,
+) -> Arm:
+    """Return the arm that a URDF describes; the arguments are those of :meth:`arm_control.RobotModel.from_urdf`.
+
+    What a text has given with the same folders and choices is kept.
+    """
+    text, name = read_source(source, xacro_args, package_path)
+    folders = folders_of(source, package_path)
+    try:
+        chosen = pickle.dumps(choices)
+    except (TypeError, AttributeError, pickle.PicklingError):  # a view of a dict, an iterator
+        return describe_text(text, name, folders, **choices)
+    arm = _kept(text, name, folders, chosen)
+    return replace(arm, **{key: getattr(arm, key).copy() for key in NUMBERS})
+
+
+@lru_cache(maxsize=32)
+def _kept(text: str, name: str, folders: tuple[Path, ...], choices: bytes) -> Arm:
+    return describe_text(text, name, folders, **pickle.loads(choices))
+
+
+def describe_text(
+    text: str,
+    name: str,
+    folders: tuple[Path, ...],
+    *,
     base: str | None = None,
     tip: str | None = None,
     joints: Sequence[str] | str | None = None,
@@ -84,20 +116,16 @@ def describe(
     gravity: npt.ArrayLike = GRAVITY,
     effort_limits: Mapping[str, float] | None = None,
     velocity_limits: Mapping[str, float] | None = None,
-    xacro_args: Mapping[str, str] | None = None,
-    package_path: Sequence[str | Path] = (),
     strict: bool = False,
     kinematics_only: bool = False,
 ) -> Arm:
-    """Return the arm that a URDF describes; the arguments are those of :meth:`arm_control.RobotModel.from_urdf`."""
+    """:func:`describe` of what :func:`read_source` and :func:`folders_of` return."""
     whole, part = _load(
-        source,
+        (text, name, folders),
         lambda facts: choose_part(facts, base, tip, joints),
         kinematics_only,
         effort_limits=effort_limits,
         velocity_limits=velocity_limits,
-        xacro_args=xacro_args,
-        package_path=package_path,
     )
     warnings = (*whole.warnings, *find_warnings(read_facts(read_robot(whole.text)), part))
     if strict and warnings:
@@ -126,7 +154,10 @@ def describe(
 
 
 def _load(
-    source: str | Path, choose: Callable[[Facts], Part], kinematics_only: bool, **options: Any
+    text: tuple[str, str, tuple[Path, ...]],
+    choose: Callable[[Facts], Part],
+    kinematics_only: bool,
+    **options: Any,
 ) -> tuple[Urdf, Part]:
     """Load a URDF, and return the part of it that is controlled, too."""
     chosen: list[Part] = []
@@ -136,7 +167,7 @@ def _load(
         chosen.append(part.without_mass() if kinematics_only else part)
         return chosen[0]
 
-    urdf = load_urdf(source, **options, needs_maxima=not kinematics_only, choose=part_that_counts)
+    urdf = load_text(*text, **options, needs_maxima=not kinematics_only, choose=part_that_counts)
     return urdf, chosen[0]
 
 
@@ -158,7 +189,10 @@ def _gravity(gravity: npt.ArrayLike) -> Array:
 def _refuse_massless(arm: Arm) -> None:
     """Raise where the mass matrix is not positive definite: an acceleration would be infinite, or of the wrong sign."""
     for q in _postures(arm):
-        M = reference(arm.tree, ["M"], {"q": q})["M"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            M = reference(arm.tree, ["M"], {"q": q})["M"]
+        if not np.isfinite(M).all():
+            raise UrdfError("lengths or masses are too large: the mass matrix has no finite numbers")
         for name, inertia in zip(arm.tree.joint_names, np.diag(M), strict=True):
             if not inertia > 1e-12:
                 raise UrdfError(f"joint '{name}' moves no inertia: give its links an <inertial>, or an armature")

@@ -27,7 +27,7 @@ from arm_control.core import Cache, default_directory, refuse_unknown
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths import Array, Pose
 from arm_control.model import methods
-from arm_control.model.arm import Arm, describe
+from arm_control.model.arm import Arm, describe, describe_text
 from arm_control.model.calls import BatchFunction, Calls, fill
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import Engine
@@ -388,7 +388,12 @@ class RobotModel:
         return self.frames.index(frame)
 
 
-_CHOICES = {p.name: p for p in inspect.signature(describe).parameters.values() if p.kind is p.KEYWORD_ONLY}
+_CHOICES = {
+    p.name: p
+    for function in (describe_text, describe)
+    for p in inspect.signature(function).parameters.values()
+    if p.kind is p.KEYWORD_ONLY
+}
 
 
 def _show_choices(method: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -156,3 +157,22 @@ def test_joints_that_move_no_inertia_together_are_refused():
     with pytest.raises(UrdfError, match="joints 3, 2 together move no inertia: give each link an <inertial>"):
         describe(text)
     assert describe(text, armature={"3": 1e-3}).tree.n == 3
+
+
+def test_an_arm_beyond_the_range_of_numbers_is_refused():
+    with pytest.raises(UrdfError, match="too large: the mass matrix has no finite numbers"):
+        describe(point_masses(0.3).replace('xyz="0.7 0 0"', 'xyz="1e200 0 0"'))
+
+
+def test_what_a_text_has_described_is_kept_and_nobody_s_numbers_are_another_s(branches: str, tmp_path: Path):
+    file = tmp_path / "arm.urdf"
+    file.write_text(branches)
+    one, other = describe(file, tip="tip"), describe(file, tip="tip")
+    assert other.tree is one.tree
+    one.q_max[0] = 17.0
+    assert describe(file, tip="tip").q_max[0] != 17.0
+    assert describe(file, tip="tip", payload_mass=1.0).tree is not one.tree
+    file.write_text(branches.replace("</robot>", '<material name="red"><color rgba="1 0 0 1"/></material></robot>'))
+    assert describe(file, tip="tip").urdf.text != one.urdf.text
+    views = describe(file, tip="tip", joints=dict.fromkeys(one.tree.joint_names).keys())  # cannot be kept
+    assert views.tree.joint_names == one.tree.joint_names

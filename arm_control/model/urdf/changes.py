@@ -81,7 +81,8 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
         R_root_base = R_root_base @ pose_in(part[name]).R
     _keep(robot, below.keys(), {base, *below.values()})
     normalise(robot, {})
-    return parse(write(robot), urdf.warnings, urdf.folders), R_root_base
+    text = write(robot)
+    return (urdf if text == urdf.text else parse(text, urdf.warnings, urdf.folders)), R_root_base
 
 
 def _check_names(movable: Mapping[str, Element], joints: Sequence[str], locked: Mapping[str, float]) -> None:

@@ -151,8 +151,28 @@ def load_urdf(
     MissingExtra
         The file is a xacro file, and xacro is not installed.
     """
+    return load_text(
+        *read_source(source, xacro_args, package_path),
+        folders_of(source, package_path),
+        effort_limits=effort_limits,
+        velocity_limits=velocity_limits,
+        choose=choose,
+        needs_maxima=needs_maxima,
+    )
+
+
+def load_text(
+    text: str,
+    name: str,
+    folders: tuple[Path, ...],
+    *,
+    effort_limits: Mapping[str, float] | None = None,
+    velocity_limits: Mapping[str, float] | None = None,
+    choose: Callable[[Facts], Part] = whole_robot,
+    needs_maxima: bool = True,
+) -> Urdf:
+    """:func:`load_urdf` of what :func:`read_source` and :func:`folders_of` return."""
     maxima = {"effort": dict(effort_limits or {}), "velocity": dict(velocity_limits or {})}
-    text, name = read_source(source, xacro_args, package_path)
     robot, calls = read_robot_and_calls(text)
     if problems := structure_problems(robot):
         raise _refusal(problems, name)
@@ -166,9 +186,13 @@ def load_urdf(
     _check_maxima(maxima, robot)
     normalise(robot, maxima)
     left = [Finding(place, f"<{quote(tag)[1:-1]}>", "", LEFT_OUT, is_problem=False) for place, tag in calls]
-    is_file = not (isinstance(source, str) and "<" in source)
-    folders = (*map(Path, package_path), *(folders_near(Path(source)) if is_file else ()))
     return parse(write(robot), tuple(warnings_of([*findings, *left])), folders)
+
+
+def folders_of(source: str | Path, package_path: Sequence[str | Path]) -> tuple[Path, ...]:
+    """Return the folders in which meshes of a description are looked for."""
+    is_file = not (isinstance(source, str) and "<" in source)
+    return (*map(Path, package_path), *(folders_near(Path(source)) if is_file else ()))
 
 
 def parse(text: str, warnings: tuple[str, ...] = (), folders: tuple[Path, ...] = ()) -> Urdf:
