@@ -47,7 +47,7 @@ os.environ.setdefault("ARM_CONTROL_DRAFTS", "only")  # quickly made code, and no
 os.environ.setdefault("ARM_CONTROL_STRICT", "1")  # a law that cannot be compiled is an error, in nodes, too
 
 NO_CLOCK = [hypothesis.HealthCheck.too_slow]  # how long an example takes depends on what else the machine does
-hypothesis.settings.register_profile("arm_control", deadline=None, suppress_health_check=NO_CLOCK)
+hypothesis.settings.register_profile("arm_control", deadline=None, suppress_health_check=NO_CLOCK, derandomize=True)
 hypothesis.settings.load_profile("arm_control")
 
 MOST_WITH_PROCESSES = 40
