@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import rclpy
+import rclpy.subscription
 import yaml
 from geometry_msgs.msg import PoseStamped
 from local_node import TURN, LocalNode, SimulatedTime, local_nodes
@@ -46,6 +47,10 @@ from arm_control.nodes import PolledGroup, poll, ros
 from arm_control.nodes.support.topics import LOSSLESS
 from arm_control.nodes.tools import command_line_node
 
+tells_publishers_apart = pytest.mark.skipif(
+    not hasattr(rclpy.subscription, "MessageInfo"), reason="this release of ROS does not say who published a message"
+)
+"""A mark of tests of two publishers, and of `loop: native`, which must know who sends."""
 PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
 REPEAT = 10.0

@@ -5,9 +5,8 @@ import signal
 
 import numpy as np
 import pytest
-import rclpy.subscription
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, LATCHED, in_motion, spin_through_stalls, stamp
+from rig import HOME, LATCHED, in_motion, spin_through_stalls, stamp, tells_publishers_apart
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
@@ -129,11 +128,6 @@ SAYS = {
     "renamed": "no position for joint shoulder_pan_joint",
     "duplicated": "joint named twice: shoulder_lift_joint",
 }
-
-
-tells_publishers_apart = pytest.mark.skipif(
-    not hasattr(rclpy.subscription, "MessageInfo"), reason="this release of ROS does not say who published a message"
-)
 
 
 @tells_publishers_apart

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, LATCHED, Rig, repeating, target
+from rig import HOME, LATCHED, Rig, repeating, target, tells_publishers_apart
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
@@ -99,7 +99,7 @@ def test_a_controller_and_the_gate_behind_it_name_the_constraint_that_is_nearest
         assert health(diagnostics, name)[1]["active constraints"] == ""
 
 
-@pytest.mark.parametrize("loop", ["python", "native"])
+@pytest.mark.parametrize("loop", ["python", pytest.param("native", marks=tells_publishers_apart)])
 def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(loop: str, rig: Rig, ur5: RobotModel):
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)

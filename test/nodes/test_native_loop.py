@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from rig import HOME, PATIENCE, Rig
+from rig import HOME, PATIENCE, Rig, tells_publishers_apart
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
@@ -30,6 +30,8 @@ from arm_control.nodes.support import native_loop
 from arm_control.nodes.support.native_loop import NativeThread, RclFunctions, check_layouts
 from arm_control.nodes.support.topics import LATEST
 from arm_control.processes import ControllerProcess
+
+pytestmark = tells_publishers_apart
 
 MS = 1_000_000
 N_STATES = 60
