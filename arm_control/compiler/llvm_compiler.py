@@ -18,19 +18,23 @@ _LOCK = Lock()
 
 def target_machine() -> Any:
     """The processor this runs on, with all it can do."""
+    cpu, features = _host()
+    return llvm.Target.from_default_triple().create_target_machine(opt=1, cpu=cpu, features=features)
+
+
+@cache
+def _host() -> tuple[str, str]:
+    """Return LLVM's names of the processor and of what it can do."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(opt=1, cpu=llvm.get_host_cpu_name(), features=features)
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 @cache
 def processor() -> str:
     """Return a text that is the same where machine code may be shared."""
-    llvm.initialize_native_target()
-    features = llvm.get_host_cpu_features().flatten()
-    return f"llvmlite {llvmlite.__version__}, {llvm.get_process_triple()}, {llvm.get_host_cpu_name()}, {features}"
+    cpu, features = _host()
+    return f"llvmlite {llvmlite.__version__}, {llvm.get_process_triple()}, {cpu}, {features}"
 
 
 @cache

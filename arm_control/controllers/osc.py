@@ -194,7 +194,7 @@ class OscController(Controller):
 
     def figures_of(self, output: OscOutput) -> dict[str, float]:
         """Return the figures of an output of the law."""
-        condition = condition_number(output.state.J, self._rank, output.length)
+        condition = float(condition_number(output.state.J, self._rank, output.length))
         return {**pose_figures(output.error), "condition_number": condition}
 
     def _tick_with_contact(

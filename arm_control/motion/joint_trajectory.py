@@ -42,6 +42,7 @@ from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.motion.references import JointReference
 
+EXPONENTS = np.arange(6)
 SAMPLES = 32
 """Moments of each piece at which limits are checked."""
 SLACK = 1e-6
@@ -366,9 +367,8 @@ def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: Any
 def powers(s: Any) -> Array:
     """Return rows that map coefficients to position, velocity and acceleration at times ``s``, shape (3, ..., 6)."""
     s = np.asarray(s, dtype=float)
-    k = np.arange(6)
-    p = s[..., None] ** k
-    zero = np.zeros_like(s)[..., None]
-    p1 = np.concatenate([zero, p[..., :-1]], axis=-1)
-    p2 = np.concatenate([zero, zero, p[..., :-2]], axis=-1)
-    return np.stack([p, k * p1, k * (k - 1) * p2])
+    p, rows = s[..., None] ** EXPONENTS, np.zeros((3, *s.shape, 6))
+    rows[0] = p
+    rows[1, ..., 1:] = EXPONENTS[1:] * p[..., :-1]
+    rows[2, ..., 2:] = (EXPONENTS * (EXPONENTS - 1))[2:] * p[..., :-2]
+    return rows

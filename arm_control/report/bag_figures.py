@@ -181,7 +181,7 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> HandMotion:
         p_des,
         position_error,
         orientation_error,
-        np.array([condition_number(model.jacobian(q[k]), rank) for k in samples]),
+        condition_number(np.array([model.jacobian(q[k]) for k in samples]).reshape(-1, 6, model.nv), rank),
         distance,
         _goal_times(goals, series),
     )

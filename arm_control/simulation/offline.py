@@ -227,7 +227,6 @@ class _Loop:
         self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
         self._sensors = simulation.sensors() if recorder is not None else None
-        self._rank = pose_rank(self._model)
         self._planned = simulation.planned
         if self._planned is not None:
             self._planned.begin()
@@ -263,7 +262,7 @@ class _Loop:
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
             margins = {} if (kept := self._control.gate.constraints) is None else kept.margins
-            self._log.look(condition_number(result.law.terms.J, self._rank), distance, margins)
+            self._log.look(result.law.terms.J, distance, margins)
             self.stall_watch.look_at(result)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
@@ -290,7 +289,7 @@ class _Log:
         self._X_WT: list[Pose] = []
         self._V_WE: list[Array] = []
         self._terms: dict[str, Array] = {}
-        self._looks: list[tuple[float, float, Mapping[str, float]]] = []
+        self._looks: list[tuple[Array, float, Mapping[str, float]]] = []
         self.contact: list[Array] = []
         self._wanted: list[Array] = []
 
@@ -309,14 +308,15 @@ class _Log:
             self._terms[name][k] = part
         self._done = k + 1
 
-    def look(self, condition: float, distance: float, margins: Mapping[str, float]) -> None:
-        self._looks.append((condition, distance, margins))
+    def look(self, J: Array, distance: float, margins: Mapping[str, float]) -> None:
+        self._looks.append((J.copy(), distance, margins))
 
     def trace(self, targets: tuple[Target, ...], trouble: str, touching: int | None) -> Trace:
         n, stamps = self._done, np.arange(self._done, dtype=np.int64) * self._step_ns
         shown = tuple(target for target in targets if target.stamp_ns <= stamps[-1])
         goals = goal_poses(shown, stamps, self._q, self._model)
-        condition, distance = np.array([look[:2] for look in self._looks]).T
+        condition = condition_number(np.array([look[0] for look in self._looks]), pose_rank(self._model))
+        distance = np.array([look[1] for look in self._looks])
         names = dict.fromkeys(name for look in self._looks for name in look[2])
         margins = {name: np.array([look[2].get(name, np.nan) for look in self._looks]) for name in names}
         p, p_des = (np.array([X.p for X in poses]) for poses in (self._X_WE, self._X_WT))

@@ -19,7 +19,7 @@ import numpy as np
 
 from arm_control.collision import Proximity
 from arm_control.exceptions import MissingExtra, ModelError
-from arm_control.maths import Array, Box, Capsule, Cylinder, Mover, Obstacle, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cylinder, Mover, Obstacle, Shape, Sphere, cross
 from arm_control.model import RobotModel
 
 try:
@@ -63,11 +63,11 @@ class TipContact:
         centre, com, total = data.geom_xpos[self._ball], data.xipos[self._body], np.zeros(6)
         self.friction[:] = 0.0
         for point, normal, F_n in self._contacts():
-            v_point = v + np.cross(omega, point - centre)
+            v_point = v + cross(omega, point - centre)
             v_t = v_point - (v_point @ normal) * normal
             force = -FRICTION * F_n * v_t / max(float(np.linalg.norm(v_t)), FULL_FRICTION_SPEED)
-            total += np.concatenate([force, np.cross(point - com, force)])
-            self.friction += np.concatenate([force, np.cross(point - centre, force)])
+            total += np.concatenate([force, cross(point - com, force)])
+            self.friction += np.concatenate([force, cross(point - centre, force)])
         data.xfrc_applied[self._body] = total
 
     @property
@@ -75,7 +75,7 @@ class TipContact:
         """Wrench on the end effector in the last step, about the ball's centre, world axes, shape (6,) [N, N m]."""
         centre, total = self._data.geom_xpos[self._ball], self.friction.copy()
         for point, normal, F_n in self._contacts():
-            total += np.concatenate([F_n * normal, np.cross(point - centre, F_n * normal)])
+            total += np.concatenate([F_n * normal, cross(point - centre, F_n * normal)])
         return total
 
     def _contacts(self) -> list[tuple[Array, Array, float]]:

@@ -27,7 +27,7 @@ M^-1 J^T)^-1``, the kinetic energy matrix of redundant arms, without (2) and (3)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -117,8 +117,8 @@ def row_scales(length: Scalar, rows: Sequence[int] = ALL) -> Array:
     return np.array([1.0 if row < 3 else length for row in rows])
 
 
-def condition_number(J: Array, rank: int, length: float = CHARACTERISTIC_LENGTH) -> float:
-    """Condition number of a Jacobian with its angular rows in metres.
+def condition_number(J: Array, rank: int, length: float = CHARACTERISTIC_LENGTH) -> Any:
+    """Condition number of a Jacobian with its angular rows in metres; of Jacobians, shape (..., 6, nv), each its own.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def condition_number(J: Array, rank: int, length: float = CHARACTERISTIC_LENGTH)
     length : float
         Characteristic length [m].
     """
-    sigma = np.linalg.svd(scaled_jacobian(J, length), compute_uv=False)[:rank]
-    return float(sigma[0] / max(sigma[-1], 1e-12))
+    sigma = np.linalg.svd(scaled_jacobian(J, length), compute_uv=False)[..., :rank]
+    return sigma[..., 0] / np.maximum(sigma[..., -1], 1e-12)
 
 
 def _fading(SJ: Array, M: Array, s: Scalar) -> Array:

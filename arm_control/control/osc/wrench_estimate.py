@@ -39,7 +39,7 @@ import numpy as np
 from arm_control.control.osc.force_follower import HandWrench
 from arm_control.control.osc.task_inertia import row_scales
 from arm_control.core import NANOSECONDS
-from arm_control.maths import Array
+from arm_control.maths import Array, cross
 from arm_control.model import RobotModel, Terms
 
 LENGTH, SINGULAR_VALUE = 0.3, 1e-3
@@ -116,7 +116,7 @@ class WrenchEstimate:
             return None
         X_WL = terms.X_WE if reading.frame == self._model.tip else self._model.pose(terms.q, reading.frame)
         force, moment = X_WL.R @ reading.wrench[:3], X_WL.R @ reading.wrench[3:]
-        return np.concatenate([force, moment + np.cross(X_WL.p - terms.X_WE.p, force)])
+        return np.concatenate([force, moment + cross(X_WL.p - terms.X_WE.p, force)])
 
     def at(self, terms: Terms, r: Array) -> Array:
         """Wrench on the hand that nobody has measured, about its origin, in world axes, shape (6,) [N, N m]."""
