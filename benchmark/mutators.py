@@ -98,7 +98,7 @@ class _Place:
             getattr(self.parent, self.field)[self.index] = node
 
 
-def mutants_of(file: Path, package: Path) -> list[Mutant]:
+def mutants_of(file: Path, package: Path, *, has_text: bool = True) -> list[Mutant]:
     """Return every mutant of a module.
 
     Parameters
@@ -107,6 +107,8 @@ def mutants_of(file: Path, package: Path) -> list[Mutant]:
         The module.
     package : Path
         Folder of the package.
+    has_text : bool
+        Whether the mutants have the text of their module, which takes most of the time.
     """
     parts = [ast.Module([statement], []) for statement in ast.parse(file.read_text()).body]
     texts = [ast.unparse(part) for part in parts]
@@ -116,7 +118,9 @@ def mutants_of(file: Path, package: Path) -> list[Mutant]:
         for changed in _changes(place):
             place.put(ast.fix_missing_locations(ast.copy_location(changed, place.node)))
             after = _text(changed if place.node is place.statement else place.statement)
-            text = "\n".join([*texts[:k], ast.unparse(parts[k]), *texts[k + 1 :]])  # only one statement is new
+            text = ""
+            if has_text:  # only one statement is new
+                text = "\n".join([*texts[:k], ast.unparse(parts[k]), *texts[k + 1 :]])
             place.put(place.node)
             line = int(getattr(place.node, "lineno", place.statement.lineno))
             path = file.relative_to(package).as_posix()

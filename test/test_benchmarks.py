@@ -109,7 +109,7 @@ def test_every_mutant_that_is_listed_as_equivalent_can_be_made(monkeypatch: pyte
     listed, package = load("equivalent_mutants").EQUIVALENT, BENCHMARK.parent / "arm_control"
     paths = {key.partition(" ")[0] for key in listed}
     mutators = load("mutators")
-    keys = [mutant.key for path in paths for mutant in mutators.mutants_of(package / path, package)]
+    keys = [mutant.key for path in paths for mutant in mutators.mutants_of(package / path, package, has_text=False)]
     for key, reason in listed.items():
         assert any(made == key or (key[-1] == "*" and made.startswith(key[:-1])) for made in keys), key
         assert len(reason) > 10

@@ -63,7 +63,7 @@ def random_postures(model: RobotModel, n: int) -> Array:
     ("robot", "names", "refused"),
     [
         ("panda", ("panda_link5", "panda_hand"), 0.05),
-        ("ur5", ("forearm_link", "wrist_2_link"), 0.05),
+        pytest.param("ur5", ("forearm_link", "wrist_2_link"), 0.05, marks=pytest.mark.campaign),
         ("ur5", ("forearm_link", "wrist_3_link"), 0.25),  # a solid of revolution is larger
     ],
 )

@@ -96,7 +96,7 @@ def test_motions_that_are_called_free_are_free_all_along(validity: Validity):
         a = random_states(validity.shape.model, 20, int(rng.integers(1000)))
         b = np.clip(a + rng.normal(size=a.shape) * 0.5, -3.0, 3.0)
         for one, other, is_free in zip(a, b, validity.free_by_shapes(a, b), strict=True):
-            shares = np.linspace(0.0, 1.0, 60)[:, None]
+            shares = np.linspace(0.0, 1.0, 24)[:, None]
             nearest = min(real_distance(validity, obstacles, q) for q in one + shares * (other - one))
             assert nearest > 0.0 or not is_free
             n_free, n_touching = n_free + is_free, n_touching + (nearest <= 0.0)
