@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         text_table,
     )
     from arm_control.report.figures_of_plans import plan_figures, plan_problems, plan_table
+    from arm_control.report.html_page import Section, page
     from arm_control.report.identification_report import (
         identification_table,
         identified_file,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         style,
         time_axis,
     )
+    from arm_control.report.pictures.sweep_chart import draw_effects, draw_front, draw_pairs
     from arm_control.report.primitive_figures import poor_coordinates, primitive_table, reproduce
     from arm_control.report.simulation_figures import (
         DEFINITIONS,

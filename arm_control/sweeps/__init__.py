@@ -10,6 +10,6 @@ if TYPE_CHECKING:
     from arm_control.sweeps.sample_points import Axis, SamplePoints, column_kind
     from arm_control.sweeps.single_run import VARYING, RunPlan, run_row
     from arm_control.sweeps.sweep import Sweep, sweep_names
-    from arm_control.sweeps.sweep_report import pareto_front, repeat_command, report_text
+    from arm_control.sweeps.sweep_report import SweepReport, explained_share, levels, pareto_front, repeat_command
 else:
     __getattr__, __dir__, __all__ = face(__name__)

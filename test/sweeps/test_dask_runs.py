@@ -94,10 +94,13 @@ def test_a_scenario_runs_from_the_command_line(
     assert "3 rows, 1 failed" in out
     assert out.endswith("wrote mine.parquet\n")
     assert columns(Path("mine.parquet"))["simulator.initial_position"] == [[0.7, 1.8], [0.8, 1.8], [0.9]]
-    assert cli.main(["sweep", "report", "mine.parquet", "--best", "torque_share"]) == 0
+    assert cli.main(["sweep", "report", "mine.parquet", "--best", "torque_share", "--out", "page"]) == 0
     text = capsys.readouterr().out
     (command,) = (line for line in text.splitlines() if line.startswith("arm_control simulate"))
     assert command.endswith("--duration 0.03 --set 'simulator.initial_position=[0.7, 1.8]'") or "[0.8, 1.8]" in command
+    assert Path("page/index.html").is_file()
+    assert cli.main(["sweep", "best", "mine.parquet", "--set", "gains.yaml"]) == 2
+    assert "no axis is a parameter of a controller" in capsys.readouterr().err
     assert cli.main(["sweep", "mine.yaml"]) == 2
     assert "mine.parquet has rows already: --resume runs what is missing" in capsys.readouterr().err
 

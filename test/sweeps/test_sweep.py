@@ -12,8 +12,19 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.exceptions import ArmControlError, MissingExtra, ParameterError
-from arm_control.sweeps import VARYING, Axis, SamplePoints, Sweep, repeat_command, report_text, run_row, sweep_names
+from arm_control.exceptions import ArmControlError, InputError, MissingExtra, ParameterError
+from arm_control.sweeps import (
+    VARYING,
+    Axis,
+    SamplePoints,
+    Sweep,
+    SweepReport,
+    explained_share,
+    levels,
+    repeat_command,
+    run_row,
+    sweep_names,
+)
 
 needs_scipy = pytest.mark.skipif(find_spec("scipy") is None, reason="SciPy is of the extra 'sweep'")
 QUICK: dict[str, Any] = {
@@ -235,33 +246,94 @@ def test_a_function_beside_the_file_is_called_with_the_axes_and_a_seed(called: S
 # -- the report ----------------------------------------------------------------------------------------
 
 
-def test_the_report_has_best_rows_a_front_reasons_and_the_command_that_repeats_a_row():
-    described = {"plan": vars(sweep().plan), "kinds": sweep().kinds}
-    nan = float("nan")
+@pytest.fixture
+def rows() -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """A sweep and its columns, two failed rows among them."""
+    chosen, nan = (
+        sweep(axes={"osc.kp_linear": {"from": 1.0, "to": 9.0, "scale": "log", "steps": 2}, "payload": [0.1]}),
+        float("nan"),
+    )
+    described = {"plan": vars(chosen.plan), "kinds": chosen.kinds, "axes": [vars(axis) for axis in chosen.axes]}
     columns = {
-        "run": [0, 1, 2, 3, 4],
-        "osc.kp_linear": [100.0, 200.0, 300.0, 400.0, 500.0],
-        "simulator.plant.set": ["ideal"] * 5,
-        "payload": [0.1] * 5,
-        "rms_error": [3.0, 2.0, nan, nan, 2.5],
-        "torque_share": [0.1, 0.5, nan, nan, 0.6],
-        "error": ["", "", "kp = 300.0 is bad", "kp = 400.0 is bad", ""],
-        "seed": [0] * 5,
+        "run": [0, 1, 2, 3, 4, 5],
+        "osc.kp_linear": [100.0, 200.0, 300.0, 400.0, 200.0, 100.0],
+        "payload": [0.1, 0.1, 0.1, 0.1, 0.2, 0.2],
+        "rms_error": [3.0, 2.0, nan, nan, 2.5, 3.0],
+        "torque_share": [0.1, 0.5, nan, nan, 0.6, 0.3],
+        "error": ["", "", "kp = 300.0 is <bad>", "kp = 400.0 is <bad>", "", ""],
+        "seed": [0] * 6,
     }
-    text = report_text(described, columns, n_best=2)
-    blocks = {block.split("\n")[0]: block.split("\n")[1:] for block in text.split("\n\n")}
-    assert "5 rows, 2 failed" in blocks
+    return described | {"sampling": "grid"}, columns
+
+
+def test_the_report_has_best_rows_a_front_reasons_and_the_command_that_repeats_a_row(rows: Any):
+    described, columns = rows
+    report = SweepReport(described, columns, n_best=2)
+    blocks = {block.split("\n")[0]: block.split("\n")[1:] for block in report.text().split("\n\n")}
+    assert "6 rows, 2 failed" in blocks
     assert [line.split()[0] for line in blocks["best rms_error"]] == ["run", "1", "4"]
     assert [line.split()[0] for line in blocks["Pareto front of rms_error and torque_share"]] == ["run", "1", "0"]
-    assert blocks["failed"] == ["  2  kp = # is bad (such as run 2)"]
+    assert blocks["failed"][1].split("  ")[0] == "kp = # is <bad>"
+    assert blocks["failed"][1].split()[-3:] == ["2", "run", "2"]
+    explained = {line.split()[0]: line.split()[1:3] for line in blocks["share of the variance that an axis explains"]}
+    assert list(explained) == ["axis", "osc.kp_linear", "payload"]
+    assert explained["osc.kp_linear"] == ["82", "%"]  # 0.5625 of 0.6875, by equation (1)
     command = repeat_command(described, columns, 1)
     assert blocks["run 1 again"] == [command]
-    values = "--set osc.kp_linear=200.0 --set 'simulator.plant.set='\"'\"'ideal'\"'\"'' --set payload=0.1"
-    assert command == f"arm_control simulate planar2_reach --duration 0.05 {values}"
-    most = report_text(described, columns, "max:torque_share", ("rms_error", "torque_share"))
+    assert command == "arm_control simulate planar2_reach --duration 0.05 --set osc.kp_linear=200.0 --set payload=0.1"
+    most = SweepReport(described, columns, "max:torque_share", ("rms_error", "torque_share")).text()
     assert most.split("\n\n")[1].split("\n")[2].split()[0] == "4"
     with pytest.raises(ParameterError, match="figures: unknown nix"):
-        report_text(described, columns, "nix")
+        SweepReport(described, columns, "nix")
+
+
+def test_the_best_row_s_parameters_are_a_parameter_file(rows: Any):
+    described, columns = rows
+    text = SweepReport(described, columns).parameter_file("rows.parquet")
+    assert text.splitlines()[0] == "# Run 1 of rows.parquet, rms_error 2"
+    assert yaml.safe_load(text) == {"/**/osc": {"ros__parameters": {"kp_linear": 200.0}}}
+    columns["error"] = ["none"] * 6
+    with pytest.raises(InputError, match=re.escape("rows.parquet: no row has rms_error")):
+        SweepReport(described, columns).parameter_file("rows.parquet")
+    described["kinds"] = {"payload": "float"}
+    columns["error"] = [""] * 6
+    with pytest.raises(InputError, match="no axis is a parameter of a controller"):
+        SweepReport(described, columns).parameter_file("rows.parquet")
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is of the extra 'pictures'")
+def test_the_report_s_page_has_its_pictures(rows: Any, tmp_path: Path):
+    path = SweepReport(*rows).write(tmp_path / "page", "<mine>")
+    text = path.read_text()
+    shown = re.findall(r'<img src="(\w+\.png)"', text)
+    assert shown == ["front.png", "effects.png", "pairs.png"]
+    assert sorted(shown) == sorted(file.name for file in path.parent.glob("*.png"))
+    assert "kp = # is &lt;bad&gt;" in text
+    assert "&lt;mine&gt;" in text
+    assert "<dt>osc.kp_linear</dt><dd>100, 200, 300, 400" in text
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file cannot be written"):
+        SweepReport(*rows).write(tmp_path / "file", "x")
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "index"),
+    [
+        (["b", "a", "b"], ["b", "a"], [0, 1, 0]),
+        ([True, False], ["True", "False"], [0, 1]),
+        (list(range(16)), [0.5 + 2.0 * k for k in range(8)], [k // 2 for k in range(16)]),
+        ([1.0] * 9 + [2.0 + k for k in range(8)], [1.0, 2.5, 4.5, 6.5, 8.5], [0] * 9 + [1, 1, 2, 2, 3, 3, 4, 4]),
+    ],
+)
+def test_levels_of_an_axis(values: list[Any], labels: list[Any], index: list[int]):
+    found, of_rows = levels(values)
+    assert (found, of_rows.tolist()) == (labels, index)
+
+
+def test_an_axis_explains_nothing_of_what_does_not_vary():
+    assert np.isnan(explained_share(np.array([1.0, 1.0]), np.array([0, 1])))
+    assert np.isnan(explained_share(np.array([np.nan]), np.array([0])))
+    assert explained_share(np.array([1.0, 3.0, 1.0, 3.0]), np.array([0, 0, 1, 1])) == 0.0
 
 
 def test_the_command_that_repeats_a_function_is_python(called: Sweep):

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from arm_control.app.commands import shared
-from arm_control.core import printable
+from arm_control.core import write_text
 from arm_control.exceptions import ArmControlError
 
-REPORT = "report"
+if TYPE_CHECKING:
+    from arm_control.sweeps import SweepReport
+
+REPORT, BEST = "report", "best"
 EXAMPLES = (
     "sweep ur5_gains --workers 2",
     "sweep my_sweep.yaml --out rows.parquet --resume",
     "sweep report ur5_gains.parquet --best final_error --pareto final_error torque_share",
+    "sweep best ur5_gains.parquet --best final_error --set gains.yaml",
 )
 """For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("file", help="name below config/sweeps, or a YAML file; or the word report")
-    parser.add_argument("rows", nargs="?", default="", metavar="FILE.parquet", help="behind report: rows of a sweep")
-    parser.add_argument("-o", "--out", default="", metavar="FILE.parquet", help="rows; default: NAME.parquet")
+    parser.add_argument("file", help="name below config/sweeps, or a YAML file; or the word report, or best")
+    parser.add_argument("rows", nargs="?", default="", metavar="FILE.parquet", help="behind these: rows of a sweep")
+    parser.add_argument(
+        "-o", "--out", default="", metavar="FILE", help="rows; default: NAME.parquet; of a report its folder"
+    )
     parser.add_argument("--workers", type=shared.count, default=0, metavar="N", help="processes; default: one a core")
     parser.add_argument(
         "--scheduler",
@@ -33,19 +40,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="run what has no row yet")
     shared.add_trust_option(parser, "a function or xacro file that the sweep names")
-    parser.add_argument("--best", default="", metavar="FIGURE", help="report: order; max:FIGURE where more is better")
+    parser.add_argument("--best", default="", metavar="FIGURE", help="order of rows; max:FIGURE where more is better")
     parser.add_argument("--pareto", nargs=2, default=(), metavar="FIGURE", help="report: figures of the Pareto front")
     parser.add_argument("--number", type=shared.count, default=5, metavar="N", help="report: best rows; default: 5")
+    parser.add_argument(
+        "--set", default="", metavar="FILE.yaml", help="best: the best row's parameters, for --params-file"
+    )
+    shared.add_force_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run a sweep, or report on its rows. Exit status: 0 when no run failed, 130 after Ctrl-C, which keeps rows."""
-    from arm_control.sweeps import Sweep, read_rows, report_text
+    from arm_control.sweeps import Sweep, SweepReport, read_rows
 
-    if options.file == REPORT:
-        sweep, columns = read_rows(Path(options.rows or "."))
-        print(_printable(report_text(sweep, columns, options.best, options.pareto, options.number)))
-        return 0
+    if options.file in (REPORT, BEST):
+        report = SweepReport(*read_rows(Path(options.rows or ".")), options.best, options.pareto, options.number)
+        return (_write_page if options.file == REPORT else _write_parameters)(report, options)
     if options.rows:
         raise ArmControlError(f"{options.rows}: one sweep only; rows are named with --out")
     loaded = Sweep.load(options.file, trust=options.trust)
@@ -58,10 +68,26 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"\nrows so far are in {out}; --resume runs the others")
         return 130
-    sweep, columns = read_rows(out)
-    print(_printable(report_text(sweep, columns)) + f"\n\nwrote {out}")
-    return 1 if any(columns["error"]) else 0
+    report = SweepReport(*read_rows(out))
+    print(f"{report.text()}\n\nwrote {out}")
+    return 1 if report.n_failed else 0
 
 
-def _printable(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+def _write_page(report: SweepReport, options: argparse.Namespace) -> int:
+    """Print the report, and write its page."""
+    print(report.text(), flush=True)
+    name = Path(options.rows).resolve().stem
+    print(f"\nwrote {report.write(Path(options.out or f'{name}_report'), name)}")
+    return 0
+
+
+def _write_parameters(report: SweepReport, options: argparse.Namespace) -> int:
+    """Write the best row's parameters, or print them."""
+    text = report.parameter_file(options.rows)
+    if not options.set:
+        print(text, end="")
+        return 0
+    shared.refuse_existing_file(Path(options.set), options)
+    write_text(options.set, text)
+    print(f"wrote {options.set}")
+    return 0
