@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.sweeps.dask_runs import BATCH, TRIES, begin_cluster, run_sweep
+    from arm_control.sweeps.dask_runs import BATCH, TRIES, begin_cluster, run_sweep, task_results
+    from arm_control.sweeps.ordered_results import in_order
     from arm_control.sweeps.row_files import begin_rows, read_rows, write_rows
     from arm_control.sweeps.sample_points import Axis, SamplePoints, column_kind
     from arm_control.sweeps.single_run import VARYING, RunPlan, run_row

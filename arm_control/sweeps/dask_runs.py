@@ -1,8 +1,10 @@
-"""Runs on Dask: one task a run, rows written in batches as they come.
+"""Runs on Dask: tasks of about :data:`TASK` seconds, rows written in batches as they come.
 
-A worker that dies costs the run that it had, which is tried on others, :data:`TRIES` times in all; then its row has the
-reason. The scheduler gets a few runs for each worker ahead, so memory does not grow with the sweep. Whoever reaches a
-scheduler's address runs code on its workers, and its workers send what this process unpickles: use one that you trust.
+A task has as many runs as their durations allow, so what Dask costs is shared by them. A worker that dies costs its
+task, which is tried on others, :data:`TRIES` times in all; then each of its runs is tried alone, and one that ends
+workers again has the reason in its row. The scheduler gets a few tasks for each worker ahead, so memory does not grow
+with the sweep. Whoever reaches a scheduler's address runs code on its workers, and its workers send what this process
+unpickles: use one that you trust.
 """
 
 from __future__ import annotations
@@ -10,19 +12,22 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 from os import cpu_count, environ
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
+
+import numpy as np
 
 from arm_control.exceptions import ArmControlError, MissingExtra
 from arm_control.sweeps.row_files import begin_rows, write_rows
-from arm_control.sweeps.single_run import RunPlan, row_of_run, run_row, seed_of
+from arm_control.sweeps.single_run import row_of_run, run_row, seed_of
 from arm_control.sweeps.sweep import Sweep
 
 try:
@@ -34,17 +39,20 @@ except ImportError as error:
 
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 TRIES = 3
-"""Workers that may die in one run."""
+"""Workers that may die in one task."""
 BATCH, PERIOD = 1000, 20.0
 """Most rows of a batch, and most time until it is written [s]."""
 AHEAD = 4
-"""Runs in the scheduler for each worker."""
+"""Tasks in the scheduler for each worker."""
+TASK = 2.0
+"""Time of a task, of several runs where they are shorter [s]."""
 LOCAL = {
     "distributed.scheduler.allowed-failures": TRIES - 1,
-    "distributed.scheduler.worker-saturation": 1.0,  # a worker that dies had one run, no other ones in its queue
+    "distributed.scheduler.worker-saturation": 1.0,  # a worker that dies had one task, no other ones in its queue
 }
 
 Report = Callable[[str], None]
+Result = TypeVar("Result")
 
 
 def run_sweep(
@@ -84,23 +92,27 @@ def run_sweep(
     KeyboardInterrupt
         After Ctrl-C, when the rows so far have been written.
     """
-    folder = Path(file)
-    done = begin_rows(folder, sweep, resume=resume)
-    todo = (number for number in range(len(sweep.points)) if number not in done)
-    n_todo, n_new = len(sweep.points) - len(done), 0
-    if not n_todo:
+    folder, plan, points = Path(file), sweep.plan, sweep.points
+    todo = np.flatnonzero(~begin_rows(folder, sweep, resume=resume))
+    if not len(todo):
         return 0
+
+    def lost(reason: str, number: int, values: Mapping[str, Any]) -> dict[str, Any]:
+        return row_of_run(plan, number, values, seed_of(plan, number, values), reason)
+
+    n_new, rows = 0, []
     with ExitStack() as stack:
         chosen = client or stack.enter_context(begin_cluster(workers, scheduler or environ.get(ADDRESS, "")))
-        report(f"{n_todo} runs; dashboard: {chosen.dashboard_link} (needs bokeh)")
-        progress, rows, written = _Progress(n_todo, report), [], monotonic()
+        report(f"{len(todo)} runs; dashboard: {chosen.dashboard_link} (needs bokeh)")
+        progress, written = _Progress(len(todo), report), monotonic()
+        items = ((number, points[number]) for number in map(int, todo))
         try:
-            for row in _rows(chosen, sweep, todo):
-                rows.append(row)
+            for results in task_results(chosen, partial(run_row, plan), items, len(todo), lost):
+                rows += results
                 if is_due := len(rows) >= BATCH or monotonic() - written >= PERIOD:
                     write_rows(folder, sweep, rows)
                     n_new, rows, written = n_new + len(rows), [], monotonic()
-                progress.step(is_due=is_due)
+                progress.step(len(results), is_due=is_due)
         finally:
             if rows:
                 write_rows(folder, sweep, rows)
@@ -128,37 +140,73 @@ def begin_cluster(workers: int, scheduler: str = "") -> Iterator[Client]:
         yield client
 
 
-def _rows(client: Client, sweep: Sweep, todo: Iterator[int]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of runs as they come, and submit as many again."""
-    token, points, running = f"run-{uuid4().hex}", sweep.points, {}
+def task_results(
+    client: Client,
+    function: Callable[..., Result],
+    items: Iterator[tuple[Any, ...]],
+    n_items: int,
+    lost: Callable[..., Result],
+) -> Iterator[list[Result]]:
+    """Yield the results of a function, a task's at a time, as they come.
+
+    Parameters
+    ----------
+    items : iterator of tuple
+        Arguments of the calls, which are ``n_items``.
+    lost : callable
+        Gets the reason and the arguments of a call whose task failed; returns what stands for its result, or raises.
+
+    Raises
+    ------
+    ArmControlError
+        When the scheduler is gone.
+    """
+    token, numbers, running = f"runs-{uuid4().hex}", count(), {}
     queue = as_completed(loop=client.loop)
+    n_wanted, looked, size = 0, -PERIOD, 1
 
-    def submit(n: int) -> None:
-        for number in islice(todo, n):
-            values = points[number]
-            future = client.submit(run_row, sweep.plan, number, values, key=(token, number), pure=False)
-            running[future.key] = number, values
-            queue.add(future)
+    def submit(chosen: list[tuple[Any, ...]]) -> None:
+        future = client.submit(_results, function, chosen, key=(token, next(numbers)), pure=False)
+        running[future.key] = chosen
+        queue.add(future)
 
-    submit(AHEAD * max(1, sum(client.nthreads().values())))
+    def fill() -> None:
+        nonlocal n_wanted, looked
+        if monotonic() - looked >= PERIOD:  # workers may join and leave
+            n_wanted, looked = AHEAD * max(1, sum(client.nthreads().values())), monotonic()
+        while len(running) < n_wanted and (chosen := [*islice(items, size)]):
+            submit(chosen)
+
+    fill()
     for future in queue:
-        number, values = running.pop(future.key)
-        yield _row(future, sweep.plan, number, values)
-        submit(1)
+        chosen = running.pop(future.key)
+        try:
+            seconds, results = future.result()
+        except CancelledError:
+            raise ArmControlError("the scheduler of Dask is gone; --resume runs what is missing") from None
+        except Exception as reason:  # the function itself raises none in a sweep: it could not be sent, or read there
+            if len(chosen) > 1:
+                for item in chosen:
+                    submit([item])
+                continue
+            results, seconds = [lost(_reason(reason), *chosen[0])], TASK
+        n_items -= len(results)
+        size = max(1, min(int(TASK * len(results) / max(seconds, 1e-6)), BATCH, n_items // n_wanted))
+        fill()
+        yield results
 
 
-def _row(future: Any, plan: RunPlan, number: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The row of a run that ended, or the one that says why there is none; waits where it died with its worker."""
-    try:
-        row: dict[str, Any] = future.result()
-        return row
-    except CancelledError:
-        raise ArmControlError("the scheduler of Dask is gone; --resume runs what is missing") from None
-    except KilledWorker as reason:
-        text = f"the worker died, in each of {reason.allowed_failures + 1} tries"
-    except Exception as reason:  # the run itself raises none: it could not be sent, or read there
-        text = f"{type(reason).__name__}: {reason}"
-    return row_of_run(plan, number, values, seed_of(plan, number, values), text)
+def _results(function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> tuple[float, list[Result]]:
+    """A task: the time that it took [s], and the results of its calls."""
+    begin = monotonic()
+    results = [function(*arguments) for arguments in calls]
+    return monotonic() - begin, results
+
+
+def _reason(reason: Exception) -> str:
+    if isinstance(reason, KilledWorker):
+        return f"the worker died, in each of {reason.allowed_failures + 1} tries"
+    return f"{type(reason).__name__}: {reason}"
 
 
 @contextmanager
@@ -180,8 +228,8 @@ class _Progress:
         self._total, self._report, self._done, self._begin = total, report, 0, monotonic()
         self._is_terminal = sys.stderr.isatty()
 
-    def step(self, *, is_due: bool) -> None:
-        self._done += 1
+    def step(self, n: int, *, is_due: bool) -> None:
+        self._done += n
         rate = self._done / max(monotonic() - self._begin, 1e-9)
         text = f"{self._done}/{self._total} runs, {rate:.3g} a second, {(self._total - self._done) / rate:.0f} s left"
         if self._is_terminal:

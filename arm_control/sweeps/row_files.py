@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from arm_control.exceptions import InputError, MissingExtra
 from arm_control.sweeps.single_run import VERSIONS
 
@@ -28,8 +31,8 @@ NOTED = b"arm_control.sweep"
 TYPES = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "str": pa.string(), "json": pa.string()}
 
 
-def begin_rows(folder: Path, sweep: Sweep, *, resume: bool) -> set[int]:
-    """Make the folder, or find it; return the numbers of the runs that have rows there.
+def begin_rows(folder: Path, sweep: Sweep, *, resume: bool) -> npt.NDArray[np.bool_]:
+    """Make the folder, or find it; return of each run whether it has a row there.
 
     Raises
     ------
@@ -47,7 +50,10 @@ def begin_rows(folder: Path, sweep: Sweep, *, resume: bool) -> set[int]:
                 f"{folder} has rows of another sweep, or of this one before it changed: choose another name"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    return {number for part in parts for number in parquet.read_table(part, columns=["run"])["run"].to_pylist()}
+    has_row = np.zeros(len(sweep.points), dtype=bool)
+    for part in parts:
+        has_row[parquet.read_table(part, columns=["run"])["run"].to_numpy()] = True
+    return has_row
 
 
 def write_rows(folder: Path, sweep: Sweep, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -23,6 +29,9 @@ def rows(x, seed):
     if x == 3:
         raise ValueError(f"x = {x}")
     return {"y": x / 3.0, "z": seed * 1e-10}
+def slow(x, seed):
+    time.sleep(0.05)
+    return rows(x, seed)
 def deadly(x, mark):
     if x == 2:
         with open(mark, "a") as file:
@@ -112,37 +121,47 @@ def test_what_an_interrupted_sweep_has_done_is_kept_and_not_run_again(
 
     sweep, folder = of_function(n=30), tmp_path / "rows"
     monkeypatch.setattr(dask_runs, "BATCH", 4)
-    monkeypatch.setattr(dask_runs._Progress, "step", lambda progress, is_due: _interrupt(progress, 10))
+    monkeypatch.setattr(dask_runs._Progress, "step", lambda progress, n, is_due: _interrupt(progress, n, 10))
     with pytest.raises(KeyboardInterrupt):
         run_sweep(sweep, folder, client=client)
     monkeypatch.undo()
-    assert len(columns(folder)["run"]) == 10
-    assert len(list(folder.iterdir())) == 3
-    assert run_sweep(sweep, folder, client=client, resume=True) == 20
+    n_done = len(columns(folder)["run"])
+    assert 10 <= n_done < 30
+    assert len(list(folder.iterdir())) > 1
+    assert run_sweep(sweep, folder, client=client, resume=True) == 30 - n_done
     assert columns(folder)["run"] == list(range(30))
     assert run_sweep(sweep, folder, client=client, resume=True) == 0
     with pytest.raises(InputError, match="has rows of another sweep"):
         run_sweep(of_function(n=31), folder, client=client, resume=True)
 
 
-def _interrupt(progress: Any, last: int) -> None:
-    progress._done += 1
-    if progress._done == last:
+def _interrupt(progress: Any, n: int, last: int) -> None:
+    progress._done += n
+    if progress._done >= last:
         raise KeyboardInterrupt
 
 
-def test_no_more_runs_wait_than_the_workers_need(of_function: Any, client: Any, tmp_path: Path, monkeypatch):
-    from arm_control.sweeps import dask_runs, run_sweep
+def test_no_more_tasks_wait_than_the_workers_need_and_short_runs_share_one(
+    of_function: Any, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from arm_control.sweeps import run_sweep
 
-    submitted, written = [], []
+    sent, running = [], []
     submit = client.submit
-    monkeypatch.setattr(client, "submit", lambda *words, **more: submitted.append(1) or submit(*words, **more))
-    step = dask_runs._Progress.step
-    monkeypatch.setattr(
-        dask_runs._Progress, "step", lambda self, **more: written.append(len(submitted)) or step(self, **more)
-    )
-    run_sweep(of_function(n=50), tmp_path / "rows", client=client)
-    assert all(sent <= done + 4 * 2 for done, sent in enumerate(written))
+
+    def counted(function: Any, plan: Any, calls: list[Any], **more: Any) -> Any:
+        sent.append(len(calls))
+        future = submit(function, plan, calls, **more)
+        running.append(future)
+        assert sum(not one.done() for one in running) <= 4 * 2
+        return future
+
+    monkeypatch.setattr(client, "submit", counted)
+    assert run_sweep(of_function(n=5000), tmp_path / "rows", client=client) == 5000
+    assert columns(tmp_path / "rows")["run"] == list(range(5000))
+    assert sent[:8] == [1] * 8
+    assert sum(sent) == 5000
+    assert 100 < max(sent) <= 5000 // 8  # the end is shared by all workers
 
 
 def test_what_are_no_rows_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -174,3 +193,82 @@ def test_a_worker_that_dies_costs_its_run_only(of_function: Any, tmp_path: Path)
     }
     assert mark.read_text() == "." * TRIES
     assert time.monotonic() - begin < 120.0
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_results_of_a_function_come_in_the_order_of_its_items(
+    n: int, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from contextlib import nullcontext
+
+    from arm_control.sweeps import in_order
+
+    (tmp_path / "module_of_items.py").write_text(
+        "import time\n"
+        "def late(x):\n"
+        "    if x == 30:\n"
+        "        raise ValueError('thirty')\n"
+        "    time.sleep(0.01 * (x == 0))\n"
+        "    return 2 * x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("arm_control.sweeps.dask_runs.begin_cluster", lambda *_: nullcontext(client))
+    from module_of_items import late
+
+    assert list(in_order(late, range(n % 37), 2)) == [0, 2, 4]
+    if n > 8:
+        assert list(in_order(late, range(20), 2)) == [2 * x for x in range(20)]
+        with pytest.raises(ArmControlError, match=r"late, item 30 \(30\): ValueError: thirty"):
+            list(in_order(late, range(n), 2))
+
+
+@pytest.mark.campaign
+def test_a_cluster_loses_no_row_when_workers_are_killed_paused_and_restarted(of_function: Any, tmp_path: Path):
+    """A scheduler and eight workers, over TCP: two are killed, one is stopped for good, one ends and comes back."""
+    from arm_control.sweeps import run_row, run_sweep, write_rows
+
+    sweep, file = of_function("slow", n=1600), str(tmp_path / "scheduler.json")
+    environment = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s"}
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def begin(kind: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", file, *words]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
+        processes.append(subprocess.Popen(command, **quiet))
+        return processes[-1]
+
+    def worker() -> subprocess.Popen[bytes]:
+        return begin("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0")
+
+    def disturb() -> None:
+        begun.wait()
+        time.sleep(3.0)
+        workers[0].kill()
+        workers[1].send_signal(signal.SIGSTOP)
+        time.sleep(2.0)
+        workers[2].kill()
+        workers[3].terminate()
+        workers[3].wait()
+        workers.append(worker())
+
+    begun = threading.Event()
+    try:
+        begin("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        workers = [worker() for _ in range(8)]
+        while not Path(file).exists():
+            time.sleep(0.1)
+        address = json.loads(Path(file).read_text())["address"]
+        disturbing = threading.Thread(target=disturb)
+        disturbing.start()
+        n = run_sweep(sweep, tmp_path / "rows", scheduler=address, report=lambda _: begun.set())
+        disturbing.join()
+        ended = [process.poll() for process in workers]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert n == 1600
+    assert ended[:4] == [-signal.SIGKILL, None, -signal.SIGKILL, 0]
+    (tmp_path / "loop").mkdir()
+    write_rows(tmp_path / "loop", sweep, [run_row(sweep.plan, k, sweep.points[k]) for k in range(1600)])
+    assert repr(columns(tmp_path / "rows")) == repr(columns(tmp_path / "loop"))
