@@ -14,13 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
-from itertools import product
-from multiprocessing import get_context
+from functools import cache
+from itertools import islice, product
 from pathlib import Path
 
 import coal
@@ -43,6 +40,7 @@ from arm_control.maths import (
 )
 from arm_control.motion import Target
 from arm_control.simulation import PlantProperties, make_simulator
+from arm_control.sweeps import in_order
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"
@@ -214,9 +212,10 @@ def _arm() -> tuple[RobotModel, Contact]:
     return model, Contact(model)
 
 
-def one(parameters: AvoidanceParameters, moving: bool, plant: str, seed: int) -> tuple[Outcome, Outcome]:
+def one(case: tuple[AvoidanceParameters, bool, str, int]) -> tuple[Outcome, Outcome]:
     """A scene without and with avoidance."""
     model, contact = _arm()
+    parameters, moving, plant, seed = case
     drawn = scene(model, seed, moving)
     return run(model, drawn, None, contact, plant), run(model, drawn, parameters, contact, plant)
 
@@ -225,16 +224,13 @@ def campaign(
     n: int, parameters: AvoidanceParameters, first: int = 0, jobs: int = 1, plants: Sequence[str] = tuple(PLANTS)
 ) -> dict[str, dict[str, float]]:
     """Run n scenes of both kinds on each plant, without and with avoidance; shares and clearances."""
-    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
-    figures = {}
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for plant, (name, moving) in product(plants, (("static", False), ("moving", True))):
-            seeds = range(first, first + n)
-            call = partial(one, parameters, moving, plant)
-            pairs = list(pool.map(call, seeds, chunksize=5) if jobs > 1 else map(call, seeds))
-            for line in _noteworthy(f"{plant} {name}", dict(zip(seeds, pairs, strict=True))):
-                print(line)
-            figures[f"{plant} {name}"] = _figures([a for a, _ in pairs], [b for _, b in pairs])
+    figures, kinds, seeds = {}, [*product(plants, (False, True))], range(first, first + n)
+    outcomes = in_order(one, [(parameters, moving, plant, seed) for plant, moving in kinds for seed in seeds], jobs)
+    for plant, moving in kinds:
+        name, pairs = f"{plant} {'moving' if moving else 'static'}", [*islice(outcomes, n)]
+        for line in _noteworthy(name, dict(zip(seeds, pairs, strict=True))):
+            print(line)
+        figures[name] = _figures([a for a, _ in pairs], [b for _, b in pairs])
     return figures
 
 

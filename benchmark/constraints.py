@@ -18,10 +18,8 @@ import argparse
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -38,6 +36,7 @@ from arm_control.gate import GateParameters, JointLimits
 from arm_control.maths import Array, Obstacle, Pose, Sphere, rotation_from_vector
 from arm_control.model import drawn_range
 from arm_control.motion import Target
+from arm_control.sweeps import in_order
 
 ARMS = {
     "ur5": {"armature": [0.5, 0.5, 0.5, 0.1, 0.1, 0.1]},
@@ -249,12 +248,15 @@ def run(name: str, seed: int) -> Outcome:
     return Outcome(acted, n_servable, len(bad), min(places, default=0.0), min(speeds, default=0.0), braked, capped)
 
 
+def run_pair(pair: tuple[str, int]) -> Outcome:
+    """A scene of an arm, by its seed."""
+    return run(*pair)
+
+
 def campaign(n: int, first: int, jobs: int, arms: Sequence[str]) -> dict[str, Any]:
     """Run n scenes, shared out among the arms; figures of all."""
     pairs = [(arms[k % len(arms)], first + k) for k in range(n)]
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        names, seeds = zip(*pairs, strict=True)
-        outcomes = list(pool.map(run, names, seeds, chunksize=4) if jobs > 1 else map(run, names, seeds))
+    outcomes = list(in_order(run_pair, pairs, jobs))
     for (name, seed), o in zip(pairs, outcomes, strict=True):
         if o.violations:
             print(f"{name} {seed}: {o}")

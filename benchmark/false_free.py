@@ -1,6 +1,6 @@
 """How many motions that are called free does coal find in contact, at a hundred times the resolution of a usual check?
 
-python benchmark/false_free.py [--scenes 100] [--first 0] [--tally FILE] [--robot FILE] [--json FILE]
+python benchmark/false_free.py [--scenes 100] [--first 0] [--jobs 1] [--tally FILE] [--robot FILE] [--json FILE]
 
 Scenes are numbered; a number gives the same arm, obstacles and motions again. With ``--tally`` a run goes on where the
 last one ended. Most scenes are grazing ones; obstacles rest in one half and move and turn in the other. Of a
@@ -13,6 +13,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -27,6 +28,7 @@ from arm_control.collision import MOST_LOOKS_FIRST, ArmShape, Motions, Validity
 from arm_control.core import progress_bar
 from arm_control.maths import Array
 from arm_control.model import LinkCapsule
+from arm_control.sweeps import in_order
 
 Straight: TypeAlias = tuple[Array, Array, Array]
 """Ends a and b (N, n) and times (N, 2) of motions."""
@@ -88,9 +90,12 @@ class Tally(NamedTuple):
     exhaustive: int = 0
     differing: int = 0
 
-    def plus(self, **counts: int) -> Tally:
-        """The tally with counts added."""
-        return self._replace(**{name: getattr(self, name) + count for name, count in counts.items()})
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        return Tally(*map(sum, zip(self, other, strict=True)))
+
+
+NOTHING = Tally()
 
 
 @cache
@@ -116,18 +121,12 @@ def _sticks(model: RobotModel) -> list[LinkCapsule]:
     return sticks
 
 
-def check_scene(number: int, arms: Sequence[str], tally: Tally) -> Tally:
-    """Draw a scene, check its motions, let coal look at those that are called free.
+def check_scene(case: tuple[int, Sequence[str]]) -> Tally:
+    """Draw a scene by its number, check its motions, let coal look at those that are called free.
 
-    Parameters
-    ----------
-    number : int
-        Of the scene.
-    arms : sequence of str
-        Robots and files; the number chooses one.
-    tally : Tally
-        So far.
+    The number chooses one of the arms, which are robots and files.
     """
+    number, arms = case
     rng = np.random.default_rng([number, 17])
     validity = arm(arms[number % len(arms)])
     is_moving, is_grazing = bool(rng.random() < 0.5), bool(rng.random() < GRAZING)
@@ -145,7 +144,7 @@ def check_scene(number: int, arms: Sequence[str], tally: Tally) -> Tally:
     counts |= {"near": sum(touch.smallest < NEAR for touch in touches), "looks": sum(touch.looks for touch in touches)}
     if number % EXHAUSTIVE == 0:
         counts |= _compare_with_everywhere(coal_motions, drawn)
-    return tally.plus(scenes=1, drawn=len(drawn.a), **counts)
+    return Tally(scenes=1, drawn=len(drawn.a), **counts)
 
 
 def _within_deviations(
@@ -200,23 +199,18 @@ def _compare_with_everywhere(coal_motions: CoalMotions, drawn: Scene) -> dict[st
 
 
 def count(
-    scenes: Sequence[int], arms: Sequence[str] = ARMS, tally: Tally | None = None, file: Path | None = None
+    scenes: Sequence[int], arms: Sequence[str] = ARMS, tally: Tally = NOTHING, file: Path | None = None, jobs: int = 1
 ) -> Tally:
-    """Count in scenes of these numbers.
+    """Count in scenes of these numbers, on so many processes, and add to a tally.
 
     Parameters
     ----------
-    scenes : sequence of int
-    arms : sequence of str
-        Robots and files.
-    tally : Tally, optional
-        So far.
     file : Path, optional
         Takes the tally, and the number of the next scene.
     """
-    tally = Tally() if tally is None else tally
+    counted = in_order(check_scene, [*zip(scenes, repeat(arms))], jobs)
     for number in progress_bar(scenes, "scenes"):
-        tally = check_scene(number, arms, tally)
+        tally = tally.plus(next(counted))
         if file and (number % SAVED == 0 or number == scenes[-1]):
             file.write_text(json.dumps({"next": number + 1} | tally._asdict()))
     return tally
@@ -229,13 +223,14 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first scene")
     parser.add_argument("--robot", action="append", default=[], help="URDF of an arm more")
     parser.add_argument("--tally", type=Path, help="file with what has been counted before, and now")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    first, tally = options.first, Tally()
+    first, tally = options.first, NOTHING
     if options.tally and options.tally.exists():
         content = json.loads(options.tally.read_text())
         first, tally = content.pop("next"), Tally(**content)
-    tally = count(range(first, first + options.scenes), (*ARMS, *options.robot), tally, options.tally)
+    tally = count(range(first, first + options.scenes), (*ARMS, *options.robot), tally, options.tally, options.jobs)
     figures = {f"validity.{name}": count for name, count in tally._asdict().items()}
     print("\n".join(f"{name:26} {count}" for name, count in figures.items()))
     if options.json:

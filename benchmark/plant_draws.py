@@ -1,6 +1,6 @@
 """Random arms on random plants with random gains and rates: is the law with observer and floor stable on each?
 
-    python benchmark/plant_draws.py [--draws 200] [--seed 0] [--json FILE]
+    python benchmark/plant_draws.py [--draws 200] [--seed 0] [--jobs 1] [--json FILE]
 
 Each draw has one of the five arms of ``plants.py``, a rate between 250 and 1000 Hz, a plant between nothing and twice
 what is usual in friction, rotors, masses, motors and sensors, with up to 1 kg unknown, and gains with a damping between
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from arm_control.exceptions import SimulationDiverged
 from arm_control.maths import Array
 from arm_control.motion import Target
 from arm_control.simulation import PlantProperties
+from arm_control.sweeps import in_order
 
 SECONDS, LAST, N_TARGETS = 5.0, 0.5, 2
 SPEED, CHANGE = 0.02, 0.03
@@ -89,20 +91,17 @@ def draw(rng: np.random.Generator, models: dict[str, RobotModel]) -> Draw:
     return Draw(arm, rate, gains, PlantProperties.from_mapping(plant))
 
 
-def run(case: Draw, model: RobotModel, start: Array, goals: list[Pose]) -> Result:
-    """Drive one case.
+@cache
+def way_of(arm: str) -> tuple[RobotModel, Array, list[Pose]]:
+    """An arm, where it starts [rad], and its targets."""
+    model = plants.load(arm)
+    start, goals = plants.draw_targets(model)
+    return model, start, goals[:N_TARGETS]
 
-    Parameters
-    ----------
-    case : Draw
-        The case.
-    model : RobotModel
-        Its arm.
-    start : ndarray, shape (nq,)
-        Where it starts [rad].
-    goals : list of Pose
-        The targets.
-    """
+
+def run(case: Draw) -> Result:
+    """Drive one case."""
+    model, start, goals = way_of(case.arm)
     dt = 1.0 / case.rate
     values = {"rate": case.rate, "rate_limit": propose_rate_limit(model), **case.gains}
     values |= {"disturbance_observer": True, "inertia_floor": 0.02}
@@ -160,22 +159,14 @@ def figures_of(results: list[Result]) -> dict[str, float]:
     }
 
 
-def measure(n_draws: int, seed: int) -> dict[str, float]:
-    """Figures of random draws; prints each that is not stable.
-
-    Parameters
-    ----------
-    n_draws, seed : int
-        Number of draws, and their seed.
-    """
+def measure(n_draws: int, seed: int, jobs: int = 1) -> dict[str, float]:
+    """Figures of random draws, on so many processes; prints each that is not stable."""
     models = {name: plants.load(name) for name in plants.ARMS}
-    ways = {name: plants.draw_targets(model) for name, model in models.items()}
     rng = np.random.default_rng(seed)
     cases = [draw(rng, models) for _ in range(n_draws)]
-    results = []
+    results, outcomes = [], in_order(run, cases, jobs)
     for i, case in enumerate(progress_bar(cases, "draws")):
-        start, goals = ways[case.arm]
-        results.append(run(case, models[case.arm], start, goals[:N_TARGETS]))
+        results.append(next(outcomes))
         if not results[-1].is_stable:
             print(i, case, results[-1], flush=True)
     return figures_of(results)
@@ -186,9 +177,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures = measure(options.draws, options.seed)
+    figures = measure(options.draws, options.seed, options.jobs)
     for name, value in figures.items():
         print(f"{name:20} {value:.4g}")
     if options.json:

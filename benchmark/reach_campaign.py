@@ -24,6 +24,7 @@ from arm_control.exceptions import ArmControlError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths import Array, rotation_from_vector
 from arm_control.simulation import MujocoSimulator
+from arm_control.sweeps import in_order
 
 SECONDS, SETTLED, STEPS = 20.0, 1.0, 60
 """Time allowed; time for which a target must stay reached [s]; steps of the inverse kinematics."""
@@ -145,10 +146,9 @@ def _why(model: RobotModel, output: object, gate: EffortGate) -> str:
     return "; ".join(found) or f"singular values {sigma.round(4).tolist()}"
 
 
-def campaign(name: str, pairs: int, first: int = 0) -> list[Outcome]:
-    """Run the pairs of one arm."""
-    model = arms.load(name)
-    return [reach(model, seed) for seed in progress_bar(range(first, first + pairs), name)]
+def reach_of(case: tuple[str, int]) -> Outcome:
+    """Simulate a pair of an arm."""
+    return reach(arms.load(case[0]), case[1])
 
 
 def main() -> None:
@@ -157,11 +157,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="seed of the first pair")
     parser.add_argument("--arms", nargs="*", default=list(arms.ARMS))
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures = {}
+    figures, seeds = {}, range(options.first, options.first + options.pairs)
+    results = in_order(reach_of, [(name, seed) for name in options.arms for seed in seeds], options.jobs)
     for name in options.arms:
-        outcomes = campaign(name, options.pairs, options.first)
+        outcomes = [next(results) for _ in progress_bar(seeds, name)]
         reached = [o for o in outcomes if not o.why]
         figures[name] = {
             "pairs": len(outcomes),

@@ -20,13 +20,10 @@ of the time before (:func:`arm_control.gate.torque_rules.believed_time`).
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +37,7 @@ from arm_control.gate import AT_REST
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
 from arm_control.motion import JointGoal, Target
+from arm_control.sweeps import in_order
 
 HOME = {
     "ur5": (0.0, -1.4, 1.9, -2.07, -1.5708, 0.0),
@@ -237,13 +235,13 @@ def setup_of(case: Case, plant: str = EXACT) -> Setup:
 
 
 def run_cases(cases: Sequence[Case], n_processes: int = 0) -> Iterator[Row]:
-    """Run cases and yield their rows, in order; parameters as of :func:`arm_control.faults.campaign.forked`.
+    """Run cases and yield their rows, in order, on processes as :func:`arm_control.sweeps.in_order` has them.
 
     What is compiled is compiled once, before.
     """
     for setup in {case[1:]: setup_of(case) for case in cases}.values():
         Chain(setup).advance(2 * STEP)
-    for rows in forked(lambda k: run_case(cases[k]), len(cases), n_processes):
+    for rows in in_order(run_case, cases, n_processes):
         yield from rows
 
 
@@ -496,34 +494,3 @@ def _failure_to_arrive(run: Run) -> str:
         assert isinstance(goal, Target)
         distance = float(np.linalg.norm(run.setup.model.pose(q).p - goal.X_FT.p))
     return f"{distance:.4f} from the goal at the end" if distance > NEAR else ""
-
-
-T = TypeVar("T")
-WORK: list[Callable[[int], Any]] = []
-"""What the processes do: known to them since they were forked."""
-
-
-def forked(function: Callable[[int], T], n: int, n_processes: int = 0) -> Iterator[T]:
-    """Yield the results for 0 to ``n - 1``, in this order; a process that dies ends it with an error.
-
-    Parameters
-    ----------
-    function : callable
-        What is done; results are pickled, the function is not.
-    n_processes : int
-        How many at a time; 0: as many as there are cores.
-    """
-    n_processes = min(n_processes or len(os.sched_getaffinity(0)), n)
-    if n_processes <= 1:
-        yield from map(function, range(n))
-        return
-    WORK.append(function)
-    try:
-        with ProcessPoolExecutor(n_processes, multiprocessing.get_context("fork")) as pool:
-            yield from pool.map(_work, range(n))
-    finally:
-        WORK.pop()
-
-
-def _work(k: int) -> Any:
-    return WORK[-1](k)

@@ -8,14 +8,14 @@ schedule is given by its number alone; one that fails is made shorter, by leavin
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from arm_control.exceptions import ArmControlError
 from arm_control.faults.campaign import (
     OF_ALL_CONTROLLERS,
     REST,
@@ -27,6 +27,7 @@ from arm_control.faults.campaign import (
 from arm_control.faults.catalogue import LIMITED, Fault, all_faults
 from arm_control.faults.chain import ARRANGEMENTS, Chain
 from arm_control.faults.chain_setup import PLANTS, Delivery, Interference, Record, Setup
+from arm_control.sweeps import in_order
 
 MOST_PARTS = 4
 """Largest number of faults in a schedule."""
@@ -108,25 +109,50 @@ def tried(schedule: Schedule) -> Schedule:
     return replace(schedule, failure=_failure(chain, schedule))
 
 
-def run_schedules(seeds: Iterable[int], n_processes: int = 0) -> Iterator[Schedule]:
+def run_schedules(seeds: Sequence[int], n_processes: int = 0) -> Iterator[Schedule]:
     """Run the schedules of these numbers, and yield them in their order with what did not hold.
 
-    What comes before the onset is the same for many: it is run once, and each schedule goes on from there in a process
-    that is forked for it.
-
-    Parameters
-    ----------
-    n_processes : int
-        How many run at a time; 0: as many as there are cores.
+    Processes are those of :func:`arm_control.sweeps.in_order`.
     """
-    n_processes = n_processes or len(os.sched_getaffinity(0))
-    running: deque[tuple[Schedule, int, int]] = deque()
-    for seed in seeds:
-        running.append(_forked(draw(seed)))
-        if len(running) >= n_processes:
-            yield _ended(*running.popleft())
-    while running:
-        yield _ended(*running.popleft())
+    for seed, failure in zip(seeds, in_order(failure_of, seeds, n_processes), strict=True):
+        yield replace(draw(seed), failure=failure)
+
+
+def failure_of(seed: int) -> str:
+    """Run a schedule; return what did not hold.
+
+    What comes before the onset is the same for many: it is run once, and each schedule goes on from there in a fork of
+    this process, which is the copy of a chain with its native loops.
+    """
+    schedule = draw(seed)
+    chain = _chain_at_onset(schedule.arrangement, schedule.controller, schedule.plant)
+    read, write = os.pipe()
+    if process := os.fork():
+        os.close(write)
+        with os.fdopen(read) as text:
+            failure = text.read()
+        _, status = os.waitpid(process, 0)
+        return failure or (f"its process ended with {status}" if status else "")
+    status = 1
+    try:
+        chain.arrangement.part()
+        os.write(write, _failure(chain, schedule).encode())
+        status = 0
+    finally:
+        os._exit(status)  # nothing of the parent's is ended twice
+
+
+def schedule_figures(number: int) -> dict[str, float]:
+    """Run a schedule, as a row of the sweep ``faults``.
+
+    Raises
+    ------
+    ArmControlError
+        What did not hold.
+    """
+    if failure := failure_of(number):
+        raise ArmControlError(failure)
+    return {"faults": float(len(draw(number).parts))}
 
 
 @cache
@@ -138,30 +164,6 @@ def _chain_at_onset(arrangement: str, controller: str, plant: str) -> Chain:
 
 def _chain(arrangement: str, controller: str, plant: str) -> Chain:
     return Chain(setup_of(Case(Fault("none", "nothing"), arrangement, ROBOT, controller), plant))
-
-
-def _forked(schedule: Schedule) -> tuple[Schedule, int, int]:
-    """Begin a schedule in a process of its own; returns it with the process's number and the end of its pipe."""
-    chain = _chain_at_onset(schedule.arrangement, schedule.controller, schedule.plant)
-    read, write = os.pipe()
-    if process := os.fork():
-        os.close(write)
-        return schedule, process, read
-    status = 1
-    try:
-        chain.arrangement.part()
-        os.write(write, _failure(chain, schedule).encode())
-        status = 0
-    finally:
-        os._exit(status)  # nothing of the parent's is ended twice
-
-
-def _ended(schedule: Schedule, process: int, pipe: int) -> Schedule:
-    """Wait for a schedule's process and return what came of it."""
-    with os.fdopen(pipe) as text:
-        failure = text.read()
-    _, status = os.waitpid(process, 0)
-    return replace(schedule, failure=failure or (f"its process ended with {status}" if status else ""))
 
 
 def _failure(chain: Chain, schedule: Schedule) -> str:

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from arm_control.core import as_mapping, file_names, read_yaml, refuse_unknown, yaml_path
 from arm_control.exceptions import InputError, ParameterError
@@ -34,6 +35,8 @@ from arm_control.sweeps.single_run import COLUMNS, RunPlan
 
 FOLDER = "sweeps"
 ALL = "all"
+MOST_SHOWN = 100
+"""Values of an axis in the metadata of a file."""
 KEYS = (
     *("description", "scenario", "function", "variant", "duration"),
     *("axes", "sampling", "samples", "figures", "seed"),
@@ -70,7 +73,7 @@ class Sweep:
         Parameters
         ----------
         trust : bool
-            Whether it may name a function or a xacro file, either of which may run any code.
+            Whether it may name a function or a xacro file, either of which may run any code; the package's own may.
 
         Raises
         ------
@@ -80,6 +83,7 @@ class Sweep:
             When it names a function without being trusted.
         """
         path = yaml_path(FOLDER, name)
+        trust = trust or Path(name).suffix != ".yaml"
         return cls.from_content(read_yaml(path), path.stem, str(path), str(path.absolute().parent), trust=trust)
 
     @classmethod
@@ -126,7 +130,7 @@ class Sweep:
     def identity(self) -> str:
         """The sweep as JSON; rows of two sweeps with the same identity belong together."""
         plan = {name: value for name, value in asdict(self.plan).items() if name not in ("folder", "trust")}
-        rest = {"axes": [asdict(axis) for axis in self.axes], "sampling": self.sampling, "samples": self.samples}
+        rest = {"axes": [_short(axis) for axis in self.axes], "sampling": self.sampling, "samples": self.samples}
         return json.dumps({"plan": plan, **rest, "kinds": self.kinds}, default=str)
 
     def _check(self, where: str) -> None:
@@ -149,6 +153,12 @@ class Sweep:
         scenario = Scenario.load(plan.scenario, trust=plan.trust)
         require_values(scenario, names)
         scenario.variant(plan.variant)
+
+
+def _short(axis: Axis) -> dict[str, Any]:
+    """An axis for the metadata of each file: many values as their number and their digest."""
+    values = repr(axis.values).encode()
+    return asdict(axis) | ({"values": [len(axis.values), crc32(values)]} if len(axis.values) > MOST_SHOWN else {})
 
 
 def _scenario(content: Mapping[str, Any], folder: str) -> str:

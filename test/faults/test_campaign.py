@@ -14,6 +14,7 @@ import pytest
 
 from arm_control.app import cli
 from arm_control.app.commands import faults_command
+from arm_control.exceptions import ArmControlError
 from arm_control.faults import (
     Case,
     all_cases,
@@ -29,7 +30,7 @@ from arm_control.faults import (
     some_cases,
     summary,
 )
-from arm_control.faults.campaign import fall_of, forked, run_case, setup_of
+from arm_control.faults.campaign import fall_of, run_case, setup_of
 from arm_control.faults.catalogue import BRAKES, EVERYWHERE, GOES_ON, HOLDS, Fault, disable
 from arm_control.faults.chain import ARRANGEMENTS, Chain
 from arm_control.faults.chain_setup import PLANTS
@@ -234,6 +235,10 @@ def test_schedules_go_on_from_a_fork_at_the_onset_as_from_the_start(monkeypatch:
     assert [outcome.seed for outcome in outcomes] == [0, 1, 2]
     assert [outcome.failure for outcome in outcomes[:2]] == [tried(draw(seed)).failure for seed in range(2)]
     assert outcomes[2].failure == "its process ended with 9"
+    with pytest.raises(ArmControlError, match="its process ended with 9"):
+        schedules.schedule_figures(2)
+    monkeypatch.setattr(schedules, "_failure", lambda *_: "")
+    assert schedules.schedule_figures(0) == {"faults": len(draw(0).parts)}
 
 
 @pytest.mark.parametrize(("bound", "failure"), [("SPEED_AFTER_ENABLE", "moves with"), ("CREEP", "sinks by")])
@@ -282,7 +287,3 @@ def test_a_row_that_fails_stands_on_the_page_and_in_the_summary():
     held = replace(rows[0], sunk_mm=7.0, speed_after_enable=0.01)
     assert [*summary([held]).values()] == [1, 7.0, 0.01]
     assert [*summary([replace(held, is_blind=True)]).values()] == [1, 0.0, 0.01]
-
-
-def test_work_of_one_process_is_done_in_this_one():
-    assert list(forked(lambda k: (k, os.getpid()), 1)) == [(0, os.getpid())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from arm_control.sweeps import (
     Sweep,
     SweepReport,
     explained_share,
+    in_order,
     levels,
     repeat_command,
     run_row,
@@ -172,11 +174,23 @@ def test_what_runs_the_code_of_others_needs_trust(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", sweep_names())
-def test_a_sweep_of_the_package_runs(name: str):
+def test_a_sweep_of_the_package_runs(name: str, monkeypatch: pytest.MonkeyPatch):
+    if name in ("plants",):
+        pytest.importorskip("scipy")
+    monkeypatch.setattr("arm_control.faults.schedules.failure_of", lambda _: "")
     loaded = Sweep.load(name)
+    assert len(loaded.identity) < 5000  # it is in each file
     quick = Sweep.from_content(QUICK, "quick").plan.run_duration
     plan = loaded.plan.__class__(**{**vars(loaded.plan), "run_duration": quick})
     assert run_row(plan, 0, loaded.points[0])["error"] == ""
+
+
+def test_rows_of_many_other_values_are_those_of_another_sweep():
+    def identity(last: int) -> str:
+        return sweep(axes={"simulator.plant.seed": {"from": 0, "to": last, "steps": last + 1}}).identity
+
+    assert identity(200) == identity(200)
+    assert len({identity(n) for n in (99, 200, 201)}) == 3
 
 
 def test_the_sweep_of_its_page_is_one():
@@ -241,6 +255,15 @@ def test_a_function_beside_the_file_is_called_with_the_axes_and_a_seed(called: S
     assert "a dict with z is needed, it returned y, seed_mod" in run_row(other.plan, 0, {"x": 1.0})["error"]
     none = Sweep.from_content(CALLED | {"function": "test_sweep_module:cube"}, "called", trust=True)
     assert "has no attribute 'cube'" in run_row(none.plan, 0, {"x": 1.0})["error"]
+
+
+@pytest.mark.parametrize(("n", "workers"), [(20, 1), (20, 0), (3, 2)])
+def test_one_worker_few_items_and_no_dask_are_a_loop_in_this_process(
+    n: int, workers: int, monkeypatch: pytest.MonkeyPatch
+):
+    if not workers:
+        monkeypatch.setattr("arm_control.sweeps.ordered_results.find_spec", lambda _: None)
+    assert list(in_order(lambda k: (k, os.getpid()), range(n), workers)) == [(k, os.getpid()) for k in range(n)]
 
 
 # -- the report ----------------------------------------------------------------------------------------
