@@ -48,6 +48,7 @@ TASK = 2.0
 """Time of a task, of several runs where they are shorter [s]."""
 LOCAL = {
     "distributed.scheduler.allowed-failures": TRIES - 1,
+    "distributed.worker.profile.interval": "1s",  # each 10 ms, it takes a tenth of the processor
     "distributed.scheduler.worker-saturation": 1.0,  # a worker that dies had one task, no other ones in its queue
 }
 
