@@ -64,6 +64,7 @@ FOREIGN = {
     "rich": ("app.run",),
     "rosbags": ("bags*",),
     "dask": ("sweeps.dask_runs",),
+    "fsspec": ("sweeps.bag_rows",),
     "distributed": ("sweeps.dask_runs",),
     "pyarrow": ("sweeps.row_files",),
     "scipy": ("sweeps.sample_points",),

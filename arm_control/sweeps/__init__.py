@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
+    from arm_control.sweeps.bag_rows import BAG_FIGURES, content_of_bags
     from arm_control.sweeps.dask_runs import BATCH, TRIES, begin_cluster, run_sweep, task_results
     from arm_control.sweeps.ordered_results import in_order
     from arm_control.sweeps.row_files import begin_rows, read_rows, write_rows

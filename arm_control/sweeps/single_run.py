@@ -105,13 +105,13 @@ def _simulated(plan: RunPlan, values: Mapping[str, Any]) -> tuple[dict[str, floa
 
 
 def _called(plan: RunPlan, seed: int, values: Mapping[str, Any]) -> tuple[dict[str, float], str]:
-    """Figures that the function returns."""
+    """Figures that the function returns, and the text that it has for ``error``."""
     function = function_named(plan.function, plan.folder)
     result = function(**values, seed=seed) if "seed" in signature(function).parameters else function(**values)
     if not isinstance(result, Mapping) or not {*plan.figures} <= {*result}:
         shown = ", ".join(map(str, result)) if isinstance(result, Mapping) else type(result).__name__
         raise InputError(f"{plan.function}: a dict with {', '.join(plan.figures)} is needed, it returned {shown}")
-    return dict(result), ""
+    return dict(result), str(result.get("error", ""))
 
 
 @cache

@@ -272,3 +272,22 @@ def test_a_cluster_loses_no_row_when_workers_are_killed_paused_and_restarted(of_
     (tmp_path / "loop").mkdir()
     write_rows(tmp_path / "loop", sweep, [run_row(sweep.plan, k, sweep.points[k]) for k in range(1600)])
     assert repr(columns(tmp_path / "rows")) == repr(columns(tmp_path / "loop"))
+
+
+def test_bags_are_rows_from_the_command_line(
+    client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    from contextlib import nullcontext
+
+    pytest.importorskip("rosbags")
+    bag = Path(__file__).parents[1] / "golden" / "planar2_reach"
+    (tmp_path / "none.mcap").write_text("text")
+    (tmp_path / "bag").symlink_to(bag)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("arm_control.sweeps.dask_runs.begin_cluster", lambda *_: nullcontext(client))
+    assert cli.main(["sweep", "replay", "--bags", "**/*.mcap"]) == 1
+    assert "2 rows, 1 failed" in capsys.readouterr().out
+    found = columns(Path("bags_replay.parquet"))
+    assert found["bag"] == [str(tmp_path / "bag"), str(tmp_path / "none.mcap")]
+    assert found["identical"][0] == 1.0
+    assert "none.mcap" in found["error"][1]

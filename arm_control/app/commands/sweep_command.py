@@ -18,6 +18,7 @@ EXAMPLES = (
     "sweep ur5_gains --workers 2",
     "sweep my_sweep.yaml --out rows.parquet --resume",
     "sweep report ur5_gains.parquet --best final_error --pareto final_error torque_share",
+    "sweep report --bags 'folder/**/*.mcap' --workers 2",
     "sweep best ur5_gains.parquet --best final_error --set gains.yaml",
 )
 """For the help."""
@@ -30,6 +31,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--out", default="", metavar="FILE", help="rows; default: NAME.parquet; of a report its folder"
     )
+    parser.add_argument(
+        "--bags",
+        default="",
+        metavar="PATTERN",
+        help="a row for each bag, such as 'folder/**/*.mcap'; report, identify or replay stands in place of FILE",
+    )
+    shared.add_robot_option(parser)
     parser.add_argument("--workers", type=shared.count, default=0, metavar="N", help="processes; default: one a core")
     parser.add_argument(
         "--scheduler",
@@ -51,14 +59,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run a sweep, or report on its rows. Exit status: 0 when no run failed, 130 after Ctrl-C, which keeps rows."""
-    from arm_control.sweeps import Sweep, SweepReport, read_rows
+    from arm_control.sweeps import BAG_FIGURES, Sweep, SweepReport, content_of_bags
 
-    if options.file in (REPORT, BEST):
+    if options.bags and options.file not in BAG_FIGURES:
+        raise ArmControlError(f"--bags: one of {', '.join(BAG_FIGURES)} is needed, not {options.file}")
+    from arm_control.sweeps import read_rows
+
+    if options.file in (REPORT, BEST) and not options.bags:
         report = SweepReport(*read_rows(Path(options.rows or ".")), options.best, options.pareto, options.number)
         return (_write_page if options.file == REPORT else _write_parameters)(report, options)
     if options.rows:
         raise ArmControlError(f"{options.rows}: one sweep only; rows are named with --out")
-    loaded = Sweep.load(options.file, trust=options.trust)
+    if options.bags:
+        content = content_of_bags(options.bags, options.file, options.robot)
+        loaded = Sweep.from_content(content, f"bags_{options.file}", trust=True)
+    else:
+        loaded = Sweep.load(options.file, trust=options.trust)
     from arm_control.sweeps import run_sweep
 
     out = Path(options.out or f"{loaded.name}.parquet")

@@ -20,6 +20,7 @@ from arm_control.messages import JOINT_STATE, STRING
 from arm_control.model import ArmParameters, Tool
 from arm_control.motion import Waypoints, load_trajectory
 from arm_control.nodes import SimulatorParameters
+from arm_control.sweeps import Sweep, content_of_bags, run_row
 
 pytestmark = pytest.mark.usefixtures("quick_pictures")
 
@@ -87,6 +88,16 @@ def test_what_is_identified_is_taken_by_nodes_and_reports(
     alone = shares(capsys.readouterr().out)
     assert cli.main(["replay", str(bag), "--model", "--params-file", str(file)]) == 0
     assert min(shares(capsys.readouterr().out)) > max(0.9, *alone)
+
+
+def test_a_sweep_has_a_row_with_what_is_identified(bag: Path):
+    sweep = Sweep.from_content(content_of_bags(f"{bag.parent}/**/*.mcap", "identify"), "bags", trust=True)
+    row = run_row(sweep.plan, 0, sweep.points[0])
+    assert (row["bag"], row["error"]) == (str(bag), "")
+    assert row["r2"] > 0.99 > row["r2_of_model"]
+    assert row["error_share"] < 0.01 < row["error_share_of_model"]
+    found = [row[name] for name in ("payload", "coulomb", "viscous", "rotor_inertia")]
+    assert found == pytest.approx([1.5, COULOMB.mean(), VISCOUS.mean(), 0.3], rel=0.05)
 
 
 def test_json_says_how_far_off_the_held_out_part_is(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
