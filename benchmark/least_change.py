@@ -4,7 +4,7 @@ python benchmark/least_change.py [--json FILE] [--full]
 
 Ours is measured as a controller calls it: from machine code, on memory that is filled already, the mean of ten
 solves; "from Python" is one call of it through ctypes. The others are functions of arrays. Mass matrices are those of a
-Panda; a near problem differs by a thousandth of every h.
+Panda.
 """
 
 from __future__ import annotations
@@ -24,26 +24,23 @@ from measure import Contender, agree, processor, take_turns, versions
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler import Ints, compile_procedure, direct_call, procedure
-from arm_control.constraints import HOLDS, N_ACTIVE, LeastChange, LeastDistance, Solver, solve
+from arm_control.compiler import compile_procedure, direct_call, procedure
+from arm_control.constraints import HOLDS, LeastChange, LeastDistance, Solver, solve
 from arm_control.maths import Array
 
 REPEATS = 10
 
 
 class Repeated(NamedTuple):
-    """A problem, and whether each solve is a cold start (1) or begins with the rows that were active before (0)."""
+    """A problem."""
 
     problem: LeastDistance
-    is_cold: Ints
 
 
 @procedure
 def repeat(t: Repeated) -> float:
     """Solve it ten times."""
     for _ in range(REPEATS):
-        if t.is_cold[0] == 1:
-            t.problem.counts[N_ACTIVE] = 0
         solve(t.problem)
     return 0.0
 
@@ -121,32 +118,27 @@ def others() -> dict[str, Callable[[Array, Array], Any]]:
 
 
 def times(m: int, asked: float, rounds: int, problems: int) -> dict[str, Any]:
-    """Times [us] of a call, cold and warm, and those of the other libraries; steps and active rows."""
+    """Times [us] of a call, and those of the other libraries; steps and active rows."""
     rng, bind = np.random.default_rng(1), compile_procedure(repeat, keeps_lock=True)
     drawn = [draw(rng, S, m, asked) for S in metrics(rng, problems)]
     solvers = [Solver(7, m) for _ in drawn]
-    near = [
-        solver.solve(G, h) and solver.solve(G, h * (1.0 + 1e-3 * rng.normal(size=m)))
-        for solver, (G, h) in zip(solvers, drawn, strict=True)
-    ]
     answers = [Solver(7, m).solve(*problem) for problem in drawn]
-    cold, warm = ([direct_call(bind(Repeated(s.record, np.array([k])))) for s in solvers] for k in (1, 0))
+    for solver, problem in zip(solvers, drawn, strict=True):
+        solver.solve(*problem)
     contenders = {
-        "cold": Contender(lambda run: run(), [(run,) for run in cold]),
-        "same rows active": Contender(lambda run: run(), [(run,) for run in warm]),
-        "from Python, same rows active": Contender(lambda run: run(), [(s.run,) for s in solvers]),
+        "in machine code": Contender(lambda run: run(), [(direct_call(bind(Repeated(s.record))),) for s in solvers]),
+        "from Python": Contender(lambda run: run(), [(s.run,) for s in solvers]),
     }
     for name, other in others().items():
         for (G, h), answer in zip(drawn, answers, strict=True):
             agree(name, other(G, h), answer.y, 1e-5)
         contenders[name] = Contender(other, drawn)
     taken = take_turns(contenders, rounds)
-    shares = {name: REPEATS if name in ("cold", "same rows active") else 1 for name in taken}
+    shares = {name: REPEATS if name == "in machine code" else 1 for name in taken}
     found = {name: {"median": x.median / shares[name], "p99": x.p99 / shares[name]} for name, x in taken.items()}
     return found | {
         "steps": median(a.steps for a in answers),
         "most steps": max(a.steps for a in answers),
-        "steps from a near problem": median(a.steps for a in near),
         "active": median(len(a.active) for a in answers),
     }
 

@@ -45,8 +45,7 @@ among all y, the one with the least largest distance in the lowest level, then t
 then the same in the next level, then the least |y|. It follows G and h continuously where no rank changes. A row
 that contradicts no other one never yields.
 
-**Warm start.** The rows active before join again, as far as there are such rows and they are independent; those with
-the most negative multipliers leave, until u >= 0.
+**No memory.** Each solve begins without active rows, so that an answer depends on G and h alone, to the last bit.
 
 **Bounds.** Numbers above LARGEST, or none, are not finite: their row is ignored, in level 0 the whole problem is. Where
 the steps do not suffice, the answer is the last y on the way that came nearest to level 0.
@@ -81,7 +80,7 @@ TOLERANCE = 1e-11
 DEPENDENT = 1e-10
 """Sine of the angle up to which a row is a combination of the active ones."""
 JOINS_AGAIN = 1e-6
-"""Sine of the angle between a row and those before it from which on it joins again in a warm start."""
+"""Sine of the angle between a row and those before it from which on it joins again when a level yields."""
 LARGEST, SMALLEST = 1e50, 1e-50
 """Larger numbers count as infinite; shorter rows as zero. So nothing in a solve overflows."""
 ACTS = 1e-3
@@ -108,7 +107,7 @@ class LeastDistance(NamedTuple):
     """The problem, its answer and the memory of a solve: what :func:`solve` works on, and other procedures fill.
 
     To be written before a solve: ``G`` (all of a row, whose columns behind d stay zero), ``h``, ``level`` and
-    ``counts[N_ROWS]``, at most the capacity. What the last solve left is the warm start of the next one.
+    ``counts[N_ROWS]``, at most the capacity.
 
     Attributes
     ----------
@@ -139,7 +138,7 @@ class LeastDistance(NamedTuple):
     best : ndarray, shape (SIZE + 1,)
         The best y for level 0, and its largest distance there.
     former : ndarray of int, shape (SIZE,)
-        Active rows before a warm start.
+        Active rows before a level yields.
     """
 
     G: Rows
@@ -172,15 +171,12 @@ def solve(s: LeastDistance) -> float:
     clear(s)
     n_bad = n_not_finite(s)
     if n_bad == 0 and not is_any_positive(s):
-        s.counts[N_ACTIVE] = 0  # y = 0 holds them all
-        return float(HOLDS)
+        return float(HOLDS)  # y = 0 holds them all
     scale_rows(s)
     if n_bad > 0 and not ignore_rows(s):
-        s.counts[N_ACTIVE] = 0
         s.counts[STATUS] = NOT_FINITE
         return float(NOT_FINITE)
     s.best[SIZE] = INFINITY
-    join_again(s)
     search(s)
     report(s)
     return float(s.counts[STATUS])
@@ -191,7 +187,7 @@ def solve(s: LeastDistance) -> float:
 
 @procedure
 def clear(s: LeastDistance) -> None:
-    """Forget the answer of before, but for the active rows."""
+    """Forget the answer of before."""
     for i in range(s.counts[N_MARKED]):
         s.left[i] = 0.0
         s.mark[i] = IS_HARD
@@ -199,6 +195,7 @@ def clear(s: LeastDistance) -> None:
         s.y[j] = 0.0
         s.u[j] = 0.0
     s.counts[N_MARKED] = 0
+    s.counts[N_ACTIVE] = 0
     s.counts[STATUS] = HOLDS
     s.counts[STEPS] = 0
     s.counts[IS_CAPPED] = 0
@@ -269,7 +266,7 @@ def join_again(s: LeastDistance) -> None:
     s.counts[N_ACTIVE] = 0
     for c in range(n):
         i = s.former[c]
-        if 0 <= i < s.counts[N_ROWS] and takes_part(s, i):
+        if takes_part(s, i):
             take_row(s, i)
             length = project(s)
             if length > JOINS_AGAIN:
@@ -656,7 +653,7 @@ class LeastChange(NamedTuple):
 
 
 class Solver:
-    """Memory for problems of one size; the answer to one is the warm start of the next.
+    """Memory for problems of one size.
 
     Parameters
     ----------
