@@ -8,7 +8,15 @@ if TYPE_CHECKING:
     from arm_control.constraints.barriers import SHARE, SMALLEST_ROOM, TICKS
     from arm_control.constraints.constraint import HAND, Constraint, Priority, vector
     from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints
-    from arm_control.constraints.constraint_set import ConstraintSet, Violation, in_words
+    from arm_control.constraints.constraint_set import (
+        IS_IDLE,
+        MOST_OUTSIDE,
+        OUTSIDE,
+        ConstraintParts,
+        ConstraintSet,
+        Violation,
+        in_words,
+    )
     from arm_control.constraints.joint_rows import BACK, LimitNumbers, acceleration_bounds, speed_bounds
     from arm_control.constraints.kinds.box import BoxConstraint
     from arm_control.constraints.kinds.clearance import ClearanceConstraint

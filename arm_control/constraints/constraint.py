@@ -100,6 +100,8 @@ class Constraint:
     """Unit of its functions."""
     is_speed: ClassVar[bool] = False
     """Whether it depends on velocities."""
+    sees_obstacles: ClassVar[bool] = False
+    """Whether it depends on obstacles."""
     sides: ClassVar[tuple[str, ...]] = ("",)
     """What each list of numbers is about."""
 

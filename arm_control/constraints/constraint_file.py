@@ -34,6 +34,11 @@ class Constraints(NamedTuple):
     constraints: tuple[Constraint, ...] = ()
     allow_recovery: bool = False
 
+    @property
+    def sees_obstacles(self) -> bool:
+        """Whether one of them depends on obstacles."""
+        return any(c.sees_obstacles for c in self.constraints)
+
 
 def kinds() -> tuple[str, ...]:
     """Return the names of the kinds of constraints."""

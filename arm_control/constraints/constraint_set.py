@@ -25,17 +25,25 @@ from arm_control.collision import (
     whole_blocks,
 )
 from arm_control.compiler import (
+    ArrayArgument,
+    ArrayResult,
     Binds,
+    BoundProcedure,
+    CallForm,
     Floats,
     Ints,
+    KernelCall,
     Law,
     Loop,
     LoopKernel,
+    NumberArgument,
     OwnWork,
     Rows,
     RunsKernel,
     RunsLoop,
+    TupleArgument,
     compile_procedure,
+    in_machine_code,
     procedure,
 )
 from arm_control.constraints.barriers import TICKS, ConstraintRow, Room, reduced_row, torque_left
@@ -70,6 +78,12 @@ BACK = 0.1
 """``v_back``: speed at which what is outside comes back, at most [m/s or rad/s]."""
 
 
+OUTSIDE = {"m": 1e-3, "rad": 2e-3}
+"""How far outside a constraint an arm may start, by its unit."""
+PAIR_OUTSIDE = OUTSIDE["m"]
+N_NEAR, MOST_OUTSIDE, IS_IDLE = 0, 1, 2
+"""Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where the
+torque asked for is not changed."""
 N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
 
@@ -96,6 +110,10 @@ class ConstraintTick(NamedTuple):
         their arrays.
     ball, body, level : ndarray of int, shape (N,)
         Of each point: its ball, the body that carries it, its level.
+    outside : ndarray, shape (N,)
+        How far outside each point may be in the unit of its row, :data:`OUTSIDE`.
+    found : ndarray of int, shape (3,)
+        Result.
     capsule_body : ndarray of int, shape (C,)
         The body of each capsule; the number of bodies for the world.
     tau, tau_1 : ndarray, shape (n,)
@@ -118,9 +136,11 @@ class ConstraintTick(NamedTuple):
     point_motion: Rows
     point_G: Rows
     point_need: Rows
+    point_h: Rows
     ball: Ints
     body: Ints
     level: Ints
+    outside: Floats
     search: CloseSearch
     pairs: RunsLoop
     pair_room: Floats
@@ -128,10 +148,12 @@ class ConstraintTick(NamedTuple):
     pair_other: Rows
     pair_G: Rows
     pair_need: Rows
+    pair_h: Rows
     capsule_body: Ints
     program: LeastDistance
     tau: Floats
     tau_1: Floats
+    found: Ints
     n: int
     n_room: int
     n_points: int
@@ -141,26 +163,46 @@ class ConstraintTick(NamedTuple):
 
 @procedure
 def constrain(t: ConstraintTick) -> float:
-    """One tick; returns the number of near pairs, or below zero where the state has no finite numbers."""
+    """One tick; returns 0 where it counts: all numbers are finite, and there is room for all near pairs."""
     for i in range(t.n):
         t.tau_1[i] = t.tau[i]
     t.program.counts[N_ACTIVE] = 0
+    t.found[N_NEAR] = 0
     if t.state() != 0.0:
-        return -1.0
+        return 1.0
     find_point_rows(t)
-    n_pairs = 0
     if t.pair_level >= 0:
         n_pairs = find_pair_rows(t)
         if n_pairs > t.search.near.capacity:
-            return float(n_pairs)
-    if is_idle(t, n_pairs):
-        return float(n_pairs)
-    write_program(t, n_pairs)
-    solve(t.program)
-    for i in range(t.n):
-        for j in range(t.n):
-            t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (8)
-    return float(n_pairs)
+            return 1.0
+        t.found[N_NEAR] = n_pairs
+    n_near = t.found[N_NEAR]
+    t.found[MOST_OUTSIDE] = most_outside(t, n_near)
+    t.found[IS_IDLE] = 1
+    if not is_idle(t, n_near):
+        t.found[IS_IDLE] = 0
+        write_program(t, n_near)
+        solve(t.program)
+        for i in range(t.n):
+            for j in range(t.n):
+                t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (8)
+    return 0.0
+
+
+@procedure
+def most_outside(t: ConstraintTick, n_pairs: int) -> int:
+    """Return the row that is farthest outside, beyond what a start may be, or -1."""
+    found = -1
+    most = 0.0
+    for j in range(t.n_points):
+        if -t.point_h[0, j] - t.outside[j] > most:
+            most = -t.point_h[0, j] - t.outside[j]
+            found = j
+    for j in range(n_pairs):
+        if -t.pair_h[0, j] - PAIR_OUTSIDE > most:
+            most = -t.pair_h[0, j] - PAIR_OUTSIDE
+            found = t.n_points + j
+    return found
 
 
 @procedure
@@ -337,7 +379,6 @@ class ConstraintSet:
         bodies = [body if body >= 0 else len(model.tree.bodies) for body in shape.bodies]
         self._capsule_body = np.array([*bodies, 0], np.int64)
         self._pair_law = _pair_loop(model, self._proximity.joint_coupling)
-        self._n_pairs = 0
         self._make_rows([column for c in constraints for column in _columns(model, shape, c)])
         if any(c.of == ARM for c in constraints):
             self._make_rows(self._movable())
@@ -348,13 +389,14 @@ class ConstraintSet:
         balls = tuple(dict.fromkeys(column.ball for column in columns))
         law = _state_law(model, balls, self._is_unlimited)
         kernel = model.compile_law(law, _state_samples(model, law, self._limits))
-        self._state, self._tool = OwnWork(kernel), kernel.inputs["tool"]
-        self._state.inputs["limits"][:] = self._limits
+        self._state, self._tau_1, self._found = OwnWork(kernel), np.zeros(model.nv), np.zeros(3, np.int64)
         kinds = tuple(dict.fromkeys(type(column.constraint) for column in columns))
         self._point_law = _point_loop(model, kinds, self._proximity.joint_coupling)
         self._points = _point_arrays(model, columns, balls, kinds)
         self.set_numbers()
         self._run = _compiled()(self._record())
+        bound = {"tool": kernel.inputs["tool"], "limits": self._limits}
+        self._call = KernelCall(_form(model.nv), self._run, self._state.inputs, {"tau_1": self._tau_1}, bound)
 
     def _movable(self) -> list[PointColumn]:
         """The rows of what the arm can move in some of :data:`N_POSTURES` postures; the rest depends on nobody."""
@@ -363,7 +405,7 @@ class ConstraintSet:
         size = np.zeros(len(self._columns))
         for q in rng.uniform(low, high, (N_POSTURES, model.nq)):
             terms = model.evaluate(q, np.zeros(model.nv))
-            self.limit(terms, terms.g, terms.g, 0.0)
+            self._limited(terms, terms.g, terms.g, 0.0)
             size = np.maximum(size, np.abs(self._points["G"][:, : len(size)]).max(axis=0))
         pairs = zip(self._columns, size, strict=True)
         return [column for column, length in pairs if length > UNMOVED or column.constraint.is_speed]
@@ -377,6 +419,8 @@ class ConstraintSet:
         """Let these be the obstacles, from the next tick on."""
         if self._clearance is not None:
             self._search.place(obstacles)
+            if self._search.record is not self._run.record.search:
+                self._run.replace(self._record())
 
     def set_numbers(self) -> None:
         """Read the numbers of all constraints anew."""
@@ -384,6 +428,12 @@ class ConstraintSet:
             numbers = column.constraint.numbers[column.side]
             self._points["numbers"][: len(numbers), j] = numbers
 
+    @property
+    def parts(self) -> ConstraintParts:
+        """What a procedure around a tick works with."""
+        return ConstraintParts(self._run, self._state.work, self._tau_1, self._found)
+
+    @in_machine_code(lambda rows: rows._call)
     def limit(self, terms: Terms, tau: Array, tau_0: Array, dt: float, tau_known: Array | None = None) -> Array:
         """Return the torque with the least change of acceleration for which all constraints hold, shape (nv,).
 
@@ -403,30 +453,31 @@ class ConstraintSet:
         InputError
             When the state or a torque has no finite numbers.
         """
-        x = self._state.inputs
-        x["q"][:], x["v"][:], x["M"][:], x["g"][:] = terms.q, terms.v, terms.M.ravel(), terms.g
-        x["h"][:] = terms.h if tau_known is None else terms.h + tau_known
-        x["tau"][:], x["tau_0"][:], x["dt"][:], x["tool"][:] = tau, tau_0, dt, self._tool
-        n_pairs = self._run()
-        while n_pairs > self._search.record.near.capacity:
-            self._search.make_room()
+        return self._limited(terms, tau, tau_0, dt, tau_known)
+
+    def _limited(self, *arguments: Any) -> Array:
+        limited: Array | None = self._call(*arguments)
+        while limited is None and self._search.make_room():
             self._run.replace(self._record())
-            n_pairs = self._run()
-        if n_pairs < 0.0:
+            limited = self._call(*arguments)
+        if limited is None:
             raise InputError("the constraints cannot be computed: the state or the torque has no finite numbers")
-        self._n_pairs = int(n_pairs)
-        return self._tau_1.copy()
+        return limited
 
     @property
     def h(self) -> Array:
         """The constraints in the last state, those of near pairs last, shape (k,)."""
-        return np.concatenate([self._points["h"][0, : len(self._columns)], self._pair_h[0, : self._n_pairs]])
+        return np.concatenate([self._points["h"][0, : len(self._columns)], self._run.record.pair_h[0, : self._n_near]])
+
+    @property
+    def _n_near(self) -> int:
+        return int(self._found[N_NEAR])
 
     @property
     def labels(self) -> list[tuple[str, str]]:
         """The constraint of each entry of :attr:`h`, and what of the arm it is about."""
         return [(column.constraint.name, column.label) for column in self._columns] + [
-            (self._pair_name, self._pair_label(j)) for j in range(self._n_pairs)
+            (self._pair_name, self._pair_label(j)) for j in range(self._n_near)
         ]
 
     @property
@@ -447,13 +498,13 @@ class ConstraintSet:
     @property
     def acting(self) -> list[int]:
         """Entries of :attr:`h` that have changed the last torque; below zero: limits of torque and joints."""
-        rows = self._program.active[: int(self._program.counts[N_ACTIVE])]
+        rows = self._run.record.program.active[: int(self._run.record.program.counts[N_ACTIVE])]
         return [int(row) - 4 * self._n for row in rows.tolist()]
 
     @property
     def is_capped(self) -> bool:
         """Whether the steps of the last solve did not suffice."""
-        return bool(self._program.counts[IS_CAPPED])
+        return bool(self._run.record.program.counts[IS_CAPPED])
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -471,14 +522,22 @@ class ConstraintSet:
     def worst(self) -> Violation | None:
         """The constraint that holds least in the last state; None where there is none, or nothing is near."""
         h = self.h
-        if not len(h):
-            return None
-        j = int(np.argmin(h))
+        return self._violation(int(np.argmin(h))) if len(h) else None
+
+    @property
+    def outside(self) -> Violation | None:
+        """The constraint that is broken by most in the last state; None where all hold but for :data:`OUTSIDE`."""
+        j = int(self._found[MOST_OUTSIDE])
+        return None if j < 0 else self._violation(j)
+
+    def _violation(self, j: int) -> Violation:
+        """That of an entry of :attr:`h`."""
         if j < len(self._columns):
             column = self._columns[j]
-            return Violation.of(column.constraint, column.label, float(h[j]))
+            return Violation.of(column.constraint, column.label, float(self._points["h"][0, j]))
         assert self._clearance is not None
-        return Violation.of(self._clearance, self._pair_label(j - len(self._columns)), float(h[j]))
+        k = j - len(self._columns)
+        return Violation.of(self._clearance, self._pair_label(k), float(self._run.record.pair_h[0, k]))
 
     @property
     def _pair_name(self) -> str:
@@ -499,14 +558,14 @@ class ConstraintSet:
         pair |= {"twist": near.twist, "is_self": near.is_self, "motion": motion, "other": other}
         distances = np.array([0.0, 0.0] if self._clearance is None else self._clearance.numbers[0])
         pairs = self._pair_law.bind({**pair, "room": room, "distances": distances, "G": G, "need": need, "h": h})
-        self._program, self._pair_h, self._tau_1 = new_least_distance(4 * n + len(self._columns) + N), h, np.zeros(n)
+        program = new_least_distance(4 * n + len(self._columns) + N)
         return ConstraintTick(
             self._state, self._state.inputs["q"], state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
             state["room"], state["motions"].reshape(-1), state["balls"].reshape(-1),
-            self._point_law.bind(at), at["room"], at["place"], at["motion"], at["G"], at["need"],
-            at["ball"], at["body"], at["level"],
-            self._search.record, pairs, room, motion, other, G, need, self._capsule_body,
-            self._program, self._state.inputs["tau"], self._tau_1,
+            self._point_law.bind(at), at["room"], at["place"], at["motion"], at["G"], at["need"], at["h"],
+            at["ball"], at["body"], at["level"], at["outside"],
+            self._search.record, pairs, room, motion, other, G, need, h, self._capsule_body,
+            program, self._state.inputs["tau"], self._tau_1, self._found,
             n, n_room, len(self._columns), -1 if self._clearance is None else int(self._clearance.level), world,
         )  # fmt: skip
 
@@ -515,6 +574,32 @@ class ConstraintSet:
 def _compiled() -> Binds[ConstraintTick]:
     """Each arm's tick; while it runs, no other thread works on its memory."""
     return compile_procedure(constrain, keeps_lock=True)
+
+
+class ConstraintParts(NamedTuple):
+    """What a procedure around a tick works with.
+
+    Attributes
+    ----------
+    inputs : ndarray
+        Those of :func:`_state`: ``q v h M tau g tau_0 dt known tool limits``.
+    tau_1, found : ndarray
+        As :class:`ConstraintTick` says.
+    """
+
+    run: BoundProcedure[ConstraintTick]
+    inputs: Array
+    tau_1: Array
+    found: Array
+
+
+def _form(n: int) -> CallForm:
+    """Form of :meth:`ConstraintSet.limit` as a built-in call."""
+    q, v, g, h, tau, tau_0, known = (ArrayArgument(x, (n,)) for x in ("q", "v", "g", "h", "tau", "tau_0", "known"))
+    parts = {"q": q, "v": v, "M": ArrayArgument("M", (n, n)), "g": g, "h": h}
+    terms = TupleArgument(Terms, tuple(parts.get(name) for name in Terms._fields))
+    arguments = (terms, tau, tau_0, NumberArgument("dt"), known)
+    return CallForm("limit", arguments, ArrayResult("tau_1"), 4, ("tool", "limits"), takes_none=True)
 
 
 def _columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[PointColumn]:
@@ -539,7 +624,7 @@ def _columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[PointCol
 def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array) -> Law:
     """What all rows have of a state, and the rows of torque and joints."""
     n = model.nv
-    sizes = {"q": n, "v": n, "tool": TOOL, "M": n * n, "g": n, "h": n, "tau": n, "tau_0": n, "dt": 1}
+    sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "known": n, "tool": TOOL}
     function = partial(_state, tree=model.tree, balls=tuple(balls), is_unlimited=is_unlimited)
     structure = [[list(ball) for ball in balls], is_unlimited.tolist()]
     return Law("constraints", function, {**sizes, "limits": 2 + 6 * n}, structure)
@@ -549,11 +634,12 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
     """The law, over any scalar."""
     n, none = tree.n, np.zeros(0)
     limits, dt = LimitNumbers.of(x["limits"], is_unlimited), x["dt"][0]
-    terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, x["M"].reshape(n, n), x["g"], x["h"])
+    M, h = x["M"].reshape(n, n), x["h"] + x["known"]
+    terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], h)
     L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (7)
     T = terms.M @ L_inv.T
     factors = cholesky(terms.M)
-    a_0, a_1 = factors.solve(x["tau"] - x["h"]), factors.solve(x["tau_0"] - x["h"])  # (5), (6)
+    a_0, a_1 = factors.solve(x["tau"] - h), factors.solve(x["tau_0"] - h)  # (5), (6)
     step = limits.rate_limit * dt
     low = maximum(-limits.tau_max, x["tau_0"] - step) - x["tau"]
     high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
@@ -703,11 +789,12 @@ def _point_arrays(
     n_bodies, N = len(tree.bodies), max(8, whole_blocks(len(columns)))
     sizes = point_sizes(n_bodies, len(kinds))
     at: dict[str, Array] = {name: np.zeros((size, N)) for name, size in {**sizes, "G": n, "need": 1, "h": 1}.items()}
-    at |= {name: np.zeros(N, np.int64) for name in ("ball", "body", "level")}
+    at |= {name: np.zeros(N, np.int64) for name in ("ball", "body", "level")} | {"outside": np.zeros(N)}
     for j, column in enumerate(columns):
         frame = tree.tip if column.ball.link is None else tree.frames[column.ball.link]
         at["sign"][tree.path(frame.body), j], at["radius"][0, j] = 1.0, column.ball.radius
         at["kind"][kinds.index(type(column.constraint)), j] = 1.0
         at["ball"][j], at["body"][j] = balls.index(column.ball), frame.body if frame.body >= 0 else n_bodies
         at["level"][j] = column.constraint.level
+        at["outside"][j] = OUTSIDE.get(column.constraint.unit, np.inf)
     return at | {"room": np.zeros(n_shared(n, n_bodies))}

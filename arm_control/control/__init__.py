@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from arm_control.control.joint_space import JointParameters, JointSpaceController
     from arm_control.control.loop import FIRST_DT, ControlLoop, TickResult
-    from arm_control.control.osc.compiled_osc import CompiledOsc, law_run
+    from arm_control.control.osc.compiled_osc import CompiledOsc, step_run
     from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower
     from arm_control.control.osc.osc_controller import TERMS, OperationalSpaceController, OscOutput, movable_rows
     from arm_control.control.osc.osc_parameters import GAINS, SINGULARITIES, OscParameters

@@ -32,6 +32,7 @@ from arm_control.compiler import (
 )
 from arm_control.control.avoidance_law import Avoidance, AvoidanceParts, output_shapes, result_form
 from arm_control.control.compiled_step import GATE_RESULT, OSC_RESULT, PASSES, StepOutput, reference_argument
+from arm_control.control.constrained_step import put
 from arm_control.control.osc.compiled_osc import CompiledOsc, law_run
 from arm_control.gate import LARGEST_SHARE, JointLimits, limit_samples, limits_law
 from arm_control.maths import Array, Obstacle
@@ -112,13 +113,6 @@ def step_around(t: AvoidingRecord) -> float:
         return 1.0
     put(t.passed, 0, t.limit_outputs, n + 3)
     return 0.0
-
-
-@procedure
-def put(target: Floats, first: int, source: Floats, n: int) -> None:
-    """Copy n numbers to a place."""
-    for i in range(n):
-        target[first + i] = source[i]
 
 
 class AvoidingStep:

@@ -60,7 +60,7 @@ from arm_control.compiler import (
     TupleArgument,
     TupleResult,
 )
-from arm_control.constraints import LimitNumbers
+from arm_control.constraints import LimitNumbers, read_constraints
 from arm_control.control.avoidance_law import AvoidanceOutput
 from arm_control.control.osc.null_space import smallest_regularity
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
@@ -219,7 +219,7 @@ _STATE, _REASON, _RATE = (BoundResult(name) for name in PASSES)
 GATE_RESULT = TupleResult(
     GateOutput, (ArrayResult("tau_1"), _STATE, _REASON, _SATURATED, _RATE_LIMITED, _LIMITED, _RATE)
 )
-AVOIDANCE = "avoid_obstacles"
+AVOIDANCE, CLEARANCE = "avoid_obstacles", "a clearance of constraints"
 BETWEEN_LAW_AND_GATE = (
     "impedance",
     "force_axes",
@@ -227,15 +227,16 @@ BETWEEN_LAW_AND_GATE = (
     "disturbance_observer",
     "adaptive_torque",
     "inertia_floor",
-    "constraints",
 )
-"""Parameters that put something between operational space control and its gate, unless they are false, 0 or empty."""
+"""Parameters that put something before the gate of operational space control, unless they are false, 0 or empty."""
 SAMPLES = 2
 """Samples on which a new kernel is compared: one that is not limited, one that is."""
 
 
 def between_law_and_gate(parameters: Parameters) -> list[str]:
-    """Return the names of those parameters that put something between operational space control and its gate.
+    """Return the names of what is between operational space control and its gate, and which Python alone can do.
+
+    Constraints without a clearance are not among them: those need no obstacles.
 
     Parameters
     ----------
@@ -243,13 +244,18 @@ def between_law_and_gate(parameters: Parameters) -> list[str]:
         All of a control loop with operational space control.
     """
     values = parameters.values()
-    return [name for name in BETWEEN_LAW_AND_GATE if values[name]]
+    parts = [name for name in BETWEEN_LAW_AND_GATE if values[name]]
+    file = values["constraints"]
+    return [*parts, CLEARANCE] if file and read_constraints(file).sees_obstacles else parts
 
 
 def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters) -> JointLimits | None:
-    """Return the limits of the gate for a law that computes them, too; None where more than avoidance comes between."""
-    is_alone = set(between_law_and_gate(parameters)) <= {AVOIDANCE}
-    return JointLimits(model, gate, gate.rate_limit) if is_alone else None
+    """Return the limits of the gate for a law that computes them, too; None where it cannot compute what is between.
+
+    It can compute either avoidance or constraints.
+    """
+    is_possible = set(between_law_and_gate(parameters)) <= {CLEARANCE if gate.constraints else AVOIDANCE}
+    return JointLimits(model, gate, gate.rate_limit) if is_possible else None
 
 
 def step_kernels(model: RobotModel, page: OperationalSpaceController, limits: JointLimits) -> list[Kernel]:

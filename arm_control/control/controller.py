@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from arm_control.constraints import ConstraintSet
 from arm_control.control.adaptive_torque import AdaptationParameters
 from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.disturbance_observer import ObserverParameters
@@ -183,6 +184,10 @@ class Controller:
     limits: JointLimits | None = None
     avoidance: Avoidance | None = None
     _is_holding = False
+
+    def keep(self, rows: ConstraintSet | None) -> bool:
+        """Compute constraints between law and :attr:`limits`; return whether that is possible, or there are none."""
+        return rows is None
 
     def feel(self, *, is_measured: bool) -> None:
         """Take note of whether a sensor measures the wrench on the hand; called before each tick with contact."""

@@ -178,7 +178,8 @@ class ControlLoop:
         pushes = self.observer is not None and observer.push_limit and not controller.has_contact
         self.push = PushLimit(model.tau_max, observer.push_limit) if pushes else None
         self.wrench = WrenchEstimate(model)
-        self._senses = self.gate.velocities is not None or controller.has_contact or self.gate.constraints is not None
+        sees = self.gate.constraints is not None and self.gate.constraints.sees_obstacles
+        self._senses = self.gate.velocities is not None or controller.has_contact or sees
         self._none = np.zeros(model.nv)
         self._joint_names = model.joint_names
         self._is_resuming = self._is_held = self._was_braking = False
@@ -330,10 +331,11 @@ class ControlLoop:
             self.adaptation.reset()
 
     def _computes_limits(self, controller: Controller) -> bool:
-        """Whether a controller computes the limits of this gate, and all that comes before them."""
+        """Whether a controller computes the limits of this gate, and all that comes between its law and them."""
         limits = controller.limits
         is_alone = self.avoidance is controller.avoidance and self.observer is None and not controller.has_contact
-        return limits is not None and is_alone and limits.are_those_of(self.gate.limits)
+        are_same = limits is not None and is_alone and limits.are_those_of(self.gate.limits)
+        return are_same and controller.keep(self.gate.constraints)
 
     def _compensated(
         self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement

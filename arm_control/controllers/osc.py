@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from arm_control.constraints import ConstraintSet
 from arm_control.control import (
     NO_FORCE,
     TERMS,
@@ -101,6 +102,7 @@ class OscController(Controller):
         avoidance: Avoidance | None = None,
     ) -> None:
         self._model, self.limits, self.avoidance = model, limits, avoidance
+        self._rows: ConstraintSet | None = None
         self._follower: ReferenceSource = PoseFollower(model) if follower is None else follower
         self._posture: tuple[float, ...] = ()
         self._q_held: Array | None = None
@@ -113,7 +115,7 @@ class OscController(Controller):
         self._parameters, p = parameters, parameters.law
         posture = p.posture or self._posture or (0.0,) * self._model.nv
         limits, avoidance, law = self.limits, self.avoidance, p.replace(posture=posture)
-        self._law = CompiledOsc(self._model, law, parameters.contact, limits if avoidance is None else None)
+        self._law = CompiledOsc(self._model, law, parameters.contact, limits if avoidance is None else None, self._rows)
         if self._q_held is not None:
             self.page.take_posture(self._q_held)
         self._among_obstacles = None
@@ -126,6 +128,12 @@ class OscController(Controller):
         speed = np.array([p.speed_limit_linear, p.speed_limit_angular])
         acceleration = np.array([p.acceleration_limit_linear, p.acceleration_limit_angular])
         self._follower.jog_limits = JogLimits(speed, JOGGING_SHARE * acceleration, parameters.twist_timeout)
+
+    def keep(self, rows: ConstraintSet | None) -> bool:
+        if rows is not self._rows:
+            self._rows = rows
+            self.configure(self._parameters)
+        return rows is None or self.avoidance is None
 
     @property
     def page(self) -> OperationalSpaceController:

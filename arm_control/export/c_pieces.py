@@ -150,6 +150,8 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
         raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only osc")
     if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
+    if parameters.gate.constraints:
+        raise ParameterError(f"{scenario.name}: constraints cannot be exported: leave that out")
     if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
         raise ParameterError(
             f"{scenario.name}: mimic joints cannot be exported: {', '.join(mimics)}: no driver knows that they follow"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         seconds,
     )
     from arm_control.gate.compiled_limits import LimitFunction, compile_limits, limit_by_name, limit_samples, limits_law
-    from arm_control.gate.effort_gate import OUTSIDE, EffortGate, GateOutput, GateParameters
+    from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
     from arm_control.gate.gaps import GapWatch, has_gap, has_long_gap, period_after
     from arm_control.gate.gates_behind import GATES_BEHIND, GateReport, GatesBehind, GateState
     from arm_control.gate.joint_limits import (

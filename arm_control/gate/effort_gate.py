@@ -52,8 +52,6 @@ from arm_control.gate.velocity_filter import VelocityFilter
 from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel, Terms
 
-OUTSIDE = {"m": 1e-3, "rad": 2e-3}
-"""How far outside a constraint an arm may start, by its unit."""
 BROKEN = {"m": 0.02, "rad": 0.1}
 """How far outside a constraint an arm in motion is braked, by its unit."""
 UNLIKE = f"{ENABLED}a command asks for"
@@ -180,10 +178,10 @@ class EffortGate:
         asked = read_constraints(parameters.constraints) if parameters.constraints else Constraints()
         self._may_start_outside, self._recovers = asked.allow_recovery, False
         self.constraints: ConstraintSet | None = None
+        if asked.sees_obstacles and not knows_obstacles:
+            raise ParameterError(f"{parameters.constraints}: this gate is not told of obstacles")
         if asked.constraints:
             self.constraints = ConstraintSet(model, asked.constraints, self.limits.numbers, self.limits.is_unlimited)
-            if self.constraints.sees_obstacles and not knows_obstacles:
-                raise ParameterError(f"{parameters.constraints}: this gate is not told of obstacles")
         self._command: Array | None = None
         self._tau: Array | None = None
         self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)
@@ -371,15 +369,12 @@ class EffortGate:
         """The command changed for the constraints; None, and a brake, where one of them does not hold."""
         assert self._tau is not None
         command = constraints.limit(t, command, self._tau, dt, self.estimate)
-        worst, starts = constraints.worst, self.state is not PASSING
-        if worst is None:
+        outside, starts = constraints.outside, self.state is not PASSING
+        self._recovers = outside is not None and self._may_start_outside and (starts or self._recovers)
+        if outside is None or self._recovers or not (starts or outside.h < -BROKEN[outside.unit]):
             return command
-        is_outside = worst.h < -OUTSIDE.get(worst.unit, np.inf)
-        self._recovers = is_outside and self._may_start_outside and (starts or self._recovers)
-        if is_outside and not self._recovers and (starts or worst.h < -BROKEN[worst.unit]):
-            self.brake(f"{worst}; allow_recovery leads the arm back" if starts else str(worst))
-            return None
-        return command
+        self.brake(f"{outside}; allow_recovery leads the arm back" if starts else str(outside))
+        return None
 
     def _brake_shaking(self) -> None:
         """Brake an arm that shakes, and say at which joint."""
@@ -418,7 +413,7 @@ class EffortGate:
             self.reason = f"{UNLIKE} {excess:+.3g} more at joint '{name}' than holds the arm"
 
     def next_limits(self, dt: float) -> NextLimits | None:
-        """Return what the limits of a command offered now depend on, for a law that is compiled with them.
+        """Return what the limits of a command offered now depend on, for a law that computes them and the constraints.
 
         Its answer is for :meth:`take`, which stands for an offer and a tick. None where a tick does more than limit a
         command: before the first one, after a brake, after commands that were missed or refused, with a floor of
@@ -430,8 +425,6 @@ class EffortGate:
             Time since the last tick [s].
         """
         if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
-            return None
-        if self.constraints is not None:
             return None
         return self._tau, dt if 0.0 < dt <= self.period else believed_time(dt, self.period), self._are_joint_limits_on
 
@@ -447,7 +440,7 @@ class EffortGate:
         n : int
             Number of commands.
         """
-        self._tau, self.period, self.longest_dt = output.tau, dt or self.period, np.inf
+        self._tau, self.period, self.longest_dt, self._recovers = output.tau, dt or self.period, np.inf, False
         self._rate.n += n
         return output
 

@@ -39,7 +39,7 @@ from arm_control.compiler import (
     same_bits,
     split,
 )
-from arm_control.control import ControlLoop, LawOutput, Measurement, OscOutput, TickResult, law_run, step_kernels
+from arm_control.control import ControlLoop, LawOutput, Measurement, OscOutput, TickResult, step_kernels, step_run
 from arm_control.controllers import OscController
 from arm_control.core import NANOSECONDS
 from arm_control.gate import (
@@ -365,7 +365,7 @@ class NativeTurns:
         kernels: Sequence[Kernel],
     ) -> None:
         self._model, self._loop, self._controller = model, loop, controller
-        run, self._work = law_run(kernels)
+        run, self._work = step_run(model, kernels, loop.gate.limits, loop.gate.constraints)
         self.step = _new_step(new_memory(model), moments, run, self._work, loop.gaps.max_missed)
         self.n_taken_over = 0
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.constraints import Constraint, ConstraintSet, Violation
-from arm_control.gate import OUTSIDE, GateParameters, JointLimits
+from arm_control.constraints import OUTSIDE, Constraint, ConstraintSet, Violation
+from arm_control.gate import GateParameters, JointLimits
 from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel

@@ -43,7 +43,7 @@ def test_rows_are_derivatives(constraint: Constraint):
     def rows(q, v):
         terms = model.evaluate(q, v)
         x = {"q": q, "v": v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g, "h": terms.h}
-        x |= {"tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers}
+        x |= {"tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers, "known": np.zeros(6)}
         state = _state(x, model.tree, balls, limits.is_unlimited)
         for j in range(len(columns)):
             of_point = {name: at[name][:, j] for name in ("sign", "radius", "kind")}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from arm_control.compiler.builtin_calls import MachineCodeMethod
+from arm_control.constraints import ClearanceConstraint, ConstraintSet, SpeedConstraint
 from arm_control.control import Avoidance, AvoidanceParameters, AvoidingStep, CompiledOsc, OscParameters
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.maths import Obstacle, Pose, Sphere
@@ -25,7 +26,7 @@ ARGUMENTS = {
     "potential_energy": 1, "centre_of_mass": 1,
 }  # fmt: skip
 """Methods of a model, and how many arrays each takes."""
-OTHERS = "CompiledOsc.tick", "CompiledOsc.step", "Avoidance.tick", "AvoidingStep.step"
+OTHERS = "CompiledOsc.tick", "CompiledOsc.step", "Avoidance.tick", "AvoidingStep.step", "ConstraintSet.limit"
 Cases = tuple[object, Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[object, ...]]]
 
 
@@ -46,12 +47,17 @@ def cases(ur5: RobotModel) -> dict[str, Cases]:
     step = AvoidingStep(ur5, CompiledOsc(ur5, p), avoidance, limits)
     ball = [Obstacle(Sphere(0.05), replace_position(X, 0.15))]
     avoidance.tick(ur5.evaluate(HOME, 0.0 * HOME), ball)
+    rows = ConstraintSet(
+        ur5, [SpeedConstraint("s", 0.1), ClearanceConstraint("c")], limits.numbers, limits.is_unlimited
+    )
+    rows.place(ball)
     ur5.prepare(progress=False)
     of_model = {f"RobotModel.{name}": (ur5, lambda *x, n=n: x[:n]) for name, n in ARGUMENTS.items()}
     return of_model | {
         "CompiledOsc.tick": (osc, lambda q, v, x: (q, v, reference, x)),
         "CompiledOsc.step": (osc, lambda q, v, x: (q, v, reference, ur5.gravity(q), 1e-3, 1.0, x)),
         "Avoidance.tick": (avoidance, lambda q, v, x: (ur5.evaluate(q, v), ball, x)),
+        "ConstraintSet.limit": (rows, lambda q, v, x: (ur5.evaluate(q, v), 99.0 * x, 9.0 * v, 1e-3, x)),
         "AvoidingStep.step": (step, lambda q, v, x: (q, v, reference, ur5.gravity(q), 1e-3, 1.0, ball, x)),
     }
 

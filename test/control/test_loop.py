@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,12 +195,17 @@ WIDE = AvoidanceParameters(threshold=0.2, takeover_distance=0.05)
 
 
 def osc_loop(
-    model: RobotModel, limits: GateParameters | None, avoidance: Avoidance | None = None, *, is_between: bool = True
+    model: RobotModel,
+    limits: GateParameters | None,
+    avoidance: Avoidance | None = None,
+    gate: GateParameters = LIMITS,
+    *,
+    is_between: bool = True,
 ) -> ControlLoop:
     tuning = OscTuning(law=OscParameters(posture=tuple(Q)))
     own = None if limits is None else JointLimits(model, limits, limits.rate_limit)
     controller = OscController(model, tuning, None, own, avoidance if is_between else None)
-    return ControlLoop(model, controller, LIMITS, avoidance)
+    return ControlLoop(model, controller, gate, avoidance)
 
 
 def bits(result: TickResult) -> list[object]:
@@ -211,19 +217,34 @@ def bits(result: TickResult) -> list[object]:
     return [str(result.refused), law.fault, *gate[1:], *(np.asarray(x).tobytes() for x in arrays)]
 
 
-def balls(rng: np.random.Generator, n: int) -> list[Obstacle]:
-    """So many around the end effector at Q."""
-    p = np.array([0.4, 0.1, 0.4])
+def balls(rng: np.random.Generator, n: int, away: float) -> list[Obstacle]:
+    """So many around the end effector at Q, or so far in front of it."""
+    p = np.array([0.4 + away, 0.1, 0.4])
     return [Obstacle(Sphere(0.04), Pose(np.eye(3), p + rng.uniform(-0.3, 0.3, 3))) for _ in range(n)]
 
 
-def test_one_call_decides_what_the_separate_calls_decide(ur5: RobotModel):
+KEPT = """
+constraints:
+  - {name: wall, kind: half_space, point: [0, 0.15, 0], normal: [0, -1, 0]}
+  - {name: low, kind: half_space, point: [0, 0, 0.43], normal: [0, 0, -1]}
+  - {name: slow, kind: speed, limit: 0.3}
+  - {name: balls, kind: clearance, distance: 0.01}
+"""
+
+
+@pytest.mark.parametrize("between", ["avoidance", "constraints"])
+def test_one_call_decides_what_the_separate_calls_decide(between: str, ur5: RobotModel, tmp_path: Path):
     """In regular states, singular ones, at limits; after brakes, gaps, faults and restarts; under a disturbance.
 
     Obstacles are none, few and many, and change at times. A gate that is enabled holds the arm until a goal acts.
     """
-    together, apart = (osc_loop(ur5, x, Avoidance(ur5, WIDE)) for x in (LIMITS, None))
-    rng, middle, obstacles = np.random.default_rng(0), Q.copy(), []
+    gate = LIMITS
+    if between == "constraints":
+        (tmp_path / "kept.yaml").write_text(KEPT)
+        gate = LIMITS.replace(constraints=str(tmp_path / "kept.yaml"))
+    avoidance = [Avoidance(ur5, WIDE) if gate is LIMITS else None for _ in range(2)]
+    together, apart = (osc_loop(ur5, x, y, gate) for x, y in zip((LIMITS, None), avoidance, strict=True))
+    rng, middle, obstacles, away = np.random.default_rng(0), Q.copy(), [], 0.0 if gate is LIMITS else 0.55
     target = Target(0, "base_link", ur5.pose(Q + 0.3))
     faults, gaps, absurd = {150}, {250, 350}, {300, 320}
     n_together = 0
@@ -233,7 +254,7 @@ def test_one_call_decides_what_the_separate_calls_decide(ur5: RobotModel):
         v = 1e6 * v if k in absurd else v
         dt = 1e-2 if k in gaps else float(rng.choice([1e-3, 1e-3, 1e-3, 0.0, 2e-3]))
         measurement = Measurement(k * PERIOD, q, v, dt, k % 400 == 0, "a fault" if k in faults else "")
-        obstacles = balls(rng, int(rng.choice([0, 3, 60]))) if k % 25 == 0 else [*obstacles]
+        obstacles = balls(rng, int(rng.choice([0, 3, 60])), away) if k % 25 == 0 else [*obstacles]
         results = []
         for loop in (together, apart):
             if k == 10:
@@ -265,6 +286,8 @@ def test_contact_and_a_floor_come_between_law_and_gate(values: dict[str, Any], u
         ({"avoid_obstacles": True}, True),
         ({"disturbance_observer": True}, False),
         ({"adaptive_torque": True, "avoid_obstacles": True}, False),
+        ({"constraints": "ur5_cell"}, True),
+        ({"constraints": "ur5_cell", "avoid_obstacles": True}, False),
     ],
 )
 def test_law_avoidance_and_gate_are_one_call_where_nothing_else_comes_between(

@@ -141,6 +141,8 @@ def test_what_the_loop_does_not_know_is_refused(name: str, value: object):
     with pytest.raises(ParameterError, match=f"loop: native serves operational space control alone, not {name}"):
         OscNodeParameters.from_mapping({"loop": "native", name: value})
     OscNodeParameters.from_mapping({name: value})
+    with pytest.raises(ParameterError, match="alone, not a clearance of constraints"):
+        OscNodeParameters.from_mapping({"loop": "native", "constraints": "ur5_cell"})
     with pytest.raises(ParameterError, match="alone, not an attractor in front of it"):
         AttractorNodeParameters.from_mapping({"loop": "native"})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from arm_control.processes.native_step import (
 )
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
-NOTHING = Order("", np.zeros(6))
+NOTHING, PLAIN = Order("", np.zeros(6)), GateParameters()
 MESSAGES, DATAGRAMS = (Way, NativeWay), (DatagramWay, NativeDatagramWay)
 
 Event = Callable[[Any], object]
@@ -196,9 +197,11 @@ def run(way: Any, sequence: Sequence[Item]) -> list[tuple[Any, ...]]:
     return [*verdicts, (gate.success_rate, gate.is_braked, way.loop.gaps.skipped)]
 
 
-def beside(model: RobotModel, ways: tuple[type[Any], type[Any]], sequence: list[Item]) -> tuple[Any, int]:
+def beside(
+    model: RobotModel, ways: tuple[type[Any], type[Any]], sequence: list[Item], gate: GateParameters = PLAIN
+) -> tuple[Any, int]:
     """Show a sequence to both ways, which must agree; return the native one, and how many states Python answered."""
-    python, native = (way(model, GateParameters()) for way in ways)
+    python, native = (way(model, gate) for way in ways)
     expected, verdicts = run(python, sequence), run(native, sequence)
     for k, (one, other) in enumerate(zip(verdicts, expected, strict=True)):
         assert one == other, k
@@ -226,6 +229,25 @@ def test_a_payload_is_carried(ur5: RobotModel, ways: tuple[type[Any], type[Any]]
     finally:
         ur5.attach(None)
     assert native.n_native > 40
+
+
+KEPT = """
+constraints:
+  - {name: wall, kind: half_space, point: [0, 0.127, 0], normal: [0, -1, 0]}
+  - {name: slow, kind: speed, limit: 0.1}
+  - {name: glass, kind: upright, up: [0, 0, -1], angle: 0.6}
+"""
+
+
+@pytest.mark.parametrize("ways", [MESSAGES, DATAGRAMS], ids=["messages", "datagrams"])
+def test_constraints_are_kept_as_python_keeps_them(ur5: RobotModel, ways: tuple[type[Any], type[Any]], tmp_path: Path):
+    """The hand is too fast in all states; in the last ones it is outside, and Python brakes it."""
+    (tmp_path / "kept.yaml").write_text(KEPT)
+    gate = GateParameters(constraints=str(tmp_path / "kept.yaml"))
+    native, n_python = beside(ur5, ways, [*ramp(0, 0.0, 0.5)], gate)
+    assert native.n_native > 70
+    assert native.loop.gate.reason.startswith("constraint 'wall'")
+    assert n_python > 0
 
 
 # -- bytes ---------------------------------------------------------------------------------------------

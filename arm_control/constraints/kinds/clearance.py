@@ -35,6 +35,8 @@ class ClearanceConstraint(Constraint):
     links: float = 0.0
     level: Priority = field(default=Priority.CLEARANCE, kw_only=True)
 
+    sees_obstacles = True
+
     @property
     def numbers(self) -> list[list[float]]:
         """Both distances."""

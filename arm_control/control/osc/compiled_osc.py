@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from arm_control.compiler import (
     Binds,
-    BoundProcedure,
-    CallForm,
     Floats,
     Ints,
     Kernel,
@@ -29,6 +27,7 @@ from arm_control.compiler import (
     in_machine_code,
     procedure,
 )
+from arm_control.constraints import ConstraintSet
 from arm_control.control.compiled_step import (
     PASSES,
     StepOutput,
@@ -39,6 +38,7 @@ from arm_control.control.compiled_step import (
     step_kernels,
     tick_form,
 )
+from arm_control.control.constrained_step import constrained_run
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import ContactParameters, OscParameters
 from arm_control.exceptions import InputError
@@ -58,6 +58,8 @@ class CompiledOsc:
         compilation.
     limits : JointLimits, optional
         Limits of a gate, for :meth:`step`; by default there is none.
+    rows : ConstraintSet, optional
+        Constraints between law and limits.
 
     Attributes
     ----------
@@ -87,6 +89,7 @@ class CompiledOsc:
         parameters: OscParameters,
         contact: ContactParameters = WITHOUT_CONTACT,
         limits: JointLimits | None = None,
+        rows: ConstraintSet | None = None,
     ) -> None:
         self._page = page = OperationalSpaceController(model, parameters, contact)
         self.exert = page.exert
@@ -95,10 +98,18 @@ class CompiledOsc:
         self.is_compiled = all(kernel.is_compiled for kernel in self.kernels)
         bound = {**PASSES, "avoidance": None, "numbers": page.numbers, "length": parameters.characteristic_length}
         bound |= {"tool": self.kernels[0].inputs["tool"]} | ({} if limits is None else {"limits": limits.numbers})
-        forms = tick_form(model.nv), *([] if limits is None else [step_form(model.nv)])
         self._calls, self._in_python = (  # on memory of their own: one runs under Python's lock, one under its own
-            {form.name: law_call(form, self.kernels, bound) for form in forms if self.is_compiled} for _ in range(2)
+            self._made_calls(bound, limits, rows) if self.is_compiled else {} for _ in range(2)
         )
+
+    def _made_calls(
+        self, bound: Mapping[str, object], limits: JointLimits | None, rows: ConstraintSet | None
+    ) -> dict[str, KernelCall]:
+        """The functions by their names."""
+        n, kernels = self._model.nv, self.kernels
+        made = [(tick_form(n), law_run(kernels))]
+        made += [] if limits is None else [(step_form(n), step_run(self._model, kernels, limits, rows))]
+        return {form.name: KernelCall(form, run, x.inputs, x.outputs, bound) for form, (run, x) in made}
 
     def __repr__(self) -> str:
         chosen = {"kp_linear", "kp_angular", "speed_limit_linear", "speed_limit_angular", "tasks", "null_space"}
@@ -151,8 +162,8 @@ class CompiledOsc:
         -------
         StepOutput or None
             To the last bit what :meth:`tick` and a gate that passes commands return; None where they must be asked:
-            without machine code or ``limits``, for arrays that are not of finite floats, and for a torque that the
-            gate does not believe.
+            without machine code or ``limits``, for arrays that are not of finite floats, for a torque that the gate
+            does not believe, outside a constraint, and where more pairs are near than there is room for.
         """
         if "step" not in self._in_python:
             return None
@@ -217,7 +228,7 @@ def _compiled_law() -> Binds[LawRecord]:
     return compile_procedure(compute_law, keeps_lock=True)
 
 
-def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[BoundProcedure[LawRecord], OwnWork]:
+def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[RunsKernel, OwnWork]:
     """Return what computes the law, and its memory.
 
     Parameters
@@ -233,7 +244,9 @@ def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[Bound
     return _compiled_law()(LawRecord(regular, fading, regularity, np.zeros(1, np.int64))), regular
 
 
-def law_call(form: CallForm, kernels: Sequence[Kernel], bound: Mapping[str, object]) -> KernelCall:
-    """Return the law as a function of this form."""
+def step_run(
+    model: RobotModel, kernels: Sequence[Kernel], limits: JointLimits, rows: ConstraintSet | None
+) -> tuple[RunsKernel, OwnWork]:
+    """Return what computes law and limits, with constraints between them if there are any, and its memory."""
     run, memory = law_run(kernels)
-    return KernelCall(form, run, memory.inputs, memory.outputs, bound)
+    return run if rows is None else constrained_run(model, run, memory, rows, limits), memory
