@@ -275,6 +275,7 @@ RUN_THEM = [
 ]
 """Modules that run them."""
 TEMPLATE = PACKAGE.parent / "export" / "controller.c.in"
+CONSTRAINTS = TEMPLATE.with_name("constraints.c.in")
 GLUE = {
     *("are_within", "is_within", "is_switch", "is_rotation", "fault_of_damping", "fault_of_joint", "fault_of"),
     *("run_laws", "run_law_of", "limit_torque_of", "predicted_terms_of", "go_on_of", "init", "set_reference"),
@@ -339,3 +340,6 @@ def test_the_c_of_an_exported_controller_is_glue():
         "return (unsigned)cause <= @UPPER@_NOT_READY ? SENTENCES[cause] : ;",
     }
     assert set(re.findall(r"(?<![\w.])\d[\d.]*", glue)) <= {"0", "1", "0.0", "1.0", "4", "8"}
+    kept = re.sub(r"/\*.*?\*/", "", CONSTRAINTS.read_text(), flags=re.DOTALL).replace("->", ".")
+    bounds = {line.strip() for line in re.findall(r".*[<>].*", kept)}
+    assert bounds == {"for (int j = 0; j < @N_POINTS@; j++) {", "for (int i = 0; i < N; i++)"}

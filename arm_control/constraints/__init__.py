@@ -9,13 +9,18 @@ if TYPE_CHECKING:
     from arm_control.constraints.constraint import HAND, Constraint, Priority, vector
     from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints
     from arm_control.constraints.constraint_set import (
+        IS_BROKEN,
         IS_IDLE,
         MOST_OUTSIDE,
+        N_FOUND,
         OUTSIDE,
         ConstraintParts,
         ConstraintSet,
+        PointParts,
+        PointTick,
         Violation,
         in_words,
+        keep_points,
     )
     from arm_control.constraints.joint_rows import BACK, LimitNumbers, acceleration_bounds, speed_bounds
     from arm_control.constraints.kinds.box import BoxConstraint
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
         N_ACTIVE,
         N_IGNORED,
         N_ROWS,
+        N_STEPS_MAX,
         NOT_FINITE,
         RELAXED,
         STATUS,

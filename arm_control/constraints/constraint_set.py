@@ -38,6 +38,7 @@ from arm_control.compiler import (
     LoopKernel,
     NumberArgument,
     OwnWork,
+    Program,
     Rows,
     RunsKernel,
     RunsLoop,
@@ -80,67 +81,109 @@ BACK = 0.1
 
 OUTSIDE = {"m": 1e-3, "rad": 2e-3}
 """How far outside a constraint an arm may start, by its unit."""
-PAIR_OUTSIDE = OUTSIDE["m"]
-N_NEAR, MOST_OUTSIDE, IS_IDLE = 0, 1, 2
-"""Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where the
-torque asked for is not changed."""
+BROKEN = {"m": 0.02, "rad": 0.1}
+"""How far outside a constraint an arm in motion is braked, by its unit."""
+PAIR_OUTSIDE, PAIR_BROKEN = OUTSIDE["m"], BROKEN["m"]
+N_NEAR, MOST_OUTSIDE, IS_BROKEN, IS_IDLE, N_FOUND = range(5)
+"""Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where that
+brakes an arm in motion; 1 where the torque asked for is not changed."""
 N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
 
 
-class ConstraintTick(NamedTuple):
-    """All that a tick works with; n joints, N columns of points or pairs.
+class PointTick(NamedTuple):
+    """What a tick works with, but for near pairs; n joints, N columns of points. Exported C has such a record, too.
 
     Attributes
     ----------
     state : RunsKernel
-        The law :func:`_state`; ``q`` is an input, ``G`` to ``balls`` are outputs.
+        The law :func:`_state`; ``G``, ``need`` and ``T`` are outputs.
+    points : RunsKernel
+        The rows of all points, :func:`point_row`.
     G, need : ndarray, shape (4 n * n,), (4 n,)
         Rows of (8) of torque and joints, and what they have to reach.
     T : ndarray, shape (n * n,)
         Torque per y, (8).
+    level : ndarray of int, shape (N,)
+        Level of each point.
+    outside, broken : ndarray, shape (N,)
+        How far outside each point may be at the start and in motion, in the unit of its row.
+    tau, tau_1 : ndarray, shape (n,)
+        Torque asked for, and what comes of it [N m or N].
+    found : ndarray of int, shape (N_FOUND,)
+        Result.
+    n, n_points : int
+        Joints; points.
+    """
+
+    state: RunsKernel
+    points: RunsKernel
+    G: Floats
+    need: Floats
+    T: Floats
+    point_G: Rows
+    point_need: Rows
+    point_h: Rows
+    level: Ints
+    outside: Floats
+    broken: Floats
+    program: LeastDistance
+    tau: Floats
+    tau_1: Floats
+    found: Ints
+    n: int
+    n_points: int
+
+
+class PointColumns(NamedTuple):
+    """What the rows of points are computed from.
+
+    Attributes
+    ----------
+    run : RunsLoop
+        Law of each point; ``shared``, ``place`` and ``motion`` are inputs.
     room : ndarray
         What rows of points and pairs have of the state: v, axes of the joints, and the parts of Room.
     motions : ndarray, shape (12 * (n_bodies + 1),)
         Twist of each body and its derivative; the last one is the world.
     balls : ndarray, shape (6 * n_balls,)
         Place and direction of each ball in the world.
-    points, pairs : RunsLoop
-        Laws of each point, and of each near pair; ``point_room`` to ``point_h`` and ``pair_room`` to ``pair_h`` are
-        their arrays.
-    ball, body, level : ndarray of int, shape (N,)
-        Of each point: its ball, the body that carries it, its level.
-    outside : ndarray, shape (N,)
-        How far outside each point may be in the unit of its row, :data:`OUTSIDE`.
-    found : ndarray of int, shape (3,)
-        Result.
-    capsule_body : ndarray of int, shape (C,)
-        The body of each capsule; the number of bodies for the world.
-    tau, tau_1 : ndarray, shape (n,)
-        Torque asked for, and what comes of it [N m or N].
-    n, n_room, n_points, pair_level, world : int
-        Joints; size of ``room``; points; level of the pairs, below zero where there are none; number of bodies.
+    ball, body : ndarray of int, shape (N,)
+        Of each point: its ball, and the body that carries it.
     """
 
-    state: RunsKernel
-    q: Floats
-    G: Floats
-    need: Floats
-    T: Floats
+    run: RunsLoop
     room: Floats
     motions: Floats
     balls: Floats
-    points: RunsLoop
-    point_room: Floats
+    shared: Floats
     place: Rows
-    point_motion: Rows
-    point_G: Rows
-    point_need: Rows
-    point_h: Rows
+    motion: Rows
     ball: Ints
     body: Ints
-    level: Ints
-    outside: Floats
+    n_room: int
+    n_points: int
+
+
+class ConstraintTick(NamedTuple):
+    """All that a tick works with.
+
+    Attributes
+    ----------
+    room, motions : ndarray
+        As :class:`PointColumns` says.
+    pairs : RunsLoop
+        Law of each near pair; ``pair_room`` to ``pair_h`` are its arrays.
+    capsule_body : ndarray of int, shape (C,)
+        The body of each capsule; the number of bodies for the world.
+    n_room, pair_level, world : int
+        Size of ``room``; level of the pairs, below zero where there are none; number of bodies.
+    """
+
+    rows: PointTick
+    q: Floats
+    room: Floats
+    motions: Floats
     search: CloseSearch
     pairs: RunsLoop
     pair_room: Floats
@@ -150,13 +193,7 @@ class ConstraintTick(NamedTuple):
     pair_need: Rows
     pair_h: Rows
     capsule_body: Ints
-    program: LeastDistance
-    tau: Floats
-    tau_1: Floats
-    found: Ints
-    n: int
     n_room: int
-    n_points: int
     pair_level: int
     world: int
 
@@ -164,66 +201,121 @@ class ConstraintTick(NamedTuple):
 @procedure
 def constrain(t: ConstraintTick) -> float:
     """One tick; returns 0 where it counts: all numbers are finite, and there is room for all near pairs."""
-    for i in range(t.n):
-        t.tau_1[i] = t.tau[i]
-    t.program.counts[N_ACTIVE] = 0
-    t.found[N_NEAR] = 0
-    if t.state() != 0.0:
+    rows = t.rows
+    if not begin_rows(rows):
         return 1.0
-    find_point_rows(t)
+    n_pairs = 0
     if t.pair_level >= 0:
         n_pairs = find_pair_rows(t)
         if n_pairs > t.search.near.capacity:
             return 1.0
-        t.found[N_NEAR] = n_pairs
-    n_near = t.found[N_NEAR]
-    t.found[MOST_OUTSIDE] = most_outside(t, n_near)
-    t.found[IS_IDLE] = 1
-    if not is_idle(t, n_near):
-        t.found[IS_IDLE] = 0
-        write_program(t, n_near)
-        solve(t.program)
-        for i in range(t.n):
-            for j in range(t.n):
-                t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (8)
+        rows.found[N_NEAR] = n_pairs
+    find_outside_pair(t, n_pairs, find_outside(rows))
+    if not (is_idle(rows) and are_pairs_idle(t, n_pairs)):
+        write_rows(rows)
+        write_pair_rows(t, n_pairs)
+        change_torque(rows)
     return 0.0
 
 
 @procedure
-def most_outside(t: ConstraintTick, n_pairs: int) -> int:
-    """Return the row that is farthest outside, beyond what a start may be, or -1."""
-    found = -1
+def keep_points(t: PointTick) -> float:
+    """One tick without near pairs; returns as :func:`constrain`."""
+    if not begin_rows(t):
+        return 1.0
+    find_outside(t)
+    if not is_idle(t):
+        write_rows(t)
+        change_torque(t)
+    return 0.0
+
+
+@procedure
+def begin_rows(t: PointTick) -> bool:
+    """Compute the rows of torque, joints and points; returns whether all numbers are finite."""
+    for i in range(t.n):
+        t.tau_1[i] = t.tau[i]
+    t.program.counts[N_ACTIVE] = 0
+    t.found[N_NEAR] = 0
+    t.found[MOST_OUTSIDE] = -1
+    t.found[IS_BROKEN] = 0
+    t.found[IS_IDLE] = 1
+    if t.state() != 0.0:
+        return False
+    t.points()
+    return True
+
+
+@procedure
+def find_outside(t: PointTick) -> float:
+    """Note the point that is farthest outside, beyond what a start may be; returns how far."""
     most = 0.0
     for j in range(t.n_points):
         if -t.point_h[0, j] - t.outside[j] > most:
             most = -t.point_h[0, j] - t.outside[j]
-            found = j
-    for j in range(n_pairs):
-        if -t.pair_h[0, j] - PAIR_OUTSIDE > most:
-            most = -t.pair_h[0, j] - PAIR_OUTSIDE
-            found = t.n_points + j
-    return found
+            t.found[MOST_OUTSIDE] = j
+            t.found[IS_BROKEN] = 1 if -t.point_h[0, j] > t.broken[j] else 0
+    return most
 
 
 @procedure
-def find_point_rows(t: ConstraintTick) -> None:
-    """Compute the rows of the points."""
+def is_idle(t: PointTick) -> bool:
+    """Whether all rows hold as it is."""
+    n = 0
+    for i in range(4 * t.n):
+        n += 1 if t.need[i] > 0.0 else 0
+    for j in range(t.n_points):
+        n += 1 if t.point_need[0, j] > 0.0 else 0
+    return n == 0
+
+
+@procedure
+def write_rows(t: PointTick) -> None:
+    """Write the rows into the program: torque, joints, points."""
+    m = 4 * t.n
+    for i in range(m):
+        t.program.h[i] = t.need[i]
+        t.program.level[i] = 0 if i < 2 * t.n else 1
+        for k in range(t.n):
+            t.program.G[i, k] = t.G[t.n * i + k]
+    for j in range(t.n_points):
+        t.program.h[m + j] = t.point_need[0, j]
+        t.program.level[m + j] = t.level[j]
+        for k in range(t.n):
+            t.program.G[m + j, k] = t.point_G[k, j]
+    t.program.counts[N_ROWS] = m + t.n_points
+
+
+@procedure
+def change_torque(t: PointTick) -> None:
+    """Change the torque least for the rows in the program."""
+    t.found[IS_IDLE] = 0
+    solve(t.program)
+    for i in range(t.n):
+        for j in range(t.n):
+            t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (8)
+
+
+@procedure
+def find_point_rows(t: PointColumns) -> float:
+    """Compute the rows of the points; returns 0."""
     if t.n_points == 0:
-        return
+        return 0.0
     for i in range(t.n_room):
-        t.point_room[i] = t.room[i]
+        t.shared[i] = t.room[i]
     for j in range(t.n_points):
         for i in range(6):
             t.place[i, j] = t.balls[6 * t.ball[j] + i]
         for i in range(12):
-            t.point_motion[i, j] = t.motions[12 * t.body[j] + i]
-    t.points(whole_blocks(t.n_points))
+            t.motion[i, j] = t.motions[12 * t.body[j] + i]
+    t.run(whole_blocks(t.n_points))
+    return 0.0
 
 
 @procedure
 def find_pair_rows(t: ConstraintTick) -> int:
     """Find the near pairs and compute their rows; return their number."""
-    for i in range(t.n):
+    for i in range(t.rows.n):
         t.search.arm.q[i] = t.q[i]
     n_pairs = int(find_pairs(t.search))
     if n_pairs == 0 or n_pairs > t.search.near.capacity:
@@ -242,39 +334,35 @@ def find_pair_rows(t: ConstraintTick) -> int:
 
 
 @procedure
-def is_idle(t: ConstraintTick, n_pairs: int) -> bool:
-    """Whether all rows hold as it is."""
+def find_outside_pair(t: ConstraintTick, n_pairs: int, most: float) -> None:
+    """Note the pair that is farthest outside, if it is farther than a distance."""
+    for j in range(n_pairs):
+        if -t.pair_h[0, j] - PAIR_OUTSIDE > most:
+            most = -t.pair_h[0, j] - PAIR_OUTSIDE
+            t.rows.found[MOST_OUTSIDE] = t.rows.n_points + j
+            t.rows.found[IS_BROKEN] = 1 if -t.pair_h[0, j] > PAIR_BROKEN else 0
+
+
+@procedure
+def are_pairs_idle(t: ConstraintTick, n_pairs: int) -> bool:
+    """Whether the rows of all near pairs hold as it is."""
     n = 0
-    for i in range(4 * t.n):
-        n += 1 if t.need[i] > 0.0 else 0
-    for j in range(t.n_points):
-        n += 1 if t.point_need[0, j] > 0.0 else 0
     for j in range(n_pairs):
         n += 1 if t.pair_need[0, j] > 0.0 else 0
     return n == 0
 
 
 @procedure
-def write_program(t: ConstraintTick, n_pairs: int) -> None:
-    """Write the rows into the program: torque, joints, points, pairs."""
-    m = 4 * t.n
-    for i in range(m):
-        t.program.h[i] = t.need[i]
-        t.program.level[i] = 0 if i < 2 * t.n else 1
-        for k in range(t.n):
-            t.program.G[i, k] = t.G[t.n * i + k]
-    for j in range(t.n_points):
-        t.program.h[m + j] = t.point_need[0, j]
-        t.program.level[m + j] = t.level[j]
-        for k in range(t.n):
-            t.program.G[m + j, k] = t.point_G[k, j]
-    m += t.n_points
+def write_pair_rows(t: ConstraintTick, n_pairs: int) -> None:
+    """Write the rows of near pairs into the program, behind the others."""
+    program = t.rows.program
+    m = program.counts[N_ROWS]
     for j in range(n_pairs):
-        t.program.h[m + j] = t.pair_need[0, j]
-        t.program.level[m + j] = t.pair_level
-        for k in range(t.n):
-            t.program.G[m + j, k] = t.pair_G[k, j]
-    t.program.counts[N_ROWS] = m + n_pairs
+        program.h[m + j] = t.pair_need[0, j]
+        program.level[m + j] = t.pair_level
+        for k in range(t.rows.n):
+            program.G[m + j, k] = t.pair_G[k, j]
+    program.counts[N_ROWS] = m + n_pairs
 
 
 class Violation(NamedTuple):
@@ -389,9 +477,10 @@ class ConstraintSet:
         balls = tuple(dict.fromkeys(column.ball for column in columns))
         law = _state_law(model, balls, self._is_unlimited)
         kernel = model.compile_law(law, _state_samples(model, law, self._limits))
-        self._state, self._tau_1, self._found = OwnWork(kernel), np.zeros(model.nv), np.zeros(3, np.int64)
+        self._state, self._tau_1, self._found = OwnWork(kernel), np.zeros(model.nv), np.zeros(N_FOUND, np.int64)
         kinds = tuple(dict.fromkeys(type(column.constraint) for column in columns))
-        self._point_law = _point_loop(model, kinds, self._proximity.joint_coupling)
+        self._laws = law, _point_law(kinds, self._proximity.joint_coupling)
+        self._point_law = _compile_loop(model, self._laws[1], "room")
         self._points = _point_arrays(model, columns, balls, kinds)
         self.set_numbers()
         self._run = _compiled()(self._record())
@@ -432,6 +521,13 @@ class ConstraintSet:
     def parts(self) -> ConstraintParts:
         """What a procedure around a tick works with."""
         return ConstraintParts(self._run, self._state.work, self._tau_1, self._found)
+
+    @property
+    def point_parts(self) -> PointParts:
+        """What a tick without near pairs is made of, for other languages."""
+        state, point = (law.program() for law in self._laws)
+        rows, n_rows = self._run.record.rows, 4 * self._n + len(self._columns)
+        return PointParts(rows._replace(program=new_least_distance(n_rows)), state, point, self._points)
 
     @in_machine_code(lambda rows: rows._call)
     def limit(self, terms: Terms, tau: Array, tau_0: Array, dt: float, tau_known: Array | None = None) -> Array:
@@ -498,13 +594,13 @@ class ConstraintSet:
     @property
     def acting(self) -> list[int]:
         """Entries of :attr:`h` that have changed the last torque; below zero: limits of torque and joints."""
-        rows = self._run.record.program.active[: int(self._run.record.program.counts[N_ACTIVE])]
+        rows = self._run.record.rows.program.active[: int(self._run.record.rows.program.counts[N_ACTIVE])]
         return [int(row) - 4 * self._n for row in rows.tolist()]
 
     @property
     def is_capped(self) -> bool:
         """Whether the steps of the last solve did not suffice."""
-        return bool(self._run.record.program.counts[IS_CAPPED])
+        return bool(self._run.record.rows.program.counts[IS_CAPPED])
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -529,6 +625,11 @@ class ConstraintSet:
         """The constraint that is broken by most in the last state; None where all hold but for :data:`OUTSIDE`."""
         j = int(self._found[MOST_OUTSIDE])
         return None if j < 0 else self._violation(j)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether :attr:`outside` brakes an arm in motion."""
+        return bool(self._found[IS_BROKEN])
 
     def _violation(self, j: int) -> Violation:
         """That of an entry of :attr:`h`."""
@@ -559,15 +660,25 @@ class ConstraintSet:
         distances = np.array([0.0, 0.0] if self._clearance is None else self._clearance.numbers[0])
         pairs = self._pair_law.bind({**pair, "room": room, "distances": distances, "G": G, "need": need, "h": h})
         program = new_least_distance(4 * n + len(self._columns) + N)
-        return ConstraintTick(
-            self._state, self._state.inputs["q"], state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
-            state["room"], state["motions"].reshape(-1), state["balls"].reshape(-1),
-            self._point_law.bind(at), at["room"], at["place"], at["motion"], at["G"], at["need"], at["h"],
-            at["ball"], at["body"], at["level"], at["outside"],
-            self._search.record, pairs, room, motion, other, G, need, h, self._capsule_body,
-            program, self._state.inputs["tau"], self._tau_1, self._found,
-            n, n_room, len(self._columns), -1 if self._clearance is None else int(self._clearance.level), world,
+        columns = PointColumns(
+            self._point_law.bind(at), state["room"], state["motions"].reshape(-1), state["balls"].reshape(-1),
+            at["room"], at["place"], at["motion"], at["ball"], at["body"], n_room, len(self._columns),
         )  # fmt: skip
+        rows = PointTick(
+            self._state, _compiled_points()(columns), state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
+            at["G"], at["need"], at["h"], at["level"], at["outside"], at["broken"],
+            program, self._state.inputs["tau"], self._tau_1, self._found, n, len(self._columns),
+        )  # fmt: skip
+        return ConstraintTick(
+            rows, self._state.inputs["q"], state["room"], columns.motions,
+            self._search.record, pairs, room, motion, other, G, need, h, self._capsule_body,
+            n_room, -1 if self._clearance is None else int(self._clearance.level), world,
+        )  # fmt: skip
+
+
+@cache
+def _compiled_points() -> Binds[PointColumns]:
+    return compile_procedure(find_point_rows, keeps_lock=True)
 
 
 @cache
@@ -591,6 +702,26 @@ class ConstraintParts(NamedTuple):
     inputs: Array
     tau_1: Array
     found: Array
+
+
+class PointParts(NamedTuple):
+    """What a tick without near pairs is made of.
+
+    Attributes
+    ----------
+    rows : PointTick
+        Its memory.
+    state, point : Program
+        The laws :func:`_state` and :func:`point_row`, reduced.
+    columns : dict of str to ndarray
+        Numbers of each point in a column, by the names of the second law's inputs; ``ball`` and ``body`` are its
+        places among the outputs of the first; ``outside`` and ``broken`` are of :data:`OUTSIDE`, :data:`BROKEN`.
+    """
+
+    rows: PointTick
+    state: Program
+    point: Program
+    columns: Mapping[str, Array]
 
 
 def _form(n: int) -> CallForm:
@@ -732,8 +863,8 @@ def point_row(
     return ConstraintRow(h, c, f @ a + m @ alpha + bend, f @ v + m @ w), is_speed
 
 
-def _point_loop(model: RobotModel, kinds: Sequence[type[Constraint]], joint_coupling: Array) -> LoopKernel:
-    """:func:`point_row` over all points."""
+def _point_law(kinds: Sequence[type[Constraint]], joint_coupling: Array) -> Law:
+    """:func:`point_row` of one point, reduced."""
     n_bodies, n = joint_coupling.shape
     sizes = point_sizes(n_bodies, len(kinds))
 
@@ -745,8 +876,8 @@ def _point_loop(model: RobotModel, kinds: Sequence[type[Constraint]], joint_coup
         need = clamp(select(is_speed, need_of_speed, need), -FAR, FAR)
         return {"G": G, "need": np.array([need]), "h": np.array([row.h])}
 
-    return _compile_loop(model, "points of constraints", function, sizes, {"room": n_shared(n, n_bodies)},
-                         [[kind.__name__ for kind in kinds], joint_coupling.tolist()])  # fmt: skip
+    structure = [[kind.__name__ for kind in kinds], joint_coupling.tolist()]
+    return Law("points of constraints", function, {**sizes, "room": n_shared(n, n_bodies)}, structure)
 
 
 def _pair_loop(model: RobotModel, joint_coupling: Array) -> LoopKernel:
@@ -760,21 +891,15 @@ def _pair_loop(model: RobotModel, joint_coupling: Array) -> LoopKernel:
         G, need = reduced_row(row, room)
         return {"G": G, "need": np.array([clamp(need, -FAR, FAR)]), "h": np.array([row.h])}
 
-    return _compile_loop(model, "clearance", function, sizes, {"room": n_shared(n, n_bodies), "distances": 2},
-                         joint_coupling.tolist())  # fmt: skip
+    law = Law("clearance", function, {**sizes, "room": n_shared(n, n_bodies), "distances": 2}, joint_coupling.tolist())
+    return _compile_loop(model, law, "room", "distances")
 
 
-def _compile_loop(
-    model: RobotModel, name: str, function: Any, columns: dict[str, int], shared: dict[str, int], structure: object
-) -> LoopKernel:
+def _compile_loop(model: RobotModel, law: Law, *shared: str) -> LoopKernel:
     """Compile a law of columns, and compare it on random ones."""
-    law = Law(name, function, {**columns, **shared}, structure)
     rng = np.random.default_rng(0)
-    samples = {key: rng.uniform(0.1, 1.0, (size, 16)) for key, size in columns.items()}
-    return model.compile_law(
-        Loop(law, "columns", tuple(shared)),
-        samples | {key: rng.uniform(0.1, 1.0, size) for key, size in shared.items()},
-    )
+    samples = {key: rng.uniform(0.1, 1.0, size if key in shared else (size, 16)) for key, size in law.inputs.items()}
+    return model.compile_law(Loop(law, "columns", shared), samples)
 
 
 N_NUMBERS = 8
@@ -789,12 +914,13 @@ def _point_arrays(
     n_bodies, N = len(tree.bodies), max(8, whole_blocks(len(columns)))
     sizes = point_sizes(n_bodies, len(kinds))
     at: dict[str, Array] = {name: np.zeros((size, N)) for name, size in {**sizes, "G": n, "need": 1, "h": 1}.items()}
-    at |= {name: np.zeros(N, np.int64) for name in ("ball", "body", "level")} | {"outside": np.zeros(N)}
+    at |= {name: np.zeros(N, np.int64) for name in ("ball", "body", "level")}
+    at |= {name: np.zeros(N) for name in ("outside", "broken")}
     for j, column in enumerate(columns):
         frame = tree.tip if column.ball.link is None else tree.frames[column.ball.link]
         at["sign"][tree.path(frame.body), j], at["radius"][0, j] = 1.0, column.ball.radius
         at["kind"][kinds.index(type(column.constraint)), j] = 1.0
         at["ball"][j], at["body"][j] = balls.index(column.ball), frame.body if frame.body >= 0 else n_bodies
         at["level"][j] = column.constraint.level
-        at["outside"][j] = OUTSIDE.get(column.constraint.unit, np.inf)
+        at["outside"][j], at["broken"][j] = (x.get(column.constraint.unit, np.inf) for x in (OUTSIDE, BROKEN))
     return at | {"room": np.zeros(n_shared(n, n_bodies))}

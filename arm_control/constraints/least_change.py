@@ -126,8 +126,6 @@ class LeastDistance(NamedTuple):
         Result: their multipliers, y = G^T u.
     left : ndarray, shape (capacity,)
         Result: how much of each row does not hold, max(0, h - G y) where that is above (1).
-    flat : ndarray, shape (capacity * WIDTH,)
-        The memory of G.
     scale, b : ndarray, shape (capacity,)
         1 / |G_i|, 0 for a zero row; its distance from y = 0, as relaxed so far.
     mark : ndarray of int, shape (capacity,)
@@ -149,7 +147,6 @@ class LeastDistance(NamedTuple):
     active: Ints
     u: Floats
     left: Floats
-    flat: Floats
     scale: Floats
     b: Floats
     mark: Ints
@@ -206,13 +203,17 @@ def clear(s: LeastDistance) -> None:
 
 @procedure
 def n_not_finite(s: LeastDistance) -> int:
-    """Return how many numbers of G and h are infinite or none."""
+    """Return how many rows may have numbers that are infinite or none."""
     n = 0
-    for k in range(WIDTH * s.counts[N_ROWS]):
-        n += 0 if abs(s.flat[k]) <= LARGEST else 1
     for i in range(s.counts[N_ROWS]):
-        n += 0 if abs(s.h[i]) <= LARGEST else 1
+        n += 0 if abs(s.h[i]) + size_of(s.G[i]) <= LARGEST else 1
     return n
+
+
+@procedure
+def size_of(a: Floats) -> float:
+    """Return the sum of the sizes of the unknowns."""
+    return ((abs(a[0]) + abs(a[1])) + (abs(a[2]) + abs(a[3]))) + ((abs(a[4]) + abs(a[5])) + (abs(a[6]) + abs(a[7])))
 
 
 @procedure
@@ -720,7 +721,7 @@ def new_least_distance(capacity: int) -> LeastDistance:
     active, former, counts = np.zeros(SIZE, np.int64), np.zeros(SIZE, np.int64), np.zeros(N_COUNTS, np.int64)
     counts[N_STEPS_MAX] = MAX_STEPS
     return LeastDistance(
-        G, h, level, counts, y, active, u, left, G.reshape(-1), scale, b, mark,
+        G, h, level, counts, y, active, u, left, scale, b, mark,
         Q, R, v, multiplier, g, d, z, r, np.zeros(SIZE + 1), former,
     )  # fmt: skip
 

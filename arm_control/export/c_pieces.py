@@ -14,12 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import Program, c_parts, number
+from arm_control.constraints import N_STEPS_MAX, PointParts, PointTick, keep_points, read_constraints
 from arm_control.control import GAINS, OperationalSpaceController, OscParameters, between_law_and_gate, step_laws
 from arm_control.controllers import OscLoopParameters
 from arm_control.core import Spec, share_path
 from arm_control.exceptions import ParameterError
 from arm_control.export.tick_rules import (
     ASKED,
+    BROKEN_CONSTRAINT,
     IMPOSSIBLE_STATE,
     NO_CAUSE,
     NO_COMMAND,
@@ -85,8 +87,12 @@ CAUSES = {
         *(NO_TIME, "a dt that is not above zero in more than max_missed ticks in a row"),
         "no time passes between the ticks",
     ),
+    "BROKEN_CONSTRAINT": (
+        *(BROKEN_CONSTRAINT, "the arm starts outside a constraint, or is far outside"),
+        "the arm is outside a constraint",
+    ),
     "NOT_READY": (
-        *(NO_TIME + 1, "@PREFIX@_init() refused its parameters, or was not called"),
+        *(BROKEN_CONSTRAINT + 1, "@PREFIX@_init() refused its parameters, or was not called"),
         "its parameters were refused, or it was not made ready",
     ),
 }
@@ -94,6 +100,9 @@ CAUSES = {
 HOOKS = {
     "LawMemory.run": "run_law",
     "LawMemory.limit": "limit_torque",
+    "LawMemory.constrain": "constrain",
+    "PointTick.state": "find_rows",
+    "PointTick.points": "find_points",
     "BlindMemory.terms": "predicted_terms",
     "BlindMemory.predict": "go_on",
 }
@@ -150,8 +159,6 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
         raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only osc")
     if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
-    if parameters.gate.constraints:
-        raise ParameterError(f"{scenario.name}: constraints cannot be exported: leave that out")
     if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
         raise ParameterError(
             f"{scenario.name}: mimic joints cannot be exported: {', '.join(mimics)}: no driver knows that they follow"
@@ -212,8 +219,16 @@ def _with_outputs(program: Program, names: Iterable[str]) -> Program:
     return Program(program.inputs, outputs, program.lines, tuple(results))
 
 
-def pieces_of(controller: ExportedController, limits: JointLimits, programs: Mapping[str, Program]) -> dict[str, str]:
-    """Return the text for each name."""
+def pieces_of(
+    controller: ExportedController, limits: JointLimits, programs: Mapping[str, Program], kept: PointParts | None
+) -> dict[str, str]:
+    """Return the text for each name.
+
+    Parameters
+    ----------
+    kept : PointParts or None
+        The constraints; None: there are none.
+    """
     name, model, gate = controller.name, controller.model, controller.gate
     step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
     texts = {**_names(), **_bounds()}
@@ -248,7 +263,8 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         "MOST_MISSED": str(max(MOST_MISSED, gate.max_missed)),
         "START": numbers(controller.start),
         "NAMED_GAINS": "\n".join(f'  {{"{gain}", &{name}_gains::{gain}}},' for gain in GAINS),
-        **_rules(controller),
+        **_rules(controller, kept),
+        **_constraint_pieces(kept, name, gate.constraints),
         **{key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in texts.items()},
     }
 
@@ -267,14 +283,44 @@ def _copies(target: str, source: str, names: Iterable[str]) -> str:
     return "\n".join(f"    memcpy({to}, {what}, sizeof {to});" for to, what in pairs)
 
 
-def _rules(controller: ExportedController) -> dict[str, str]:
+def _constraint_pieces(kept: PointParts | None, name: str, file: str) -> dict[str, str]:
+    """The constraints: their memory, the numbers of each point, and the functions that the rules call."""
+    if kept is None:
+        function = f"static double {name}_constrain_of({name}_LawMemory *law)\n{{\n    (void)law;\n    return 0.0;\n}}"
+        return {"CONSTRAINT_RECORDS": "", "CONSTRAINT_MEMORY": "", "CONSTRAIN": function, "CONSTRAINT_START": ""}
+    point, n = kept.point.inputs, kept.rows.n_points
+    own = [x for x in point if x not in ("place", "motion", "room")]
+    x = kept.columns
+    table = [
+        f"    {{{', '.join(f'{{{numbers(x[key][:, j])}}}' for key in own)},\n"
+        f"     {number(x['outside'][j])}, {number(x['broken'][j])}, {x['ball'][j]}, {x['body'][j]}, {x['level'][j]}}},"
+        for j in range(n)
+    ]
+    sizes = {"ROWS_INPUT": kept.state.inputs, "POINT_INPUT": point, "POINT_OUTPUT": _sizes(kept.point)}
+    pieces = {key: fields(value) for key, value in sizes.items()}
+    pieces |= {"OF_POINT": fields({key: point[key] for key in own}), "POINTS": "\n".join(table), "PREFIX": name}
+    pieces |= {"COPY_ROWS_INPUT": _copies("x", "law", kept.state.inputs), "N_POINTS": str(n)}
+    pieces["COPY_OF_POINT"] = "\n".join(f"        memcpy(x.{key}, POINTS[j].{key}, sizeof x.{key});" for key in own)
+    counts, recovers = kept.rows.program.counts.tolist(), read_constraints(file).allow_recovery
+    return {
+        "CONSTRAINT_RECORDS": f"typedef struct {{\n{fields(_sizes(kept.state))}\n}} {name}_rows;\n",
+        "CONSTRAINT_MEMORY": f"    {name}_rows rows;\n    {name}_PointTick points;",
+        "CONSTRAIN": filled("constraints.c", pieces),
+        "CONSTRAINT_START": f"    start_constraints(c, {counts[N_STEPS_MAX]}, {int(recovers)});",
+    }
+
+
+def _rules(controller: ExportedController, kept: PointParts | None) -> dict[str, str]:
     """The rules as C, and the ranges of the arm."""
     nothing = float  # a function that is never called: only the sizes of the memory count
-    memory = new_tick_memory(controller.model, controller.gate, controller.period, nothing, nothing, nothing)
+    memory = new_tick_memory(controller.model, controller.gate, controller.period, nothing, nothing, nothing, nothing)
     prefix, ranges = f"{controller.name}_", memory.states.ranges
     hooks = {name: f"{prefix}{function}_of" for name, function in HOOKS.items()}
     entries = (answer, enable_gate, brake_for, take_reference, take_torque, longest_blind_step, predict)
-    parts = c_parts(entries, {TickMemory: memory}, hooks, prefix)
+    records: dict[type, tuple[object, ...]] = {TickMemory: memory}
+    if kept is not None:
+        records[PointTick] = kept.rows
+    parts = c_parts((*entries, *([] if kept is None else [keep_points])), records, hooks, prefix)
     return {
         "RECORDS": parts.records,
         "CONSTANTS": parts.constants,

@@ -18,6 +18,7 @@ import numpy as np
 
 from arm_control.compiler import Floats, Ints, PlacedProgram, Procedure, Program, RunsKernel, procedure, web_module
 from arm_control.control import AvoidanceParameters, OperationalSpaceController, avoidance_numbers
+from arm_control.exceptions import ParameterError
 from arm_control.export.c_pieces import ALL, LIMITS, REGULAR, ExportedController, step_programs
 from arm_control.export.page_laws import avoided_links, ball_law, fading_law, frames_law, motion_terms
 from arm_control.export.page_memory import BEGIN, WebMemory, arrays_of
@@ -115,8 +116,10 @@ class WebArm(NamedTuple):
 
 def web_arm(controller: ExportedController) -> WebArm:
     """Return an arm, its controller and its gate for a browser, at rest in the controller's start posture."""
+    if controller.gate.constraints:
+        raise ParameterError(f"{controller.name}: a page keeps no constraints: leave them out")
     unset = float  # functions of the module take its place
-    tick = new_tick_memory(controller.model, controller.gate, controller.period, unset, unset, unset)
+    tick = new_tick_memory(controller.model, controller.gate, controller.period, unset, unset, unset, unset)
     page = OperationalSpaceController(controller.model, controller.law)
     arrays, memory = _arrays(controller, page, tick), WebMemory()
     places = memory.places(arrays)
@@ -127,6 +130,7 @@ def web_arm(controller: ExportedController) -> WebArm:
     table = {name: k for k, name in enumerate(functions, 1)}
     choice = StepChoice(unset, unset, unset, unset, arrays["regularity"], arrays["options"])
     fields = {"regular": REGULAR if REGULAR in programs else ALL, "whole": ALL, "limit": LIMITS, "terms": "terms"}
+    fields["constrain"] = LIMITS  # never called
     fields["avoid"] = AVOID if AVOID in programs else LIMITS
     called = {field: (table[name], BEGIN) for field, name in fields.items()}
     called["predict"] = table["predict"], memory.record(tick.blind.prediction, {})

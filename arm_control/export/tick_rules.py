@@ -6,7 +6,7 @@ The rules are those of :mod:`arm_control.gate`; this module puts them in order, 
     time     a tick whose time is not above zero counts as none; too many of them in a row brake
     state    judged; one that is no number is missing, one that is not believed brakes, and so does a gap
     law      model, law and limits in one function, which the export compiles
-    torque   the law's, with what a brake carried; or the last one again; or that of the brake
+    torque   the law's, with what a brake carried, changed for constraints; or the last one again; or that of the brake
     blind    a braked arm without states is braked on a prediction, for a second
 
 A reference is a goal: a brake ends it, and after *enable* the arm is held until there is a new one.
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import Floats, Ints, RunsKernel, nearest, procedure
+from arm_control.constraints import IS_BROKEN, MOST_OUTSIDE, N_FOUND
 from arm_control.core import LARGEST_STAMP, NANOSECONDS
 from arm_control.gate import (
     BELIEVED,
@@ -68,7 +69,7 @@ from arm_control.gate import (
 )
 from arm_control.model import RobotModel
 
-NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME = 0, 1, 2, 3, 4, 5
+NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME, BROKEN_CONSTRAINT = 0, 1, 2, 3, 4, 5, 6
 """Why the gate brakes."""
 ENDLESS = 1e6
 """Longer times between two states make no difference [s]."""
@@ -79,7 +80,8 @@ STATE_REFUSED, COMMAND_REFUSED, LIMITED, SATURATED, RATE_LIMITED = 6, 7, 8, 9, 1
 """Entries of ``counts``: what was done in this tick."""
 NOW, STATE_AT = 11, 12
 """Entries of ``counts``: time since the start, and when the last state came that was believed [ns]."""
-N_COUNTS = 13
+IS_RECOVERING, N_COUNTS = 13, 14
+"""An entry of ``counts``, whether the arm comes back from outside a constraint; number of entries."""
 SPARE_PERIODS = 2
 """Periods beyond ``max_missed`` for which one torque counts in a prediction."""
 DT, PERIOD, STATE_PERIOD, MISSED_STATES = 0, 1, 2, 3
@@ -95,6 +97,8 @@ class LawMemory(NamedTuple):
         Model, law and limits in the state; fills in all outputs.
     limit : RunsKernel
         Limits of the torque ``tau`` in the state that was computed last; fills in ``tau_1`` and ``cut``.
+    constrain : RunsKernel
+        Changes ``tau`` in that state for the constraints, and fills in ``found``.
     dt, is_on : ndarray, shape (1,)
         Time of the tick [s]; whether limits of position and speed count.
     M : ndarray, shape (n * n,)
@@ -105,10 +109,13 @@ class LawMemory(NamedTuple):
         Above zero: limited, saturated, rate limited.
     believable : ndarray, shape (1,)
         Above zero: the torque of the law is one that the gate believes.
+    found : ndarray of int, shape (N_FOUND,)
+        What the constraints have found.
     """
 
     run: RunsKernel
     limit: RunsKernel
+    constrain: RunsKernel
     q: Floats
     v: Floats
     tau_0: Floats
@@ -121,6 +128,7 @@ class LawMemory(NamedTuple):
     tau_1: Floats
     cut: Floats
     believable: Floats
+    found: Ints
 
 
 class TickMemory(NamedTuple):
@@ -137,6 +145,8 @@ class TickMemory(NamedTuple):
         Torque that is carried on from a brake [N m or N].
     usual_dt : float
         Time between two ticks, where they do not say it [s].
+    is_constrained, may_recover : int
+        Whether there are constraints; whether the arm is led back that starts outside of one.
     """
 
     counts: Ints
@@ -151,6 +161,8 @@ class TickMemory(NamedTuple):
     max_missed: int
     joint_limits: int
     usual_dt: float
+    is_constrained: int
+    may_recover: int
     n: int
 
 
@@ -313,6 +325,9 @@ def answer_state(c: TickMemory, dt: float) -> None:
     run_law(c, c.state.q, c.state.v, believed)
     is_passing = is_offered and c.law.believable[0] > 0.0 and is_carried_believed(c)
     if is_passing:
+        add_carried(c)
+        is_passing = keep_constraints(c)
+    if is_passing:
         pass_command(c.gate)
         pass_torque(c)
     else:
@@ -359,11 +374,33 @@ def is_carried_believed(c: TickMemory) -> bool:
 
 
 @procedure
-def pass_torque(c: TickMemory) -> None:
-    """Let the law's torque pass, with what a brake carried."""
+def add_carried(c: TickMemory) -> None:
+    """Add what a brake carried to the law's torque."""
     if c.counts[IS_CARRYING] == 1:
         for i in range(c.n):
             c.law.tau[i] += c.fading[i]
+
+
+@procedure
+def keep_constraints(c: TickMemory) -> bool:
+    """Change the law's torque for the constraints; return whether it may pass: a gate brakes outside of them."""
+    if c.is_constrained == 0:
+        return True
+    c.law.constrain()
+    starts = c.gate.counts[MODE] != MODE_PASSING
+    is_outside = c.law.found[MOST_OUTSIDE] >= 0
+    recovers = is_outside and c.may_recover == 1 and (starts or c.counts[IS_RECOVERING] == 1)
+    c.counts[IS_RECOVERING] = 1 if recovers else 0
+    if not is_outside or recovers or not (starts or c.law.found[IS_BROKEN] == 1):
+        return True
+    brake_for(c, BROKEN_CONSTRAINT)
+    return False
+
+
+@procedure
+def pass_torque(c: TickMemory) -> None:
+    """Let the law's torque pass, within its limits: where only the law is in it, these are computed."""
+    if c.counts[IS_CARRYING] == 1 or c.is_constrained == 1:
         c.law.limit()
     note_limited(c)
 
@@ -420,19 +457,21 @@ def new_tick_memory(
     usual_dt: float,
     run: Callable[[], float],
     limit: Callable[[], float],
+    constrain: Callable[[], float],
     terms: Callable[[], float],
 ) -> TickMemory:
     """Return the memory of a controller that has seen no state.
 
     Parameters
     ----------
-    run, limit, terms : callable
+    run, limit, constrain, terms : callable
         See :class:`LawMemory` and :class:`~arm_control.gate.blind_brake.BlindMemory`.
     """
     n = model.nv
     q, v, tau_0, g, h, tau, tau_1, fading = np.zeros((8, n))
     dt, is_on, believable = np.zeros((3, 1))
-    law = LawMemory(run, limit, q, v, tau_0, dt, is_on, np.zeros(n * n), g, h, tau, tau_1, np.zeros(3), believable)
+    M, cut, found = np.zeros(n * n), np.zeros(3), np.zeros(N_FOUND, dtype=np.int64)
+    law = LawMemory(run, limit, constrain, q, v, tau_0, dt, is_on, M, g, h, tau, tau_1, cut, believable, found)
     prediction = new_prediction(n)
     counts = np.zeros(2, dtype=np.int64)
     longest_step = longest_blind_step(gate.max_missed, usual_dt)
@@ -450,5 +489,7 @@ def new_tick_memory(
         gate.max_missed,
         int(gate.joint_limits),
         usual_dt,
+        0,
+        0,
         n,
     )

@@ -52,8 +52,6 @@ from arm_control.gate.velocity_filter import VelocityFilter
 from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel, Terms
 
-BROKEN = {"m": 0.02, "rad": 0.1}
-"""How far outside a constraint an arm in motion is braked, by its unit."""
 UNLIKE = f"{ENABLED}a command asks for"
 """How the reason begins of a gate that goes on holding."""
 LAG_COUNTS = 2.5
@@ -371,7 +369,7 @@ class EffortGate:
         command = constraints.limit(t, command, self._tau, dt, self.estimate)
         outside, starts = constraints.outside, self.state is not PASSING
         self._recovers = outside is not None and self._may_start_outside and (starts or self._recovers)
-        if outside is None or self._recovers or not (starts or outside.h < -BROKEN[outside.unit]):
+        if outside is None or self._recovers or not (starts or constraints.is_broken):
             return command
         self.brake(f"{outside}; allow_recovery leads the arm back" if starts else str(outside))
         return None

@@ -25,7 +25,7 @@ STAND_INS = Path(__file__).parent / "stand_ins"
 HOLDING, PASSING, BRAKING = range(3)
 RATE_LIMIT = 22
 """Place of the rate limit among the numbers of the parameters: behind 22 gains of three joints."""
-NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME, NOT_READY = range(7)
+NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME, BROKEN_CONSTRAINT, NOT_READY = range(8)
 
 
 def scenario_of(robot: str, parameters: dict[str, object] | None = None) -> Scenario:

@@ -46,6 +46,24 @@ GATES: dict[str, dict[str, Any]] = {
     "panda": {"max_missed": 2, "joint_limits": False},
 }
 """Parameters of the gates, of an arm whose joints turn on and on, and of others."""
+KEPT = {
+    "planar3": """
+constraints:
+  - {name: wall, kind: half_space, point: [2.6, 0, 0], normal: [-1, 0, 0.2], points: [[0, 0, 0], [0.1, 0, 0]]}
+  - {name: post, kind: cylinder, point: [0, 0, 0], axis: [0, 1, 0], radius: 0.2, outside: true}
+  - {name: glass, kind: upright, up: [0, 1, 0], angle: 1.2, points: [[0, 0.6, 0.8]]}
+  - {name: slow, kind: speed, limit: 3.0}
+""",
+    "ur5": """
+constraints:
+  - {name: table, kind: half_space, of: arm, point: [0, 0, -0.7], normal: [0, 0, 1]}
+  - {name: cell, kind: box, centre: [0, 0, 0.1], size: [1.8, 1.9, 1.8], rpy: [0, 0, 0.3], of: wrist_3_link}
+  - {name: glass, kind: upright, up: [0, 0, -1], angle: 1.57}
+  - {name: slow, kind: speed, limit: 0.5}
+allow_recovery: true
+""",
+}
+"""Constraints of two of them."""
 PROCESSORS = [CPU, pytest.param("x86-64", marks=pytest.mark.campaign)]
 """Processors that the laws are compiled for: one as this machine's, and one that cannot multiply and add at once."""
 WIRE = Wire(stamps=0.0, senders=0.0, ages=0.0, times=0.01)
@@ -173,8 +191,13 @@ ROBOTS = [name if name != "panda" else pytest.param(name, marks=pytest.mark.camp
 
 
 @pytest.fixture(scope="module", params=ROBOTS)
-def controller(request: pytest.FixtureRequest) -> ExportedController:
-    return exported_controller(Scenario(request.param, "", request.param, {"osc": GATES[request.param]}), "arm")
+def controller(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ExportedController:
+    robot, parameters = request.param, dict(GATES[request.param])
+    if robot in KEPT:
+        path = tmp_path_factory.mktemp("kept") / "kept.yaml"
+        path.write_text(KEPT[robot])
+        parameters["constraints"] = str(path)
+    return exported_controller(Scenario(robot, "", robot, {"osc": parameters}), "arm")
 
 
 @pytest.fixture(scope="module", params=PROCESSORS)

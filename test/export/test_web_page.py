@@ -21,6 +21,7 @@ from arm_control.compiler import machine_module
 from arm_control.compiler.llvm_compiler import Library
 from arm_control.control import Avoidance, AvoidanceParameters, CompiledOsc, avoidance_numbers
 from arm_control.core import share_path
+from arm_control.exceptions import ParameterError
 from arm_control.export import ExportedController, exported_controller, write_page
 from arm_control.export.c_check import checked_runs
 from arm_control.export.page_laws import ball_law
@@ -242,6 +243,14 @@ def test_a_ball_is_avoided_as_obstacles_are(ur5: RobotModel):
         assert output["distance"][0] == pytest.approx(expected.distance) or expected.distance == math.inf
         shares.append(expected.task_share)
     assert {0.0, 1.0} < set(shares)
+
+
+def test_a_page_keeps_no_constraints(tmp_path: Path):
+    path = tmp_path / "kept.yaml"
+    path.write_text("constraints: [{name: slow, kind: speed, limit: 1.0}]")
+    scenario = Scenario("planar2", "", "planar2", {"osc": {"constraints": str(path)}})
+    with pytest.raises(ParameterError, match="a page keeps no constraints: leave them out"):
+        web_arm(exported_controller(scenario))
 
 
 def test_triangles_are_few_and_near_to_those_that_were():
