@@ -140,7 +140,7 @@ def motion_at(motion: Array, p: Array) -> tuple[Array, Array]:
 
 def vector(name: str, values: Sequence[float], n: int = 3) -> list[float]:
     """Return n finite numbers of a constraint, or raise a ParameterError."""
-    numbers = [float(x) for x in values] if isinstance(values, Sequence) and not isinstance(values, str) else []
+    numbers = [float(x) for x in values if isinstance(x, int | float)] if isinstance(values, Sequence) else []
     if len(numbers) != n or not np.isfinite(numbers).all():
         raise ParameterError(f"{name} is {values!r}; {n} finite numbers are needed")
     return numbers

@@ -451,41 +451,76 @@ class ConstraintSet:
     def __init__(
         self, model: RobotModel, constraints: Sequence[Constraint], limits: Array, is_unlimited: Array
     ) -> None:
-        self.constraints = tuple(constraints)
-        self._n = model.nv
-        clearances = [c for c in constraints if isinstance(c, ClearanceConstraint)]
-        if len(clearances) > 1:
-            raise ParameterError(f"two clearances: '{clearances[0].name}' and '{clearances[1].name}'; one may be there")
-        self._clearance = clearances[0] if clearances else None
-        has_shape = bool(clearances) or any(c.of == ARM for c in constraints)
-        shape = ArmShape(model) if has_shape else ArmShape(model, (), is_partial=True)
-        self._model, self._is_unlimited, self._limits = model, is_unlimited, limits
-        self._proximity = Proximity(model, None if clearances else (), shape)
+        self._n, self._model, self._is_unlimited, self._limits = model.nv, model, is_unlimited, limits
+        self._has_pairs = any(c.sees_obstacles for c in constraints)
+        self._has_shape = self._has_pairs or any(c.of == ARM for c in constraints)
+        self._shape = shape = ArmShape(model) if self._has_shape else ArmShape(model, (), is_partial=True)
+        self._proximity = Proximity(model, None if self._has_pairs else (), shape)
         self._search = self._proximity.new_search()
-        if self._clearance is not None:
-            self._search.reach[:] = self._clearance.reach
         bodies = [body if body >= 0 else len(model.tree.bodies) for body in shape.bodies]
         self._capsule_body = np.array([*bodies, 0], np.int64)
         self._pair_law = _pair_loop(model, self._proximity.joint_coupling)
-        self._make_rows([column for c in constraints for column in _columns(model, shape, c)])
-        if any(c.of == ARM for c in constraints):
-            self._make_rows(self._movable())
+        columns = self._all_columns(constraints)
+        self._balls = tuple(dict.fromkeys(column.ball for column in columns))
+        self._kinds = tuple(dict.fromkeys(type(column.constraint) for column in columns))
+        self._make_laws()
+        self._take(constraints, columns)
 
-    def _make_rows(self, columns: list[PointColumn]) -> None:
-        """Make memory and laws for these rows of points."""
-        model, self._columns = self._model, columns
-        balls = tuple(dict.fromkeys(column.ball for column in columns))
-        law = _state_law(model, balls, self._is_unlimited)
+    def _all_columns(self, constraints: Sequence[Constraint]) -> list[PointColumn]:
+        """Rows of points of these constraints, among them such that nothing moves."""
+        clearances = [c.name for c in constraints if c.sees_obstacles]
+        if len(clearances) > 1:
+            raise ParameterError(f"two clearances: '{clearances[0]}' and '{clearances[1]}'; one may be there")
+        return [column for c in constraints for column in _columns(self._model, self._shape, c)]
+
+    def _make_laws(self) -> None:
+        """Make laws and memory for balls and kinds, without constraints."""
+        model, coupling = self._model, self._proximity.joint_coupling
+        law = _state_law(model, self._balls, self._is_unlimited)
         kernel = model.compile_law(law, _state_samples(model, law, self._limits))
-        self._state, self._tau_1, self._found = OwnWork(kernel), np.zeros(model.nv), np.zeros(N_FOUND, np.int64)
-        kinds = tuple(dict.fromkeys(type(column.constraint) for column in columns))
-        self._laws = law, _point_law(kinds, self._proximity.joint_coupling)
+        self._laws = law, _point_law(self._kinds, coupling)
         self._point_law = _compile_loop(model, self._laws[1], "room")
-        self._points = _point_arrays(model, columns, balls, kinds)
-        self.set_numbers()
+        self._state, self._tau_1, self._found = OwnWork(kernel), np.zeros(model.nv), np.zeros(N_FOUND, np.int64)
+        self._clearance: ClearanceConstraint | None = None
+        self._columns: list[PointColumn] = []
+        self._points = _point_arrays(model, [], self._balls, self._kinds)
         self._run = _compiled()(self._record())
         bound = {"tool": kernel.inputs["tool"], "limits": self._limits}
         self._call = KernelCall(_form(model.nv), self._run, self._state.inputs, {"tau_1": self._tau_1}, bound)
+
+    def change(self, constraints: Sequence[Constraint]) -> None:
+        """Let these take the place of the constraints, from the next tick on.
+
+        Raises
+        ------
+        ParameterError
+            Before anything has changed, when one has a kind, link or point that none had at first: the laws are
+            compiled for those. Others as for a new set.
+        """
+        columns = self._all_columns(constraints)
+        known = {*self._balls, *self._kinds}
+        new = [c.constraint.name for c in columns if not {c.ball, type(c.constraint)} <= known]
+        new += [c.name for c in constraints if c.sees_obstacles > self._has_pairs or (c.of == ARM) > self._has_shape]
+        if new:
+            raise ParameterError(f"constraint '{new[0]}' has a kind, link or point that no constraint had at the start")
+        self._take(constraints, columns)
+
+    def _take(self, constraints: Sequence[Constraint], columns: list[PointColumn]) -> None:
+        """Let constraints count, with these rows of points but for those that nothing moves."""
+        self.constraints = tuple(constraints)
+        self._clearance = next((c for c in constraints if isinstance(c, ClearanceConstraint)), None)
+        if self._clearance is not None:
+            self._search.reach[:] = self._clearance.reach
+        vars(self).pop("limit", None)  # the built-in function, whose body in Python knows this object as it was
+        self._set_columns(columns)
+        if any(c.of == ARM for c in constraints):
+            self._set_columns(self._movable())
+
+    def _set_columns(self, columns: list[PointColumn]) -> None:
+        """Make memory for these rows of points."""
+        self._columns, self._points = columns, _point_arrays(self._model, columns, self._balls, self._kinds)
+        self.set_numbers()
+        self._run.replace(self._record())
 
     def _movable(self) -> list[PointColumn]:
         """The rows of what the arm can move in some of :data:`N_POSTURES` postures; the rest depends on nobody."""

@@ -77,7 +77,9 @@ class GateParameters(LimitParameters):
     )
     brake_damping: float = parameter(50.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
     constraints: str = parameter(
-        "", "file with constraints that every command is changed for, or a name in config/constraints; empty: none"
+        "",
+        "file with constraints that every command is changed for, or a name in config/constraints; empty: none",
+        live=True,
     )
 
 
@@ -173,11 +175,9 @@ class EffortGate:
         self._is_believable = compile_size_check(model, self._largest)
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self.velocities = VelocityFilter(model.nv) if parameters.inertia_floor else None
-        asked = read_constraints(parameters.constraints) if parameters.constraints else Constraints()
+        self._knows_obstacles, asked = knows_obstacles, self._asked(parameters.constraints, knows_obstacles)
         self._may_start_outside, self._recovers = asked.allow_recovery, False
         self.constraints: ConstraintSet | None = None
-        if asked.sees_obstacles and not knows_obstacles:
-            raise ParameterError(f"{parameters.constraints}: this gate is not told of obstacles")
         if asked.constraints:
             self.constraints = ConstraintSet(model, asked.constraints, self.limits.numbers, self.limits.is_unlimited)
         self._command: Array | None = None
@@ -194,6 +194,36 @@ class EffortGate:
         self.reason = self.WAITING_REASON
         self.period = 0.0
         self.longest_dt = np.inf
+
+    @staticmethod
+    def _asked(file: str, knows_obstacles: bool) -> Constraints:
+        asked = read_constraints(file) if file else Constraints()
+        if asked.sees_obstacles and not knows_obstacles:
+            raise ParameterError(f"{file}: this gate is not told of obstacles")
+        return asked
+
+    def change_constraints(self, file: str) -> None:
+        """Let the constraints of a file take the place of those before, from the next tick on.
+
+        The torque does not jump: limits of its rate are among the rows, and the arm slows as they allow.
+
+        Parameters
+        ----------
+        file : str
+            As the parameter ``constraints``; the same file is read anew.
+
+        Raises
+        ------
+        ParameterError
+            Before anything has changed: as for a new gate, for constraints where there were none, and as for
+            :meth:`~arm_control.constraints.constraint_set.ConstraintSet.change`.
+        """
+        asked = self._asked(file, self._knows_obstacles)
+        if self.constraints is not None:
+            self.constraints.change(asked.constraints)
+        elif asked.constraints:
+            raise ParameterError(f"{file}: constraints come while a gate runs only where it began with some")
+        self._may_start_outside, self.parameters = asked.allow_recovery, self.parameters.replace(constraints=file)
 
     @property
     def is_braked(self) -> bool:

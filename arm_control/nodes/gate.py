@@ -22,7 +22,7 @@ from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
 from arm_control.nodes.support.gates import GateControl, GateStatePublisher
 from arm_control.nodes.support.message_bytes import effort_array_writer, joint_state_writer
 from arm_control.nodes.support.running import run
-from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, full_names
 from arm_control.processes import Answers, GateProcess
 
@@ -53,6 +53,7 @@ class GateNode(ArmNode[GateNodeParameters]):
         super().__init__("gate", GateNodeParameters)
         self._rate = Rate()
         self._process: GateProcess | None = None
+        self._obstacles: ObstacleSubscription | None = None
         self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
         self._array = self._make_array_publisher()
         self._rivals = ""
@@ -74,7 +75,11 @@ class GateNode(ArmNode[GateNodeParameters]):
     def on_model(self, first: bool) -> None:
         """Make the gate for this robot and listen."""
         p, before = self.parameters, self._process
-        self._process = GateProcess(self.model, p.gate, self.rejections.add, lock_step=p.lock_step)
+        if p.gate.constraints:
+            self._obstacles = self._obstacles or ObstacleSubscription(self)
+            self._obstacles.on_model()
+        obstacles = None if self._obstacles is None else self._obstacles.at
+        self._process = GateProcess(self.model, p.gate, self.rejections.add, lock_step=p.lock_step, obstacles=obstacles)
         self._writer, self._array_bytes = joint_state_writer(self.model.joint_names), effort_array_writer(self.model.nv)
         if before is not None:
             self._process.gate.succeed(before.gate)
@@ -83,6 +88,11 @@ class GateNode(ArmNode[GateNodeParameters]):
             subscribe_to_joint_states(self, "joint_states", self._on_state)
             subscribe_to_joint_states(self, "effort_in", self._on_effort)
             self.control_path.every(self._process.looking_period, self._look)
+
+    def on_parameters(self) -> None:
+        """Take other constraints; they act from the next state on."""
+        if self._process is not None and "constraints" in self.changed:
+            self._process.gate.change_constraints(self.parameters.gate.constraints)
 
     @property
     def _work(self) -> GateProcess:

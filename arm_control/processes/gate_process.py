@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from arm_control.control import Measurement
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate import STATE_SILENCE, BlindBrake, EffortGate, GapWatch, GateOutput, GateParameters, is_at_rest
-from arm_control.maths import Array
+from arm_control.maths import Array, Obstacle
 from arm_control.messages import (
     TIME_WENT_BACK,
     JointStateReader,
@@ -67,6 +67,8 @@ class GateProcess:
     ----------
     lock_step : bool
         Whether each state waits for its command: nothing is stale then, and no clock counts.
+    obstacles : callable, optional
+        Returns the obstacles in a state; by default nobody knows any.
     clock : callable
         Returns the time of a steady clock [s].
     clock_ns : callable
@@ -80,10 +82,12 @@ class GateProcess:
         refuse: Refuse,
         *,
         lock_step: bool = False,
+        obstacles: Callable[[Measurement], Sequence[Obstacle]] | None = None,
         clock: Callable[[], float] = time.monotonic,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self.gate = EffortGate(model, parameters)
+        self.gate = EffortGate(model, parameters, knows_obstacles=obstacles is not None)
+        self._obstacles = obstacles
         self._model = model
         self._refuse = refuse
         self._lock_step = lock_step
@@ -135,6 +139,8 @@ class GateProcess:
             return self._repeated()
         answers = self._answer_open(is_late=not self._lock_step)
         self._see(reading)
+        if self._obstacles is not None:
+            self.gate.place(self._obstacles(reading))
         if reading.fault:
             self.gate.brake(reading.fault)
         if reading.is_restart:

@@ -49,14 +49,18 @@ def push(model: RobotModel, q: Array, v: Array, force: float) -> Array:
     return terms.h + terms.J[0] * force - DAMPING * v
 
 
-def drive(gate: EffortGate, model: RobotModel, force: float, seconds: float) -> tuple[list[float], Array, Array]:
-    """Pull the hand through a gate; returns the least margins, and the last state."""
-    q, v, margins = Q.copy(), np.zeros(2), []
+def drive(
+    gate: EffortGate, model: RobotModel, force: float, seconds: float, start: tuple[Array, Array] = (Q, np.zeros(2))
+) -> tuple[list[float], Array, Array]:
+    """Pull the hand through a gate, whose torque must not jump; returns the least margins, and the last state."""
+    (q, v), margins, before = start, [], None
     for _ in range(round(seconds / TICK)):
         terms = model.evaluate(q, v)
         if not gate.is_braked:
             gate.offer_in_order(push(model, q, v, force))
         tau = gate.tick(terms, TICK).tau
+        assert before is None or np.abs(tau - before).max() <= 1.001 * gate.parameters.rate_limit * TICK
+        before = tau
         assert gate.constraints is not None
         margins.append(min(gate.constraints.margins.values(), default=1.0))
         v = v + model.forward_dynamics(q, v, tau) * TICK
@@ -122,6 +126,93 @@ def test_recovery_leads_an_arm_back_slowly(model, tmp_path):
     assert np.abs(np.diff(margins)).max() < 0.12 * TICK  # at most 0.1 m/s
 
 
+@pytest.mark.parametrize("gap", [0.15, 0.005])
+def test_a_wall_that_appears_before_a_moving_arm_stops_it_or_what_is_left_is_said(model, tmp_path, gap):
+    wall = {"name": "wall", "kind": "half_space", "point": [9.0, 0, 0], "normal": [-1, 0, 0]}
+    gate = gate_with(model, tmp_path, wall)
+    _, q, v = drive(gate, model, 20.0, 0.1)
+    wall |= {"point": [float(model.pose(q).p[0]) + gap, 0, 0]}
+    (tmp_path / "constraints.yaml").write_text(yaml_document({"constraints": [wall]}))
+    gate.change_constraints(gate.parameters.constraints)
+    speed = model.evaluate(q, v).V_WE[0]
+    margins, q, v = drive(gate, model, 20.0, 0.02, (q, v))
+    assert margins[0] == pytest.approx(gap)
+    assert model.evaluate(q, v).V_WE[0] < 0.99 * speed, "as far as the rate of torque allows"
+    margins, q, v = drive(gate, model, 20.0, 1.0, (q, v))
+    if gap > 0.1:
+        assert gate.state is GateState.PASSING
+        assert min(margins) > -1e-3
+    else:
+        assert gate.reason.startswith("constraint 'wall' (hand) is violated by 2")
+        assert np.abs(v).max() < 1e-3
+
+
+def test_constraints_that_change_are_those_of_a_new_set(model):
+    new = SpeedConstraint("s", 0.1), wall_before(model, 0.01), wall_before(model, 0.02)
+    rows, fresh = constraint_set(model, wall_before(model, 1.0), SpeedConstraint("a", 1.0)), constraint_set(model, *new)
+    rows.change(new)
+    terms = model.evaluate(Q, np.array([0.3, -0.2]))
+    taus = [x.limit(terms, terms.h + 9.0, terms.h, TICK).tolist() for x in (rows, fresh)]
+    assert taus[0] == taus[1]
+    assert (rows.labels, rows.active) == (fresh.labels, fresh.active)
+    for bad in (
+        BoxConstraint("bad", (0, 0, 0), (1, 1, 1)),
+        SpeedConstraint("bad", 1.0, points=((0.0, 0.0, 1.0),)),
+        ClearanceConstraint("bad"),
+        HalfSpaceConstraint("bad", (0, 0, 0), (1, 0, 0), of="arm"),
+    ):
+        with pytest.raises(ParameterError, match="'bad' has a kind, link or point that no constraint had at the start"):
+            rows.change([bad])
+    assert rows.limit(terms, terms.h + 9.0, terms.h, TICK).tolist() == taus[1]
+
+
+def test_a_file_that_cannot_be_used_changes_nothing(model, tmp_path):
+    wall = {"name": "wall", "kind": "half_space", "point": [9.0, 0, 0], "normal": [-1, 0, 0]}
+    gate, bare = gate_with(model, tmp_path, wall), EffortGate(model, GateParameters())
+    other = tmp_path / "other.yaml"
+    other.write_text(yaml_document({"constraints": [{**wall, "point": [0, 0]}]}))
+    for file, message in ((str(other), "3 finite numbers"), (str(tmp_path / "none.yaml"), "none")):
+        with pytest.raises(ParameterError, match=message):
+            gate.change_constraints(file)
+    assert gate.parameters.constraints == str(tmp_path / "constraints.yaml")
+    with pytest.raises(ParameterError, match="constraints come while a gate runs only where it began with some"):
+        bare.change_constraints(gate.parameters.constraints)
+    bare.change_constraints("")
+
+
+def test_a_place_far_outside_counts_before_a_speed(model, tmp_path):
+    x = float(model.pose(Q).p[0]) - 0.05
+    wall = {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]}
+    gate = gate_with(model, tmp_path, {"name": "slow", "kind": "speed", "limit": 0.01}, wall)
+    drive(gate, model, 0.0, 0.002, (Q, np.array([-2.0, 0.0])))
+    assert gate.reason.startswith("constraint 'wall' (hand) is violated by 5")
+
+
+def test_many_obstacles_count_that_come_later(model):
+    rows = constraint_set(model, ClearanceConstraint("people", 0.05))
+    far = [Obstacle(Sphere(0.05), Pose(np.eye(3), np.array([9.0, k, 0.0]))) for k in range(300)]
+    near = Obstacle(Sphere(0.05), Pose(np.eye(3), model.pose(Q).p + [0.12, 0.0, 0.0]))
+    terms = model.evaluate(Q, np.zeros(2))
+    for obstacles, n in ((far[:2], 0), ([*far, near], 1), ([near], 1)):
+        rows.place(obstacles)
+        rows.limit(terms, terms.h, terms.h, TICK)
+        assert (len(rows.h) > 0) == n
+
+
+def test_there_is_room_for_many_near_obstacles_after_a_change_too(model):
+    near = [Obstacle(Sphere(0.05), Pose(np.eye(3), model.pose(Q).p + [0.12, 1e-4 * k, 0.0])) for k in range(100)]
+    rows = constraint_set(model, wall_before(model, 1.0), ClearanceConstraint("people", 0.05))
+    fresh = constraint_set(model, ClearanceConstraint("others", 0.06))
+    terms = model.evaluate(Q, np.zeros(2))
+    rows.limit(terms, terms.h, terms.h, TICK)
+    rows.change([ClearanceConstraint("others", 0.06)])
+    for x in (rows, fresh):
+        x.place(near)
+        x.limit(terms, terms.h, terms.h, TICK)
+    assert len(rows.h) > 100
+    assert (rows.h.tolist(), rows.labels) == (fresh.h.tolist(), fresh.labels)
+
+
 def test_an_obstacle_that_appears_too_near_brakes_an_arm(model, tmp_path):
     gate = gate_with(model, tmp_path, {"name": "people", "kind": "clearance", "distance": 0.05})
     drive(gate, model, 0.0, 0.05)
@@ -167,6 +258,8 @@ PLANE = {"name": "a", "kind": "half_space", "point": [0, 0, 0], "normal": [0, 0,
         ([{"name": "a", "kind": "half_space", "point": [0, 0, 0]}], "constraint 'a': normal is needed"),
         ([{**PLANE, "normal": [0, 0, 0]}], "normal is .*; a vector with a length is needed"),
         ([{**PLANE, "point": [0, float("nan"), 0]}], "point is .*; 3 finite numbers are needed"),
+        ([{**PLANE, "point": [0, "x", 0]}], "point is .*'x'.*; 3 finite numbers are needed"),
+        ([{**PLANE, "point": "high"}], "point is 'high'; 3 finite numbers are needed"),
         ([PLANE, PLANE], "two constraints are called 'a'"),
         ([{"name": "a", "kind": "speed", "limit": -1}], "limit is -1; a finite number above zero is needed"),
         ([{"name": "a", "kind": "upright", "angle": 2.0}], "angle is 2.0; it must be below pi/2"),

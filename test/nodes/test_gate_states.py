@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
+from rcl_interfaces.srv import SetParameters
 from rig import HOME, LATCHED, Rig, repeating, target, tells_publishers_apart
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
@@ -77,6 +79,12 @@ def test_a_gate_says_what_it_does_at_once_and_again_and_again(rig: Rig, ur5: Rob
     rig.spin(lambda: heard[-1].level == WARN, what="the hold")
 
 
+def set_constraints(rig: Rig, name: str, file: str) -> SetParametersResult:
+    value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=file)
+    request = SetParameters.Request(parameters=[Parameter(name="constraints", value=value)])
+    return rig.call(f"{name}/set_parameters", request, SetParameters).results[0]
+
+
 def test_a_controller_and_the_gate_behind_it_name_the_constraint_that_is_nearest(rig: Rig, tmp_path: Path):
     model, q = RobotModel.from_urdf(urdf_path("planar2")), np.array([0.6, 1.2])
     wall = {"name": "wall", "kind": "half_space", "point": [float(model.pose(q).p[0]) + 0.02, 0, 0]}
@@ -89,14 +97,23 @@ def test_a_controller_and_the_gate_behind_it_name_the_constraint_that_is_nearest
     rig.start("osc", "-r", "joint_commands:=effort_in", **common)
     states, times = rig.state_publisher(), itertools.count(1)
 
-    def is_said(name: str) -> bool:
+    def is_said(name: str, margin: str) -> bool:
         stamp_ns = next(times) * MS
         rig.answer(states, ros.joint_state(model.joint_names, stamp_ns, position=q, velocity=np.zeros(2)))
-        return health(diagnostics, name)[1].get("smallest margin") == "20 mm: wall (hand)"
+        return health(diagnostics, name)[1].get("smallest margin") == f"{margin} mm: wall (hand)"
+
+    def change(name: str, x: object) -> SetParametersResult:
+        """Write another wall into the file, and set the parameter again."""
+        file.write_text(yaml_document({"constraints": [{**wall, "point": [x, 0, 0], "normal": [-1, 0, 0]}]}))
+        return set_constraints(rig, name, str(file))
 
     for name in ("/osc", "/gate"):
-        rig.spin(partial(is_said, name), what=f"the margin in {name}")
+        rig.spin(partial(is_said, name, "20"), what=f"the margin in {name}")
         assert health(diagnostics, name)[1]["active constraints"] == ""
+        assert "3 finite numbers are needed" in change(name, "far").reason
+        assert change(name, wall["point"][0] + 0.01).successful
+        rig.spin(partial(is_said, name, "30"), what=f"the other margin in {name}")
+        assert change(name, wall["point"][0]).successful
 
 
 @pytest.mark.parametrize("loop", ["python", pytest.param("native", marks=tells_publishers_apart)])
@@ -179,6 +196,7 @@ def test_in_lock_step_the_brake_of_another_controller_is_no_answer(rig: Rig, ur5
         publisher.publish(message)
 
     rig.spin(lambda: rig.states, what="the first state")
+    assert set_constraints(rig, "simulator", "ur5_cell").reason == "ur5_cell: this gate is not told of obstacles"
     rig.spin(repeating(lambda: answer(controller), lambda: rig.time > 0.0), what="a step")
     now = rig.time
     answer(rival, braked_frame("late"))

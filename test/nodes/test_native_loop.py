@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from rig import HOME, PATIENCE, Rig, tells_publishers_apart
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
@@ -80,6 +82,10 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
         show(k)
     assert commands == python_commands(ur5)
     rig.spin(lambda: errors, what="controller_state")
+    value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value="")
+    request = SetParameters.Request(parameters=[Parameter(name="constraints", value=value)])
+    (result,) = rig.call("osc/set_parameters", request, SetParameters).results
+    assert result.reason == "loop: native keeps the constraints that it has begun with"
     rig.call("osc/enable", SetBool.Request(data=False))
     frame_id = JointStateBytes().read(show(N_STATES)).header.frame_id
     assert frame_id.endswith("disabled")

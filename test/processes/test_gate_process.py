@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from arm_control import RobotModel
 from arm_control.bags import plain
 from arm_control.gate import LONGEST_STEP, GateParameters, GateState, PredictedState
 from arm_control.gate.velocity_filter import VelocityFilter
+from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.messages import brake_reason, braked_frame
 from arm_control.processes import GateProcess
 
@@ -23,7 +25,7 @@ OWN, OTHER = ({"data": bytes([k] * 16)} for k in (1, 2))
 class Driver:
     """Sends states and commands to a gate, and keeps what it answers."""
 
-    def __init__(self, model: RobotModel, *, lock_step: bool = False, **options: Any) -> None:
+    def __init__(self, model: RobotModel, *, lock_step: bool = False, obstacles: Any = None, **options: Any) -> None:
         self.model, self.t, self.stamp_ns = model, 0.0, 0
         self.refused: list[str] = []
         self.answers: list[Any] = []
@@ -32,6 +34,7 @@ class Driver:
             GateParameters(**options),
             lambda what, error: self.refused.append(f"{what}: {error}"),
             lock_step=lock_step,
+            obstacles=obstacles,
             clock=lambda: self.t,
             clock_ns=lambda: round(self.t * 1e9),
         )
@@ -859,3 +862,14 @@ def test_a_gate_and_a_controller_find_the_same_steps_of_velocities(ur5: RobotMod
         np.testing.assert_array_equal(seen[-1], velocities.filtered(q, v, 1e-3 if k else 0.0))
     assert driver.process.gate.describe_velocities() == "velocities come in steps of 1.5 rad/s: filtered, 32 ms"
     assert not driver.refused
+
+
+def test_a_gate_that_hears_obstacles_brakes_where_one_is_too_near(ur5: RobotModel, tmp_path: Path):
+    (tmp_path / "kept.yaml").write_text("constraints: [{name: people, kind: clearance, distance: 0.05}]")
+    obstacles: list[Obstacle] = []
+    driver = Driver(ur5, obstacles=lambda _: obstacles, constraints=str(tmp_path / "kept.yaml"))
+    driver.go_on(20)
+    assert driver.process.gate.state is GateState.PASSING
+    obstacles.append(Obstacle(Sphere(0.1), Pose(np.eye(3), ur5.pose(HOME).p)))
+    driver.go_on(2)
+    assert driver.process.gate.reason.startswith("constraint 'people' (")

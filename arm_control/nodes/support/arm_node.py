@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -45,6 +45,8 @@ class ArmNode(Node, Generic[P_co]):
         The values that somebody has set, at the start or later, by name.
     at_end : ExitStack
         What is closed before the node is destroyed.
+    changed : collection of str
+        Names of the parameters of the last live change.
     control_path : ControlPath
         Subscriptions that are served at once; everything else may wait 50 ms.
     why_model_stays : callable
@@ -80,6 +82,7 @@ class ArmNode(Node, Generic[P_co]):
             self.get_logger().warning(f"{moved}: rclpy reads and writes them, which is slower")
         self.ready = False
         self._class = parameter_class
+        self.changed: Collection[str] = ()
         self._is_showing = False
         self._known_description = ""
         self.overrides = self._initial_overrides()
@@ -209,7 +212,7 @@ class ArmNode(Node, Generic[P_co]):
             return SetParametersResult(successful=True)
         own = {p.name: () if p.value is None else p.value for p in changes if not p.name.startswith(ROS_OWN)}
         overrides = {**self.overrides, **own}
-        before = self.parameters
+        before, self.changed = self.parameters, own.keys()
         try:
             self.parameters = self.resolve_parameters(overrides, self.model if self.ready else None)
             self.on_parameters()

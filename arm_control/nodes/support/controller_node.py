@@ -30,7 +30,7 @@ from arm_control.control import (
     resolve_parameters,
 )
 from arm_control.controllers import CONTROLLERS, OscController, new_loop
-from arm_control.exceptions import InputError
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate import EffortGate, GatesBehind, describe_outside
 from arm_control.maths import Array, Obstacle
 from arm_control.messages import goal_of
@@ -174,6 +174,18 @@ class TorquePipeline:
                 return
             self._node.get_logger().warning(f"loop: native is not possible, Python answers all states: {reason}")
         path.subscribe(JointState, "joint_states", self._on_joint_state, STATE, raw=True)
+
+    def change_constraints(self, loop: ControlLoop, file: str) -> None:
+        """Let a gate keep other constraints from the next state on.
+
+        Raises
+        ------
+        ParameterError
+            As for the gate; and where the native loop runs, whose memory they are part of.
+        """
+        if self._thread is not None:
+            raise ParameterError("loop: native keeps the constraints that it has begun with")
+        loop.gate.change_constraints(file)
 
     def configure(self) -> None:
         """Take live changes of what every controller has; they act from the next state on."""
@@ -407,6 +419,8 @@ class ControllerNode(ArmNode[C_co]):
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""
         if self.pipeline.loop is not None:
+            if "constraints" in self.changed:
+                self.pipeline.change_constraints(self.pipeline.loop, self.parameters.gate.constraints)
             parameters: Any = self.parameters
             self.pipeline.loop.controller.configure(parameters.control)
             self.pipeline.configure()

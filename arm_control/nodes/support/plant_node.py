@@ -325,6 +325,11 @@ class PlantNode(ArmNode[P_co]):
         self.control_path.every(p.timestep / max(1.0, p.real_time_factor), self.on_pace)
         self._pacer.restart()
 
+    def on_parameters(self) -> None:
+        """Take other constraints; they act from the next command on."""
+        if self.ready and "constraints" in self.changed:
+            self.gate.change_constraints(self.parameters.gate.constraints)
+
     # -- commands --------------------------------------------------------------------------------
 
     @property
