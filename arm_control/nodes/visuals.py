@@ -8,6 +8,7 @@
 | `distance` | the shortest line from the arm to each obstacle within `reach`; red when it is short |
 | `force` | the force of the task's torque at the end effector: the least-squares solution F of J^T F = tau |
 | `trace` | the path of the end effector in the last `trace_time` |
+| `constraints` | planes, boxes, cylinders and cones of the file `constraints` |
 
 Obstacles and plans have topics of their own (``obstacles``, ``plan_markers``, ``planned_path``).
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.collision import Proximity
+from arm_control.constraints import read_constraints
 from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.core import parameter
 from arm_control.exceptions import InputError
@@ -68,6 +70,9 @@ class VisualsParameters(ArmNodeParameters):
     reach: float = parameter(0.3, "largest distance of an obstacle with a line", unit="m", lower=0.0, live=True)
     near: float = parameter(0.05, "distance below which a line is red", unit="m", lower=0.0, live=True)
     force_scale: float = parameter(0.005, "length of the force's arrow per newton", unit="m/N", lower=0.0, live=True)
+    constraints: str = parameter(
+        "", "file with constraints to draw, or a name in config/constraints; empty: none", live=True
+    )
     publish_transforms: bool = parameter(
         True, "with tf2_msgs: publish the frame world, and those of all links unless robot_state_publisher does"
     )
@@ -84,6 +89,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
         self._states: WatchedStates | None = None
         self._trace: deque[tuple[int, Array]] = deque()
         super().__init__("visuals", VisualsParameters)
+        self.on_parameters()
         self._markers = self.create_publisher(MarkerArray, "markers", STATE)
         self._tf: Any = None
         self._tf_static: Any = None
@@ -92,6 +98,11 @@ class VisualsNode(ArmNode[VisualsParameters]):
             self._tf = self.create_publisher(TFMessage, "/tf", 10)
             self._tf_static = self.create_publisher(TFMessage, "/tf_static", LATCHED)
         self.find_model()
+
+    def on_parameters(self) -> None:
+        """Read the constraints."""
+        file = self.parameters.constraints
+        self._constraints = read_constraints(file).constraints if file else ()
 
     def on_model(self, first: bool) -> None:
         """Read the states of this robot from now on; ``first``: it is the first one."""
@@ -170,7 +181,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
         p_E = self.model.pose(state.q).p
         X_WT = self._goals.follower.reference(state.stamp_ns, state.q).X_WT
         trace = np.array([p for _, p in self._trace])
-        drawn = [*axes(X_WT), *self._distances(state)]
+        drawn = [*axes(X_WT), *self._distances(state), *self._drawn_constraints(state.q)]
         if np.linalg.norm(force) >= MIN_FORCE:
             drawn.append(arrow("force", p_E, force * self.parameters.force_scale, ORANGE))
         if len(trace) > 1:
@@ -193,6 +204,21 @@ class VisualsNode(ArmNode[VisualsParameters]):
             line.ns, line.id, line.color = "distance", i, _colour(RED if rho < self.parameters.near else GREY)
             lines.append(line)
         return lines
+
+    def _drawn_constraints(self, q: Array) -> Iterator[Marker]:
+        if not self._constraints:
+            return
+        from arm_control.viewer import drawings_of_constraints  # noqa: PLC0415  it takes half a second
+
+        drawings = drawings_of_constraints(self._constraints, (), self.model, q)
+        for i, drawing in enumerate(drawings.values()):
+            marker = ros.line_marker(drawing.points, "", 0, drawing.width)
+            marker.ns, marker.id, marker.pose = "constraints", i, ros.pose_stamped(drawing.X, "", 0).pose
+            marker.type = Marker.LINE_LIST if drawing.type == "lines" else Marker.TRIANGLE_LIST
+            if marker.type == Marker.TRIANGLE_LIST:
+                marker.scale.x = marker.scale.y = marker.scale.z = 1.0
+            marker.color.r, marker.color.g, marker.color.b, marker.color.a = drawing.rgba
+            yield marker
 
     def world(self) -> list[TransformStamped]:
         """Return the transform of the base in ``world``; none when the URDF may have it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pinocchio
 import pytest
 import rclpy
 from geometry_msgs.msg import PoseStamped, Transform, TransformStamped
+from rclpy.parameter import Parameter
 from rig import HOME, LATCHED, Rig
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -160,6 +162,18 @@ def test_transforms_are_where_pinocchio_has_the_links(node: VisualsNode):
     }, "what moves goes to /tf, and nothing else, as from robot_state_publisher"
     assert all(message.header.stamp == ros.time(1_500_000_000) for message in moved)
     assert same_places(placed([*node.world(), *fixed, *moved]), links_of_pinocchio(Q))
+
+
+def test_constraints_are_drawn_and_changed_live(node: VisualsNode, tmp_path: Path):
+    state = Measurement(1_500_000_000, Q, np.zeros(6), 0.001)
+    (tmp_path / "bad.yaml").write_text("constraints: [{name: a, kind: half_space, point: [0, 0], normal: [0, 0, 1]}]")
+    for file, is_fine in (("ur5_cell", True), (str(tmp_path / "bad.yaml"), False)):
+        assert node.set_parameters([Parameter("constraints", value=file)])[0].successful is is_fine
+        drawn = [marker for marker in node.markers(state, np.zeros(3)) if marker.ns == "constraints"]
+        assert [marker.type for marker in drawn].count(Marker.TRIANGLE_LIST) == 3, "table, wall, cone"
+        assert [marker.type for marker in drawn].count(Marker.LINE_LIST) == 2, "box, axis of the hand"
+        (box,) = [marker for marker in drawn if len(marker.points) == 24]
+        assert (box.pose.position.x, box.pose.position.z) == (0.4, 0.45)
 
 
 def test_the_frame_world_is_left_to_who_knows_where_it_is(node: VisualsNode):
