@@ -9,6 +9,7 @@ import pytest
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rig import Rig
 from std_srvs.srv import SetBool
 
@@ -91,6 +92,8 @@ def test_the_constraints_of_nodes_with_a_gate_are_known_while_they_run(rig: Rig)
     clients = ServiceClients(rig.node, lambda *_: None)
     rig.spin(lambda: clients.discover() or len(clients.constraints) == 2, what="the parameters")
     assert clients.constraints == {"osc": "cell", "gate": ""}
+    nodes[0].set_parameters([Parameter("constraints", value="another")])
+    rig.spin(lambda: clients.discover() or clients.constraints["osc"] == "another", what="the change")
     for node in nodes:
         rig.executor.remove_node(node)
         node.destroy_node()

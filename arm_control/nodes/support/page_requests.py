@@ -109,10 +109,8 @@ class ServiceClients:
             self._call(GetParameters, f"{self.simulator}/get_parameters", request, self._on_factor, silent=True)
         self.constraints = {name: file for name, file in self.constraints.items() if name in self._running}
         for name in self.gates:
-            if name not in self.constraints:
-                request = GetParameters.Request(names=["constraints"])
-                on_values = partial(self._on_constraints, name)
-                self._call(GetParameters, f"{name}/get_parameters", request, on_values, silent=True)
+            request, on_values = GetParameters.Request(names=["constraints"]), partial(self._on_constraints, name)
+            self._call(GetParameters, f"{name}/get_parameters", request, on_values, silent=True)
 
     @property
     def gates(self) -> list[str]:
