@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arm_control.exceptions import MissingExtra
+
 BENCHMARK = Path(__file__).parents[1] / "benchmark"
 COMPARED = {"crocoddyl", "playwright", "ompl"}
 
@@ -36,6 +38,8 @@ def test_a_benchmark_can_be_loaded(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(BENCHMARK)
     try:
         load(path.stem)
+    except MissingExtra as error:
+        assert error.extra == "sweep"  # noqa: PT017
     except ModuleNotFoundError as error:
         assert error.name in COMPARED  # noqa: PT017
 
