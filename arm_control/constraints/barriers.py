@@ -27,6 +27,8 @@ outside comes back, at v_back at most. With (3), hdot + s is never below zero wh
 h.
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
+A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within
+half a radian, as if its limit were there.
 The acceleration that a controller wants is changed least, in the metric of the mass matrix (Gauss) with a floor of
 joint inertia: without that, a light wrist is thrown to its speed limit to spare a heavy shoulder.
 

@@ -87,6 +87,8 @@ PAIR_OUTSIDE, PAIR_BROKEN = OUTSIDE["m"], BROKEN["m"]
 N_NEAR, MOST_OUTSIDE, IS_BROKEN, IS_IDLE, N_FOUND = range(5)
 """Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where that
 brakes an arm in motion; 1 where the torque asked for is not changed."""
+TURN = 0.5
+"""Way within which a joint can be stopped, however far its limits are: then rows have turned [rad or m]."""
 N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
 
@@ -457,6 +459,8 @@ class ConstraintSet:
         self._shape = shape = ArmShape(model) if self._has_shape else ArmShape(model, (), is_partial=True)
         self._proximity = Proximity(model, None if self._has_pairs else (), shape)
         self._search = self._proximity.new_search()
+        link = self._search.record.arm.link
+        link[:] = np.arange(len(link))  # a row for each capsule, not for the nearest one of a link only
         bodies = [body if body >= 0 else len(model.tree.bodies) for body in shape.bodies]
         self._capsule_body = np.array([*bodies, 0], np.int64)
         self._pair_law = _pair_loop(model, self._proximity.joint_coupling)
@@ -800,6 +804,8 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
     """The law, over any scalar."""
     n, none = tree.n, np.zeros(0)
     limits, dt = LimitNumbers.of(x["limits"], is_unlimited), x["dt"][0]
+    low, high = limits.q_soft
+    limits = limits._replace(q_soft=np.array([maximum(low, x["q"] - TURN), minimum(high, x["q"] + TURN)]))
     M, h = x["M"].reshape(n, n), x["h"] + x["known"]
     terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], h)
     L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (7)

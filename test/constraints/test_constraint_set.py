@@ -8,19 +8,25 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
+from arm_control.collision import joint_axes
 from arm_control.constraints import (
     BoxConstraint,
     ClearanceConstraint,
     Constraint,
     ConstraintSet,
     HalfSpaceConstraint,
+    LimitNumbers,
     SpeedConstraint,
     constraints_of,
+    speed_bounds,
 )
+from arm_control.constraints.constraint_set import TURN
+from arm_control.constraints.kinds.clearance import pair_row
 from arm_control.core import yaml_document
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters, GateState, JointLimits
 from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.model import State, tool_numbers
 
 Q = np.array([0.6, 1.2])
 TICK = 1e-3
@@ -276,3 +282,56 @@ def test_a_gate_that_is_told_of_no_obstacles_refuses_a_clearance(model, tmp_path
     path.write_text(yaml_document({"constraints": [{"name": "people", "kind": "clearance"}]}))
     with pytest.raises(ParameterError, match="this gate is not told of obstacles"):
         EffortGate(model, GateParameters(constraints=str(path)))
+
+
+def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_soon(model):
+    """Beyond :data:`TURN` a row of a point has turned: nothing is asked of one that foresees no more."""
+    rows = constraint_set(model, wall_before(model, 10.0))
+    limits = JointLimits(model, GateParameters(), 1000.0)
+    assert limits.is_unlimited.all()
+    terms = model.evaluate(Q, np.zeros(2))
+    low, high = (terms.q + sign * TURN for sign in (-1.0, 1.0))
+    numbers = LimitNumbers.of(limits.numbers, limits.is_unlimited)._replace(q_soft=np.array([low, high]))
+    fastest = speed_bounds(terms, numbers)[1]
+    for share, names in ((0.9, ()), (1.05, ("joint limits",))):
+        moving = model.evaluate(Q, share * fastest)
+        rows.limit(moving, moving.h, moving.h, 0.1)
+        assert rows.active == names
+
+
+def test_each_capsule_of_a_link_keeps_its_distance():
+    """Another capsule than the nearest one may come nearer sooner."""
+    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+    q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+    rows = constraint_set(ur5, ClearanceConstraint("people", 0.05))
+    rows.place([Obstacle(Sphere(0.05), Pose(np.eye(3), ur5.pose(q).p + [0.1, 0.0, 0.0]))])
+    terms = ur5.evaluate(q, np.zeros(6))
+    rows.limit(terms, terms.g, terms.g, TICK)
+    assert len(rows.labels) > len(set(rows.labels))
+
+
+@pytest.mark.parametrize("links", [0.0, 0.02])
+def test_the_row_of_a_pair_is_the_derivative_of_its_distance(links: float):
+    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+    rows = constraint_set(ur5, ClearanceConstraint("people", 0.05, links))
+    rng, dt, n_rows = np.random.default_rng(3), 1e-6, 0
+    for _ in range(5):
+        q, v = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]) + 0.2 * rng.normal(size=6), rng.normal(size=6)
+        p, V = ur5.pose(q).p + [0.15, 0.05, 0.1], np.r_[rng.normal(size=3), np.zeros(3)]
+        h = []
+        for t in (-dt, dt, 0.0):
+            rows.place([Obstacle(Sphere(0.05), Pose(np.eye(3), p + V[:3] * t), V)])
+            terms = ur5.evaluate(q + v * t, v)
+            rows.limit(terms, terms.g, terms.g, TICK)
+            h.append(rows.h)
+        state = State(ur5.tree, {"q": q, "tool": tool_numbers(ur5.tree)})
+        near = rows._search.record.near
+        for j in range(len(rows.h)):
+            x = {name: getattr(near, name)[:, j] for name in ("sign", "twist", "is_self")}
+            x |= {"rho": near.distance[:1, j], "n": near.distance[1:4, j], "p": near.distance[4:7, j]}
+            x |= {"motion": np.zeros(12), "other": np.zeros(12), "distances": np.array([0.05, links])}
+            row = pair_row(x, v, joint_axes(state), np.eye(6))
+            assert row.h == pytest.approx(h[2][j], abs=1e-12)
+            assert row.h_dot == pytest.approx((h[1][j] - h[0][j]) / (2.0 * dt), rel=1e-4, abs=1e-5)
+            n_rows += 1
+    assert n_rows > 10

@@ -21,7 +21,8 @@ WITHIN_LINKS = 0.1
 class ClearanceConstraint(Constraint):
     """Each link keeps a distance from each obstacle, and from other links: ``h = rho - distance``.
 
-    Obstacles keep their velocities. The links' pairs are those of :class:`~arm_control.collision.Proximity`.
+    Each capsule of a link has a row: in motion another one becomes the nearest. Obstacles keep their velocities. The
+    links' pairs are those of :class:`~arm_control.collision.Proximity`.
 
     Attributes
     ----------
