@@ -1,15 +1,15 @@
 """Do constraints hold against commands that want to break them?
 
-    python benchmark/constraints.py --scenes 200 --jobs 2 --json FILE      (--full: 100,000 scenes)
+    python benchmark/constraints.py --scenes 200 --jobs 2 --json FILE      (--full: 100,000 references)
 
 A scene is an arm, a few constraints drawn at random around its start (planes for the hand, a box, a cone, a limit of
-speed, an obstacle at rest or in motion), and a second and a half of targets behind what is forbidden: steps, and
-oscillations. Scenes are numbered; each is drawn by its number alone. The plant is the model, and is judged at ten times
-the rate of the ticks, by rows with memory of their own.
+speed, an obstacle at rest or in motion), and a second and a half of references, about three, behind what is forbidden:
+steps, and oscillations. Scenes are numbered; each is drawn by its number alone. The plant is the model, and is judged
+at ten times the rate of the ticks, by rows with memory of their own.
 
 A row counts as *servable* when, at the first tick at which it acts, the arm can be stopped within its limits of torque
-and rate before the row is broken: that is simulated on a copy of the plant. Violations are counted among those; the
-worst of all rows is stated, too.
+and rate before the row is broken: that is simulated on a copy of the plant. Violations are counted among those, and
+among rows that never act; the worst of all rows is stated, too. Other libraries: ``constraint_libraries.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -25,16 +25,25 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import numpy as np
+from measure import Contender, processor, take_turns, versions
 
+# isort: split
+import numpy as np
+from arms import EXAMPLES
+from constraint_libraries import BOX, LIBRARIES, Q, ours, states
+
+# isort: split
 from arm_control import RobotModel, urdf_path
+from arm_control.compiler import Binds, Floats, Ints, OwnWork, Rows, RunsKernel, compile_procedure, procedure
 from arm_control.constraints import ConstraintSet, constraints_of
+from arm_control.constraints.constraint_set import ConstraintTick, find_pair_rows, find_point_rows
 from arm_control.control import ControlLoop, Measurement, OscParameters, OscTuning
 from arm_control.controllers import OscController
 from arm_control.core import yaml_document
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.maths import Array, Obstacle, Pose, Sphere, rotation_from_vector
-from arm_control.model import drawn_range
+from arm_control.model import drawn_range, quantity_law, tool_numbers
+from arm_control.model.quantities import sample_states
 from arm_control.motion import Target
 from arm_control.sweeps import in_order
 
@@ -42,13 +51,19 @@ ARMS = {
     "ur5": {"armature": [0.5, 0.5, 0.5, 0.1, 0.1, 0.1]},
     "panda": {"armature": [0.3, 0.3, 0.3, 0.3, 0.05, 0.05, 0.05]},
     "planar3": {},
+    "so101": {"armature": [0.028] * 5},
     "lwr": {"armature": [0.3, 0.3, 0.3, 0.3, 0.05, 0.05, 0.05]},
 }
-"""Packaged arms, with rotors: bare, a wrist weighs next to nothing."""
+"""Arms, with rotors: bare, a wrist weighs next to nothing. That of five joints is from example-robot-data."""
+EXAMPLE = EXAMPLES / "so_arm_description" / "urdf" / "so101.urdf"
 TICK, SUB = 1e-3, 10
 BRAKE = 100.0
 """Damping of the stopping motion that decides what is servable, times the mass matrix [1/s]."""
 SECONDS = 1.5
+FULL = 33_000
+"""Scenes with 100,000 references."""
+PAUSE = 50
+"""A row that has not acted for so many ticks begins another episode."""
 NEAR = 0.02
 """A state is judged between two ticks where a row is nearer to zero than this."""
 MARGIN = {"m": 5e-4, "rad": 1.75e-3, "m/s": 5e-3}
@@ -57,8 +72,9 @@ MARGIN = {"m": 5e-4, "rad": 1.75e-3, "m/s": 5e-3}
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one scene: rows that acted, those of these that were servable and broken, the worst of all; brakes."""
+    """Of one scene: references; rows that acted, those that were servable, and broken; the worst of all; brakes."""
 
+    references: int
     acted: int
     servable: int
     violations: int
@@ -71,7 +87,7 @@ class Outcome:
 @cache
 def arm(name: str) -> RobotModel:
     """An arm, read once."""
-    return RobotModel.from_urdf(urdf_path(name), **ARMS[name])
+    return RobotModel.from_urdf(EXAMPLE if name == "so101" else urdf_path(name), **ARMS[name])
 
 
 def rate_limit(model: RobotModel) -> float:
@@ -109,14 +125,14 @@ def scene(name: str, seed: int) -> tuple[Array, dict[str, Any], list[Obstacle]]:
             place = p + rng.normal(size=3) * 0.3
             obstacles = [Obstacle(Sphere(0.06), Pose(np.eye(3), place), V)]
         content = {"constraints": entries}
-        rows = judge(model, content)
+        rows = rows_of(model, content)
         rows.place(obstacles)
         h = measured(rows, model, q, np.zeros(model.nv))
         if len(h) == 0 or h.min() > 0.03:
             return q, content, obstacles
 
 
-def judge(model: RobotModel, content: dict[str, Any]) -> ConstraintSet:
+def rows_of(model: RobotModel, content: dict[str, Any]) -> ConstraintSet:
     """Rows of their own memory."""
     limits = JointLimits(model, GateParameters(), rate_limit(model))
     made = constraints_of(content, "scene").constraints
@@ -132,13 +148,20 @@ def measured(rows: ConstraintSet, model: RobotModel, q: Array, v: Array) -> Arra
 
 def moved(obstacles: Sequence[Obstacle], t: float) -> list[Obstacle]:
     """Where the obstacles are at a time [s]."""
-    return [Obstacle(o.shape, Pose(o.X_WO.R, o.X_WO.p + np.asarray(o.V_WO)[:3] * t), o.V_WO) for o in obstacles]
+    return [
+        Obstacle(o.shape, Pose(o.X_WO.R, o.X_WO.p + np.asarray(o.V_WO)[:3] * t), o.V_WO) if np.any(o.V_WO) else o
+        for o in obstacles
+    ]
 
 
-def hostile(model: RobotModel, q: Array, rng: np.random.Generator) -> list[Target]:
-    """Targets that want to break the constraints: far steps, and oscillations across what is forbidden."""
-    start, t, targets = model.pose(q), 0.0, []
+def hostile(model: RobotModel, q: Array, rng: np.random.Generator) -> tuple[list[Target], int]:
+    """References that want to break the constraints: far steps, and oscillations across what is forbidden.
+
+    Returns their targets, and how many references that are.
+    """
+    start, t, targets, n = model.pose(q), 0.0, [], 0
     while t < SECONDS:
+        n += 1
         direction, far = rng.normal(size=3), float(rng.uniform(0.1, 0.5))
         direction /= np.linalg.norm(direction)
         turn = rotation_from_vector(rng.normal(size=3) * rng.choice([0.0, 0.5]))
@@ -147,7 +170,7 @@ def hostile(model: RobotModel, q: Array, rng: np.random.Generator) -> list[Targe
             p = start.p + (far + 0.05 * (-1.0) ** k * oscillates) * direction
             targets.append(Target(round(t * 1e9), model.base, Pose(turn @ start.R, p)))
             t += period if oscillates else float(rng.uniform(0.1, 0.6))
-    return targets
+    return targets, n
 
 
 class Situation(NamedTuple):
@@ -157,42 +180,172 @@ class Situation(NamedTuple):
     obstacles: list[Obstacle]
 
 
+class SubSteps(NamedTuple):
+    """A plant, and rows of their own memory that judge it.
+
+    Attributes
+    ----------
+    step : RunsKernel
+        The dynamics; ``tau`` is an input, ``a`` the output.
+    q, v, tau, a : ndarray, shape (n,)
+        Its arrays.
+    rows : ConstraintTick
+        What judges; ``rows_q``, ``rows_v`` are inputs of its state, ``point_h`` and ``pair_h`` its results.
+    least : ndarray, shape (n_points + n_links,)
+        The least value of each point, and of the pairs of each link, since it was infinite.
+    place : ndarray of int, shape (n_capsules,)
+        Where in ``least`` a capsule counts.
+    n_steps, judges_all : ndarray of int, shape (1,)
+        Steps to take; whether all of them are judged, or the last one only.
+    """
+
+    step: RunsKernel
+    q: Floats
+    v: Floats
+    tau: Floats
+    a: Floats
+    rows: ConstraintTick
+    rows_q: Floats
+    rows_v: Floats
+    point_h: Rows
+    pair_h: Rows
+    least: Floats
+    place: Ints
+    n_steps: Ints
+    judges_all: Ints
+
+
+@procedure
+def run_steps(t: SubSteps) -> float:
+    """Go on, and judge on the way."""
+    for k in range(t.n_steps[0]):
+        t.step()
+        for i in range(t.rows.n):
+            t.v[i] += t.a[i] * (TICK / SUB)
+            t.q[i] += t.v[i] * (TICK / SUB)
+        if t.judges_all[0] == 1 or k == t.n_steps[0] - 1:
+            measure(t)
+    if t.n_steps[0] == 0:
+        measure(t)
+    return 0.0
+
+
+@procedure
+def measure(t: SubSteps) -> None:
+    """Lower the least values to those of this state."""
+    for i in range(t.rows.n):
+        t.rows_q[i] = t.q[i]
+        t.rows_v[i] = t.v[i]
+    t.rows.state()
+    find_point_rows(t.rows)
+    for j in range(t.rows.n_points):
+        t.least[j] = min(t.least[j], t.point_h[0, j])
+    if t.rows.pair_level >= 0:
+        for j in range(find_pair_rows(t.rows)):
+            k = t.place[t.rows.search.near.capsule[j]]
+            t.least[k] = min(t.least[k], t.pair_h[0, j])
+
+
+@cache
+def _compiled() -> Binds[SubSteps]:
+    """Every plant's steps."""
+    return compile_procedure(run_steps, keeps_lock=True)
+
+
 class Plant:
-    """The model itself, ten steps a tick."""
+    """The model itself, ten steps a tick, and the least values of its constraints.
 
-    def __init__(self, model: RobotModel, q: Array, v: Array) -> None:
-        self.model, self.q, self.v = model, q.copy(), v.copy()
+    Attributes
+    ----------
+    labels : list of (str, str)
+        The constraint of each of ``least``, and what of the arm it is about.
+    """
 
-    def step(self, tau: Array) -> Iterator[tuple[Array, Array]]:
-        """Go on for a tick; yields the states on the way."""
-        for _ in range(SUB):
-            self.v = self.v + self.model.forward_dynamics(self.q, self.v, tau) * (TICK / SUB)
-            self.q = self.q + self.v * (TICK / SUB)
-            yield self.q, self.v
+    def __init__(self, model: RobotModel, content: dict[str, Any]) -> None:
+        self.model, self.rows = model, rows_of(model, content)
+        law = quantity_law(model.tree, ["a"])
+        step, rows = OwnWork(model.compile_law(law, sample_states(model.tree, law))), self.rows
+        step.inputs["tool"][:] = tool_numbers(model.tree)
+        self.q, self.v, self._tau = (step.inputs[name] for name in ("q", "v", "tau"))
+        judge, state = rows._record(), rows._state.inputs
+        terms = model.evaluate(np.zeros(model.nq), np.zeros(model.nv))
+        rows.limit(terms, terms.g, terms.g, TICK)  # numbers of what only rows need
+        places, pairs = rows._points["h"], rows._pair_h
+        links = [(rows._pair_name, x.link) for x in rows._proximity.capsules]
+        self.labels = rows.labels + list(dict.fromkeys(links))
+        place = np.array([*map(self.labels.index, links), 0], np.int64)
+        self.least, self._n, self._all = np.full(len(self.labels), np.inf), *np.zeros((2, 1), np.int64)
+        record = SubSteps(
+            step, self.q, self.v, self._tau, step.outputs["a"], judge, state["q"], state["v"], places, pairs,
+            self.least, place, self._n, self._all,
+        )  # fmt: skip
+        self._run = _compiled()(record)
+
+    def go(self, tau: Array, n_steps: int = SUB, judges_all: bool = False) -> None:
+        """Take steps with a torque; with none, judge the state."""
+        self._tau[:], self._n[0], self._all[0] = tau, n_steps, judges_all
+        self._run()
+
+    def least_at(self, q: Array, v: Array, obstacles: Sequence[Obstacle]) -> Array:
+        """Return the values in a state, and be there."""
+        self.rows.place(obstacles)
+        self.q[:], self.v[:], self.least[:] = q, v, np.inf
+        self.go(v, 0)
+        return self.least
 
 
-def labelled(rows: ConstraintSet) -> dict[tuple[str, str], float]:
-    """The constraints in the last state, by name and part of the arm."""
-    return dict(zip(rows.labels, rows.h.tolist(), strict=True))
-
-
-def is_servable(rows: ConstraintSet, plant: Plant, tau: Array, begin: Situation, row: tuple[str, str]) -> bool:
-    """Whether braking from here, after a torque, keeps a constraint."""
-    model, copy = plant.model, Plant(plant.model, plant.q, plant.v)
-    step_size = rate_limit(model) * TICK
+def is_servable(copy: Plant, tau: Array, begin: Situation, row: tuple[str, str]) -> bool:
+    """Whether braking from where a plant is, after a torque, keeps a constraint."""
+    model, step_size, which = copy.model, rate_limit(copy.model) * TICK, copy.labels.index(row)
     for step in range(300):
-        rows.place(moved(begin.obstacles, begin.t + step * TICK))
-        measured(rows, model, copy.q, copy.v)
-        if labelled(rows).get(row, 1.0) < 0.0:
-            return False
+        copy.rows.place(moved(begin.obstacles, begin.t + step * TICK))
         terms = model.evaluate(copy.q, copy.v)
         change = np.clip(terms.h - BRAKE * terms.M @ copy.v, -model.tau_max, model.tau_max) - tau
         tau = tau + change * min(1.0, step_size / max(float(np.abs(change).max()), step_size))
-        for _ in copy.step(tau):
-            pass
+        copy.go(tau)
+        if copy.least[which] < 0.0:
+            return False
         if np.abs(copy.v).max() < 0.01 and not begin.obstacles:
             return True
     return True
+
+
+class Episodes:
+    """When each row acts, whether it could be kept then, and how far it was broken before it acts anew."""
+
+    def __init__(self, plant: Plant, units: dict[str, str]) -> None:
+        self._plant, self._units = plant, [units.get(name, "m") for name, _ in plant.labels]
+        self._worst, self._servable = np.zeros(len(plant.labels)), [True] * len(plant.labels)
+        self._last_seen: dict[tuple[str, str], int] = {}
+        self._acted = self._n_servable = self._violations = 0
+
+    def begins(self, row: tuple[str, str], step: int) -> bool:
+        """Whether a row that acts in this tick has not for a while."""
+        last, self._last_seen[row] = self._last_seen.get(row, -100), step
+        return step - last > PAUSE
+
+    def begin(self, row: tuple[str, str], servable: bool) -> None:
+        """Begin another episode of a row."""
+        which = self._plant.labels.index(row)
+        self._end(which)
+        self._servable[which] = servable
+        self._acted, self._n_servable = self._acted + 1, self._n_servable + servable
+
+    def _end(self, which: int) -> None:
+        """Count a violation of the last episode, or of a row that did not act at all."""
+        h = self._plant.least[which]
+        self._worst[which] = min(self._worst[which], h)
+        self._violations += bool(self._servable[which] and h < -MARGIN[self._units[which]])
+        self._plant.least[which] = np.inf
+
+    def outcome(self, references: int, braked: bool, capped: int) -> Outcome:
+        """End all episodes."""
+        for which in range(len(self._units)):
+            self._end(which)
+        is_speed = np.array(self._units) == "m/s"
+        worst, worst_speed = (float(self._worst[some].min(initial=0.0)) for some in (~is_speed, is_speed))
+        figures = references, self._acted, self._n_servable, self._violations
+        return Outcome(*figures, worst, worst_speed, braked, capped)
 
 
 def loop_of(model: RobotModel, q: Array, content: dict[str, Any], targets: Sequence[Target]) -> ControlLoop:
@@ -211,41 +364,33 @@ def run(name: str, seed: int) -> Outcome:
     """One scene."""
     model = arm(name)
     q, content, obstacles = scene(name, seed)
-    loop = loop_of(model, q, content, hostile(model, q, np.random.default_rng([seed, 1])))
-    acting, rows = loop.gate.constraints, judge(model, content)
+    targets, n_references = hostile(model, q, np.random.default_rng([seed, 1]))
+    loop = loop_of(model, q, content, targets)
+    acting, plant, copy = loop.gate.constraints, Plant(model, content), Plant(model, content)
     assert acting is not None
-    units = {c.name: c.unit for c in acting.constraints}
-    plant = Plant(model, q, np.zeros(model.nv))
-    servable: dict[tuple[str, str], bool] = {}
-    last_seen: dict[tuple[str, str], int] = {}
-    worst: dict[tuple[str, str], float] = {}
-    acted = n_servable = capped = 0
+    plant.least_at(q, np.zeros(model.nv), obstacles)
+    episodes = Episodes(plant, {c.name: c.unit for c in acting.constraints})
+    capped = 0
     tau, braked = model.evaluate(q, plant.v).g, False
     for step in range(round(SECONDS / TICK)):
-        begin = Situation(step * TICK, obstacles)
-        state = Measurement(step * 1_000_000, plant.q, plant.v, TICK if step else 0.0, is_restart=step == 0)
-        before, tau = tau, loop.tick(state, moved(obstacles, begin.t)).gate.tau
+        there = moved(obstacles, step * TICK)
+        state = Measurement(
+            step * 1_000_000, plant.q.copy(), plant.v.copy(), TICK if step else 0.0, is_restart=step == 0
+        )
+        before, tau = tau, loop.tick(state, there).gate.tau
         if loop.gate.is_braked:
             braked = True
             break
         capped += acting.is_capped
-        labels = acting.labels
-        for row in (labels[i] for i in acting.acting if i >= 0):
-            if step - last_seen.get(row, -100) > 50:
-                servable[row] = is_servable(rows, plant, before, begin, row)
-                acted, n_servable = acted + 1, n_servable + servable[row]
-            last_seen[row] = step
-        is_near = min(acting.h, default=1.0) < NEAR
-        for k, (q_k, v_k) in enumerate(plant.step(tau)):
-            if is_near or k == SUB - 1:
-                rows.place(moved(obstacles, begin.t + (k + 1) * TICK / SUB))
-                measured(rows, model, q_k, v_k)
-                for row, h in labelled(rows).items():
-                    worst[row] = min(worst.get(row, 0.0), h)
-    bad = [row for row, h in worst.items() if servable.get(row) and h < -MARGIN[units[row[0]]]]
-    places = [h for row, h in worst.items() if units[row[0]] != "m/s"]
-    speeds = [h for row, h in worst.items() if units[row[0]] == "m/s"]
-    return Outcome(acted, n_servable, len(bad), min(places, default=0.0), min(speeds, default=0.0), braked, capped)
+        if entries := [i for i in acting.acting if i >= 0]:
+            labels = acting.labels
+            for row in {(labels[i][0], labels[i][1].partition(" at obstacle")[0]) for i in entries}:
+                if episodes.begins(row, step):
+                    copy.least_at(plant.q, plant.v, there)
+                    episodes.begin(row, is_servable(copy, before, Situation(step * TICK, obstacles), row))
+        plant.rows.place(there)
+        plant.go(tau, judges_all=min(acting.h, default=1.0) < NEAR)
+    return episodes.outcome(n_references, braked, capped)
 
 
 def run_pair(pair: tuple[str, int]) -> Outcome:
@@ -253,16 +398,27 @@ def run_pair(pair: tuple[str, int]) -> Outcome:
     return run(*pair)
 
 
-def campaign(n: int, first: int, jobs: int, arms: Sequence[str]) -> dict[str, Any]:
-    """Run n scenes, shared out among the arms; figures of all."""
+def campaign(n: int, first: int, jobs: int, arms: Sequence[str], seconds: float = np.inf) -> dict[str, Any]:
+    """Figures of n scenes, shared out among the arms, or of those of some time."""
     pairs = [(arms[k % len(arms)], first + k) for k in range(n)]
-    outcomes = list(in_order(run_pair, pairs, jobs))
-    for (name, seed), o in zip(pairs, outcomes, strict=True):
-        if o.violations:
-            print(f"{name} {seed}: {o}")
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in arms}
+    begin = perf_counter()
+    for (name, seed), outcome in zip(pairs, in_order(run_pair, pairs, jobs), strict=True):
+        outcomes[name].append(outcome)
+        if outcome.violations:
+            print(f"{name} {seed}: {outcome}", flush=True)
+        if perf_counter() - begin > seconds:
+            break
+    violations = {f"violations of {name}": sum(o.violations for o in some) for name, some in outcomes.items()}
+    return totals([o for some in outcomes.values() for o in some]) | violations
+
+
+def totals(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Figures of all scenes."""
     acted, servable = sum(o.acted for o in outcomes), sum(o.servable for o in outcomes)
     return {
-        "scenes": n,
+        "scenes": len(outcomes),
+        "references": sum(o.references for o in outcomes),
         "acted": acted,
         "servable_share": servable / max(acted, 1),
         "violations": sum(o.violations for o in outcomes),
@@ -280,10 +436,10 @@ def times() -> dict[str, float]:
     p = model.pose(q).p
     near = [Obstacle(Sphere(0.05), Pose(np.eye(3), p + [0.9, 0.1 * k - 1.0, 0.8]), np.zeros(6)) for k in range(20)]
     box = {"name": "box", "kind": "box", "centre": p.tolist(), "size": [1.0, 1.0, 1.0]}
-    rows = judge(model, {"constraints": [box, {"name": "clear", "kind": "clearance"}]})
+    rows = rows_of(model, {"constraints": [box, {"name": "clear", "kind": "clearance"}]})
     rows.place(near)
     terms, v = model.evaluate(q, np.zeros(6)), np.array([0.5, 0.2, 0.2, 0.0, 0.0, 0.0])
-    tight = judge(
+    tight = rows_of(
         model, {"constraints": [box | {"size": [0.02, 0.02, 0.02]}, {"name": "slow", "kind": "speed", "limit": 0.1}]}
     )
     moving = model.evaluate(q, v)
@@ -293,6 +449,23 @@ def times() -> dict[str, float]:
         "active_us": clock(partial(tight.limit, moving, hostile_tau, moving.g, TICK)),
         "active_rows": float(len(tight.acting)),
     }
+
+
+def beside_libraries(rounds: int) -> dict[str, Any]:
+    """Time of a tick of a Panda with joints, box and spheres [us], and as a share of that of other libraries."""
+    model = arm("panda")
+    box = {"name": "box", "kind": "box", "centre": model.pose(Q).p.tolist(), "size": (2.0 * BOX).tolist()}
+    content = {"constraints": [box, {"name": "clear", "kind": "clearance", "distance": 0.01}], "allow_recovery": True}
+    ticks = {"ours": ours(loop_of(model, Q, content, ()), model)}
+    for name, make in LIBRARIES.items():
+        try:
+            ticks[name] = make(model)
+        except ImportError as error:
+            print(f"{name} is left out: {error}")
+    taken = take_turns({name: Contender(tick, states(50)) for name, tick in ticks.items()}, rounds)
+    figures = {f"tick_{name}_us": x.median for name, x in taken.items()}
+    figures |= {f"tick_{name}_p99_us": x.p99 for name, x in taken.items()}
+    return figures | {f"vs_{name}": x.median / taken["ours"].median for name, x in taken.items() if name != "ours"}
 
 
 def clock(call: Any, n: int = 2000) -> float:
@@ -309,15 +482,19 @@ def main() -> None:
     """Print the figures, and write them as JSON where asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenes", type=int, default=400)
-    parser.add_argument("--full", action="store_true", help="100,000 scenes")
+    parser.add_argument("--full", action="store_true", help="100,000 references")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS)[:4])
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="stop after so long")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures = campaign(100_000 if options.full else options.scenes, options.first, options.jobs, options.arms) | times()
+    n = FULL if options.full else options.scenes
+    figures = campaign(n, options.first, options.jobs, options.arms, 60.0 * options.minutes) | times()
+    figures |= beside_libraries(20) | {"processor": processor()}
+    figures["versions"] = versions("numpy", "llvmlite", "pin-pink", "mink", "mujoco", "daqp", "jax", "cbfpy")
     for key, value in figures.items():
-        print(f"{key:16} {value:.4g}")
+        print(f"{key:16} {value if isinstance(value, str) else format(value, '.4g')}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
