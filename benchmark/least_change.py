@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ctypes import c_int
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -47,6 +48,8 @@ def repeat(t: Repeated) -> float:
 
 Problem = tuple[Array, Array]
 ROUNDS, PROBLEMS = 20, 100
+COMPARED = 2000
+"""Problems that the other libraries solve, too."""
 CASES = {"60 rows, idle": (60, 0.0), "60 rows": (60, 1.0), "400 rows, idle": (400, 0.0), "400 rows": (400, 1.0)}
 
 
@@ -70,33 +73,66 @@ def draw(rng: np.random.Generator, S: Array, m: int, asked: float) -> Problem:
 def residual(G: Array, h: Array, answer: LeastChange) -> float:
     """Largest violation of the conditions of an optimum, each relative to what it is computed from."""
     y, u, active, length = answer.y, answer.u, answer.active, np.linalg.norm(G, axis=1)
-    size, miss = max(np.linalg.norm(y), 1e-300), (h - G @ y) / length
+    size, miss = max(np.linalg.norm(y), 1e-300), (h - G @ y) / np.where(length > 0.0, length, 1.0)
     stationary = np.abs(y - G[active].T @ u).max() / max(size, np.abs(u) @ length[active])
     return max(stationary, max(miss.max(), np.abs(miss[active]).max(initial=0.0)) / size, -u.min(initial=0.0))
 
 
-def accuracy(n: int) -> dict[str, float]:
-    """Largest residual of random problems, those of an arm and such with metrics of condition up to 1e8."""
-    rng, worst, steps, n_unsolved = np.random.default_rng(2), 0.0, 0, 0
-    solvers, of_arm = {d: Solver(d, 120) for d in range(1, 9)}, metrics(rng, 50)
+def add_dependent(rng: np.random.Generator, G: Array, h: Array) -> Problem:
+    """Rows that follow from others: copies, multiples, sums with weights; many of them hold just so where others do."""
+    weights = rng.uniform(size=(10, len(h))) * (rng.random((10, len(h))) < 3.0 / len(h))
+    copies = rng.integers(len(h), size=10)
+    factors = 10.0 ** rng.uniform(-3.0, 3.0, 10)
+    return np.vstack([G, factors[:, None] * G[copies], weights @ G]), np.r_[h, factors * h[copies], weights @ h]
+
+
+def problems_of(n: int) -> Iterator[Problem]:
+    """Random problems, those of an arm and such with metrics of condition up to 1e8; a third has dependent rows."""
+    rng = np.random.default_rng(2)
+    of_arm = metrics(rng, 50)
     for k in range(n):
         d = 7 if k % 2 else int(rng.integers(1, 9))
         basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
         S = of_arm[k % 50] if k % 2 else basis * np.geomspace(1.0, 10.0 ** -rng.uniform(0.0, 4.0), d) @ basis.T
-        G, h = draw(rng, S, int(rng.integers(4 * d, 120)), 1.0)
-        answer = solvers[d].solve(G, h)
-        worst, steps = max(worst, residual(G, h, answer)), max(steps, answer.steps)
+        problem = draw(rng, S, int(rng.integers(4 * d, 120)), 1.0)
+        yield add_dependent(rng, *problem) if k % 3 == 0 else problem
+
+
+def accuracy(n: int) -> dict[str, float]:
+    """Largest residual, and share of the problems that each library solves."""
+    solvers, contenders = {d: Solver(d, 140) for d in range(1, 9)}, others()
+    residuals, steps, n_unsolved, compared = [], 0, 0, min(n, COMPARED)
+    solved = dict.fromkeys(contenders, 0)
+    for k, (G, h) in enumerate(problems_of(n)):
+        answer = solvers[G.shape[1]].solve(G, h)
+        residuals.append(residual(G, h, answer))
+        steps = max(steps, answer.steps)
         n_unsolved += answer.status != HOLDS or answer.capped
-    return {"problems": n, "unsolved": n_unsolved, "residual": worst, "steps": steps}
+        for name in contenders if k < compared else ():
+            solved[name] += is_solved(contenders[name], G, h, answer.y)
+    found = {"problems": n, "unsolved": n_unsolved, "residual": float(np.max(residuals)), "steps": steps}
+    found["above 1e-9"] = int(np.sum(np.array(residuals) > 1e-9))
+    return found | {f"solved by {name}": count / compared for name, count in solved.items()}
 
 
+def is_solved(other: Callable[[Array, Array], Any], G: Array, h: Array, expected: Array) -> bool:
+    """Whether a library finds the answer, to a millionth of its length."""
+    try:
+        y = np.asarray(other(G, h), float)
+    except ValueError:  # quadprog says so
+        return False
+    return bool(np.linalg.norm(y - expected) <= 1e-6 * np.linalg.norm(expected))
+
+
+@cache
 def others() -> dict[str, Callable[[Array, Array], Any]]:
     """What the other libraries call for a problem."""
     found: dict[str, Callable[[Array, Array], Any]] = {}
     for name in ("daqp", "quadprog", "proxsuite"):
         try:
             library = import_module(name)
-        except ImportError:
+        except ImportError as error:
+            print(f"{name} is left out: {error}")
             continue
         if name == "daqp":
 
@@ -151,7 +187,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="few problems: do all parts run?")
     options = parser.parse_args(arguments)
     rounds, problems, n = (2, 3, 20) if options.quick else (ROUNDS, PROBLEMS, 100_000 if options.full else 10_000)
-    report: dict[str, Any] = {"processor": processor(), "versions": versions("numpy", "llvmlite", "daqp", "quadprog")}
+    report: dict[str, Any] = {
+        "processor": processor(),
+        "versions": versions("numpy", "llvmlite", "daqp", "quadprog", "proxsuite"),
+    }
     print(report["processor"], report["versions"], sep="\n")
     report["accuracy"] = accuracy(n)
     print(report["accuracy"])
