@@ -1,4 +1,4 @@
-"""Scenes with an obstacle in the way of a UR5: does the arm touch it, without avoidance and with it?
+"""Scenes with an obstacle in the way of a UR5: does the arm touch it, without avoidance, with it, with a constraint?
 
     python benchmark/avoidance_campaign.py --scenes 500 --jobs 4
 
@@ -7,13 +7,16 @@ cone on its way, at rest or moving slowly across it (at most 0.2 m/s). The arm s
 clear. Contact is judged by coal, on the collision shapes of the URDF, not by the capsules that the law knows. Scenes
 are numbered; each is drawn by its number alone, so any of them can be run again: ``--first 17 --scenes 1``. Each runs
 on an arm that is its model, and on one with the friction, rotors and sensors of the set ``real``, with the disturbance
-observer and the floor of inertia that such an arm has.
+observer and the floor of inertia that such an arm has. The constraint is a clearance of 2 cm, without the avoidance.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +30,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.collision import coal_shape
 from arm_control.control import Avoidance, AvoidanceParameters, ControlLoop, Measurement, OscParameters, OscTuning
 from arm_control.controllers import OscController, OscLoopParameters
+from arm_control.core import yaml_document
 from arm_control.maths import (
     Array,
     Box,
@@ -45,7 +49,8 @@ from arm_control.sweeps import in_order
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"
 """It only turns about its own axis: no motion of the arm keeps it clear of what comes for it."""
-CLEAR, SECONDS, ARRIVED = 0.05, 3.0, 0.005
+CLEAR, SECONDS, ARRIVED, AT_REST = 0.05, 3.0, 0.005, 0.02
+CONSTRAINTS = {"constraints": [{"name": "clear", "kind": "clearance", "distance": 0.02}]}
 PLANTS: dict[str, dict[str, object]] = {
     "ideal": {},
     "real": {"disturbance_observer": True, "inertia_floor": 0.02},
@@ -71,12 +76,13 @@ class Scene:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Smallest distance by the capsules and by coal [m], remaining error [m], peak of |torque| / limit."""
+    """Smallest distance by capsules and by coal [m], remaining error [m], peak of |torque| / limit, rest at the end."""
 
     distance: float
     clearance: float
     error: float
     peak: float
+    rests: bool
 
 
 class Contact:
@@ -154,13 +160,14 @@ def run(
     parameters: AvoidanceParameters | None,
     contact: Contact | None,
     plant: str = "ideal",
+    constraints: str = "",
 ) -> Outcome:
     """Simulate the move, with avoidance or (None) without; distances are measured in both cases.
 
     The capsules hold the shapes, so coal is asked only where theirs is less than the smallest distance so far.
     """
     law = _avoidance(model, parameters or AvoidanceParameters(self_threshold=0.0))
-    loop = _loop(model, drawn, None if parameters is None else law, plant)
+    loop = _loop(model, drawn, None if parameters is None else law, plant, constraints)
     simulator = make_simulator(model, drawn.q0, PlantProperties(set=plant))
     distance = clearance = np.inf
     peak = 0.0
@@ -180,10 +187,11 @@ def run(
         tau = result.gate.tau
         peak = max(peak, float(np.abs(tau / model.tau_max).max()))
         simulator.step(tau)
-    return Outcome(distance, clearance, float(np.linalg.norm(model.pose(simulator.q).p - drawn.X_WT.p)), peak)
+    error = float(np.linalg.norm(model.pose(simulator.q).p - drawn.X_WT.p))
+    return Outcome(distance, clearance, error, peak, float(np.abs(simulator.v).max()) < AT_REST)
 
 
-def _loop(model: RobotModel, drawn: Scene, law: Avoidance | None, plant: str) -> ControlLoop:
+def _loop(model: RobotModel, drawn: Scene, law: Avoidance | None, plant: str, constraints: str) -> ControlLoop:
     """Operational space control towards the target, as a node or a simulation runs it on such a plant."""
     p = OscLoopParameters().replace(**PLANTS[plant])
     tuning = OscTuning(OscParameters(posture=tuple(drawn.q0)))
@@ -191,7 +199,8 @@ def _loop(model: RobotModel, drawn: Scene, law: Avoidance | None, plant: str) ->
         tuning = tuning.replace(**law.parameters.values())
     controller = OscController(model, tuning, None, None, law)
     controller.add(Target(0, model.base, drawn.X_WT))
-    return ControlLoop(model, controller, p.gate, law, observer=p.observer, waits_for_commands=True)
+    gate = p.gate.replace(constraints=constraints)
+    return ControlLoop(model, controller, gate, law, observer=p.observer, waits_for_commands=True)
 
 
 _LAWS: dict[int, tuple[RobotModel, Avoidance]] = {}
@@ -212,12 +221,22 @@ def _arm() -> tuple[RobotModel, Contact]:
     return model, Contact(model)
 
 
-def one(case: tuple[AvoidanceParameters, bool, str, int]) -> tuple[Outcome, Outcome]:
-    """A scene without and with avoidance."""
+@cache
+def _constraint_file() -> str:
+    """A file with :data:`CONSTRAINTS`, for this process."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+        file.write(yaml_document(CONSTRAINTS))
+    atexit.register(os.unlink, file.name)
+    return file.name
+
+
+def one(case: tuple[AvoidanceParameters, bool, str, int]) -> tuple[Outcome, Outcome, Outcome]:
+    """A scene without avoidance, with it, and with a constraint in its place."""
     model, contact = _arm()
     parameters, moving, plant, seed = case
     drawn = scene(model, seed, moving)
-    return run(model, drawn, None, contact, plant), run(model, drawn, parameters, contact, plant)
+    without, with_it = run(model, drawn, None, contact, plant), run(model, drawn, parameters, contact, plant)
+    return without, with_it, run(model, drawn, None, contact, plant, _constraint_file())
 
 
 def campaign(
@@ -227,10 +246,12 @@ def campaign(
     figures, kinds, seeds = {}, [*product(plants, (False, True))], range(first, first + n)
     outcomes = in_order(one, [(parameters, moving, plant, seed) for plant, moving in kinds for seed in seeds], jobs)
     for plant, moving in kinds:
-        name, pairs = f"{plant} {'moving' if moving else 'static'}", [*islice(outcomes, n)]
-        for line in _noteworthy(name, dict(zip(seeds, pairs, strict=True))):
-            print(line)
-        figures[name] = _figures([a for a, _ in pairs], [b for _, b in pairs])
+        without, potential, constraint = zip(*islice(outcomes, n), strict=True)
+        for what, with_it in (("", potential), (", constraint", constraint)):
+            name = f"{plant} {'moving' if moving else 'static'}{what}"
+            for line in _noteworthy(name, dict(zip(seeds, zip(without, with_it, strict=True), strict=True))):
+                print(line)
+            figures[name] = _figures(without, with_it)
     return figures
 
 
@@ -243,7 +264,7 @@ def _noteworthy(name: str, outcomes: dict[int, tuple[Outcome, Outcome]]) -> Iter
             yield f"{name} {seed}: capsules overlap: {with_it}; without: {without}"
 
 
-def _figures(without: list[Outcome], with_it: list[Outcome]) -> dict[str, float]:
+def _figures(without: Sequence[Outcome], with_it: Sequence[Outcome]) -> dict[str, float]:
     touched = [b for a, b in zip(without, with_it, strict=True) if a.clearance <= 0.0]
     return {
         "scenes": len(without),
@@ -253,6 +274,7 @@ def _figures(without: list[Outcome], with_it: list[Outcome]) -> dict[str, float]
         "capsules_overlap_with": float(np.mean([o.distance < 0.0 for o in with_it])),
         "arrive_without": float(np.mean([o.error < ARRIVED for o in without])),
         "arrive_with": float(np.mean([o.error < ARRIVED for o in with_it])),
+        "local_minimum_with": float(np.mean([o.rests and o.error >= ARRIVED for o in with_it])),
         "arrive_of_those_in_the_way": float(np.mean([o.error < ARRIVED for o in touched])) if touched else 1.0,
         "distance_least_mm": 1e3 * min(o.distance for o in with_it),
         "distance_median_mm": 1e3 * float(np.median([o.distance for o in with_it])),
