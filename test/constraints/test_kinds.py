@@ -9,6 +9,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.collision import ArmShape
 from arm_control.constraints import (
     BoxConstraint,
+    ClearanceConstraint,
     Constraint,
     CylinderConstraint,
     HalfSpaceConstraint,
@@ -17,6 +18,7 @@ from arm_control.constraints import (
 )
 from arm_control.constraints.constraint import Point
 from arm_control.constraints.constraint_set import _columns, _point_arrays, _state, point_row
+from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import tool_numbers
 
@@ -74,3 +76,58 @@ def test_what_is_left_of_a_cone_is_an_angle_however_far_outside(tilt: float):
     z = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
     h = cone.gradient(np.array(cone.numbers[0]), Point(rest, rest, z, rest, 0.0)).h
     assert cone.left(h) == pytest.approx(0.4 - tilt, abs=1e-9)
+
+
+def at(p: tuple[float, ...], v: tuple[float, ...] = (0.0, 0.0, 0.0), radius: float = 0.0) -> Point:
+    rest = np.zeros(3)
+    return Point(np.array(p), np.array(v), rest, rest, radius)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "point", "h"),
+    [
+        (HalfSpaceConstraint("table", (7.0, 0.0, 0.2), (0.0, 0.0, 2.0)), at((0.0, 5.0, 0.5), radius=0.1), 0.2),
+        (CylinderConstraint("in", (1.0, 0.0, 9.0), (0.0, 0.0, 3.0), 0.5), at((1.3, 0.0, 0.0), radius=0.05), 0.15),
+        (
+            CylinderConstraint("out", (1.0, 0.0, 9.0), (0.0, 0.0, 3.0), 0.2, outside=True),
+            at((1.3, 0.4, 0.0), radius=0.05),
+            0.25,
+        ),
+        (SpeedConstraint("slow", 0.7), at((1.0, 2.0, 3.0), (0.3, 0.0, 0.4)), 0.2),
+    ],
+    ids=lambda x: getattr(x, "name", ""),
+)
+def test_what_is_left_at_a_place(constraint: Constraint, point: Point, h: float):
+    assert constraint.gradient(np.array(constraint.numbers[0]), point).h == pytest.approx(h, abs=1e-9)
+
+
+def test_a_turned_box_is_measured_along_its_own_axes():
+    box = BoxConstraint("box", (1.0, 2.0, 3.0), (0.2, 0.4, 0.6), (0.0, 0.0, np.pi / 2.0))
+    h = [BoxConstraint.gradient(np.array(numbers), at((1.0, 2.05, 3.1), radius=0.01)).h for numbers in box.numbers]
+    assert h == pytest.approx([0.04, 0.14, 0.19, 0.19, 0.19, 0.39], abs=1e-12)
+    assert BoxConstraint.sides == ("at +x", "at -x", "at +y", "at -y", "at +z", "at -z")
+
+
+def test_a_clearance_looks_so_far():
+    assert ClearanceConstraint("a", 0.05).reach == pytest.approx((0.35, 0.0))
+    assert ClearanceConstraint("a", 0.05, 0.02).reach == pytest.approx((0.35, 0.12))
+    assert ClearanceConstraint("a", 0.05, 0.02).numbers == [[0.05, 0.02]]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (ClearanceConstraint("a", 0.0), "distance is 0.0; a finite number above zero is needed"),
+        (ClearanceConstraint("a", 0.1, -0.1), "links is -0.1; a finite number, zero or above, is needed"),
+        (ClearanceConstraint("a", 0.1, np.inf), "links is inf; a finite number, zero or above, is needed"),
+        (UprightConstraint("a", np.pi / 2.0), "angle is .*; it must be below pi/2"),
+        (SpeedConstraint("a", "1"), "limit is '1'; a finite number above zero is needed"),  # type: ignore[arg-type]
+        (SpeedConstraint("a", np.inf), "limit is inf; a finite number above zero is needed"),
+        (HalfSpaceConstraint("a", "012", (1.0, 0.0, 0.0)), "point is '012'; 3 finite numbers are needed"),  # type: ignore[arg-type]
+        (HalfSpaceConstraint("a", (0.0, 0.0), (1.0, 0.0, 0.0)), r"point is \(0.0, 0.0\); 3 finite numbers are needed"),
+        (HalfSpaceConstraint("a", (0.0, 0.0, 0.0), (1e-7, 0.0, 0.0)), "a vector with a length is needed"),
+    ],
+)
+def test_numbers_that_cannot_be_used_are_refused(constraint: Constraint, message: str):
+    with pytest.raises(ParameterError, match=message):
+        _ = constraint.numbers
