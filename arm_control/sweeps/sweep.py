@@ -121,12 +121,12 @@ class Sweep:
         """The values of all runs, by number."""
         return SamplePoints(self.axes, self.sampling, self.samples, self.plan.seed)
 
-    @property
+    @cached_property
     def kinds(self) -> dict[str, str]:
         """Kind of each axis's column, by name."""
         return {axis.name: kind_of(axis) for axis in self.axes}
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """The sweep as JSON; rows of two sweeps with the same identity belong together."""
         plan = {name: value for name, value in asdict(self.plan).items() if name not in ("folder", "trust")}
@@ -157,8 +157,9 @@ class Sweep:
 
 def _short(axis: Axis) -> dict[str, Any]:
     """An axis for the metadata of each file: many values as their number and their digest."""
-    values = repr(axis.values).encode()
-    return asdict(axis) | ({"values": [len(axis.values), crc32(values)]} if len(axis.values) > MOST_SHOWN else {})
+    n = len(axis.values)
+    values = axis.values if n <= MOST_SHOWN else [n, crc32(repr(axis.values).encode())]
+    return {"name": axis.name, "values": values, "scale": axis.scale, "bounds": axis.bounds}
 
 
 def _scenario(content: Mapping[str, Any], folder: str) -> str:
