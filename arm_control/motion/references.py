@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +69,7 @@ class Reference:
         return cls(Pose.at(position, quat_xyzw))
 
 
-@dataclass(frozen=True)
-class JointReference:
+class JointReference(NamedTuple):
     """Desired motion of the joints.
 
     Attributes

@@ -134,4 +134,4 @@ def test_the_line_of_the_scenario_is_this_one(ur4: RobotModel, ik: InverseKinema
     np.testing.assert_allclose(points.times, joints.knots[1:], atol=1e-12)
     for t, q, v, a in zip(points.times, points.qs, points.vs, points.as_, strict=True):
         state = joints.sample(t)
-        np.testing.assert_allclose(np.array([q, v, a]), list(vars(state).values()), atol=1e-9)
+        np.testing.assert_allclose(np.array([q, v, a]), list(state), atol=1e-9)

@@ -47,7 +47,7 @@ def test_it_is_one_motion_within_its_limits():
         np.testing.assert_allclose(motion.sample(0.0).v_des, start.v_des, atol=1e-12)
         for knot in motion.knots[1:-1]:
             before, after = motion.sample(knot - 1e-9), motion.sample(knot)
-            for x, y in zip(vars(before).values(), vars(after).values(), strict=True):
+            for x, y in zip(before, after, strict=True):
                 np.testing.assert_allclose(x, y, atol=1e-6)
         _, _, v, a = motion.samples()
         assert np.abs(v).max() <= 1.0 + 1e-9

@@ -89,7 +89,7 @@ def test_a_moving_start_is_met_with_its_velocity_and_acceleration():
     line = Polyline(np.array([start.q_des + 0.2 * start.v_des, [1.0, 1.0]]), np.array([0.0, 2.5]), start.v_des)
     trajectory = round_in_time(line, spreads(line, A_MAX), -0.2, 2.7, start.a_des)
     begin = trajectory.sample(0.0)
-    for found, wanted in zip(vars(begin).values(), vars(start).values(), strict=True):
+    for found, wanted in zip(begin, start, strict=True):
         assert np.allclose(found, wanted)
     assert np.allclose(trajectory.end.q_des, [1.0, 1.0])
 
