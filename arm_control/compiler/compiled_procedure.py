@@ -195,7 +195,7 @@ def _array(name: str, array: Array) -> list[int]:
 PACKAGE = Path(__file__).parents[1]
 """Folder of this package."""
 FOLDERS = (
-    *("maths", "compiler", "model", "kinematics", "collision", "constraints", "gate", "motion", "primitives"),
+    *("maths", "compiler", "model", "kinematics", "collision", "constraints", "gate", "motion", "follow", "primitives"),
     *("neural", "optimal", "planning", "control", "simulation", "processes"),
 )
 """Folders whose texts are compiled, or compile; ``motion`` because laws unpack its references."""

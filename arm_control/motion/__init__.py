@@ -7,6 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.motion.cartesian_motion import arc, blended, follow_path
     from arm_control.motion.goals import (
+        Chunk,
         Goal,
         GoalQueue,
         JointGoal,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy.typing as npt
 
 from arm_control.maths import Array, Pose
 from arm_control.motion.joint_trajectory import Waypoints
@@ -155,6 +157,27 @@ class WrenchGoal(NamedTuple):
     frame: str
     wrench: tuple[float, ...]
     is_immediate: bool = False
+
+
+class Chunk(NamedTuple):
+    """Joint positions of a policy.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Time of the observation [ns].
+    times : array_like, shape (k,)
+        Times of the points from the stamp on [s].
+    positions : array_like, shape (k, len(names))
+        A point in each row [rad or m].
+    names : sequence of str
+        Joint of each column; empty: the model's order.
+    """
+
+    stamp_ns: int
+    times: npt.ArrayLike
+    positions: npt.ArrayLike
+    names: Sequence[str] = ()
 
 
 class Modulation(NamedTuple):

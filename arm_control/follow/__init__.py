@@ -1,0 +1,17 @@
+"""Chunks of a learned policy, followed with limits that are proved."""
+
+from typing import TYPE_CHECKING
+
+from arm_control.core.face import face
+
+if TYPE_CHECKING:
+    from arm_control.follow.chunk_follower import (
+        PASS,
+        REFUSE,
+        SLEW,
+        ChunkFollower,
+        ChunkParameters,
+        ChunkReport,
+    )
+else:
+    __getattr__, __dir__, __all__ = face(__name__)
