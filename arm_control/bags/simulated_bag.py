@@ -31,7 +31,17 @@ from arm_control.messages import (
     goal_of,
 )
 from arm_control.model import read_description
-from arm_control.motion import Goal, JointJog, Modulation, PoseMotion, Target, TwistJog, Waypoints, WrenchGoal
+from arm_control.motion import (
+    ChunkGoal,
+    Goal,
+    JointJog,
+    Modulation,
+    PoseMotion,
+    Target,
+    TwistJog,
+    Waypoints,
+    WrenchGoal,
+)
 from arm_control.simulation import ObstacleSchedule, Sampling, Scenario, SimulatedSensors, Simulation, scenario_names
 
 TELEMETRY = 20
@@ -165,6 +175,9 @@ class SimulatedBag:
         elif isinstance(goal, WrenchGoal):
             topic, type_name = "target_wrench", WRENCH_STAMPED
             message = plain.wrench_stamped(goal.wrench, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, ChunkGoal):
+            topic, type_name, chunk = "joint_chunk", JOINT_TRAJECTORY, goal.chunk
+            message = plain.joint_trajectory(self._names, Waypoints(*map(np.asarray, chunk[1:3])), chunk.stamp_ns)
         elif isinstance(goal, Modulation):
             topic, type_name = f"{self._controller}/{goal.quantity}", FLOAT64
             message = plain.float64(goal.value)
@@ -174,7 +187,7 @@ class SimulatedBag:
         else:
             topic, type_name = "target_joint", JOINT_STATE
             message = plain.joint_state(self._names, goal.stamp_ns, position=goal.destination)
-        sent_ns = goal.stamp_ns if isinstance(goal, Modulation) else 0  # its message has no stamp
+        sent_ns = goal.stamp_ns if isinstance(goal, Modulation | ChunkGoal) else 0  # no stamp of it is in its message
         self._bag.add(f"/{topic}", type_name, LATCHED)
         self._bag.put(f"/{topic}", sent_ns, message)
         return goal_of(topic, message, self._model, sent_ns)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         row_of,
     )
     from arm_control.controllers.attractor import AttractorLoopParameters, AttractorNodeParameters
+    from arm_control.controllers.follow import FollowController, FollowLoopParameters, FollowNodeParameters
     from arm_control.controllers.ilqr import IlqrController, IlqrLoopParameters, IlqrNodeParameters
     from arm_control.controllers.joint import (
         JointController,

@@ -13,5 +13,6 @@ if TYPE_CHECKING:
         ChunkParameters,
         ChunkReport,
     )
+    from arm_control.follow.scripted_policy import Script, chunks_along, scripted_chunks
 else:
     __getattr__, __dir__, __all__ = face(__name__)

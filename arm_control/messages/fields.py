@@ -18,6 +18,8 @@ from arm_control.maths import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.motion import (
     FARTHEST,
+    Chunk,
+    ChunkGoal,
     Goal,
     JointGoal,
     JointJog,
@@ -36,6 +38,7 @@ HORIZON_NS = 24 * 3600 * NANOSECONDS
 POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint", "target_velocity")
 WRENCH_GOAL = "target_wrench"
+CHUNK = "joint_chunk"
 STALE_NS = NANOSECONDS
 """Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
 SENSOR_SKEW = 1.0
@@ -168,6 +171,8 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     """
     if topic == WRENCH_GOAL:
         return wrench_goal_of(message, model, now_ns)
+    if topic == CHUNK:
+        return chunk_goal_of(message, now_ns)
     if "/" in topic:
         return modulation_of(topic, message, now_ns)
     if topic in JOINT_GOALS:
@@ -206,6 +211,22 @@ def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
     stamp_ns = effective_stamp(message.header.stamp, now_ns)
     frame = link_of(message.header.frame_id, model)
     return WrenchGoal(stamp_ns, frame, wrench_of(message), _is_immediate(message, now_ns))
+
+
+def chunk_goal_of(message: Any, now_ns: int) -> ChunkGoal:
+    """Return the chunk of a ``JointTrajectory`` on ``joint_chunk``, whose stamp is that of its observation; 0: now.
+
+    Raises
+    ------
+    InputError
+        When its points have no equal numbers of positions; all else is judged where it is joined.
+    """
+    try:
+        positions = np.array([point.positions for point in message.points], dtype=float)
+    except ValueError:
+        raise InputError("points of a chunk with different numbers of positions") from None
+    stamp_ns = nanoseconds(message.header.stamp) or now_ns
+    return ChunkGoal(now_ns, Chunk(stamp_ns, _times_of(message), positions, tuple(message.joint_names)))
 
 
 def modulation_of(topic: str, message: Any, now_ns: int) -> Modulation:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from arm_control.motion.cartesian_motion import arc, blended, follow_path
     from arm_control.motion.goals import (
         Chunk,
+        ChunkGoal,
         Goal,
         GoalQueue,
         JointGoal,

@@ -180,6 +180,20 @@ class Chunk(NamedTuple):
     names: Sequence[str] = ()
 
 
+class ChunkGoal(NamedTuple):
+    """A chunk, and when it comes.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        It is joined in the first state whose stamp is not before this one [ns].
+    """
+
+    stamp_ns: int
+    chunk: Chunk
+    is_immediate: bool = False
+
+
 class Modulation(NamedTuple):
     """A number of a controller, such as the period of a movement primitive.
 
@@ -200,7 +214,7 @@ class Modulation(NamedTuple):
 
 
 PoseGoal = Target | PoseMotion | TwistJog
-Goal = PoseGoal | JointGoal | JointJog | WrenchGoal | Modulation
+Goal = PoseGoal | JointGoal | JointJog | ChunkGoal | WrenchGoal | Modulation
 
 
 class Stamped(Protocol):

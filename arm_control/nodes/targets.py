@@ -2,9 +2,9 @@
 
 Poses go to ``target_pose``, one after the other, until another node sends one: that one stays; wrenches beside them go
 to ``target_wrench``. A motion of the end effector goes to ``pose_trajectory``, and a joint trajectory to
-``joint_trajectory``, once. Obstacles of a scenario go to ``obstacles``, as
-:mod:`arm_control.simulation.obstacle_schedule` says: when another publisher sends a marker with the namespace and
-number of one of them, it has moved that obstacle, which from then on is left to it.
+``joint_trajectory``, once; as chunks of a scripted policy, to ``joint_chunk``. Obstacles of a scenario go to
+``obstacles``, as :mod:`arm_control.simulation.obstacle_schedule` says: when another publisher sends a marker with the
+namespace and number of one of them, it has moved that obstacle, which from then on is left to it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
@@ -23,8 +24,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control.control import ArmNodeParameters
 from arm_control.core import NANOSECONDS, parameter
 from arm_control.exceptions import ParameterError
+from arm_control.follow import chunks_along
 from arm_control.messages import nanoseconds, publisher_of
-from arm_control.motion import Motion, TargetList, load_trajectory
+from arm_control.motion import Chunk, Motion, TargetList, Waypoints, load_trajectory
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import subscribe_to_markers
@@ -44,6 +46,9 @@ class TargetsParameters(ArmNodeParameters):
     file: str = parameter("", "list of targets: a name below config/targets, or the path of a YAML file")
     trajectory: str = parameter(
         "", "joint trajectory instead of a list: a name below config/trajectories, or the path of a YAML file"
+    )
+    policy: str = parameter(
+        "", "joint trajectory that a scripted policy means instead, late and irregular: as that of trajectory"
     )
     motion: str = parameter(
         "", "motion of the end effector instead: a name below config/motions, or the path of a YAML file"
@@ -108,6 +113,28 @@ class ObstaclePublisher:
         return {bytes(p.endpoint_gid)[:GID_BYTES] for p in publishers if (p.node_name, p.node_namespace) == own}
 
 
+class PolicyPublisher:
+    """Publishes the chunks of a scripted policy, each when it comes; they begin with the first state of a run."""
+
+    def __init__(self, node: ArmNode[ArmNodeParameters], name: str) -> None:
+        self._joints, self._points = load_trajectory(name)
+        self._publisher = node.create_publisher(JointTrajectory, "joint_chunk", STATE)
+        self._chunks: deque[tuple[int, Chunk]] = deque()
+        self._now_ns: int | None = None
+        node.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
+
+    def _on_state(self, message: JointState, _: dict[str, Any]) -> None:
+        before, self._now_ns = self._now_ns, nanoseconds(message.header.stamp)
+        if before is None or self._now_ns < before:
+            positions = dict(zip(message.name, message.position, strict=False))
+            q = np.array([positions[joint] for joint in self._joints])
+            self._begin_ns, self._chunks = self._now_ns, deque(chunks_along(self._points, q))
+        while self._chunks and self._chunks[0][0] <= self._now_ns - self._begin_ns:
+            chunk = self._chunks.popleft()[1]
+            points = Waypoints(np.asarray(chunk.times), np.asarray(chunk.positions))
+            self._publisher.publish(ros.joint_trajectory(self._joints, points, self._begin_ns + chunk.stamp_ns))
+
+
 class TargetsNode(ArmNode[TargetsParameters]):
     """Publishes targets ahead of their time, latched, so that a controller has them in time."""
 
@@ -119,12 +146,14 @@ class TargetsNode(ArmNode[TargetsParameters]):
     def __init__(self) -> None:
         super().__init__("targets", TargetsParameters)
         p = self.parameters
-        if sum(map(bool, (p.file, p.trajectory, p.motion))) > 1:
-            raise ParameterError("file, trajectory and motion: only one of them is allowed")
+        if sum(map(bool, (p.file, p.trajectory, p.policy, p.motion))) > 1:
+            raise ParameterError("file, trajectory, policy and motion: only one of them is allowed")
         if p.trajectory:
             self._publish_trajectory()
         elif p.motion:
             self._publish_motion()
+        elif p.policy:
+            self._policy = PolicyPublisher(self, p.policy)
         elif p.file or not p.world:
             self._publish_list()
         if p.world:

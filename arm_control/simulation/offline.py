@@ -30,10 +30,11 @@ from arm_control.control import (
 from arm_control.controllers import JointLoopParameters, control_loop
 from arm_control.core import progress_bar
 from arm_control.exceptions import ParameterError, SimulationDiverged
+from arm_control.follow import chunks_along
 from arm_control.kinematics import pose_rank
 from arm_control.maths import Array, Obstacle, Pose
 from arm_control.model import ArmParameters, RobotModel, read_description
-from arm_control.motion import Goal, JointGoal, PoseMotion, Target, Waypoints, load_trajectory
+from arm_control.motion import ChunkGoal, Goal, JointGoal, PoseMotion, Target, Waypoints, load_trajectory
 from arm_control.planning import TaskPath
 from arm_control.simulation.engine import EngineParameters, RealArm, SimulatedArm, engine_of, make_simulator, true_arm
 from arm_control.simulation.planned_motion import PlannedScenarioMotion
@@ -167,7 +168,8 @@ class Simulation:
         return PlannedScenarioMotion(self.model, chosen.plan, chosen.world, self._q0, f"{chosen.name}: plan")
 
     def _own_duration(self) -> float:
-        name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
+        sender = self._scenario.nodes.get("targets", {})
+        name = sender.get("trajectory") or sender.get("policy", "")
         if self.planned is not None:
             return float(self.planned.points.times[-1]) + 1.0
         if self.targets is not None:
@@ -183,6 +185,9 @@ class Simulation:
         if isinstance(self.parameters, JointLoopParameters):
             name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
             return [self._joint_goal(name)] if name else []
+        if policy := self._scenario.nodes.get("targets", {}).get("policy", ""):
+            chunks = chunks_along(self._waypoints(policy), self._q0, self.duration)
+            return [ChunkGoal(at_ns, chunk) for at_ns, chunk in chunks]
         if self.motion is not None:
             return [PoseMotion(0, self.motion.frame, self.motion.points)]
         if self.targets is None:
@@ -193,9 +198,12 @@ class Simulation:
         return [*targets, *self.targets.wrench_goals(count)]
 
     def _joint_goal(self, name: str) -> JointGoal:
+        return JointGoal(0, self._waypoints(name))
+
+    def _waypoints(self, name: str) -> Waypoints:
         joints, points = load_trajectory(name)
         rows = points.times.tolist(), points.qs, points.vs, points.as_
-        return JointGoal(0, Waypoints.checked(self.model, joints, *rows))
+        return Waypoints.checked(self.model, joints, *rows)
 
 
 def _plant(chosen: Scenario, n: int) -> tuple[Array, PlantProperties, dict[str, Any]]:

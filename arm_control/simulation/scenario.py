@@ -253,8 +253,9 @@ class Scenario:
 
     def awaited(self) -> dict[str, int]:
         """Return how many targets, and obstacles to avoid, must be known before time starts."""
-        is_none = "targets" not in self.nodes or "planner" in self.nodes  # a planner sends motions, not goals
-        targets = 0 if is_none else self.nodes["targets"].get("count") or 1
+        sender = self.nodes.get("targets")
+        is_none = sender is None or "policy" in sender or "planner" in self.nodes  # they send chunks, or motions
+        targets = 0 if sender is None or is_none else sender.get("count") or 1
         listed = self.targets()
         targets += len(listed.wrench_goals(targets)) if listed is not None else 0
         obstacles = sum(mover.span.holds(0.0) for mover in self.world.movers)

@@ -92,10 +92,11 @@ def at(order: Any, stamp_ns: int) -> Any:
 
 
 def early(scenario: Scenario) -> Scenario:
-    """The scenario with pushes, and obstacles that are near, within what is recorded; too near is a brake in a cell."""
+    """The scenario with pushes, near obstacles and a policy within what is recorded; too near is a brake in a cell."""
     pushes = tuple(Push(push.wrench, Span(0.05, 0.3)) for push in scenario.world.pushes[:1])
     movers = scenario.world.movers if scenario.name == "ur5_cell" else tuple(map(on_its_way, scenario.world.movers))
-    return replace(scenario, world=World(movers, pushes))
+    duration = 0.4 if "policy" in scenario.nodes.get("targets", {}) else scenario.duration
+    return replace(scenario, world=World(movers, pushes), duration=duration)
 
 
 def on_its_way(mover: Mover) -> Mover:

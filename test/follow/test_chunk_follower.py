@@ -199,6 +199,69 @@ def test_a_plan_too_heavy_becomes_smoother_and_one_that_cannot_be_carried_is_ref
     assert "needs a torque up to" in report.reason
 
 
+# -- the proof -----------------------------------------------------------------------------------------
+
+
+def drafted(model: RobotModel) -> tuple[ChunkFollower, plan.PlanMemory]:
+    """A follower whose draft is a plan that is proved."""
+    f = follower(model)
+    f.take(chunk(0, 0.05 * np.sin(7.0 * TIMES)), 20 * MS)
+    assert plan.is_proved(f._memory)
+    return f, f._memory
+
+
+@pytest.mark.parametrize("row", [plan.JERK, plan.ACCELERATION, plan.SPEED, plan.LOW, plan.HIGH])
+def test_a_plan_beyond_any_limit_is_not_proved(ur5: RobotModel, row: int):
+    _, m = drafted(ur5)
+    moving = m.draft[2, : m.ends[2]]
+    orders = {plan.JERK: 3, plan.ACCELERATION: 2, plan.SPEED: 1}
+    most = abs(np.diff(moving, orders[row])).max() if row in orders else getattr(moving, ["min", "max"][row - 3])()
+    m.limits[row, 2] = most
+    assert plan.is_proved(m)
+    m.limits[row, 2] = most * (1.0 + 1e-6 if row == plan.LOW else 1.0 - 1e-6)
+    assert not plan.is_proved(m)
+    assert m.counts[plan.JOINT] == 2
+
+
+def test_a_plan_that_does_not_come_to_rest_is_not_proved(ur5: RobotModel):
+    _, m = drafted(ur5)
+    m.ends[1] = m.capacity - plan.FROZEN + 1
+    assert not plan.is_proved(m)
+
+
+@pytest.mark.parametrize(("knot", "piece", "share", "is_proved"), [
+    (9, 30, 0.5, True), (9, 9, 0.5, False), (9, 8, 0.5, False), (9, 10, 0.5, True), (9, 9, 0.04, True)
+])  # fmt: skip
+def test_torque_between_knots_counts(ur5: RobotModel, knot: int, piece: int, share: float, is_proved: bool):
+    """A torque of 0.95 at a knot, and a bend of the piece behind it, or before it, that may add a share."""
+    _, m = drafted(ur5)
+    n, seen = 6, []
+    q, v, a, v_most, a_most, j_most, tau, bend, before = np.zeros((9, n))
+    h = m.numbers[plan.H]
+
+    def run() -> float:
+        tau[4], bend[4] = 0.95 * (len(seen) == knot), share * 8.0 / h**2 * (len(seen) == piece)
+        seen.append((q.copy(), v_most.copy(), a_most.copy(), j_most.copy()))
+        return 0.0
+
+    t = plan.TorqueMemory(m, run, q, v, a, v_most, a_most, j_most, tau, bend, before, np.ones(n))
+    assert plan.torque_is_proved(t) is is_proved
+    if is_proved:
+        assert len(seen) == m.ends.max() - 2
+        (at, fastest, *_), (_, _, strongest, most) = seen[9], seen[9]
+        c = m.draft[:, 9:13]
+        np.testing.assert_allclose(at, (c[:, 0] + 4 * c[:, 1] + c[:, 2]) / 6)
+        np.testing.assert_allclose(fastest, abs(np.diff(c)).max(axis=1) / h)
+        np.testing.assert_allclose(strongest, abs(np.diff(c, 2)).max(axis=1) / h**2)
+        np.testing.assert_allclose(most, abs(np.diff(c, 3))[:, 0] / h**3, atol=1e-6)
+
+
+def test_a_torque_that_is_no_number_is_not_proved(ur5: RobotModel):
+    _, m = drafted(ur5)
+    arrays = np.zeros((10, 6))
+    assert not plan.torque_is_proved(plan.TorqueMemory(m, lambda: np.nan, *arrays))
+
+
 # -- the end ---------------------------------------------------------------------------------------------
 
 

@@ -147,6 +147,27 @@ def test_what_must_not_be_followed_is_refused_with_the_reason(rig: Rig, ur5: Rob
         driver.logged("goal refused: velocity beyond the limit")
 
 
+def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diagnosis(rig: Rig, ur5: RobotModel):
+    driver, heard = Driver(rig, ur5, "follow"), list[DiagnosticArray]()
+    rig.hear(DiagnosticArray, "/diagnostics", heard)
+    chunk = rig.publisher(JointTrajectory, "joint_chunk")
+
+    def diagnosed(level: str, **values: str) -> bool:
+        found = {pair.key: pair.value for pair in heard[-1].status[0].values} if heard else {}
+        return bool(found) and heard[-1].status[0].message.startswith(level) and values.items() <= found.items()
+
+    driver.answers(100)
+    other = ros.joint_trajectory([f"panda_joint{k}" for k in range(6)], JOINT_POINTS, 0)
+    chunk.publish(other)
+    driver.until(lambda _: "goal refused: it has the joints panda_joint0" in rig.log("follow"))
+    points = Waypoints(np.arange(1, 31) / 30.0, HOME + 0.05 * np.arange(1, 31)[:, None] / 30.0)
+    chunk.publish(ros.joint_trajectory(ur5.joint_names, points, 0))
+    driver.until(lambda tau: np.abs(tau - ur5.gravity(HOME)).max() > 0.3)
+    rig.spin(lambda: diagnosed("passing", chunk="pass", stale="False"), what="the diagnosis")
+    driver.answers(1500)
+    rig.spin(lambda: diagnosed("no newer chunk", stale="True"), what="the diagnosis of silence")
+
+
 def test_an_arm_off_the_path_is_held_where_it_is(rig: Rig, ur5: RobotModel):
     driver, heard = Driver(rig, ur5, "joint", path_tolerance=0.01), list[DiagnosticArray]()
     rig.hear(DiagnosticArray, "/diagnostics", heard)
@@ -241,7 +262,7 @@ def test_points_and_poses_survive_the_way_through_a_message(ur5: RobotModel):
 def test_one_thing_to_do_is_enough(rig: Rig, second: dict[str, str]):
     rig.start("targets", file="ur5_reach", **second)
     assert rig.wait("targets") == 2
-    assert "file, trajectory and motion: only one of them is allowed" in rig.log("targets")
+    assert "file, trajectory, policy and motion: only one of them is allowed" in rig.log("targets")
 
 
 def test_a_plant_that_has_started_over_is_named_and_what_was_stuck_before_is_no_fault_any_more(ur5: RobotModel):

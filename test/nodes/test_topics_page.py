@@ -53,6 +53,7 @@ ARGUMENTS = {
         "-p file:=ur5_press -p count:=1 -p world:=ur5_obstacle",
         "-p motion:=ur5_circle",
         "-p trajectory:=ur5_tour",
+        "-p policy:=ur5_tour",
     ),
     "coppeliasim_bridge": ("-p port:=1 -p world:=ur5_sensors -p wrench_rate:=100.0 -p force_sensor:=/wrist",),
     "viewer": ("-p control:=true -p robot:=ur5 -p port:=0",),

@@ -56,8 +56,8 @@ GOALS = {
     "target_wrench": WrenchStamped,
 }
 """Topics with goals, of which every message counts, and their types."""
-JOGS = {"target_twist": TwistStamped, "target_velocity": JointState}
-"""Topics with velocities, of which the newest counts."""
+JOGS = {"target_twist": TwistStamped, "target_velocity": JointState, "joint_chunk": JointTrajectory}
+"""Topics with velocities and chunks, of which the newest counts."""
 REPORT_PERIOD = 0.02
 """Time between two looks at what the native loop has done [s]."""
 Telemetry = list[tuple[Publisher, Any]]

@@ -1,0 +1,170 @@
+"""Chunks of a policy move an arm, a brake ends them, and what is refused is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.bags.message_definitions import plain
+from arm_control.control import ControlLoop, Measurement, TickResult
+from arm_control.controllers import control_loop
+from arm_control.controllers.follow import FollowLoopParameters
+from arm_control.exceptions import InputError
+from arm_control.follow import Script, scripted_chunks
+from arm_control.gate import GateState
+from arm_control.maths import Array
+from arm_control.messages import goal_of
+from arm_control.model import RobotModel
+from arm_control.motion import Chunk, ChunkGoal, JointJog, Waypoints
+from arm_control.simulation import MujocoSimulator
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+MS = 1_000_000
+TIMES = np.arange(1, 31) / 30.0
+
+
+class Run:
+    """A UR5 in MuJoCo that follows chunks."""
+
+    def __init__(self, model: RobotModel, **values: float) -> None:
+        self.model, self.k = model, 0
+        self.loop: ControlLoop = control_loop(model, FollowLoopParameters.from_mapping(values))
+        self.simulator = MujocoSimulator(model, HOME)
+        self.controller = self.loop.controller
+
+    def go(self, n: int) -> TickResult:
+        """Go on for some milliseconds; returns the last tick."""
+        for _ in range(n):
+            now = Measurement(self.k * MS, self.simulator.q, self.simulator.v, 1e-3 if self.k else 0.0, self.k == 0)
+            result = self.loop.tick(now)
+            self.simulator.step(result.gate.tau)
+            self.k += 1
+        return result
+
+    def send(self, path: Array | float, late_ms: int = 30) -> None:
+        """Let a chunk of all joints, beside HOME, come now."""
+        points = HOME + np.broadcast_to(path, (30,))[:, None]
+        self.controller.add(ChunkGoal(self.k * MS, Chunk((self.k - late_ms) * MS, TIMES, points)))
+
+
+def test_chunks_are_followed_and_the_arm_rests_behind_the_last_one(ur5: RobotModel):
+    run = Run(ur5)
+    run.go(50)
+    assert run.go(1).law.figures()["stale"] == 1.0
+    for _ in range(8):
+        run.send(0.1 * ((run.k - 30) / 1e3 + TIMES))
+        figures = run.go(66).law.figures()
+    assert figures["joint_error"] < 1e-3
+    assert figures["chunk_latency"] == 0.03
+    assert (figures["chunks_refused"], figures["chunks_slewed"], figures["stale"]) == (0.0, 0.0, 0.0)
+    np.testing.assert_allclose(run.simulator.v, 0.1, atol=5e-3)
+    figures = run.go(1600).law.figures()
+    assert figures["stale"] == 1.0
+    assert abs(run.simulator.v).max() < 1e-3
+    np.testing.assert_allclose(run.simulator.q, HOME + 0.1 * ((run.k - 1600 - 66 - 30) / 1e3 + 1.0), atol=2e-3)
+
+
+def test_a_chunk_that_is_refused_is_told_and_the_last_one_goes_on(ur5: RobotModel):
+    run = Run(ur5)
+    run.go(50)
+    run.send(0.1 * TIMES)
+    run.go(10)
+    run.send(0.9)
+    result = run.go(1)
+    assert str(result.law.refused).startswith("shoulder_pan_joint begins 0.89")
+    assert run.go(1).law.refused is None
+    assert run.go(600).law.figures()["chunks_refused"] == 1.0
+    np.testing.assert_allclose(run.simulator.v, 0.1, atol=5e-3)
+
+
+def test_a_brake_ends_the_chunk_and_a_newer_one_moves_the_arm_again(ur5: RobotModel):
+    run = Run(ur5)
+    run.go(50)
+    run.send(0.3 * TIMES)
+    run.go(400)
+    run.loop.gate.brake("a test")
+    run.go(100)
+    run.send(0.1 + 0.3 * TIMES)  # a brake ends it, too
+    run.go(200)
+    run.loop.gate.enable()
+    held = run.simulator.q
+    assert run.go(300).gate.state is GateState.HOLDING
+    np.testing.assert_allclose(run.simulator.q, held, atol=2e-3)
+    run.send(0.9)
+    assert run.go(5).gate.state is GateState.HOLDING, "a chunk that is refused moves nothing"
+    run.send(float(held[0]))
+    assert run.go(5).gate.state is GateState.PASSING
+    run.go(1500)
+    np.testing.assert_allclose(run.simulator.q, HOME + held[0], atol=2e-3)
+
+
+def test_time_that_starts_over_forgets_chunks_of_before(ur5: RobotModel):
+    run = Run(ur5)
+    run.send(0.0, 0)
+    run.go(500)
+    run.send(0.2)
+    run.k = 0
+    run.go(600)
+    np.testing.assert_allclose(run.simulator.q, HOME, atol=1e-3)
+
+
+def test_other_goals_are_refused_and_gains_change_at_once(ur5: RobotModel):
+    run = Run(ur5)
+    with pytest.raises(InputError, match="chunks are followed"):
+        run.controller.add(JointJog(0, 0, np.zeros(6)))
+    stiffer = FollowLoopParameters.from_mapping({"kp": 400.0, "law": "pd"})
+    run.controller.configure(stiffer.control)
+    assert not run.controller.scales_with_inertia
+
+
+def test_streams_within_the_limits_never_brake_the_gate(ur5: RobotModel):
+    """Jitter 30 %, latency up to 300 ms, contradictions of 20 mm; docs/follow.md has the campaign."""
+    run = Run(ur5, newest_weight=0.5)
+
+    def intent(t: Array) -> Array:
+        return HOME + 0.3 * np.sin(1.5 * t)[:, None]
+
+    for at_ns, chunk in scripted_chunks(intent, 2.0, 0, Script()):
+        run.controller.add(ChunkGoal(at_ns, chunk))
+    assert run.go(2000).gate.is_passing
+    assert run.controller.follower.counts["refuse"] < 10
+    assert abs(run.simulator.q - intent(np.array([2.0]))[0]).max() < 0.05
+
+
+@pytest.mark.parametrize("fault", ["killed", "frozen", "flooding", "another arm's"])
+def test_a_broken_policy_brakes_nothing_and_leaves_the_arm_at_rest(ur5: RobotModel, fault: str):
+    run = Run(ur5)
+    run.go(50)
+    for _ in range(6):
+        run.send(0.2 * ((run.k - 30) / 1e3 + TIMES))
+        run.go(66)
+    (good,) = [run.controller.follower.counts["pass"]]
+    last = Chunk((run.k - 30) * MS, TIMES, HOME + 0.2 * ((run.k - 30) / 1e3 + TIMES)[:, None])
+    run.controller.add(ChunkGoal(run.k * MS, last))
+    for _ in range(1500):
+        for k in range(10 if fault == "flooding" else 1 if fault != "killed" else 0):
+            moved = Chunk(run.k * MS - 1000 + k, TIMES, np.array(last.positions) + 0.001 * k)
+            other = last._replace(stamp_ns=run.k * MS, names=[f"panda_joint{i}" for i in range(1, 7)])
+            sent = {"frozen": last, "flooding": moved}.get(fault, other)
+            run.controller.add(ChunkGoal(run.k * MS, sent))
+        result = run.go(1)
+        assert result.gate.is_passing
+    counts = run.controller.follower.counts
+    assert good == 6
+    assert counts["refuse"] == {"killed": 0, "flooding": 0}.get(fault, 1500 - (fault == "frozen"))
+    assert abs(run.simulator.v).max() < 2e-3
+    assert 0.02 < (run.simulator.q - HOME).min() < 0.4
+
+
+def test_a_message_becomes_a_chunk_of_its_observation(ur5: RobotModel):
+    points = Waypoints(TIMES, HOME + 0.1 * TIMES[:, None])
+    message = plain.joint_trajectory(ur5.joint_names, points, 400 * MS)
+    goal = goal_of("joint_chunk", message, ur5, 500 * MS)
+    assert (goal.stamp_ns, goal.chunk.stamp_ns, goal.chunk.names) == (500 * MS, 400 * MS, ur5.joint_names)
+    np.testing.assert_allclose(goal.chunk.positions, points.qs)
+    np.testing.assert_allclose(goal.chunk.times, TIMES, atol=1e-9)
+    message = plain.joint_trajectory(ur5.joint_names, points, 0)
+    assert goal_of("joint_chunk", message, ur5, 500 * MS).chunk.stamp_ns == 500 * MS, "0: now"
+    message.points[3].positions = message.points[3].positions[:5]
+    with pytest.raises(InputError, match="different numbers"):
+        goal_of("joint_chunk", message, ur5, 500 * MS)
