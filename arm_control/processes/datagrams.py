@@ -13,9 +13,10 @@ offset       a state, ``24 + 16 n`` bytes                offset       an answer,
 24 + 8 n     v, float64 [rad/s or m/s]
 ===========  ==========================================  ===========  ==========================================
 
-The four bytes ``ACE1`` alone enable a gate that brakes. The states follow the rules of joint states on topics
-(:mod:`arm_control.messages.joint_states`), and no second gate stands behind this one, so it does what the node ``gate``
-does (:mod:`arm_control.processes.gate_process`), with states and stamps in the place of its clock:
+The four bytes ``ACE1`` alone enable a gate that brakes. ``ACC1``, k, a number and a stamp begin a chunk of a policy
+(:mod:`arm_control.follow`): k times from the stamp on, then k rows of n positions. The states follow the rules of joint
+states on topics (:mod:`arm_control.messages.joint_states`), and no second gate stands behind this one, so it does what
+the node ``gate`` does (:mod:`arm_control.processes.gate_process`), with states and stamps in the place of its clock:
 
 - The sender of the first state owns the arm. Datagrams of others count for nothing until it has been silent for
   ``SILENCE``; then the next state has a new owner, and the gate brakes. Where strangers may send, an enabled arm goes
@@ -69,6 +70,7 @@ from arm_control.messages import (
     Stamp,
 )
 from arm_control.model import RobotModel
+from arm_control.motion import Chunk, ChunkGoal
 from arm_control.processes.controller_process import ControllerAnswer, ControllerProcess
 from arm_control.processes.native_step import AnsweredStates
 
@@ -188,7 +190,7 @@ def read_key(path: str) -> DatagramKey:
 # -- the controller
 
 
-STATE, ANSWER, ENABLE = b"ACS1", b"ACT1", b"ACE1"
+STATE, ANSWER, ENABLE, CHUNK = b"ACS1", b"ACT1", b"ACE1", b"ACC1"
 """How datagrams begin."""
 HEAD = struct.Struct("<4sIQq")
 GATE_NUMBERS = {GateState.PASSING: 0, GateState.BRAKING: 1, GateState.HOLDING: 2}
@@ -307,6 +309,9 @@ class DatagramProcess:
             if data == ENABLE or (self._key is not None and data.startswith(ENABLE)):
                 self._enable(sender)
                 return
+            if data.startswith(CHUNK):
+                self._add_chunk(data, sender)
+                return
             self._check_form(data)
         except InputError as error:
             self._refuse("datagram", error)
@@ -379,6 +384,18 @@ class DatagramProcess:
         if sender != self.owner:
             raise self._other(sender)
         self.loop.gate.enable()
+
+    def _add_chunk(self, data: bytes, sender: Sender) -> None:
+        """Give a chunk of the owner to the controller; it is joined in the next state."""
+        if sender != self.owner:
+            raise self._other(sender)
+        k, n = int.from_bytes(data[4:8], "little"), self._model.nv
+        if len(data) != HEAD.size + NUMBER.itemsize * k * (1 + n):
+            raise InputError(f"wrong size: {len(data)} bytes; a chunk of {k} points of {n} joints has another one")
+        numbers = np.frombuffer(data, NUMBER, offset=HEAD.size).astype(float)
+        chunk = Chunk(HEAD.unpack_from(data)[3], numbers[:k], numbers[k:].reshape(k, n))
+        now_ns = 0 if self.last is None else self.last.measurement.stamp_ns
+        self.loop.controller.add(ChunkGoal(now_ns, chunk))
 
     def _other(self, sender: Sender, why: str = "") -> InputError:
         return InputError(f"another sender: {_name_of(sender)}; states come from {self.owner_name}{why}")

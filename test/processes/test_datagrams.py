@@ -16,7 +16,7 @@ import pytest
 
 from arm_control.app import Changes, answer_newest
 from arm_control.control import TickResult
-from arm_control.controllers import JointLoopParameters, control_loop
+from arm_control.controllers import FollowLoopParameters, JointLoopParameters, control_loop
 from arm_control.gate import GateParameters
 from arm_control.maths import Array
 from arm_control.model import RobotModel
@@ -40,9 +40,18 @@ def state(
 class Driver:
     """Sends datagrams, a millisecond apart, to a controller that moves the arm to ``GOAL``, or holds it."""
 
-    def __init__(self, model: RobotModel, *, moves: bool = False, adds_gravity: bool = False, **gate: float) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        *,
+        moves: bool = False,
+        adds_gravity: bool = False,
+        follows: bool = False,
+        **gate: float,
+    ) -> None:
         self.refused: list[str] = []
-        loop = control_loop(model, JointLoopParameters(gate=GateParameters(**gate)), waits_for_commands=False)
+        kind = FollowLoopParameters if follows else JointLoopParameters
+        loop = control_loop(model, kind(gate=GateParameters(**gate)), waits_for_commands=False)
         if moves:
             loop.controller.add(JointGoal(0, GOAL))
         refuse = lambda what, error: self.refused.append(f"{what}: {error}")  # noqa: E731
@@ -115,6 +124,39 @@ def test_what_is_no_state_is_refused_and_the_next_state_is_answered(ur5: RobotMo
     assert driver.send(data) is None
     assert driver.refused[0].startswith(why)
     assert driver.send(state(2, 2 * MS))[:2] == (2, False)
+
+
+def chunk(stamp_ns: int, times: Array, positions: Array, k: int = 30) -> bytes:
+    """The bytes of a chunk, as the page has them."""
+    return struct.pack("<4sIQq", b"ACC1", k, 0, stamp_ns) + np.concatenate([times, positions.ravel()]).tobytes()
+
+
+def test_a_chunk_of_the_owner_is_followed(ur5: RobotModel):
+    driver, times = Driver(ur5, follows=True), np.arange(1, 31) / 30.0
+    right = chunk(80 * MS, times, Q + 0.1 * times[:, None])
+    assert driver.send(right) is None
+    assert driver.refused.pop().startswith("datagram: another sender")
+    driver.run(range(100))
+    for data, why in ((right[:-1], "wrong size: 1703 bytes"), (b"ACC1", "wrong size: 4 bytes")):
+        assert driver.send(data) is None
+        assert driver.refused.pop().startswith(f"datagram: {why}; a chunk of ")
+    driver.send(right, OTHER)
+    assert driver.refused.pop().startswith("datagram: another sender")
+    driver.send(right)
+    assert driver.refused == []
+    driver.run(range(106, 400))
+    reference = driver.gate_loop.controller.follower.at(399 * MS)
+    np.testing.assert_allclose(reference.v_des, 0.1, atol=5e-3)
+    np.testing.assert_allclose(reference.q_des, Q + 0.1 * (0.399 - 0.08), atol=2e-3)
+
+
+def test_a_chunk_needs_a_controller_that_follows_chunks(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(5))
+    driver.send(chunk(0, np.ones(30), np.tile(Q, (30, 1))))
+    assert driver.refused == [
+        "datagram: joint space control follows joints and single poses, not motions of the hand or wrenches"
+    ]
 
 
 def test_no_result_of_before_is_kept_while_the_gate_brakes(ur5: RobotModel):
