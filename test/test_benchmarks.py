@@ -63,6 +63,11 @@ def test_contenders_that_do_not_compute_the_same_are_not_measured(found: tuple[f
         load("measure").agree("evaluate", found, (1.0 + 1e-3, 2e6))
 
 
+def test_the_splines_of_others_have_the_numbers_of_their_own_tests(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    load("chunks").check_upsampling()
+
+
 # -- mutants -------------------------------------------------------------------------------------------
 
 SLIPS = '''
