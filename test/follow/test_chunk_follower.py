@@ -117,6 +117,25 @@ def test_where_chunks_overlap_the_newest_has_its_weight(ur5: RobotModel):
     np.testing.assert_allclose(rest, [0.02, 0.01], atol=1e-4)
 
 
+def test_beyond_the_chunk_before_the_newest_counts_alone(ur5: RobotModel):
+    f = follower(ur5, replace(FREE, newest_weight=0.5))
+    f.take(chunk(0, 0.0, TIMES[:9]), 10 * MS)
+    f.take(chunk(20, 0.0), 40 * MS)
+    np.testing.assert_allclose(motion(f, 40, 1500, 10)[0] - HOME, 0.0, atol=1e-12)
+
+
+def test_a_chunk_that_begins_later_is_reached_in_a_straight_line(ur5: RobotModel):
+    f = follower(ur5)
+    f.take(chunk(0, 0.1, TIMES + 0.5), 0)
+    slope = 0.1 / (0.5 + TIMES[0] - 2 * KNOT_NS / 1e9)
+    assert f.at(270 * MS).q_des[0] == pytest.approx((0.27 - 2 * KNOT_NS / 1e9) * slope, abs=5e-4)
+
+
+def test_what_is_too_fast_to_join_is_joined_over_a_longer_time(ur5: RobotModel):
+    report = follower(ur5).take(chunk(0, 0.12), 10 * MS)
+    assert report[:2] == (SLEW, "joined over 0.45 s")
+
+
 def test_it_never_stops_at_the_end_of_a_chunk_while_the_next_one_arrives(ur5: RobotModel):
     f, slowest = follower(ur5), []
     for k in range(30):
@@ -301,6 +320,7 @@ def test_no_more_of_a_chunk_than_the_horizon_is_followed(ur5: RobotModel):
             lambda c: c._replace(times=c.times + 0.2, positions=c.positions + 9.0),
             "shoulder_pan_joint at 9.01 is out",
         ),
+        (lambda c: c._replace(positions=c.positions - 9.0), "shoulder_pan_joint at -8.99 is out"),
         (lambda c: c._replace(times=c.times * 1e-2), "all its points are past"),
         (lambda c: c._replace(times=c.times[::-1]), "its times do not increase"),
         (lambda c: c._replace(times=["one"] * 30), "no numbers"),
