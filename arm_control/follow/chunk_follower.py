@@ -181,8 +181,8 @@ class ChunkFollower:
             raise InputError(f"it was observed {-latency:.3f} s after now")
         if chunk.stamp_ns <= self._newest_ns:
             raise InputError("it is not newer than the last one")
-        span = min(max((now_ns - self._base_ns) // KNOT_NS, 0), m.capacity)
-        base_ns = max(self._base_ns + span * KNOT_NS, now_ns - KNOT_NS)  # an arm that has rested for long begins anew
+        span = max((now_ns - self._base_ns) // KNOT_NS, 0)
+        base_ns = self._base_ns + span * KNOT_NS
         self._copy(chunk, (chunk.stamp_ns - base_ns) / NANOSECONDS)
         if self._torque is not None:
             self._torque.inputs["tool"][:] = self._model.tool

@@ -501,7 +501,7 @@ def read_spline(m: SplineMemory) -> float:
     """Compute position, velocity and acceleration; return 0."""
     x = max(m.t[0] / m.h, 0.0)
     k = int(min(x, float(m.last)))
-    s = min(x - float(k), 1.0)
+    s = x - float(k)
     r = 1.0 - s
     for j in range(m.n):
         c_0 = m.plan[j, k]

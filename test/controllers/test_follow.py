@@ -102,7 +102,7 @@ def test_time_that_starts_over_forgets_chunks_of_before(ur5: RobotModel):
     run = Run(ur5)
     run.send(0.0, 0)
     run.go(500)
-    run.send(0.2)
+    run.send(0.1)
     run.k = 0
     run.go(600)
     np.testing.assert_allclose(run.simulator.q, HOME, atol=1e-3)

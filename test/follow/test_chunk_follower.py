@@ -218,6 +218,14 @@ def test_a_plan_too_heavy_becomes_smoother_and_one_that_cannot_be_carried_is_ref
     assert "needs a torque up to" in report.reason
 
 
+def test_an_arm_that_starts_beyond_a_limit_is_led_back(ur5: RobotModel):
+    f = follower(ur5)
+    f.restart(ur5.q_max + 0.05, 0)
+    back = Chunk(0, TIMES, ur5.q_max + 0.05 - 0.1 * TIMES[:, None] * np.ones(6))
+    assert f.take(back, 20 * MS).band == PASS
+    np.testing.assert_allclose(f.at(1500 * MS).q_des, ur5.q_max - 0.05, atol=1e-3)
+
+
 # -- the proof -----------------------------------------------------------------------------------------
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from arm_control import urdf_path
 from arm_control.follow.torque_bound import torque_bend, torque_law, torque_samples
-from arm_control.maths import Array
-from arm_control.model import RobotModel, Tool
+from arm_control.maths import Array, Pose
+from arm_control.model import Body, Frame, Inertia, RobotModel, Tool, Tree
 
 STEP = 1e-3
 
@@ -42,10 +42,37 @@ def test_no_torque_bends_more_than_its_bound(robot: RobotModel):
         robot.attach(None)
 
 
-def test_the_bound_is_near_for_one_joint_that_starts_to_turn():
-    """tau'' is m g c a, upright at rest; beside it the bound has what one joint alone does not feel, 2 J a^2."""
-    model = RobotModel.from_urdf(urdf_path("planar1"), gravity=(0.0, -9.81, 0.0))
-    (body,) = model.tree.bodies
-    bend = torque_bend(model.tree, np.zeros(1), np.zeros(1), np.array([3.0]), np.zeros(1))
-    weight, turn = 9.81 * 3.0 * np.linalg.norm(body.inertia.h), 18.0 * np.linalg.norm(body.inertia.J)
-    np.testing.assert_allclose(bend[0], weight + turn)
+def body(parent: int, k: int, m: float, h: float, J: float, arm: float = 0.0, **more: float) -> Body:
+    """A body with these moments about its origin, at the end of an arm."""
+    inertia = Inertia(m, np.array([h, 0.0, 0.0]), np.diag([J, 0.0, 0.0]))
+    return Body("", parent, Pose(np.eye(3), np.array([0.0, arm, 0.0])), inertia, k, **more)
+
+
+def bends(bodies: list[Body], g: float, v: Array, a: Array, j: Array, reach: float = 0.0) -> Array:
+    n = len(v)
+    tree = Tree(tuple(bodies), ("",) * n, {}, Frame(0, Pose.identity()), np.zeros(n), np.array([0.0, 0.0, g]))
+    return torque_bend(tree, np.full(n, reach), np.array(v), np.array(a), np.array(j)).astype(float)
+
+
+def test_the_bound_of_two_joints_is_that_of_the_page():
+    """Only the first one accelerates: what it carries swings on an arm L."""
+    (m1, h1, J1), (m2, h2, J2), L, g, a = (3.0, 0.5, 0.2), (2.0, 0.7, 0.3), 0.9, 9.81, 1.7
+    found = bends([body(-1, 0, m1, h1, J1), body(0, 1, m2, h2, J2, L)], g, [0.0, 0.0], [a, 0.0], [0.0, 0.0])
+    far = g * a + 2.0 * L * a**2
+    second = 2.0 * J2 * a**2 + h2 * far
+    first = 2.0 * J1 * a**2 + h1 * g * a + second + L * (m2 * far + 2.0 * h2 * a**2)
+    np.testing.assert_allclose(found, [first, second])
+
+
+def test_the_bound_of_a_mass_that_slides_on_an_arm_that_turns():
+    m, w, u, b, R = 2.0, 0.8, 0.6, 1.1, 0.4
+    found = bends([body(-1, 0, 0.0, 0.0, 0.0), body(0, 1, m, 0.0, 0.0, is_prismatic=True)], 0.0,
+                  [w, u], [0.0, b], [0.0, 0.0], R)  # fmt: skip
+    size, rate, bend = w**2 * R + b + 2.0 * w * u, w**2 * u + 2.0 * w * b, w**2 * b
+    np.testing.assert_allclose(found, m * np.array([b * size + 2.0 * u * rate + R * bend, bend]))
+
+
+def test_a_joint_that_mimics_another_one_counts_by_its_ratio():
+    h, g, a, k = 0.5, 9.81, 1.7, -2.0
+    (found,) = bends([body(-1, 0, 1.0, h, 0.0), body(-1, 0, 1.0, h, 0.0, ratio=k)], g, [0.0], [a], [0.0])
+    assert found == pytest.approx((1.0 + k**2) * h * g * a)
