@@ -66,6 +66,7 @@ EXTRAS = {
     "jerk": ["ruckig>=0.14"],
     "nengo": ["nengo>=4.1"],
     "ompl": ["ompl>=2.0.1"],
+    "lerobot": ["lerobot>=0.6; python_version >= '3.12'"],
     "bags": ["rosbags>=0.11"],
     "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24"],
     "sweep": ["dask>=2024.8", "distributed>=2024.8", "pyarrow>=15", "fsspec>=2023.10", "scipy>=1.15"],
