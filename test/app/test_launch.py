@@ -48,7 +48,7 @@ PIP_EXTRAS = {
     "msgspec": "viewer",
     "websockets": "viewer",
     "cloudpickle": "cloudpickle",
-    **dict.fromkeys(("dask", "distributed", "pyarrow", "scipy"), "sweep"),
+    **dict.fromkeys(("dask", "distributed", "fsspec", "pyarrow", "scipy"), "sweep"),
 }
 """Requirement in setup.py by import, where there is no ROS or system package to depend on."""
 ROSDEP_KEYS = {
