@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         scenario_names,
     )
     from arm_control.simulation.scenario_values import require_values, with_values
-    from arm_control.simulation.scene import FAR, Push, World
+    from arm_control.simulation.scene import FAR, GuidingHand, Push, World
     from arm_control.simulation.sensors import RangeSensor, Sampling, SimulatedSensors
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -273,7 +273,7 @@ class _Loop:
             self._log.look(result.law.terms.J, distance, margins)
             self.stall_watch.look_at(result)
         if self._world.pushes:
-            self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
+            self._simulator.load(result.law.terms.J.T @ self._world.wrench(t, result.law.terms))
         self._simulator.step(result.gate.tau)
 
     def _measure(self, stamp_ns: int, q: Array) -> None:

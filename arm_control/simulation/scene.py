@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.collision import Hull, HullObstacle, Placed, course
+from arm_control.control import pose_error
 from arm_control.core import as_mapping, read_yaml, refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths import (
@@ -33,6 +34,8 @@ from arm_control.maths import (
     Sphere,
     rotation_from_quaternion,
 )
+from arm_control.model import Terms
+from arm_control.motion import Motion, PoseTrajectory
 
 LOG = logging.getLogger("arm_control.scene")
 
@@ -134,6 +137,33 @@ class Push:
     wrench: Array
     span: Span
 
+    def acts(self, _t: float, _terms: Terms) -> Array:
+        """Return the wrench at a time [s] in a state, shape (6,) [N, N m]."""
+        return self.wrench
+
+
+@dataclass(frozen=True)
+class GuidingHand:
+    """A hand that holds the end effector and pulls it along a motion: a spring and a damper.
+
+    Attributes
+    ----------
+    motion : PoseTrajectory
+        Where the hand is, in the world, from the begin of the span on.
+    stiffness, damping : ndarray, shape (6,)
+        In world axes [N/m, N m/rad; N s/m, N m s/rad].
+    """
+
+    motion: PoseTrajectory
+    stiffness: Array
+    damping: Array
+    span: Span
+
+    def acts(self, t: float, terms: Terms) -> Array:
+        """Return the wrench at a time [s] in a state, shape (6,) [N, N m]."""
+        at = self.motion.sample(t - self.span.begin)
+        return self.stiffness * pose_error(terms.X_WE, at.X_WT) + self.damping * (at.V_des - terms.V_WE)
+
 
 @dataclass(frozen=True)
 class World:
@@ -148,7 +178,7 @@ class World:
     """
 
     movers: tuple[Mover, ...] = ()
-    pushes: tuple[Push, ...] = ()
+    pushes: tuple[Push | GuidingHand, ...] = ()
     floor: float = 0.0
     told: tuple[Mover, ...] = ()
 
@@ -192,9 +222,9 @@ class World:
         """The obstacles that the end effector touches."""
         return tuple(mover.obstacle for mover in self.movers if mover.is_solid)
 
-    def wrench(self, t: float) -> Array:
-        """Return force and moment on the end effector at a time [s], shape (6,) [N, N m]."""
-        return sum((push.wrench for push in self.pushes if push.span.holds(t)), np.zeros(6))
+    def wrench(self, t: float, terms: Terms) -> Array:
+        """Return force and moment on the end effector at a time [s] in a state, shape (6,) [N, N m]."""
+        return sum((push.acts(t, terms) for push in self.pushes if push.span.holds(t)), np.zeros(6))
 
 
 def obstacles_in(entries: Any, where: str) -> tuple[Placed, ...]:
@@ -321,7 +351,12 @@ def _twist(velocity: Sequence[float]) -> Array:
     return numbers([*velocity, *[0.0] * (6 - len(velocity))], 6, "velocity")
 
 
-def _push(entry: Mapping[str, Any]) -> Push:
+def _push(entry: Mapping[str, Any]) -> Push | GuidingHand:
+    if "motion" in entry:
+        refuse_unknown(entry, ("motion", "stiffness", "damping", "from", "until"), "push")
+        stiffness, damping = (np.repeat(numbers(entry[key], 2, key), 3) for key in ("stiffness", "damping"))
+        motion = PoseTrajectory(Motion.load(str(entry["motion"])).points)
+        return GuidingHand(motion, stiffness, damping, _span(entry))
     refuse_unknown(entry, ("force", "moment", "from", "until"), "push")
     wrench = [numbers(entry.get(key, [0.0] * 3), 3, key) for key in ("force", "moment")]
     return Push(np.concatenate(wrench), _span(entry))

@@ -118,8 +118,8 @@ class SimulatedSensors:
 
     def wrench(self) -> Array:
         """Force and moment at the end effector in the last step, in its axes, shape (6,) [N, N m]."""
-        F_push = self._world.wrench((self._stamp_ns - self._step_ns) / NANOSECONDS)
         terms = self._model.evaluate(self._arm.q, self._arm.v)
+        F_push = self._world.wrench((self._stamp_ns - self._step_ns) / NANOSECONDS, terms)
         return wrist_wrench(terms, self._a, self._body, self._g_W, self._arm.contact_wrench + F_push)
 
     def distance(self, sensor: RangeSensor) -> float:

@@ -122,7 +122,7 @@ def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Ri
         t = ur5.evaluate(arm.q, arm.v)
         np.testing.assert_allclose(rig.states[-1].position, arm.q, rtol=0, atol=1e-9)
         commands.publish(ros.joint_state(ur5.joint_names, k * MS, effort=t.h))
-        arm.mujoco_data.qfrc_applied[:] = t.J.T @ world.wrench(k * 1e-3)
+        arm.mujoco_data.qfrc_applied[:] = t.J.T @ world.wrench(k * 1e-3, t)
         gate.offer(ur5.joint_names, t.h.tolist())
         arm.step(gate.tick(t, 1e-3).tau)
     assert np.abs(arm.v).max() > 0.05

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arm_control import RobotModel, urdf_path
+from arm_control.control import pose_error
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere, rotation_vector
+from arm_control.motion import Motion, PoseTrajectory
 from arm_control.simulation import World
 
 BALL = {"shape": "sphere", "size": 0.1, "position": [1, 2, 3]}
@@ -47,11 +50,25 @@ def test_every_shape_is_made_from_its_sizes(entry: dict[str, Any], shape: object
 def test_pushes_add_up_while_they_last():
     pushes = ({"force": [1, 0, 0], "until": 2}, {"force": [2, 0, 0], "moment": [0, 3, 0], "from": 1})
     pushed = world(pushes=pushes)
+    terms = RobotModel.from_urdf(urdf_path("planar2")).evaluate([0.3, 0.5], [0.0, 1.0])
     for t, x, m in ((0.0, 1, 0), (1.0, 3, 3), (2.0, 2, 3)):
-        np.testing.assert_array_equal(pushed.wrench(t), [x, 0, 0, 0, m, 0])
+        np.testing.assert_array_equal(pushed.wrench(t, terms), [x, 0, 0, 0, m, 0])
     assert pushed
     assert not World()
-    np.testing.assert_array_equal(World().wrench(1.0), np.zeros(6))
+    np.testing.assert_array_equal(World().wrench(1.0, terms), np.zeros(6))
+
+
+def test_a_hand_pulls_towards_its_motion_and_with_it():
+    hand = {"motion": "ur5_circle", "stiffness": [100, 7], "damping": [10, 3], "from": 1}
+    at = Motion.load("ur5_circle").points.poses[0]
+    terms = RobotModel.from_urdf(urdf_path("planar2")).evaluate([0.3, 0.5], [0.0, 1.0])
+    K, D = np.repeat([100.0, 7.0], 3), np.repeat([10.0, 3.0], 3)
+    wrench = world(pushes=(hand,)).wrench(1.0, terms)  # before it begins to move
+    np.testing.assert_allclose(wrench, K * pose_error(terms.X_WE, at) - D * terms.V_WE, rtol=0, atol=1e-12)
+    moving = world(pushes=(hand,)).wrench(5.0, terms._replace(V_WE=np.zeros(6)))
+    V_des = PoseTrajectory(Motion.load("ur5_circle").points).sample(4.0)
+    expected = K * pose_error(terms.X_WE, V_des.X_WT) + D * V_des.V_des
+    np.testing.assert_allclose(moving, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ class PlantNode(ArmNode[P_co]):
     def before_step(self, t: Terms, tau: Array) -> Array:
         """Return the torque that is applied in a state, where the gate lets ``tau`` through; push the end effector."""
         if self._world.pushes:
-            self.simulator.load(t.J.T @ self._world.wrench(self.stamp_ns / NANOSECONDS))
+            self.simulator.load(t.J.T @ self._world.wrench(self.stamp_ns / NANOSECONDS, t))
         return tau
 
     def effort(self) -> Array | None:

@@ -16,7 +16,7 @@ from arm_control.model import RobotModel
 from arm_control.report.contacts import ObservedState
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
-from arm_control.simulation import Trace, World
+from arm_control.simulation import Push, Trace, World
 
 POSTURES, GHOSTS = (0.0, 0.19, 0.41, 0.64, 0.87, 1.0), 6
 """Of the arm, by shares of its way, and of an obstacle that moves, in each drawing in space."""
@@ -143,7 +143,7 @@ def _obstacles(axes: Any, view: View, trace: Trace, world: World) -> None:
 
 def _pushes(axes: Any, view: View, trace: Trace, world: World) -> None:
     """An arrow along each force, which ends where the end effector was when it began."""
-    for push in world.pushes:
+    for push in (each for each in world.pushes if isinstance(each, Push)):
         force = push.wrench[list(view[:2])]
         k = min(int(np.searchsorted(trace.t, push.span.begin)), len(trace.t) - 1)
         if np.linalg.norm(force) < 0.1 * np.linalg.norm(push.wrench[:3]):
