@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         pose_goal,
     )
     from arm_control.control.joint_space import JointParameters, JointSpaceController
+    from arm_control.control.load_watch import LoadWatch
     from arm_control.control.loop import FIRST_DT, ControlLoop, TickResult
     from arm_control.control.osc.compiled_osc import CompiledOsc, step_run
     from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         pose_errors,
         rotate_to,
         rows_of,
+        task_motion,
         task_rotation,
     )
     from arm_control.control.osc.task_inertia import condition_number, row_scales, scaled_jacobian, task_inertia
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
         propose_rate_limit,
         resolve_parameters,
     )
-    from arm_control.control.osc.wrench_estimate import SensorReading
+    from arm_control.control.osc.wrench_estimate import SensorReading, hand_wrench
     from arm_control.control.push_limit import PushLimit
     from arm_control.control.reachable_poses import ON_THE_WAY, REACHED, STOPPED, Approach, reachability
     from arm_control.control.stall_watch import FAULT, StallWatch

@@ -172,6 +172,10 @@ class Controller:
         Whether its motion has times to keep, so that it must not accelerate less than it asks for.
     has_contact : bool
         Whether the hand yields or presses, so that torque which the model lacks may be wanted.
+    follows_hand : bool
+        Whether a person moves the arm: torque which the model lacks is that person's, and nothing compensates it.
+    felt : ndarray, shape (nv,), or None
+        That torque in the last state, filtered [N m or N]; None where nothing measures it.
     limits : JointLimits or None
         Limits of a gate that are computed with the law; None: the gate computes them by itself.
     avoidance : Avoidance or None
@@ -181,6 +185,8 @@ class Controller:
     scales_with_inertia = True
     has_schedule = False
     has_contact = False
+    follows_hand = False
+    felt: Array | None = None
     limits: JointLimits | None = None
     avoidance: Avoidance | None = None
     _is_holding = False

@@ -22,6 +22,7 @@ from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTo
 from arm_control.control.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.controller import Controller, LawOutput, Measurement
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
+from arm_control.control.load_watch import LoadWatch
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.control.push_limit import PushLimit
 from arm_control.control.weight_watch import WeightWatch
@@ -170,10 +171,13 @@ class ControlLoop:
                 raise ParameterError(WITH_CONTACT)
             self.adaptation = AdaptiveTorque(model, adaptation, learns_at_rest=not observer.disturbance_observer)
         if observer.disturbance_observer or self.adaptation is not None:
-            shortens, estimates = avoidance is None and not controller.has_schedule, observer.disturbance_observer
+            shortens = avoidance is None and not controller.has_schedule and not controller.follows_hand
+            estimates = observer.disturbance_observer and not controller.follows_hand
             self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
-        self._weight: WeightWatch | None = None
-        if self.observer is not None and observer.weight_share:
+        self._weight: WeightWatch | LoadWatch | None = None
+        if self.observer is not None and controller.follows_hand:
+            self._weight = LoadWatch(model)
+        elif self.observer is not None and observer.weight_share:
             self._weight = WeightWatch(model, observer.weight_share, observer.rated_payload)
         pushes = self.observer is not None and observer.push_limit and not controller.has_contact
         self.push = PushLimit(model.tau_max, observer.push_limit) if pushes else None
@@ -349,6 +353,9 @@ class ControlLoop:
             compensation = compensation + tau - before
         if self._weight is not None and observer.is_residual_valid:
             heavy = self._weight.look(law.terms, observer.residual, dt)
+            if isinstance(self._weight, LoadWatch):
+                self.controller.felt = self._weight.u
+                self.gate.estimate = self._weight.carried if heavy else self.gate.estimate
             if heavy:
                 self.gate.brake(heavy)
         return tau, compensation, learnt, known

@@ -1,4 +1,4 @@
-"""A guided arm is carried and nothing else: it floats, keeps its energy, and is held behind a brake."""
+"""A guided arm floats, keeps its energy, and is held behind a brake; friction, locked rows, loads that nobody told."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from arm_control import RobotModel, urdf_path
 from arm_control.control import ControlLoop, Measurement
 from arm_control.controllers import control_loop
-from arm_control.controllers.guide import GuideLoopParameters
-from arm_control.exceptions import InputError
+from arm_control.controllers.guide import GuideController, GuideLoopParameters, GuideParameters
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate import GateState
 from arm_control.maths import Array
 from arm_control.motion import Modulation, TwistJog
@@ -22,7 +22,7 @@ MS = 1_000_000
 class Run:
     """A guided UR5 in MuJoCo; its model knows the payload or not."""
 
-    def __init__(self, known_payload: float = 0.0, payload: float = 0.0, **values: float) -> None:
+    def __init__(self, known_payload: float = 0.0, payload: float = 0.0, **values: float | str) -> None:
         self.model = RobotModel.from_urdf(urdf_path("ur5"), payload_mass=known_payload)
         self.true = RobotModel.from_urdf(urdf_path("ur5"), payload_mass=payload)
         parameters = GuideLoopParameters.from_mapping({"joint_limits": False, **values})
@@ -83,3 +83,83 @@ def test_other_goals_are_refused():
     for goal in (TwistJog(0, 0, "base_link", np.zeros(6)), Modulation(0, "amplitude", 1.0)):
         with pytest.raises(InputError, match="follows a hand"):
             controller.add(goal)
+
+
+def tick_at(controller: GuideController, q: Array, v: Array) -> Array:
+    """The torque of a controller in one state."""
+    return controller.tick(Measurement(0, q, v, 1e-3), None).tau
+
+
+def test_friction_is_compensated_in_part_in_motion_and_not_at_rest():
+    friction = {"coulomb_friction": [4.0, 4.0, 4.0, 1.0, 1.0, 1.0], "viscous_friction": 0.5}
+    model = RobotModel.from_urdf(urdf_path("ur5"), **friction)
+    controller = GuideController(model, GuideParameters(guide_friction=0.8))
+    controller.restart(HOME)
+    v = np.array([1.0, -1.0, 1.0, -1.0, 0.0, 1.0])
+    np.testing.assert_array_equal(tick_at(controller, HOME, 0.0 * v), model.gravity(HOME))
+    added = tick_at(controller, HOME, v) - model.gravity(HOME)
+    np.testing.assert_allclose(added, 0.8 * np.sign(v) * (model.coulomb + 0.5), rtol=0, atol=1e-12)
+    with pytest.raises(ParameterError, match="identify"):
+        GuideController(RobotModel.from_urdf(urdf_path("ur5")), GuideParameters(guide_friction=0.8))
+
+
+def test_an_observer_leaves_the_arm_to_the_hand():
+    push = np.array([0.0, 5.0, 5.0, 0.0, 0.0, 2.0])
+    alone, observed = Run(), Run(disturbance_observer=True)
+    np.testing.assert_allclose(observed.go(300, push), alone.go(300, push), rtol=0, atol=1e-9)
+    assert observed.result.gate.state is GateState.PASSING
+
+
+def test_an_arm_that_a_load_pulls_down_is_held_and_says_why():
+    run = Run(payload=2.0, guide_damping=8.0, disturbance_observer=True)
+    p_0 = run.model.pose(HOME).p
+    ways = []
+    for _ in range(60):
+        run.go(20)
+        ways.append(float(np.linalg.norm(run.model.pose(run.simulator.q).p - p_0)))
+    assert max(ways) < 0.02
+    assert ways[-1] - ways[-20] < 1e-3
+    assert run.loop.gate.reason.startswith("2 kg or more pull the arm down, and no hand has begun to move it")
+
+
+@pytest.mark.parametrize("direction", [(0.0, 0.0, -1.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
+def test_a_hand_that_begins_to_pull_is_no_load(direction: tuple[float, ...]):
+    run = Run(guide_damping=8.0, disturbance_observer=True)
+    J = run.model.jacobian(HOME)[:3]
+    for k in range(60):
+        run.go(10, J.T @ (min(0.01 * k, 0.3) / 0.3 * 20.0 * np.array(direction)))  # [N], in 0.3 s
+    assert run.result.gate.state is GateState.PASSING
+    assert np.linalg.norm(run.model.pose(run.simulator.q).p - run.model.pose(HOME).p) > 0.05
+
+
+@pytest.mark.parametrize("lock", ["z", "x z", "x y z", "x y z rx ry", "x y rx ry rz"])
+def test_locked_rows_accelerate_back_as_a_unit_mass_on_a_spring(lock: str):
+    parameters = GuideParameters(lock=lock, lock_frame="target", lock_stiffness=400.0)
+    model, free = RobotModel.from_urdf(urdf_path("ur5")), GuideParameters()
+    torques = []
+    for each in (parameters, free):
+        controller = GuideController(model, each)
+        controller.restart(HOME)
+        q = HOME + np.array([1e-4, -1e-4, 2e-4, 1e-4, -2e-4, 1e-4])
+        torques.append(tick_at(controller, q, np.zeros(6)))
+    X_0, t = model.pose(HOME), model.evaluate(q, np.zeros(6))
+    a = t.J @ np.linalg.solve(t.M, torques[0] - torques[1])
+    off = np.concatenate([X_0.p - t.X_WE.p, (model.jacobian(HOME) @ (HOME - q))[3:]])
+    a, off = (np.concatenate([X_0.R.T @ x[:3], X_0.R.T @ x[3:]])[list(parameters.rows)] for x in (a, off))
+    np.testing.assert_allclose(a, 400.0 * off, rtol=0, atol=0.02 * np.abs(400.0 * off).max())
+
+
+def test_a_locked_line_is_kept_under_a_push_across_and_free_along():
+    run = Run(guide_damping=2.0, lock="x z rx ry rz")
+    J = run.model.jacobian(HOME)[:3]
+    for _ in range(40):
+        run.go(10, J.T @ np.array([10.0, 10.0, -10.0]))
+        J = run.model.jacobian(run.simulator.q)[:3]
+    way = run.model.pose(run.simulator.q).p - run.model.pose(HOME).p
+    assert way[1] > 0.1
+    assert np.abs(way[[0, 2]]).max() < 0.003
+
+
+def test_unknown_rows_are_refused():
+    with pytest.raises(ParameterError, match="unknown w"):
+        GuideParameters(lock="x w")

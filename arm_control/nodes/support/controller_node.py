@@ -134,7 +134,7 @@ class TorquePipeline:
         before, self.loop = self.loop, loop
         if floor := loop.gate.describe_floor():
             self._node.get_logger().info(f"inertia of motors, assumed until a joint chatters: {floor}")
-        if loop.observer is not None:
+        if loop.observer is not None and not loop.controller.follows_hand:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
         self._stall_share = compensated_share(model, p.observer, p.adaptation)
         self._stall = StallWatch(model, self._stall_share)
