@@ -30,6 +30,8 @@ GROUPS = {
     "motions": {
         "plan": "plan motions among obstacles, and check them",
         "distance": "distances of an arm from obstacles and itself",
+        "guide": "let a hand move an arm, and record it",
+        "play": "follow waypoints that a hand has shown",
         "learn": "a movement primitive from a bag",
         "primitive": "show a movement primitive, or list them",
         "attractor": "point attractors in spiking neurons: figures and a picture",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from select import select
 from typing import Any
 
+import numpy as np
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
@@ -26,6 +29,7 @@ from arm_control.app.processes import (
 )
 from arm_control.app.run_options import RunOptions
 from arm_control.control import FAULT, OscTuning, resolve_parameters
+from arm_control.core import write_text
 from arm_control.exceptions import ArmControlError, MissingExtra, NodeDied
 from arm_control.gate import GateParameters
 from arm_control.model import (
@@ -36,6 +40,7 @@ from arm_control.model import (
     folders_near,
     read_description,
 )
+from arm_control.motion import timed_waypoints, trajectory_text
 from arm_control.nodes import MonitorNode, ProcessEnd, check_environment, check_node_parameters, ros
 from arm_control.report import Report, hand_targets, make_report
 from arm_control.simulation import Recording, Scenario
@@ -59,6 +64,8 @@ REFRESH_PERIOD = 0.2
 """Wall time between two updates of the display [s]."""
 ARRIVAL_TIME = 5.0
 """Longest wall time between the last state and its command [s]; a lost command is sent again."""
+SAME_POSTURE = 1e-3
+"""Way of a joint from one waypoint to the next that counts as none [rad or m]."""
 SKIP = "; Ctrl-C again skips it"
 SECOND_RUN = "joint_states is published already: end the other run, or choose another ROS_DOMAIN_ID or --namespace"
 
@@ -119,6 +126,8 @@ def _report(scenario: Scenario, model: RobotModel, monitor: MonitorNode, options
     """Make the report of a run whose nodes have ended; return the exit status."""
     with console.status("the report is made"):
         recording = monitor.recording(model)
+    if options.waypoints:
+        console.print(write_waypoints(options.waypoints, recording, monitor.waypoints_ns, model, scenario.robot))
     end_ns = monitor.begin_ns + round(options.duration * 1e9) if options.duration else monitor.stamp_ns
     recording = (recording.since_restart() if options.is_interactive else recording).until(end_ns)
     for cause, count in monitor.left_out.items():
@@ -133,6 +142,18 @@ def _report(scenario: Scenario, model: RobotModel, monitor: MonitorNode, options
     return print_summary(
         scenario, model, recording, monitor.diagnostics, options, console, monitor.hand_ns, monitor.begin_ns
     )
+
+
+def write_waypoints(path: str, recording: Recording, stamps_ns: Sequence[int], model: RobotModel, robot: str) -> str:
+    """Write a trajectory through the postures at some stamps [ns], without repeated ones; say what was written."""
+    rows = np.searchsorted(recording.state_stamps, stamps_ns, "right") - 1
+    qs = recording.q[np.maximum(rows, 0)] if recording.state_stamps.size else recording.q
+    kept = [k for k in range(len(qs)) if not k or np.abs(qs[k] - qs[k - 1]).max() > SAME_POSTURE]
+    if len(kept) < 2:
+        return f"{len(kept)} waypoints: two are needed, {path} was not written"
+    points = timed_waypoints(qs[kept], model.v_max)
+    write_text(Path(path), trajectory_text("Waypoints that a hand has shown.", robot, model.joint_names, points))
+    return f"wrote {path}: {len(kept)} waypoints, `arm_control play {path}` follows them"
 
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
@@ -212,6 +233,9 @@ def _watch(
             if now - refreshed < REFRESH_PERIOD:
                 continue
             refreshed = now
+            if options.waypoints and sys.stdin.isatty() and select([sys.stdin], [], [], 0.0)[0]:
+                sys.stdin.readline()  # Enter
+                monitor.take_waypoint()
             _print_output(processes, console, viewer.new_output())
             refresh()
             _raise_if_failed(scenario, processes, monitor, now - started, console)
@@ -316,6 +340,7 @@ def live_table(
         "position error [mm]": f"{1e3 * figures['position_error']:.3f}",
         "orientation error [deg]": f"{57.29577951308232 * figures['orientation_error']:.3f}",
         "torque, share of the limit": f"{figures['saturation']:.2f}",
+        **_hand_rows(figures),
         "condition number": f"{figures['condition_number']:.1f}",
         "controller rate [Hz]": controller.get("rate [Hz]", "-"),
         "controller tick p50 / p99 [ms]": " / ".join(controller.get(f"tick {p} [ms]", "-") for p in ("p50", "p99")),
@@ -334,6 +359,14 @@ def live_table(
     for key, value in {**rows, **refused}.items():
         table.add_row(Text(key), Text(value))
     return Group(*([Text(address, no_wrap=True, overflow="ignore")] if address else []), table)
+
+
+def _hand_rows(figures: Mapping[str, float]) -> dict[str, str]:
+    """Place of a guided hand, and the force on it; nothing where no controller says them."""
+    if math.isnan(force := figures.get("hand_force", math.nan)):
+        return {}
+    place = " ".join(f"{figures[f'hand_{axis}']:.3f}" for axis in "xyz")
+    return {"hand [m]": place, "force on the hand [N]": f"{force:.1f}"}
 
 
 def _status_text(status: Mapping[str, str]) -> str:

@@ -32,6 +32,8 @@ class RunOptions:
         NumPy file for the record; empty for none.
     robot, simulator, params_file, namespace : str
         As the launch file's arguments of these names.
+    waypoints : str
+        File for a trajectory through the postures that Enter, or the topic ``guide/waypoint``, takes; empty for none.
     viewer, control : bool
         Whether to open the page in the browser, and whether it may send targets, obstacles and gains.
     paced : bool
@@ -52,6 +54,7 @@ class RunOptions:
     report: str = ""
     bag: str = ""
     record: str = ""
+    waypoints: str = ""
     robot: str = ""
     simulator: str = "mujoco"
     params_file: str = ""
@@ -103,6 +106,8 @@ class RunOptions:
             check_parameter_file(self.params_file, scenario.nodes, self.namespace, trust=self.trust)
         if self.bag:
             require_writable_folder(Path(self.bag).parent)
+        if self.waypoints:
+            require_writable_folder(Path(self.waypoints).parent)
         if self.record:
             require_writable_record(self.record)
         if self.report:

@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
     from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, left_jacobian
     from arm_control.motion.references import FARTHEST, JointReference, Reference, check_distance, stacked
-    from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry
+    from arm_control.motion.target_files import (
+        Motion,
+        TargetList,
+        load_trajectory,
+        target_entry,
+        timed_waypoints,
+        trajectory_text,
+    )
 else:
     __getattr__, __dir__, __all__ = face(__name__)

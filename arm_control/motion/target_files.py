@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core import as_mapping, read_yaml, refuse_unknown, yaml_path
+from arm_control.core import as_mapping, read_yaml, refuse_unknown, yaml_path, yaml_text
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.motion.goals import WrenchGoal
@@ -30,6 +30,8 @@ SPACING = 0.04
 """Time between two points of a curve [s]."""
 ACCELERATION = 1.0
 """Default limit of the acceleration [m/s^2]."""
+WAYPOINT_SHARE, WAYPOINT_ACCELERATION = 0.3, 2.0
+"""Share of the speed limits between waypoints, and acceleration [rad/s^2 or m/s^2]."""
 MOST_POINTS = 100_000
 """Most points of a rule."""
 CORNER = math.radians(40.0)
@@ -528,6 +530,41 @@ def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
         return joints, Waypoints(times, _column(points, "positions"), vs, as_)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def trajectory_text(description: str, robot: str, joints: Sequence[str], points: Waypoints) -> str:
+    """Return a file for :func:`load_trajectory`."""
+    lines = [
+        f"description: {description}",
+        f"robot: {yaml_text(robot)}",
+        f"joints: {yaml_text(tuple(joints))}",
+        "points:",
+    ]
+    rows = (points.qs, points.vs, points.as_)
+    for k, time in enumerate(points.times.tolist()):
+        lines.append(f"  - time: {yaml_text(time)}")
+        for name, values in zip(("positions", "velocities", "accelerations"), rows, strict=True):
+            if values is not None:
+                lines.append(f"    {name}: {yaml_text(values[k].round(9).tolist())}")
+    return "\n".join(lines) + "\n"
+
+
+def timed_waypoints(qs: Array, v_max: Array) -> Waypoints:
+    """Return postures with times at which joints pass them slowly; the first one comes after half a turn's time.
+
+    Parameters
+    ----------
+    qs : ndarray, shape (n, nv)
+        Postures [rad or m].
+    v_max : ndarray, shape (nv,)
+        Speed limits, of which :data:`WAYPOINT_SHARE` is used at most between two postures at rest [rad/s or m/s].
+    """
+    ways = [np.full(len(v_max), math.pi), *np.abs(np.diff(qs, axis=0))]
+    speeds = np.where(np.isfinite(v_max), WAYPOINT_SHARE * v_max, 1.0)
+    steps = [
+        max(0.1, *(_shortest(x, v, WAYPOINT_ACCELERATION) for x, v in zip(way, speeds, strict=True))) for way in ways
+    ]
+    return Waypoints(np.cumsum(steps).round(3), qs)
 
 
 def _column(points: Sequence[Mapping[str, Any]], key: str) -> Array:

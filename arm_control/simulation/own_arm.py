@@ -106,7 +106,13 @@ def proposed_limits(robot: str, arm: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Array | None = None) -> Path:
+def write_scenario(
+    folder: Path,
+    robot: str,
+    arm: Mapping[str, Any],
+    start: Array | None = None,
+    nodes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
     """Write the scenario of an arm, and its targets, into a folder; return the path of the scenario.
 
     Parameters
@@ -117,6 +123,8 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
         Parameters about the arm, as of :class:`ArmParameters`.
     start : ndarray, shape (nq,), optional
         Joint positions at the start [rad or m]; by default :func:`start_posture`.
+    nodes : mapping of str to mapping, optional
+        Another controller, and what sends it goals, with parameters; by default ``osc`` with the targets.
 
     Raises
     ------
@@ -137,16 +145,14 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
         "targets": [target_entry(model.pose(posture), 0.0) for posture in postures],
     }
     (folder / "targets.yaml").write_text(json.dumps(content))
-    nodes = {
-        "simulator": gate,
-        "dynamics": {},
-        "osc": {"publish_effort_array": False, **gate, **arm},
-        "targets": {"file": str(folder / "targets.yaml")},
-    }
+    parts = {"simulator": gate, "dynamics": {}}
+    for node, values in (nodes or {"osc": {}, "targets": {"file": str(folder / "targets.yaml")}}).items():
+        common = {} if node == "targets" else {"publish_effort_array": False, **gate, **arm}
+        parts[node] = {**common, **values}
     path = folder / "own_arm.yaml"  # JSON is YAML
-    checks = {variant: {"reached": True} for variant in ("all", REAL)}
+    checks = {variant: {"reached": True} for variant in ("all", REAL)} if nodes is None else {}
     scenario = {"description": "An arm by itself.", "robot": robot, "start": q.round(4).tolist()}
-    path.write_text(json.dumps(scenario | {"nodes": nodes, "checks": checks}))
+    path.write_text(json.dumps(scenario | {"nodes": parts, "checks": checks}))
     return path
 
 

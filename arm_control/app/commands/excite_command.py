@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from arm_control.app.commands import shared
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import require_writable_folder, write_text
-from arm_control.identification import Excitation, ExcitationParameters
+from arm_control.identification import ExcitationParameters
 from arm_control.model import read_description
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """
     from arm_control.identification import excite
     from arm_control.model import ArmParameters, arm_values_in
+    from arm_control.motion import trajectory_text
 
     path = Path(options.output)
     shared.refuse_existing_file(path, options)
@@ -60,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
     motion = excite(
         model, ExcitationParameters.from_mapping(chosen, where="excite"), _is_free(model, options.floor), ""
     )
-    write_text(path, _trajectory_text(motion, model, robot))
+    about = f"An exciting motion; condition number of the regressor {motion.condition:.0f}."
+    write_text(path, trajectory_text(about, robot, model.joint_names, motion.points))
     shares = zip(model.joint_names, motion.speed_share, motion.torque_share, strict=True)
     print(f"condition number of the regressor {motion.condition:.0f}\n")
     from arm_control.report import text_table
@@ -91,23 +93,3 @@ def _is_free(model: RobotModel, floor: float | None) -> IsFree:
         return not any(counts)
 
     return is_free
-
-
-def _trajectory_text(motion: Excitation, model: RobotModel, robot: str) -> str:
-    """A file for :func:`arm_control.motion.target_files.load_trajectory`."""
-    from arm_control.core import yaml_text
-
-    points = motion.points
-    lines = [
-        f"description: An exciting motion; condition number of the regressor {motion.condition:.0f}.",
-        f"robot: {yaml_text(robot)}",
-        f"joints: {yaml_text(model.joint_names)}",
-        "points:",
-    ]
-    rows = (points.qs, points.vs, points.as_)
-    for k, time in enumerate(points.times.tolist()):
-        lines.append(f"  - time: {yaml_text(time)}")
-        for name, values in zip(("positions", "velocities", "accelerations"), rows, strict=True):
-            if values is not None:
-                lines.append(f"    {name}: {yaml_text(values[k].round(9).tolist())}")
-    return "\n".join(lines) + "\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from arm_control.app.commands import shared
 from arm_control.app.commands.shared import positive
@@ -74,6 +76,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run a scenario: start its nodes, show their figures, report at the end."""
+    return start(options)
+
+
+def start(options: argparse.Namespace, nodes: Mapping[str, Mapping[str, Any]] | None = None) -> int:
+    """Run a scenario, or a robot with a controller and what sends it goals, by default ``osc`` with targets."""
     from arm_control.app.run import run_scenario
 
     if options.control and not options.viewer:
@@ -90,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     is_simulated = options.simulator != "none"
     if options.paced is None:
         options.paced = options.viewer and is_simulated  # a slow browser brakes no arm
-    options.targets = options.targets and (is_simulated or bool(options.scenario))
-    with shared.scenario_of(options, proposes_limits=is_simulated) as options.scenario:
+    options.targets = options.targets and (is_simulated or not is_own_arm or nodes is not None)
+    with shared.scenario_of(options, proposes_limits=is_simulated, nodes=nodes) as options.scenario:
         values = {name: value for name, value in vars(options).items() if name not in NOT_OPTIONS}
         return run_scenario(RunOptions(**values, arm=shared.arm_of(options), title=title, is_own_arm=is_own_arm))

@@ -224,7 +224,12 @@ def arm_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) -> Iterator[str]:
+def scenario_of(
+    options: argparse.Namespace,
+    *,
+    proposes_limits: bool = True,
+    nodes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[str]:
     """Yield the scenario of a command: the named one, or one that is written for ``--robot`` and removed at the end.
 
     Parameters
@@ -233,6 +238,8 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
         The options of the command line, with ``scenario``, ``robot`` and those about the arm.
     proposes_limits : bool
         Whether missing limits are proposed: only where the arm is simulated.
+    nodes : mapping of str to mapping, optional
+        Controller of a scenario that is written, and what sends it goals; by default ``osc`` with targets.
 
     Raises
     ------
@@ -254,7 +261,7 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
 
     add_package_path(list(map(str, folders_near(find_description(options.robot)[0]))))  # for meshes
     params_file = getattr(options, "params_file", "")
-    given = file_parameters(params_file, "osc")
+    given = file_parameters(params_file, next(iter(nodes or {"osc": {}})))
     arm = {name: value for name, value in given.items() if name in ArmParameters.types()} | arm_of(options)
     if proposes_limits and (limits := proposed_limits(options.robot, arm)):
         arm |= limits
@@ -263,7 +270,8 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
         setattr(options, name, arm.get(name, []))
     start = file_parameters(params_file, "simulator").get("initial_position")
     with TemporaryDirectory(prefix="arm_control_") as folder:
-        yield str(write_scenario(Path(folder), options.robot, arm, None if start is None else np.array(start)))
+        q = None if start is None else np.array(start)
+        yield str(write_scenario(Path(folder), options.robot, arm, q, nodes))
 
 
 def as_options(limits: dict[str, list[str]]) -> str:

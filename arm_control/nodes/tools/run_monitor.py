@@ -16,7 +16,7 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64
+from std_msgs.msg import Bool, Empty, Float64
 from std_srvs.srv import SetBool
 
 from arm_control.core import NANOSECONDS
@@ -39,7 +39,10 @@ WRENCHES = ("estimated_wrench", "commanded_wrench")
 """Topics with wrenches of the hand, where a controller publishes them."""
 KEPT = 600_000
 """States, and commands, that are kept whole: ten minutes at 1 kHz, 100 MB of an arm of six joints."""
-FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
+WAYPOINT = "guide/waypoint"
+"""Topic on which each message takes the posture of then as a waypoint."""
+GUIDED = ("hand_x", "hand_y", "hand_z", "hand_force")
+FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking", *GUIDED)
 
 
 class MonitorNode(Node):
@@ -65,6 +68,8 @@ class MonitorNode(Node):
         Number of messages with other joints or wrong values, by cause; counted by :meth:`recording`.
     hand_ns : int or None
         Stamp of the state at which the first target for now came, not one of a list [ns]; None without one.
+    waypoints_ns : list of int
+        Stamps of the states that are waypoints [ns].
     waits_for_recorder : bool
         Whether a recorder must have subscribed before the simulator is started.
     """
@@ -78,6 +83,9 @@ class MonitorNode(Node):
     ) -> None:
         super().__init__("monitor", start_parameter_services=False)
         self.waits_for_recorder = False
+        self.waypoints_ns: list[int] = []
+        self.create_subscription(Empty, WAYPOINT, lambda _: self.waypoints_ns.append(self.stamp_ns), EVENTS)
+        self._waypoint = self.create_publisher(Empty, WAYPOINT, EVENTS)
         self.left_out = Counter[str]()
         self.started = False
         self._simulator = simulator
@@ -135,6 +143,10 @@ class MonitorNode(Node):
         """Whether several simulators have this name."""
         publishers = self.get_publishers_info_by_topic("joint_states")
         return sum(info.node_name == self._simulator for info in publishers) > 1
+
+    def take_waypoint(self) -> None:
+        """Take the posture of now as a waypoint, and say so on the topic, which a bag has."""
+        self._waypoint.publish(Empty())
 
     def pause(self) -> None:
         """Pause the simulator, if this node has started it."""
