@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control import ControlLoop, Measurement
+from arm_control.control import ControlLoop, LoadWatch, Measurement
 from arm_control.controllers import control_loop
 from arm_control.controllers.guide import GuideController, GuideLoopParameters, GuideParameters
 from arm_control.exceptions import InputError, ParameterError
@@ -122,18 +122,29 @@ def test_an_arm_that_a_load_pulls_down_is_held_and_says_why():
     assert run.loop.gate.reason.startswith("2 kg or more pull the arm down, and no hand has begun to move it")
 
 
-@pytest.mark.parametrize("direction", [(0.0, 0.0, -1.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
-def test_a_hand_that_begins_to_pull_is_no_load(direction: tuple[float, ...]):
+@pytest.mark.parametrize(("growth", "is_load"), [(0.0, True), (0.04, False)])
+def test_a_load_pulls_as_strongly_in_the_first_millimetre_as_later(growth: float, is_load: bool):
+    model = RobotModel.from_urdf(urdf_path("ur5"))
+    watch, pull = LoadWatch(model), model.jacobian(HOME)[:3].T @ model.gravity_W  # of 1 kg
+    said = ""
+    for k in range(100):
+        t = model.evaluate(HOME + 0.0002 * k * np.eye(6)[1], 0.2 * np.eye(6)[1])
+        said = watch.look(t, (1.0 + growth * k) * pull, 1e-3) or said
+    assert bool(said) == is_load
+
+
+@pytest.mark.parametrize("force", [(0.0, 0.0, -20.0), (20.0, 0.0, 0.0), (0.0, 0.0, 20.0)])
+def test_a_hand_that_begins_to_pull_is_no_load(force: tuple[float, ...]):
     run = Run(guide_damping=8.0, disturbance_observer=True)
     J = run.model.jacobian(HOME)[:3]
     for k in range(60):
-        run.go(10, J.T @ (min(0.01 * k, 0.3) / 0.3 * 20.0 * np.array(direction)))  # [N], in 0.3 s
+        run.go(10, J.T @ (min(0.01 * k / 0.3, 1.0) * np.array(force)))  # in 0.3 s
     assert run.result.gate.state is GateState.PASSING
     assert np.linalg.norm(run.model.pose(run.simulator.q).p - run.model.pose(HOME).p) > 0.05
 
 
 @pytest.mark.parametrize("lock", ["z", "x z", "x y z", "x y z rx ry", "x y rx ry rz"])
-def test_locked_rows_accelerate_back_as_a_unit_mass_on_a_spring(lock: str):
+def test_locked_rows_accelerate_back_as_a_damped_unit_mass_on_a_spring(lock: str):
     parameters = GuideParameters(lock=lock, lock_frame="target", lock_stiffness=400.0)
     model, free = RobotModel.from_urdf(urdf_path("ur5")), GuideParameters()
     torques = []
@@ -141,12 +152,14 @@ def test_locked_rows_accelerate_back_as_a_unit_mass_on_a_spring(lock: str):
         controller = GuideController(model, each)
         controller.restart(HOME)
         q = HOME + np.array([1e-4, -1e-4, 2e-4, 1e-4, -2e-4, 1e-4])
-        torques.append(tick_at(controller, q, np.zeros(6)))
-    X_0, t = model.pose(HOME), model.evaluate(q, np.zeros(6))
+        v = np.array([0.02, -0.01, 0.01, 0.03, -0.02, 0.01])
+        torques.append(tick_at(controller, q, v))
+    X_0, t = model.pose(HOME), model.evaluate(q, v)
     a = t.J @ np.linalg.solve(t.M, torques[0] - torques[1])
     off = np.concatenate([X_0.p - t.X_WE.p, (model.jacobian(HOME) @ (HOME - q))[3:]])
-    a, off = (np.concatenate([X_0.R.T @ x[:3], X_0.R.T @ x[3:]])[list(parameters.rows)] for x in (a, off))
-    np.testing.assert_allclose(a, 400.0 * off, rtol=0, atol=0.02 * np.abs(400.0 * off).max())
+    expected = 400.0 * off - 40.0 * t.V_WE
+    a, expected = (np.concatenate([X_0.R.T @ x[:3], X_0.R.T @ x[3:]])[list(parameters.rows)] for x in (a, expected))
+    np.testing.assert_allclose(a, expected, rtol=0, atol=0.02 * np.abs(expected).max())
 
 
 def test_a_locked_line_is_kept_under_a_push_across_and_free_along():
