@@ -25,7 +25,7 @@ from arm_control.control import ArmNodeParameters
 from arm_control.core import NANOSECONDS, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.follow import chunks_along
-from arm_control.messages import nanoseconds, publisher_of
+from arm_control.messages import ONLY_PUBLISHER, nanoseconds, publisher_of
 from arm_control.motion import Chunk, Motion, TargetList, Waypoints, load_trajectory
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.running import run
@@ -107,10 +107,11 @@ class ObstaclePublisher:
             self._markers.publish(MarkerArray(markers=moved))
 
     def _own_identifiers(self) -> set[bytes]:
-        """Return the middleware's identifiers of this node's publishers on the topic."""
+        """Return the middleware's identifiers of this node's publishers on the topic; an only publisher is its own."""
         own = self._node.get_name(), self._node.get_namespace()
         publishers = self._node.get_publishers_info_by_topic(self._markers.topic_name)
-        return {bytes(p.endpoint_gid)[:GID_BYTES] for p in publishers if (p.node_name, p.node_namespace) == own}
+        gids = {bytes(p.endpoint_gid)[:GID_BYTES] for p in publishers if (p.node_name, p.node_namespace) == own}
+        return gids | {ONLY_PUBLISHER["data"][:GID_BYTES]}
 
 
 class PolicyPublisher:

@@ -183,6 +183,7 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(rig: Rig):
     rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands again")
 
 
+@tells_publishers_apart
 def test_in_lock_step_the_brake_of_another_controller_is_no_answer(rig: Rig, ur5: RobotModel):
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)

@@ -18,7 +18,7 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rig import HOME, LATCHED, Rig, stamp, target
+from rig import HOME, LATCHED, Rig, stamp, target, tells_publishers_apart
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
@@ -163,6 +163,7 @@ def test_every_parameter_has_a_value_and_bounds_are_ranges(rig: Rig, name: str):
     assert len(bounds["limit_margin"]) == 0, "one bound is no range"
 
 
+@tells_publishers_apart
 @pytest.mark.parametrize("lock_step", [True, False])
 def test_the_simulator_obeys_one_publisher_until_it_is_enabled(lock_step: bool, rig: Rig, ur5: RobotModel):
     """Or, in real time, until that one has been silent; commands with stamps replace those without."""
