@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from rig import HOME, PATIENCE, Rig
+from rig import HOME, PATIENCE, Rig, tells_publishers_apart
 from sensor_msgs.msg import JointState
 from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
@@ -59,6 +59,7 @@ def state_at(ms: int, names: tuple[str, ...] = ()) -> JointState:
     return ros.joint_state(names, ms * MS, position=np.array(HOME[: len(names)]))
 
 
+@tells_publishers_apart
 def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
     heard: list[MarkerArray] = []
     rig.hear(MarkerArray, "obstacles", heard)
