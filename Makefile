@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOO
 export ROS_PYTHON_CHECK_FIELDS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test campaign docs package api setup clean
+.PHONY: demo test campaign sweeps docs package api setup clean
 
 demo: $(RUNS)
 	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python scripts/arm_control demo $(ARGS)
@@ -27,6 +27,11 @@ test: $(READY)
 
 campaign: $(READY)
 	ARM_CONTROL_DRAFTS=off $(BIN)/python -m pytest $(WORKERS) --durations=10 -m campaign $(ARGS)
+
+# Sweeps on Dask, an extra without which the suite skips their tests.
+sweeps: $(READY)
+	$(PIP) -e '.[sweep]'
+	$(BIN)/python -m pytest test/sweeps $(ARGS)
 
 docs: $(READY)
 	$(BIN)/python docs/site/make_site.py site
