@@ -13,6 +13,9 @@ from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 
+TOO_FAST = 1e-3
+"""Excess over a limit of speed that counts in a motion [m/s]."""
+
 
 class CheckedTarget(NamedTuple):
     """A target of the hand.
@@ -47,18 +50,35 @@ class KeptConstraints:
         self._rows = ConstraintSet(model, constraints, limits.numbers, limits.is_unlimited)
         self._ik = InverseKinematics(model)
 
-    def at(self, q: Array) -> dict[str, Violation]:
-        """Return where each constraint holds least, by name, in joint positions of shape (nq,) [rad or m].
+    def at(self, q: Array, v: Array | None = None) -> dict[str, Violation]:
+        """Return where each constraint holds least, by name, in joint positions of shape (nq,), at rest or in motion.
 
         A clearance without near links is left out.
         """
-        terms = self._model.evaluate(q, np.zeros(self._model.nv))
+        terms = self._model.evaluate(q, np.zeros(self._model.nv) if v is None else v)
         self._rows.limit(terms, terms.g, terms.g, 0.0)
         return self._rows.least
 
     def broken(self, q: Array) -> tuple[Violation, ...]:
         """Return the constraints with which a gate would not let the arm start in a posture."""
         return tuple(x for x in self.at(q).values() if is_broken(x))
+
+    def along(self, times: Array, q: Array, v: Array) -> tuple[str, ...]:
+        """Return a sentence for each constraint that a motion breaks: by how much at most, and when.
+
+        Parameters
+        ----------
+        times : ndarray, shape (k,)
+            [s].
+        q, v : ndarray, shape (k, n)
+            Joint positions and velocities [rad or m, rad/s or m/s].
+        """
+        worst: dict[str, tuple[float, Violation]] = {}
+        for t, *state in zip(times.tolist(), q, v, strict=True):
+            for name, x in self.at(*state).items():
+                if x.h < -OUTSIDE.get(x.unit, TOO_FAST) and (name not in worst or x.h < worst[name][1].h):
+                    worst[name] = t, x
+        return tuple(f"{x}, most at {t:.3f} s" for t, x in worst.values())
 
     def check(self, X_WT: Pose, start: Array) -> CheckedTarget:
         """Check a target: the posture nearest to the start, and all others of an arm with as many joints as rows."""

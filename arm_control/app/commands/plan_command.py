@@ -16,7 +16,11 @@ from arm_control.exceptions import InputError
 if TYPE_CHECKING:
     from arm_control.simulation import PlanRun, PlanScene
 
-EXAMPLES = ("plan planar4_disc --seeds 10 --report pictures", "plan my_scene.yaml --variant slow --json", "plan --list")
+EXAMPLES = (
+    "plan planar4_disc --seeds 10 --report pictures",
+    "plan my_scene.yaml --variant slow --constraints cell.yaml",
+    "plan --list",
+)
 """For the help."""
 
 
@@ -27,6 +31,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
     parser.add_argument(
         "--seeds", type=count, default=1, metavar="N", help="plan with the seeds 0 to N - 1; default: 1"
+    )
+    parser.add_argument(
+        "--constraints", default="", metavar="FILE", help="say where a plan breaks these constraints: a file, or a name"
     )
     parser.add_argument("--report", default="", metavar="DIR", help="draw the first plan of each variant there")
     shared.add_package_path_option(parser)
@@ -48,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         require_writable_folder(options.report)
     file = PlanFile.load(options.scene)
     scenes = [file.scene(name) for name in options.variant or file.variants or ("",)]
-    runs = {scene.name: _runs(scene, options.seeds) for scene in scenes}
+    runs = {scene.name: _kept(scene, _runs(scene, options.seeds), options.constraints) for scene in scenes}
     print(_as_json(runs) if options.json else f"{printable(file.description)}\n\n{_as_text(runs)}")
     if options.report:
         written = [_draw(scene, runs[scene.name], options.report) for scene in scenes]
@@ -69,6 +76,24 @@ def _runs(scene: PlanScene, n_seeds: int) -> list[PlanRun]:
 
     planner = ScenePlanner(scene)
     return [planner.plan(seed) for seed in progress_bar(range(n_seeds), scene.name)]
+
+
+def _kept(scene: PlanScene, runs: list[PlanRun], constraints: str) -> list[PlanRun]:
+    """Add what a file of constraints has against each plan."""
+    from arm_control.constraints import read_constraints
+    from arm_control.report import KeptConstraints
+
+    if not constraints:
+        return runs
+    kept = KeptConstraints(scene.model, read_constraints(constraints).constraints)
+
+    def checked(run: PlanRun) -> PlanRun:
+        if run.check is None:
+            return run
+        x = run.check.samples
+        return run._replace(check=run.check._replace(problems=(*run.check.problems, *kept.along(x.times, x.q, x.v))))
+
+    return [checked(run) for run in runs]
 
 
 def _as_json(runs: Mapping[str, Sequence[PlanRun]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,20 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "start is beyond the limits: 'joint2' at 9",
     ),
 }
+
+
+def test_a_plan_that_breaks_constraints_is_none(plan: Any, tmp_path: Path):
+    """The hand goes over an angle of 1.6 rad, from 0.6 m away, and its speed is known."""
+    file = tmp_path / "cell.yaml"
+    wall = {"name": "wall", "kind": "half_space", "point": [0.1, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}
+    slow = {"name": "slow", "kind": "speed", "limit": 1e-3}
+    file.write_text(yaml.safe_dump({"constraints": [wall, slow]}))
+    status, text, _ = plan(GAP, "--constraints", str(file))
+    assert status == 1
+    assert re.search(r"constraint 'wall' \(hand\) is violated by \d+ mm, most at \d\.\d+ s", text)
+    assert re.search(r"constraint 'slow' \(hand\) is violated by \S+ m/s, most at", text)
+    file.write_text(yaml.safe_dump({"constraints": [wall | {"point": [-1.0, 0.0, 0.0]}]}))
+    assert plan(GAP, "--constraints", str(file))[0] == 0
 
 
 @pytest.mark.parametrize("case", REFUSED)
