@@ -34,9 +34,9 @@ from constraint_libraries import BOX, LIBRARIES, Q, ours, states
 
 # isort: split
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler import Binds, Floats, Ints, OwnWork, Rows, RunsKernel, compile_procedure, procedure
+from arm_control.compiler import Binds, Floats, Ints, OwnWork, RunsKernel, compile_procedure, procedure
 from arm_control.constraints import ConstraintSet, constraints_of
-from arm_control.constraints.constraint_set import ConstraintTick, find_pair_rows, find_point_rows
+from arm_control.constraints.constraint_set import ConstraintTick, find_pair_rows
 from arm_control.control import ControlLoop, Measurement, OscParameters, OscTuning
 from arm_control.controllers import OscController
 from arm_control.core import yaml_document
@@ -190,7 +190,7 @@ class SubSteps(NamedTuple):
     q, v, tau, a : ndarray, shape (n,)
         Its arrays.
     rows : ConstraintTick
-        What judges; ``rows_q``, ``rows_v`` are inputs of its state, ``point_h`` and ``pair_h`` its results.
+        What judges; ``rows_q``, ``rows_v`` are inputs of its state.
     least : ndarray, shape (n_points + n_links,)
         The least value of each point, and of the pairs of each link, since it was infinite.
     place : ndarray of int, shape (n_capsules,)
@@ -207,8 +207,6 @@ class SubSteps(NamedTuple):
     rows: ConstraintTick
     rows_q: Floats
     rows_v: Floats
-    point_h: Rows
-    pair_h: Rows
     least: Floats
     place: Ints
     n_steps: Ints
@@ -220,7 +218,7 @@ def run_steps(t: SubSteps) -> float:
     """Go on, and judge on the way."""
     for k in range(t.n_steps[0]):
         t.step()
-        for i in range(t.rows.n):
+        for i in range(t.rows.rows.n):
             t.v[i] += t.a[i] * (TICK / SUB)
             t.q[i] += t.v[i] * (TICK / SUB)
         if t.judges_all[0] == 1 or k == t.n_steps[0] - 1:
@@ -233,17 +231,18 @@ def run_steps(t: SubSteps) -> float:
 @procedure
 def measure(t: SubSteps) -> None:
     """Lower the least values to those of this state."""
-    for i in range(t.rows.n):
+    points = t.rows.rows
+    for i in range(points.n):
         t.rows_q[i] = t.q[i]
         t.rows_v[i] = t.v[i]
-    t.rows.state()
-    find_point_rows(t.rows)
-    for j in range(t.rows.n_points):
-        t.least[j] = min(t.least[j], t.point_h[0, j])
+    points.state()
+    points.points()
+    for j in range(points.n_points):
+        t.least[j] = min(t.least[j], points.point_h[0, j])
     if t.rows.pair_level >= 0:
         for j in range(find_pair_rows(t.rows)):
             k = t.place[t.rows.search.near.capsule[j]]
-            t.least[k] = min(t.least[k], t.pair_h[0, j])
+            t.least[k] = min(t.least[k], t.rows.pair_h[0, j])
 
 
 @cache
@@ -270,13 +269,12 @@ class Plant:
         judge, state = rows._record(), rows._state.inputs
         terms = model.evaluate(np.zeros(model.nq), np.zeros(model.nv))
         rows.limit(terms, terms.g, terms.g, TICK)  # numbers of what only rows need
-        places, pairs = rows._points["h"], rows._pair_h
         links = [(rows._pair_name, x.link) for x in rows._proximity.capsules]
         self.labels = rows.labels + list(dict.fromkeys(links))
         place = np.array([*map(self.labels.index, links), 0], np.int64)
         self.least, self._n, self._all = np.full(len(self.labels), np.inf), *np.zeros((2, 1), np.int64)
         record = SubSteps(
-            step, self.q, self.v, self._tau, step.outputs["a"], judge, state["q"], state["v"], places, pairs,
+            step, self.q, self.v, self._tau, step.outputs["a"], judge, state["q"], state["v"],
             self.least, place, self._n, self._all,
         )  # fmt: skip
         self._run = _compiled()(record)
