@@ -8,8 +8,9 @@ steps, and oscillations. Scenes are numbered; each is drawn by its number alone.
 at ten times the rate of the ticks, by rows with memory of their own.
 
 A row counts as *servable* when, at the first tick at which it acts, the arm can be stopped within its limits of torque
-and rate before the row is broken: that is simulated on a copy of the plant. Violations are counted among those, and
-among rows that never act; the worst of all rows is stated, too. Other libraries: ``constraint_libraries.py``.
+and rate before the row, another one or a joint's limit is broken: that is simulated on a copy of the plant. Violations
+are counted among those, and among rows that never act; the worst of all rows is stated, too. Other libraries:
+``constraint_libraries.py``.
 """
 
 from __future__ import annotations
@@ -258,6 +259,8 @@ class Plant:
     ----------
     labels : list of (str, str)
         The constraint of each of ``least``, and what of the arm it is about.
+    units, margins : list of str, ndarray
+        Their units, and what of them a tick costs.
     """
 
     def __init__(self, model: RobotModel, content: dict[str, Any]) -> None:
@@ -271,6 +274,9 @@ class Plant:
         rows.limit(terms, terms.g, terms.g, TICK)  # numbers of what only rows need
         links = [(rows._pair_name, x.link) for x in rows._proximity.capsules]
         self.labels = rows.labels + list(dict.fromkeys(links))
+        unit = {c.name: c.unit for c in rows.constraints}
+        self.units = [unit[name] for name, _ in self.labels]
+        self.margins = np.array([MARGIN[x] for x in self.units])
         place = np.array([*map(self.labels.index, links), 0], np.int64)
         self.least, self._n, self._all = np.full(len(self.labels), np.inf), *np.zeros((2, 1), np.int64)
         record = SubSteps(
@@ -293,15 +299,22 @@ class Plant:
 
 
 def is_servable(copy: Plant, tau: Array, begin: Situation, row: tuple[str, str]) -> bool:
-    """Whether braking from where a plant is, after a torque, keeps a constraint."""
+    """Whether braking from where a plant is, after a torque, keeps a constraint.
+
+    Nor may it break any other one by more than its margin, or a joint's limit: where not all can hold, some yield.
+    """
     model, step_size, which = copy.model, rate_limit(copy.model) * TICK, copy.labels.index(row)
+    least = np.minimum(copy.least, 0.0) - copy.margins
+    least[which], v_max = 0.0, np.maximum(model.v_max, np.abs(copy.v)) * (1.0 + 1e-6)
     for step in range(300):
         copy.rows.place(moved(begin.obstacles, begin.t + step * TICK))
         terms = model.evaluate(copy.q, copy.v)
         change = np.clip(terms.h - BRAKE * terms.M @ copy.v, -model.tau_max, model.tau_max) - tau
         tau = tau + change * min(1.0, step_size / max(float(np.abs(change).max()), step_size))
         copy.go(tau)
-        if copy.least[which] < 0.0:
+        if (copy.least < least).any() or (np.abs(copy.v) > v_max).any():
+            return False
+        if not ((copy.q >= model.q_min) & (copy.q <= model.q_max)).all():
             return False
         if np.abs(copy.v).max() < 0.01 and not begin.obstacles:
             return True
@@ -311,8 +324,8 @@ def is_servable(copy: Plant, tau: Array, begin: Situation, row: tuple[str, str])
 class Episodes:
     """When each row acts, whether it could be kept then, and how far it was broken before it acts anew."""
 
-    def __init__(self, plant: Plant, units: dict[str, str]) -> None:
-        self._plant, self._units = plant, [units.get(name, "m") for name, _ in plant.labels]
+    def __init__(self, plant: Plant) -> None:
+        self._plant = plant
         self._worst, self._servable = np.zeros(len(plant.labels)), [True] * len(plant.labels)
         self._last_seen: dict[tuple[str, str], int] = {}
         self._acted = self._n_servable = self._violations = 0
@@ -333,14 +346,14 @@ class Episodes:
         """Count a violation of the last episode, or of a row that did not act at all."""
         h = self._plant.least[which]
         self._worst[which] = min(self._worst[which], h)
-        self._violations += bool(self._servable[which] and h < -MARGIN[self._units[which]])
+        self._violations += bool(self._servable[which] and h < -self._plant.margins[which])
         self._plant.least[which] = np.inf
 
     def outcome(self, references: int, braked: bool, capped: int) -> Outcome:
         """End all episodes."""
-        for which in range(len(self._units)):
+        for which in range(len(self._worst)):
             self._end(which)
-        is_speed = np.array(self._units) == "m/s"
+        is_speed = np.array(self._plant.units) == "m/s"
         worst, worst_speed = (float(self._worst[some].min(initial=0.0)) for some in (~is_speed, is_speed))
         figures = references, self._acted, self._n_servable, self._violations
         return Outcome(*figures, worst, worst_speed, braked, capped)
@@ -367,7 +380,7 @@ def run(name: str, seed: int) -> Outcome:
     acting, plant, copy = loop.gate.constraints, Plant(model, content), Plant(model, content)
     assert acting is not None
     plant.least_at(q, np.zeros(model.nv), obstacles)
-    episodes = Episodes(plant, {c.name: c.unit for c in acting.constraints})
+    episodes = Episodes(plant)
     capped = 0
     tau, braked = model.evaluate(q, plant.v).g, False
     for step in range(round(SECONDS / TICK)):
