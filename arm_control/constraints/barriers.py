@@ -20,26 +20,30 @@ acceleration on,
 
     (5)  c a >= b = min(bound of (3) - d, c a_1 + 2 zeta dt),   a_1 = M^-1 (tau_0 - h_b - e)
 
-so that a single row can always hold. (1) is the deceleration along c, and its rate, for which the least change of
-acceleration, ``H^-1 c^T``, needs half of the torque left at most. (2) solves ``h = s^2 / (2 alpha) + s gamma / alpha``,
-braking distance and delay, for s: far away a constant deceleration, near zero a speed in proportion to h. What is
-outside comes back, at v_back at most. With (3), hdot + s is never below zero where it was not before, and so neither is
-h.
+so that a single row can always hold; and an obstacle counts as no faster than half of the joints' speeds can evade,
+
+    (6)  d_t >= -1/2 sum_i |c_i| v_max_i
+
+else one that comes to a link that turns on the spot throws that joint about. (1) is the deceleration along c, and its
+rate, for which the least change of acceleration, ``H^-1 c^T``, needs half of the torque left at most. (2) solves
+``h = s^2 / (2 alpha) + s gamma / alpha``, braking distance and delay, for s: far away a constant deceleration, near
+zero a speed in proportion to h. What is outside comes back, at v_back at most. With (3), hdot + s is never below zero
+where it was not before, and so neither is h.
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
 A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within
-half a radian, as if its limit were there.
+half a radian, as if its limit were there; this bound yields to rows of places, and rows of speeds to this bound.
 The acceleration that a controller wants is changed least, in the metric of the mass matrix (Gauss) with a floor of
 joint inertia: without that, a light wrist is thrown to its speed limit to spare a heavy shoulder.
 
-    (6)  a_0 = M^-1 (tau - h_b - e)
+    (7)  a_0 = M^-1 (tau - h_b - e)
          min 1/2 (a - a_0)^T H (a - a_0)   with  C a >= b,  a_lo <= a <= a_hi,
          max(-tau_max, tau_0 - step) <= M a + h_b + e <= min(tau_max, tau_0 + step),   step = rate_limit dt
-    (7)  H = M + diag(t_f tau_max / v_max) = L L^T,   y = L^T (a - a_0)
+    (8)  H = M + diag(t_f tau_max / v_max) = L L^T,   y = L^T (a - a_0)
 
 which is the least distance of :mod:`arm_control.constraints.least_change`:
 
-    (8)  tau_1 = tau + T y,   G = C L^-T;   the rows of a joint are those of L^-T, those of its torque those of
+    (9)  tau_1 = tau + T y,   G = C L^-T;   the rows of a joint are those of L^-T, those of its torque those of
          T = M L^-T
 
     h, c, d, d_t      constraint, its gradient, the rest of its second (or first) and first derivative
@@ -64,7 +68,7 @@ import numpy as np
 from arm_control.maths import TINY, Array, Scalar, largest, maximum, minimum, select, sqrt
 
 SHARE = 0.5
-"""Share of ``tau_left``, and of the rate, that stopping at a limit may use, equation (1)."""
+"""Share of ``tau_left``, rate and joint speeds that a row may use, equations (1) and (6)."""
 SMALLEST_ROOM = 0.05
 """Share of the effort limit that counts as ``tau_left`` at least, however heavy the arm."""
 TICKS = 2.0
@@ -100,7 +104,7 @@ class Room(NamedTuple):
     Attributes
     ----------
     L_inv : array, shape (n, n)
-        Inverse of L of (7).
+        Inverse of L of (8).
     a_0, a_1 : array, shape (n,)
         Acceleration that is asked for, and that of the last torque [rad/s^2 or m/s^2].
     tau_left : array, shape (n,)
@@ -142,7 +146,7 @@ def servo(e: Scalar, k_v: Scalar, zeta: Scalar) -> Scalar:
 
 
 def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
-    """Return the row of (8), shape (n,), and what ``G y`` has to reach; equations (1) to (4)."""
+    """Return the row of (9), shape (n,), and what ``G y`` has to reach; equations (1) to (4)."""
     G = room.L_inv @ row.c
     mu = G @ G
     size = np.abs(row.c)
@@ -160,6 +164,11 @@ def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
     if row.h_dot is not None:
         b = minimum(b, row.c @ room.a_1 + zeta * room.dt / SHARE)  # (5)
     return G, b - row.c @ room.a_0
+
+
+def obstacle_speed(d_t: Scalar, c: Array, v_max: Array) -> Scalar:
+    """Equation (6)."""
+    return maximum(d_t, -SHARE * (np.abs(c) @ v_max))
 
 
 def norm(x: Array) -> Scalar:

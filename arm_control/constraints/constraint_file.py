@@ -105,6 +105,6 @@ def _known(name: str, where: str) -> str:
 
 
 def _level(value: object, where: str) -> Priority:
-    levels = {level.name.lower(): level for level in (Priority.CLEARANCE, Priority.WORKSPACE)}
+    levels = {level.name.lower(): level for level in (Priority.CLEARANCE, Priority.WORKSPACE, Priority.SPEED)}
     refuse_unknown({str(value): None}, tuple(levels), f"{where}: level")
     return levels[str(value)]

@@ -48,7 +48,7 @@ from arm_control.compiler import (
     procedure,
 )
 from arm_control.constraints.barriers import TICKS, ConstraintRow, Room, reduced_row, torque_left
-from arm_control.constraints.constraint import HAND, Constraint, Point, motion_at, vector
+from arm_control.constraints.constraint import HAND, Constraint, Point, Priority, motion_at, vector
 from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
@@ -72,7 +72,7 @@ FAR = 1e12
 """A bound that is larger counts as this."""
 ARM = "arm"
 FLOOR = 0.02
-"""Time in which a motor reaches its speed limit against the floor of joint inertia, equation (7) [s]."""
+"""Time in which a motor reaches its speed limit against the floor of joint inertia, equation (8) [s]."""
 K_P = 50.0
 """``k_p``: speed towards zero per distance left [1/s]."""
 BACK = 0.1
@@ -88,7 +88,8 @@ N_NEAR, MOST_OUTSIDE, IS_BROKEN, IS_IDLE, N_FOUND = range(5)
 """Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where that
 brakes an arm in motion; 1 where the torque asked for is not changed."""
 TURN = 0.5
-"""Way within which a joint can be stopped, however far its limits are: then rows have turned [rad or m]."""
+"""Way within which a joint is to be stopped, however far its limits are: then rows have turned [rad or m]."""
+TURN_LEVEL = int(Priority.TURN)
 N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
 
@@ -102,10 +103,10 @@ class PointTick(NamedTuple):
         The law :func:`_state`; ``G``, ``need`` and ``T`` are outputs.
     points : RunsKernel
         The rows of all points, :func:`point_row`.
-    G, need : ndarray, shape (4 n * n,), (4 n,)
-        Rows of (8) of torque and joints, and what they have to reach.
+    G, need : ndarray, shape (5 n * n,), (5 n,)
+        Rows of (9) of torque and joints, and what they have to reach.
     T : ndarray, shape (n * n,)
-        Torque per y, (8).
+        Torque per y, (9).
     level : ndarray of int, shape (N,)
         Level of each point.
     outside, broken : ndarray, shape (N,)
@@ -145,7 +146,7 @@ class PointColumns(NamedTuple):
     run : RunsLoop
         Law of each point; ``shared``, ``place`` and ``motion`` are inputs.
     room : ndarray
-        What rows of points and pairs have of the state: v, axes of the joints, and the parts of Room.
+        What rows of points and pairs have of the state: the parts of :class:`Shared`.
     motions : ndarray, shape (12 * (n_bodies + 1),)
         Twist of each body and its derivative; the last one is the world.
     balls : ndarray, shape (6 * n_balls,)
@@ -264,7 +265,7 @@ def find_outside(t: PointTick) -> float:
 def is_idle(t: PointTick) -> bool:
     """Whether all rows hold as it is."""
     n = 0
-    for i in range(4 * t.n):
+    for i in range(5 * t.n):
         n += 1 if t.need[i] > 0.0 else 0
     for j in range(t.n_points):
         n += 1 if t.point_need[0, j] > 0.0 else 0
@@ -274,10 +275,10 @@ def is_idle(t: PointTick) -> bool:
 @procedure
 def write_rows(t: PointTick) -> None:
     """Write the rows into the program: torque, joints, points."""
-    m = 4 * t.n
+    m = 5 * t.n
     for i in range(m):
         t.program.h[i] = t.need[i]
-        t.program.level[i] = 0 if i < 2 * t.n else 1
+        t.program.level[i] = 0 if i < 2 * t.n else 1 if i < 4 * t.n else TURN_LEVEL
         for k in range(t.n):
             t.program.G[i, k] = t.G[t.n * i + k]
     for j in range(t.n_points):
@@ -295,7 +296,7 @@ def change_torque(t: PointTick) -> None:
     solve(t.program)
     for i in range(t.n):
         for j in range(t.n):
-            t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (8)
+            t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (9)
 
 
 @procedure
@@ -565,7 +566,7 @@ class ConstraintSet:
     def point_parts(self) -> PointParts:
         """What a tick without near pairs is made of, for other languages."""
         state, point = (law.program() for law in self._laws)
-        rows, n_rows = self._run.record.rows, 4 * self._n + len(self._columns)
+        rows, n_rows = self._run.record.rows, 5 * self._n + len(self._columns)
         return PointParts(rows._replace(program=new_least_distance(n_rows)), state, point, self._points)
 
     @in_machine_code(lambda rows: rows._call)
@@ -634,7 +635,7 @@ class ConstraintSet:
     def acting(self) -> list[int]:
         """Entries of :attr:`h` that have changed the last torque; below zero: limits of torque and joints."""
         rows = self._run.record.rows.program.active[: int(self._run.record.rows.program.counts[N_ACTIVE])]
-        return [int(row) - 4 * self._n for row in rows.tolist()]
+        return [int(row) - 5 * self._n for row in rows.tolist()]
 
     @property
     def is_capped(self) -> bool:
@@ -648,7 +649,7 @@ class ConstraintSet:
         of_row = (
             (names[i] if i < len(names) else self._pair_name)
             if i >= 0
-            else ("joint limits" if i >= -2 * n else "torque limits")
+            else ("joint limits" if i >= -3 * n else "torque limits")
             for i in self.acting
         )
         return tuple(dict.fromkeys(of_row))
@@ -698,7 +699,7 @@ class ConstraintSet:
         pair |= {"twist": near.twist, "is_self": near.is_self, "motion": motion, "other": other}
         distances = np.array([0.0, 0.0] if self._clearance is None else self._clearance.numbers[0])
         pairs = self._pair_law.bind({**pair, "room": room, "distances": distances, "G": G, "need": need, "h": h})
-        program = new_least_distance(4 * n + len(self._columns) + N)
+        program = new_least_distance(5 * n + len(self._columns) + N)
         columns = PointColumns(
             self._point_law.bind(at), state["room"], state["motions"].reshape(-1), state["balls"].reshape(-1),
             at["room"], at["place"], at["motion"], at["ball"], at["body"], n_room, len(self._columns),
@@ -804,26 +805,27 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
     """The law, over any scalar."""
     n, none = tree.n, np.zeros(0)
     limits, dt = LimitNumbers.of(x["limits"], is_unlimited), x["dt"][0]
-    low, high = limits.q_soft
-    limits = limits._replace(q_soft=np.array([maximum(low, x["q"] - TURN), minimum(high, x["q"] + TURN)]))
     M, h = x["M"].reshape(n, n), x["h"] + x["known"]
     terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], h)
-    L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (7)
+    L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (8)
     T = terms.M @ L_inv.T
     factors = cholesky(terms.M)
-    a_0, a_1 = factors.solve(x["tau"] - h), factors.solve(x["tau_0"] - h)  # (5), (6)
+    a_0, a_1 = factors.solve(x["tau"] - h), factors.solve(x["tau_0"] - h)  # (5), (7)
     step = limits.rate_limit * dt
     low = maximum(-limits.tau_max, x["tau_0"] - step) - x["tau"]
     high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
     a_lo, a_hi = acceleration_bounds(terms, dt, limits)
-    need = np.concatenate([low, -high, a_lo - a_0, a_0 - a_hi])  # (6)
+    turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
+    _, a_turn = acceleration_bounds(terms._replace(v=np.abs(x["v"])), dt, turning)
+    sign = select(x["v"], np.ones(n), -np.ones(n))
+    need = np.concatenate([low, -high, a_lo - a_0, a_0 - a_hi, sign * a_0 - a_turn])  # (7)
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]
     state, below = State(tree, x), np.tril_indices(n)
     tau_left = torque_left(limits.tau_max, x["g"])
-    room = [x["v"], joint_axes(state).ravel(), L_inv[below], a_0, a_1, tau_left, np.array(gains)]
+    room = [x["v"], limits.v_max, joint_axes(state).ravel(), L_inv[below], a_0, a_1, tau_left, np.array(gains)]
     return {
-        "G": np.concatenate([T, -T, L_inv.T, -L_inv.T]),  # (8)
+        "G": np.concatenate([T, -T, L_inv.T, -L_inv.T, -sign[:, None] * L_inv.T]),  # (9)
         "need": np.array([clamp(b, -FAR, FAR) for b in need]),
         "T": T,
         "room": np.concatenate(room),
@@ -863,20 +865,21 @@ class Shared(NamedTuple):
     """What rows of points and pairs have of a state; the names of its parts are those of :class:`Room`."""
 
     v: Array
+    v_max: Array
     axes: Array
     room: Room
 
     @classmethod
     def of(cls, numbers: Array, n: int, n_bodies: int) -> Shared:
         """Return the parts of ``room`` of :func:`_state`."""
-        sizes = np.cumsum([n, 6 * n_bodies, n * (n + 1) // 2, n, n, n])
-        v, axes, L_inv, a_0, a_1, tau_left, gains = np.split(numbers, sizes)
-        return cls(v, axes.reshape(6, -1), Room(lower_triangle(L_inv, n), a_0, a_1, tau_left, *gains))
+        sizes = np.cumsum([n, n, 6 * n_bodies, n * (n + 1) // 2, n, n, n])
+        v, v_max, axes, L_inv, a_0, a_1, tau_left, gains = np.split(numbers, sizes)
+        return cls(v, v_max, axes.reshape(6, -1), Room(lower_triangle(L_inv, n), a_0, a_1, tau_left, *gains))
 
 
 def n_shared(n: int, n_bodies: int) -> int:
     """Size of ``room`` of :func:`_state`."""
-    return 4 * n + 6 * n_bodies + n * (n + 1) // 2 + 5
+    return 5 * n + 6 * n_bodies + n * (n + 1) // 2 + 5
 
 
 def point_sizes(n_bodies: int, n_kinds: int) -> dict[str, int]:
@@ -927,9 +930,9 @@ def _pair_loop(model: RobotModel, joint_coupling: Array) -> LoopKernel:
     sizes = {"rho": 1, "n": 3, "p": 3, "sign": n_bodies, "twist": 6, "is_self": 1, "motion": 12, "other": 12}
 
     def function(x: Mapping[str, Array]) -> dict[str, Any]:
-        v, axes, room = Shared.of(x["room"], n, n_bodies)
-        row = pair_row(x, v, axes, joint_coupling)
-        G, need = reduced_row(row, room)
+        shared = Shared.of(x["room"], n, n_bodies)
+        row = pair_row(x, shared.v, shared.v_max, shared.axes, joint_coupling)
+        G, need = reduced_row(row, shared.room)
         return {"G": G, "need": np.array([clamp(need, -FAR, FAR)]), "h": np.array([row.h])}
 
     law = Law("clearance", function, {**sizes, "room": n_shared(n, n_bodies), "distances": 2}, joint_coupling.tolist())

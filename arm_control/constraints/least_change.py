@@ -114,7 +114,7 @@ class LeastDistance(NamedTuple):
     G : ndarray, shape (capacity, WIDTH)
     h : ndarray, shape (capacity,)
     level : ndarray of int, shape (capacity,)
-        0 to 3; rows of a level yield before those of lower ones.
+        From 0 on; rows of a level yield before those of lower ones.
     counts : ndarray of int, shape (N_COUNTS,)
         Number of rows; results: number of active rows, outcome, steps, whether the steps did not suffice, the row that
         is missed by the largest distance or -1, number of ignored rows; the bound of the steps; two for the solve.
@@ -734,7 +734,7 @@ def find_least_change(G: npt.ArrayLike, h: npt.ArrayLike, levels: npt.ArrayLike 
     G : array_like, shape (m, d)
     h : array_like, shape (m,)
     levels : array_like of int, shape (m,), optional
-        0 to 3; by default all rows are of level 0.
+        From 0 on; by default all rows are of level 0.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from arm_control.constraints.barriers import (
     ConstraintRow,
     Room,
     norm,
+    obstacle_speed,
     reduced_row,
     servo,
     stopping_speed,
@@ -94,6 +95,11 @@ def test_a_row_that_nothing_moves_is_finite_and_asks_for_little(h_dot: float | N
     G, need = reduced_row(row._replace(c=np.zeros(3), drift=0.0), room)
     assert not G.any()
     assert 0.0 < need <= sqrt(2.0 * 1e-3 * 0.01)  # the slowest zeta
+
+
+def test_an_obstacle_is_no_faster_than_half_of_the_joints_speeds_can_evade():
+    c, v_max = np.array([0.5, -0.25, 0.0]), np.array([2.0, 4.0, 8.0])
+    assert [obstacle_speed(d_t, c, v_max) for d_t in (-3.0, -0.9, 0.4)] == [-1.0, -0.9, 0.4]
 
 
 def test_the_length_of_no_vector_is_above_zero():

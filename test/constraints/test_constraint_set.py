@@ -16,6 +16,7 @@ from arm_control.constraints import (
     ConstraintSet,
     HalfSpaceConstraint,
     LimitNumbers,
+    Priority,
     SpeedConstraint,
     constraints_of,
     speed_bounds,
@@ -269,7 +270,7 @@ PLANE = {"name": "a", "kind": "half_space", "point": [0, 0, 0], "normal": [0, 0,
         ([PLANE, PLANE], "two constraints are called 'a'"),
         ([{"name": "a", "kind": "speed", "limit": -1}], "limit is -1; a finite number above zero is needed"),
         ([{"name": "a", "kind": "upright", "angle": 2.0}], "angle is 2.0; it must be below pi/2"),
-        ([{**PLANE, "level": "torque"}], "level: unknown torque; allowed: clearance, workspace"),
+        ([{**PLANE, "level": "torque"}], "level: unknown torque; allowed: clearance, speed, workspace"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(entries, message):
@@ -297,6 +298,25 @@ def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_
         moving = model.evaluate(Q, share * fastest)
         rows.limit(moving, moving.h, moving.h, 0.1)
         assert rows.active == names
+
+
+def test_bounds_of_turning_yield_to_places_and_speeds_to_them(model):
+    rows = constraint_set(model, wall_before(model, 10.0), SpeedConstraint("slow", 1e-3))
+    terms = model.evaluate(Q, np.array([0.1, 0.1]))
+    rows.limit(terms, terms.h, terms.h, TICK)
+    torque, joints, turn = 4 * [0], 4 * [Priority.JOINTS], 2 * [Priority.TURN]
+    levels = [*torque, *joints, *turn, Priority.WORKSPACE, Priority.SPEED]
+    assert rows._run.record.rows.program.level[: len(levels)].tolist() == levels == [*sorted(levels[:-2]), 3, 5]
+
+
+def test_a_ball_that_comes_to_a_link_that_turns_on_the_spot_moves_nothing():
+    """However that joint turns, the ball comes; so it is not thrown about."""
+    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+    rows = constraint_set(ur5, ClearanceConstraint("people", 0.05))
+    terms = ur5.evaluate(np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]), np.zeros(6))
+    rows.place([Obstacle(Sphere(0.05), Pose(np.eye(3), [-0.03, -0.38, -0.04]), [0.02, 0.3, 0.0, 0.0, 0.0, 0.0])])
+    assert (rows.limit(terms, terms.h, terms.h, TICK) == terms.h).all()
+    assert "people" in rows.margins
 
 
 def test_each_capsule_of_a_link_keeps_its_distance():
@@ -330,7 +350,7 @@ def test_the_row_of_a_pair_is_the_derivative_of_its_distance(links: float):
             x = {name: getattr(near, name)[:, j] for name in ("sign", "twist", "is_self")}
             x |= {"rho": near.distance[:1, j], "n": near.distance[1:4, j], "p": near.distance[4:7, j]}
             x |= {"motion": np.zeros(12), "other": np.zeros(12), "distances": np.array([0.05, links])}
-            row = pair_row(x, v, joint_axes(state), np.eye(6))
+            row = pair_row(x, v, 1e3 * ur5.v_max, joint_axes(state), np.eye(6))
             assert row.h == pytest.approx(h[2][j], abs=1e-12)
             assert row.h_dot == pytest.approx((h[1][j] - h[0][j]) / (2.0 * dt), rel=1e-4, abs=1e-5)
             n_rows += 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from arm_control.collision import distance_rate
-from arm_control.constraints.barriers import ConstraintRow
+from arm_control.constraints.barriers import ConstraintRow, obstacle_speed
 from arm_control.constraints.constraint import Constraint, Priority, motion_at, size
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Array, select
@@ -52,7 +52,7 @@ class ClearanceConstraint(Constraint):
         return self.distance + WITHIN, self.links + WITHIN_LINKS if self.links > 0.0 else 0.0
 
 
-def pair_row(x: Mapping[str, Array], v: Array, axes: Array, joint_coupling: Array) -> ConstraintRow:
+def pair_row(x: Mapping[str, Array], v: Array, v_max: Array, axes: Array, joint_coupling: Array) -> ConstraintRow:
     """Return the row of one pair of a link and an obstacle, or of two links.
 
     The second derivative of rho is that of the nearest points where they are now; what slides along a capsule is left
@@ -62,8 +62,8 @@ def pair_row(x: Mapping[str, Array], v: Array, axes: Array, joint_coupling: Arra
     ----------
     x : mapping
         Numbers of the pair.
-    v, axes : array, shape (n,), (6, n_bodies)
-        Joint velocities, and axes of the joints as factors of n and of p x n.
+    v, v_max, axes : array, shape (n,), (n,), (6, n_bodies)
+        Joint velocities and their limits, and axes of the joints as factors of n and of p x n.
     joint_coupling : ndarray, shape (n_bodies, n)
         Motion of each body's joint per motion of each joint of the arm.
     """
@@ -71,4 +71,5 @@ def pair_row(x: Mapping[str, Array], v: Array, axes: Array, joint_coupling: Arra
     J_n, rho_dot = distance_rate(x, axes, v, joint_coupling)
     drift = x["n"] @ (motion_at(x["motion"], p)[1] - motion_at(x["other"], p)[1])
     distance, links = x["distances"]
-    return ConstraintRow(x["rho"][0] - select(x["is_self"][0], links, distance), J_n, drift, rho_dot)
+    h_dot = J_n @ v + obstacle_speed(rho_dot - J_n @ v, J_n, v_max)
+    return ConstraintRow(x["rho"][0] - select(x["is_self"][0], links, distance), J_n, drift, h_dot)

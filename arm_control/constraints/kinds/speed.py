@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from arm_control.constraints.barriers import norm
-from arm_control.constraints.constraint import Constraint, Gradient, Point, size
+from arm_control.constraints.constraint import Constraint, Gradient, Point, Priority, size
 from arm_control.maths import Array
 
 
@@ -20,6 +20,7 @@ class SpeedConstraint(Constraint):
     """
 
     limit: float
+    level: Priority = field(default=Priority.SPEED, kw_only=True)
 
     unit = "m/s"
     is_speed = True
