@@ -307,12 +307,13 @@ def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameter
     missing = (stamps[-1] - stamps[0]) // np.diff(stamps).min() + 1 - stamps.size
     restarts = recording.restarts
     disordered = np.count_nonzero(np.diff(recording.state_stamps) <= 0) - restarts
+    first_torque = Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m")
     started_over = [Figure("times the plant has started over", restarts, 0.0, "", True)] if restarts else []
     return [
         *started_over,
         Figure("torque, share of the joint's limit", float(torque_shares(recording.tau, model).max()), 1.0, ""),
         Figure("change of torque", rate, gate.rate_limit * (1 + 1e-9), "N m/s"),
-        Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m"),
+        *([first_torque] if recording.has_first else []),
         Figure("states without a command", unanswered / recording.state_stamps.size * 100, 1.0, "%"),
         Figure("states missing from the record", float(missing), 0.0, ""),
         Figure("states out of order (two publishers?)", float(disordered), 0.0, ""),

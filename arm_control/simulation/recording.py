@@ -54,6 +54,8 @@ class Recording:
         Targets in the order of their stamps.
     wrenches : dict of str to WrenchSeries
         Wrenches of the hand by their topics, where there are any.
+    has_first : bool
+        Whether the first command of the run is there: of a long one only the newest are.
     """
 
     state_stamps: Stamps
@@ -63,6 +65,7 @@ class Recording:
     tau: Array
     targets: tuple[Target, ...]
     wrenches: dict[str, WrenchSeries] = field(default_factory=dict, kw_only=True)
+    has_first: bool = field(default=True, kw_only=True)
 
     @property
     def t(self) -> Array:
@@ -112,7 +115,8 @@ class Recording:
             name: WrenchSeries(*(column[select(series.stamps)] for column in series))
             for name, series in self.wrenches.items()
         }
-        return Recording(*rows, self.command_stamps[commands], self.tau[commands], targets, wrenches=wrenches)
+        rest = self.command_stamps[commands], self.tau[commands], targets
+        return Recording(*rows, *rest, wrenches=wrenches, has_first=self.has_first)
 
     def save(self, path: str) -> None:
         """Write the arrays, without the targets, to a NumPy file."""

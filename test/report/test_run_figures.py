@@ -121,6 +121,10 @@ def test_known_errors_give_those_figures(made_up: MadeUp):
     assert figure(report, "speed").value == pytest.approx(0.25 / 0.6, rel=1e-9)
     assert figure(report, "first torque").value == pytest.approx(0.0, abs=1e-9)
     assert figure(report, "states without").value == figure(report, "states missing").value == 0.0
+    newest = report_on(made_up.model, replace(made_up.recording, has_first=False))
+    assert {x.text for x in report.figures} - {x.text for x in newest.figures} == {
+        "first torque, away from gravity compensation"
+    }
     share = (np.abs(made_up.recording.tau) / made_up.model.tau_max).max()
     assert figure(report, "torque, share").value == pytest.approx(share, rel=1e-12)
 

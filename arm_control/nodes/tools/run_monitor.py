@@ -161,7 +161,10 @@ class MonitorNode(Node):
         for topic, counts in causes.items():
             self.left_out.update({f"{topic}: {cause}": count for cause, count in counts.items()})
         wrenches = {name: wrench_series(messages) for name, messages in self._wrenches.items() if messages}
-        return Recording(stamps, q, v, command_stamps, tau, self._targets(model), wrenches=wrenches)
+        has_first = not self.command_log.n_dropped
+        return Recording(
+            stamps, q, v, command_stamps, tau, self._targets(model), wrenches=wrenches, has_first=has_first
+        )
 
     def _targets(self, model: RobotModel) -> tuple[Target, ...]:
         """Targets with valid poses; the others are counted."""
