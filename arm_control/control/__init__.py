@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         pose_figures,
         pose_goal,
     )
-    from arm_control.control.joint_space import JointParameters, JointSpaceController
+    from arm_control.control.joint_space import JOINT_TERMS, JointParameters, JointSpaceController
     from arm_control.control.load_watch import LoadWatch
     from arm_control.control.loop import FIRST_DT, ControlLoop, TickResult
     from arm_control.control.osc.compiled_osc import CompiledOsc, step_run

@@ -46,6 +46,8 @@ from arm_control.maths import Array, wrap_angle
 from arm_control.model import RobotModel, Terms, drawn_range
 from arm_control.motion import JointReference
 
+JOINT_TERMS = ("feedback", "feedforward", "bias")
+"""Terms of the torque."""
 POSES = 256
 """Number of random poses over which (4) takes its maximum."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.control import (
+    JOINT_TERMS,
     Controller,
     ControllerNodeParameters,
     ControllerRow,
@@ -130,7 +131,7 @@ ROW = ControllerRow(
     parameters=FollowLoopParameters,
     node_parameters=FollowNodeParameters,
     make=lambda model, parameters: FollowController(model, parameters.control),
-    torque_terms=("feedback", "feedforward", "bias"),
+    torque_terms=JOINT_TERMS,
     figures=("joint_error", "chunk_latency", "chunk_error", "chunks_slewed", "chunks_refused", "stale"),
     goals=("joint_chunk",),
     at_rate=lambda rate: {"period": 1.0 / rate},

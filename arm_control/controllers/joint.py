@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.control import (
+    JOINT_TERMS,
     Controller,
     ControllerNodeParameters,
     ControllerRow,
@@ -32,9 +33,6 @@ from arm_control.motion import (
     Target,
     Waypoints,
 )
-
-TERMS = ("feedback", "feedforward", "bias")
-"""Terms of the torque."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,7 @@ ROW = ControllerRow(
     parameters=JointLoopParameters,
     node_parameters=JointNodeParameters,
     make=lambda model, parameters: JointController(model, parameters.control),
-    torque_terms=TERMS,
+    torque_terms=JOINT_TERMS,
     figures=("joint_error",),
     goals=("joint_trajectory", "target_joint", "target_pose", "target_velocity"),
     at_rate=lambda rate: {"period": 1.0 / rate},
