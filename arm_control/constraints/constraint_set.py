@@ -81,9 +81,9 @@ BACK = 0.1
 
 OUTSIDE = {"m": 1e-3, "rad": 2e-3}
 """How far outside a constraint an arm may start, by its unit."""
-BROKEN = {"m": 0.02, "rad": 0.1}
+BRAKED = {"m": 0.02, "rad": 0.1}
 """How far outside a constraint an arm in motion is braked, by its unit."""
-PAIR_OUTSIDE, PAIR_BROKEN = OUTSIDE["m"], BROKEN["m"]
+PAIR_OUTSIDE, PAIR_BRAKED = OUTSIDE["m"], BRAKED["m"]
 N_NEAR, MOST_OUTSIDE, IS_BROKEN, IS_IDLE, N_FOUND = range(5)
 """Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where that
 brakes an arm in motion; 1 where the torque asked for is not changed."""
@@ -343,7 +343,7 @@ def find_outside_pair(t: ConstraintTick, n_pairs: int, most: float) -> None:
         if -t.pair_h[0, j] - PAIR_OUTSIDE > most:
             most = -t.pair_h[0, j] - PAIR_OUTSIDE
             t.rows.found[MOST_OUTSIDE] = t.rows.n_points + j
-            t.rows.found[IS_BROKEN] = 1 if -t.pair_h[0, j] > PAIR_BROKEN else 0
+            t.rows.found[IS_BROKEN] = 1 if -t.pair_h[0, j] > PAIR_BRAKED else 0
 
 
 @procedure
@@ -755,7 +755,7 @@ class PointParts(NamedTuple):
         The laws :func:`_state` and :func:`point_row`, reduced.
     columns : dict of str to ndarray
         Numbers of each point in a column, by the names of the second law's inputs; ``ball`` and ``body`` are its
-        places among the outputs of the first; ``outside`` and ``broken`` are of :data:`OUTSIDE`, :data:`BROKEN`.
+        places among the outputs of the first; ``outside`` and ``broken`` are of :data:`OUTSIDE`, :data:`BRAKED`.
     """
 
     rows: PointTick
@@ -966,5 +966,5 @@ def _point_arrays(
         at["kind"][kinds.index(type(column.constraint)), j] = 1.0
         at["ball"][j], at["body"][j] = balls.index(column.ball), frame.body if frame.body >= 0 else n_bodies
         at["level"][j] = column.constraint.level
-        at["outside"][j], at["broken"][j] = (x.get(column.constraint.unit, np.inf) for x in (OUTSIDE, BROKEN))
+        at["outside"][j], at["broken"][j] = (x.get(column.constraint.unit, np.inf) for x in (OUTSIDE, BRAKED))
     return at | {"room": np.zeros(n_shared(n, n_bodies))}
