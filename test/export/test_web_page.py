@@ -45,7 +45,10 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "ur5": ("ur5", {}),
     "panda": ("panda", {}),
     "five joints": ("ur5", {"tip": "wrist_2_link", "tasks": ["x y z", "rx ry"]}),
+    "planar3": ("planar3", {}),
 }
+QUICK = ("planar3",)
+"""Arms whose module LLVM makes in a second."""
 N = 100
 """States of each kind."""
 MOST_DRAWN = 2000
@@ -150,12 +153,12 @@ def check(cases: dict[str, Case], answers: list[list[list[float]]]) -> None:
 
 
 @pytest.mark.skipif(NODE is None, reason="there is no node")
-@pytest.mark.parametrize("arms", [("ur5",), pytest.param(tuple(ARMS), marks=pytest.mark.campaign)], ids=len)
+@pytest.mark.parametrize("arms", [QUICK, pytest.param(tuple(ARMS), marks=pytest.mark.campaign)], ids=len)
 def test_torque_in_node_is_that_of_python(arms: tuple[str, ...], tmp_path: Path):
     """The law of arms in random states; and the gate's modes and torque in the runs that check exports to C."""
     cases = cases_of(arms)
-    ur5 = cases["ur5"]
-    runs = [[tick._asdict() for tick in run] for run in checked_runs(ur5.controller)]
+    first = cases[arms[0]].controller
+    runs = [[tick._asdict() for tick in run] for run in checked_runs(first)]
     data = {name: (page_data(some.controller, some.arm, []), some.states) for name, some in cases.items()}
     file, script = tmp_path / "cases.json", tmp_path / "run.js"
     file.write_text(json.dumps({"arms": list(data.values()), "runs": runs}, default=np.ndarray.tolist))
