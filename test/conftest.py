@@ -87,6 +87,15 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)
 
 
+@pytest.fixture
+def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save empty pictures, where another test draws the same ones."""
+    from matplotlib.figure import Figure
+
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **_: save(Figure((1.0, 1.0)), file))
+
+
 class _Depth:
     """A lock for one thread, which counts how often it is held."""
 

@@ -42,7 +42,7 @@ def test_a_tiago_is_read_as_its_tables_say():
         np.testing.assert_array_equal(getattr(series, field)[::80], columns)
 
 
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     path = DATA / "ubr1_calibration_poses.bag"
     assert cli.main(["report", str(path), "-o", str(tmp_path / "none")]) == 2
@@ -230,7 +230,7 @@ def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path
         (("learn", "bag", "-o", "p.yaml", "--end-effector"), "robot"),
     ],
 )
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_bag_has_no_file_expanded(
     words: tuple[str, ...], notes: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
@@ -278,7 +278,7 @@ def two_arms(path: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
     assert cli.main(["report", str(path), "-o", str(page)]) == 2
@@ -448,7 +448,7 @@ def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotMod
 # -- the page -------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     evil = "<script>alert(1)</script>"
     with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
@@ -462,7 +462,7 @@ def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     assert "&lt;script&gt;" in text
 
 
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -481,7 +481,7 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     assert "cannot be written: File exists" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
@@ -525,7 +525,7 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path, monkeypatch: p
         assert f"<strong>{verdict}; largest torque" in (tmp_path / "index.html").read_text()
 
 
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_lines_of_the_log_have_the_time_of_the_states(tmp_path: Path):
     with BagWriter(tmp_path / "bag") as bag:
         bag.add("/joint_states", JOINT_STATE)
@@ -544,7 +544,7 @@ def test_lines_of_the_log_have_the_time_of_the_states(tmp_path: Path):
     assert "<strong>No targets to judge.</strong>" in text
 
 
-@pytest.mark.usefixtures("quick_pictures")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
     path = DATA / "moredmps_C-Shape-1_joints.bag"
     (figures,) = topic_figures(read_bag(path))

@@ -22,7 +22,7 @@ from arm_control.motion import Waypoints, load_trajectory
 from arm_control.nodes import SimulatorParameters
 from arm_control.sweeps import Sweep, content_of_bags, run_row
 
-pytestmark = pytest.mark.usefixtures("quick_pictures")
+pytestmark = pytest.mark.usefixtures("blank_pictures")
 
 TIAGO = Path(__file__).parents[2] / "data" / "bags" / "tiago"
 SECONDS, RATE = 12.0, 80
@@ -72,7 +72,7 @@ def test_what_is_identified_is_taken_by_nodes_and_reports(
     text = capsys.readouterr().out
     assert min(shares(text)) > 0.99
     assert re.search(r"payload 1\.(4[89]|5[01])\d* ± 0\.\d+ kg at \(0\.0\d+ ± ", text)
-    assert (tmp_path / "identification.png").stat().st_size > 10_000
+    assert (tmp_path / "identification.png").exists()
     file = tmp_path / "identified.yaml"
     arm = ArmParameters.from_mapping(yaml.safe_load(file.read_text())["/**"]["ros__parameters"])
     np.testing.assert_allclose(arm.coulomb_friction, COULOMB, rtol=0.05)
