@@ -42,6 +42,8 @@ LOG = logging.getLogger("arm_control.core.cache")
 MAX_BYTES = 256 * 2**20
 """Default of the largest size of all entries together."""
 
+OTHERS = 4
+"""Processes that may fill the room that one of them has counted."""
 LEFTOVER_AGE = 3600.0
 """Age at which an unfinished file counts as left by a killed process [s]."""
 
@@ -128,6 +130,8 @@ class Cache:
         self.directory = directory if SUPPORTED else None
         self.max_bytes = max_bytes
         self._refused = False
+        self._room = 0
+        """Bytes that may be stored before all files are counted again."""
 
     def load(self, key: str) -> bytes | None:
         """Return the data stored under a key.
@@ -168,7 +172,10 @@ class Cache:
             if len(content) > self.max_bytes:
                 LOG.warning("an entry of %d bytes is not cached; allowed: %d bytes", len(content), self.max_bytes)
                 return
-            self._make_room(directory, name, len(content))
+            if len(content) > self._room:
+                self._room = self._make_room(directory, name, len(content)) // OTHERS
+            else:
+                self._room -= len(content)
             write_file(directory, name, content)
 
     def entries(self) -> list[Entry]:
@@ -229,8 +236,14 @@ class Cache:
             remove_file(directory, name)
         return None
 
-    def _make_room(self, directory: int, name: str, size: int) -> None:
-        """Remove files left by killed processes, and the oldest entries until ``size`` more bytes fit."""
+    def _make_room(self, directory: int, name: str, size: int) -> int:
+        """Remove files left by killed processes, and the oldest entries until ``size`` more bytes fit.
+
+        Returns
+        -------
+        int
+            Bytes that fit beside them.
+        """
         room = self.max_bytes - size
         for other, status in sorted(_files(directory), key=lambda file: file[1].st_mtime, reverse=True):
             if other.endswith(PART):
@@ -240,6 +253,7 @@ class Cache:
                 room -= status.st_size
                 if room < 0:
                     remove_file(directory, other)
+        return max(room, 0)
 
     def _warn(self, reason: object, name: str = "") -> None:
         LOG.warning("the cache%s %s is not used: %s", " entry" if name else "", self._path(name), reason)

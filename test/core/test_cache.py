@@ -534,7 +534,7 @@ def test_what_a_killed_writer_leaves_is_ignored_and_removed(cache: Cache, entry:
     cache.store("another key", b"data")
     assert part.exists(), "its writer may be alive"
     age(part, cache_module.LEFTOVER_AGE + 10.0)
-    cache.store("another key", b"data")
+    Cache(cache.directory).store("another key", b"data")
     assert not part.exists()
     subprocess.run([sys.executable, "-c", KILLED, cache.directory, KEY], check=True)
     assert cache.clear() == 3
