@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any
 
@@ -210,6 +210,12 @@ class Library:
         """Return a built-in function without arguments, and give the code's global variable its value."""
         ctypes.c_void_p.from_address(self.variable(variable)).value = value
         return make_builtin(name, self.address(name), _METH_NOARGS, self)
+
+
+@lru_cache(maxsize=256)
+def shared_library(data: bytes) -> Library:
+    """Return an object file whose functions have no variables, loaded once in a process."""
+    return Library(data)
 
 
 @cache

@@ -61,7 +61,7 @@ class LlvmCompiler:
 
     def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
         """Return the kernel of a law for one case."""
-        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code, has_draft=True)
+        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code, is_for_one=True)
 
         def bind(inputs: Array, _: Array) -> Callable[[], bool]:
             return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
@@ -98,7 +98,7 @@ class LlvmCompiler:
         return batch
 
     def _function(
-        self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str], has_draft: bool = False
+        self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str], is_for_one: bool = False
     ) -> _Function:
         key, title = f"{self._identity}\n{key}", f"{self._title}: {title}"
         data, keep = self._cache.load(key), None
@@ -107,7 +107,7 @@ class LlvmCompiler:
                 program = write()
                 text = generate(program, "kernel")
             layout = json.dumps([program.inputs, program.outputs]).encode()
-            is_draft = has_draft and isinstance(program, Program) and drafts.is_wanted(program, self._cache)
+            is_draft = is_for_one and isinstance(program, Program) and drafts.is_wanted(program, self._cache)
             data = layout + b"\n" + llvm.compile_code(text, is_draft or self._is_draft_enough)
             keep = partial(self._cache.store, key, data, title)
             if is_draft:
@@ -115,7 +115,8 @@ class LlvmCompiler:
         layout, _, code = data.partition(b"\n")
         inputs, shapes = json.loads(layout)
         outputs = {name: tuple(shape) for name, shape in shapes.items()}
-        return _Function(inputs, outputs, llvm.Library(code), keep)
+        library = llvm.Library(code) if is_for_one else llvm.shared_library(code)  # it has a variable: where it works
+        return _Function(inputs, outputs, library, keep)
 
 
 @contextmanager
