@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import itertools
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,10 +16,14 @@ from rig import HOME, PATIENCE, Rig, in_motion
 from arm_control import RobotModel
 
 
+FIRST = 31 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+NUMBERS = itertools.cycle((FIRST + k) % 100 + 1 for k in range(100))
+
+
 @pytest.fixture
 def domain() -> Iterator[int]:
-    """A domain id that no other test on this machine has meanwhile, whoever runs it."""
-    for number in itertools.cycle(range(1, 101)):
+    """A domain id that no other test on this machine has, nor had lately: a node that ends is seen for a while."""
+    for number in NUMBERS:
         with (Path(tempfile.gettempdir()) / f"arm_control_domain_{number}").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
