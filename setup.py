@@ -68,7 +68,7 @@ EXTRAS = {
     "ompl": ["ompl>=2.0.1"],
     "lerobot": ["lerobot>=0.6; python_version >= '3.12'"],
     "bags": ["rosbags>=0.11"],
-    "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24"],
+    "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24", "cbor2>=6"],
     "sweep": ["dask>=2024.8", "distributed>=2024.8", "pyarrow>=15", "fsspec>=2023.10", "scipy>=1.15"],
     "pictures": PICTURES,
     "viewer": ["viser>=1.1.1,<1.2", "msgspec>=0.18", "websockets>=13.1"],

@@ -51,6 +51,7 @@ FOREIGN = {
     "ruckig": ("motion.jerk_limited",),
     "yaml": ("core.files", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
+    "cbor2": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": (
         *("simulation.mujoco_simulator", "simulation.tip_contact"),

@@ -15,7 +15,6 @@ from rig import HOME, PATIENCE, Rig, in_motion
 
 from arm_control import RobotModel
 
-
 FIRST = 31 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 NUMBERS = itertools.cycle((FIRST + k) % 100 + 1 for k in range(100))
 

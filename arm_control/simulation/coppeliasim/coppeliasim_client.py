@@ -5,7 +5,7 @@ The original client waits forever for a server that is gone. Here a request with
 say so: otherwise the server keeps its simulation waiting until the client's timeout.
 
 The original client also does as the server says: it waits as long as it is told to, and calls functions of the program
-by their names. Here a call has an end, functions are never called, and responses are read by a decoder of our own.
+by their names. Here a call has an end, functions are never called, and responses are plain values.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from arm_control.exceptions import (
     SimulationDiverged,
     SimulatorLost,
 )
-from arm_control.simulation.coppeliasim.cbor_decoder import decode
 
 try:
+    import cbor2
     import zmq
     from coppeliasim_zmqremoteapi_client import RemoteAPIClient
 except ImportError:  # an error of the first connection: nodes are imported together
@@ -152,7 +152,10 @@ class Connection:
         name, given = function, arguments
         while time.monotonic() < end:
             self._client._send({"func": name, "args": given})
-            response = decode(self._client.socket.recv())
+            try:
+                response = cbor2.loads(self._client.socket.recv())
+            except cbor2.CBORDecodeError as error:
+                raise InputError(f"CBOR: {error}") from None
             if not isinstance(response, dict):
                 raise InputError("a map is needed")
             asked = response.get("func")

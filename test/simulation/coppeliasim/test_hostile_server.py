@@ -11,23 +11,15 @@ import numpy as np
 import pytest
 import zmq
 from coppeliasim_zmqremoteapi_client import cbor
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from stand_in import REAL, StandIn
 
-from arm_control.exceptions import InputError, ModelError, SimulatorLost
+from arm_control.exceptions import ModelError, SimulatorLost
 from arm_control.simulation.coppeliasim import coppeliasim_client
-from arm_control.simulation.coppeliasim.cbor_decoder import MOST_NESTED, decode
 from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim means no harm")
 WAIT = cbor.dumps({"func": "_*wait*_", "args": []})
 REPEAT = cbor.dumps({"func": "_*repeat*_", "args": []})
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=8,
-)
 
 
 @pytest.fixture
@@ -79,11 +71,11 @@ def test_no_function_of_the_program_is_called(answer: Callable[[bytes], int], mo
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
-        (b"\x81" * 200_000, "nested deeper than 32 levels"),
-        (b"\x9b" + b"\xff" * 8, "ends too early"),
-        (b"\x5b" + b"\xff" * 8, "ends too early"),
-        (b"\xd8\x23\x61(", "a tag"),
-        (b"", "ends too early"),
+        (b"\x81" * 200_000, "CBOR: maximum container nesting depth"),
+        (b"\x9b" + b"\xff" * 8, "CBOR: premature end of stream"),
+        (b"\x5b" + b"\xff" * 8, "CBOR: premature end of stream"),
+        (b"\xd8\x23\x61(", "CBOR: "),
+        (b"", "CBOR: premature end of stream"),
         (cbor.dumps([1, 2]), "a map is needed"),
         (cbor.dumps({}), "KeyError"),
         (cbor.dumps({"ret": [{"x": 1}]}), "cannot be used"),
@@ -129,36 +121,3 @@ def test_a_state_that_is_none_is_an_error(
     with pytest.raises((ModelError, SimulatorLost)):
         simulator.step(np.zeros(6))
     np.testing.assert_array_equal(simulator.q, q)
-
-
-@settings(max_examples=25, deadline=None)
-@given(VALUES)
-def test_the_decoder_returns_what_was_encoded(value: Any):
-    assert decode(cbor.dumps(value)) == value
-
-
-def test_items_without_a_length_end():
-    assert decode(b"\xbf\x61a\x9f\x01\x5f\x42ab\x41c\xff\xff\xff") == {"a": [1, b"abc"]}
-    assert decode(b"\xf9\x3c\x00") == 1.0
-    assert decode(b"\x81" * MOST_NESTED + b"\x01")
-    for data in (
-        b"\xff",
-        b"\x81\xff",
-        b"\x01\x01",
-        b"\xbf\x01\xff",
-        b"\xa1\x81\x01\x01",
-        b"\x61\xff",
-        b"\x1c",
-        b"\xe0",
-    ):
-        with pytest.raises(InputError, match="CBOR"):
-            decode(data)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=60))
-def test_no_message_ends_the_decoder(data: bytes):
-    try:
-        decode(data)
-    except InputError:
-        return
