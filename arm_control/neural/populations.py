@@ -16,7 +16,7 @@ With a synapse in the feedback, and A' and B' that compensate it, a population i
     (4)  x_{k+1} = a x_k + (1 - a) (A' d_k + B' u_k)           the synapse
 
 The entries of x must stay within about -1 and 1, where the neurons are tuned: choose the units of the state so
-(:meth:`~arm_control.neural.linear_systems.LinearSystem.in_units`).
+(:func:`~arm_control.neural.linear_systems.scaled_attractor`).
 
 One machine-code loop does a step of all neurons and the sum (2); in a tick of 1 ms it takes a few us for 1,000 neurons.
 
@@ -209,7 +209,7 @@ class NeuralSystem:
     population : Population
         Neurons that represent the state, also an attribute.
     matrices : Compensation
-        A' and B' of the wanted system, for one synapse.
+        A' and B' of the wanted system.
     tau, dt : float
         Time constant of the synapse, and duration of a step, that of the population [s].
 
@@ -223,7 +223,7 @@ class NeuralSystem:
         a = pole(tau, dt)
         self.population = population
         self._both = np.hstack([a * np.eye(len(matrices.A)), (1.0 - a) * matrices.A])  # of x and d
-        self._input = (1.0 - a) * matrices.B[0]
+        self._input = (1.0 - a) * matrices.B
         self.x = np.zeros(len(matrices.A))
 
     def restart(self, x: Array) -> None:

@@ -65,7 +65,7 @@ def follow_stepped_goals(
     positions, spikes = {}, {}
     for name in compensations:
         population = Population(compile_loop, tuning, D, DT)
-        neurons = NeuralSystem(population, compensate(COMPENSATIONS[name](system), [TAU]), TAU, DT)
+        neurons = NeuralSystem(population, compensate(COMPENSATIONS[name](system), TAU), TAU, DT)
         decoded, fired = np.zeros(n), np.zeros((n, len(tuning.gains)))
         for k, goal in enumerate(goals):
             neurons.step(np.array([goal]))

@@ -1,4 +1,4 @@
-"""Linear systems: transfer functions, zero-order hold and units against closed forms and SciPy."""
+"""Linear systems: the point attractor and zero-order hold against closed forms and SciPy."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import pytest
 from scipy.linalg import expm
 
 from arm_control.exceptions import InputError
-from arm_control.neural import LinearSystem, point_attractor
+from arm_control.neural import LinearSystem, point_attractor, scaled_attractor
 
 DT = 1e-3
 
 
-def test_transfer_function_of_the_point_attractor():
-    """A second-order lag: alpha beta / (s^2 + alpha s + alpha beta)."""
-    alpha, beta = 12.0, 5.0
-    system = point_attractor(alpha, beta)
-    for s in (2j, 0.5 + 3j, -1.0 + 40j):
-        F = alpha * beta / (s**2 + alpha * s + alpha * beta)
-        np.testing.assert_allclose(system.transfer(s), [[F], [s * F]], rtol=1e-14)
+def test_the_point_attractor_answers_a_step_as_in_the_closed_form():
+    """Critically damped: x = 1 - (1 + w t) e^{-w t}, xd = w^2 t e^{-w t}; scaled, its velocity is xd / w."""
+    alpha, t = 12.0, 0.3
+    w = alpha / 2.0
+    x, xd = 1.0 - (1.0 + w * t) * np.exp(-w * t), w**2 * t * np.exp(-w * t)
+    for system, state in ((point_attractor(alpha), [x, xd]), (scaled_attractor(alpha), [x, xd / w])):
+        np.testing.assert_allclose(system.discretized(t).step(np.zeros(2), np.ones(1)), state, rtol=1e-13)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1000.0])
@@ -49,6 +49,6 @@ def test_what_is_no_system_is_refused():
         LinearSystem([[1.0]], [[1.0]], dt=0.0)
     with pytest.raises(InputError, match="discrete already"):
         LinearSystem([[1.0]], [[1.0]], dt=0.1).discretized(0.1)
-    for alpha, beta in ((0.0, None), (1.0, -1.0), (np.inf, None)):
+    for alpha in (0.0, np.inf):
         with pytest.raises(InputError, match="positive numbers"):
-            point_attractor(alpha, beta)
+            point_attractor(alpha)

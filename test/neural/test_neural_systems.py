@@ -31,7 +31,7 @@ D_RANDOM = decoders(RANDOM, points_in_cube(2))
 
 def neural(system: LinearSystem, compile_loop: CompileLoop) -> NeuralSystem:
     return NeuralSystem(
-        Population(compile_loop, RANDOM, D_RANDOM, DT), compensate(system.discretized(DT), [TAU]), TAU, DT
+        Population(compile_loop, RANDOM, D_RANDOM, DT), compensate(system.discretized(DT), TAU), TAU, DT
     )
 
 
