@@ -123,7 +123,7 @@ def _names(content: Mapping[str, Any], reason: str, path: Path) -> tuple[Names, 
     return tuple((first, second) for first, second in entries)
 
 
-def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> AllowedPairs:
+def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES) -> AllowedPairs:
     """Find the pairs of an arm's links that may touch, from random states within the limits.
 
     Examples
@@ -137,7 +137,7 @@ def find_allowed_pairs(shape: ArmShape, n: int = SAMPLES, seed: int = 0) -> Allo
     robot = shape.model.urdf.robot.name
     if not names:
         return AllowedPairs(robot)
-    states, overlaps = _overlaps(shape, n, seed)
+    states, overlaps = _overlaps(shape, n)
     for pair, table in contact_tables(shape).items():
         overlaps[:, shape.pairs.index(pair)] &= table.distance(states.T) <= 0.0
     share = overlaps.mean(axis=0)
@@ -169,7 +169,7 @@ def contact_tables(shape: ArmShape, margin: float = 0.0) -> Tables:
         return {}
     tables = _TABLES.setdefault(shape, {})
     if margin not in tables:
-        states, overlaps = _overlaps(shape, SAMPLES, 0)
+        states, overlaps = _overlaps(shape, SAMPLES)
         share, connected = overlaps.mean(axis=0), shape.are_neighbours
         worth = {
             pair: (shape.names_of([pair])[0], states[overlaps[:, k]][:LOOKED_AT], share[k] / WORTH)
@@ -181,25 +181,25 @@ def contact_tables(shape: ArmShape, margin: float = 0.0) -> Tables:
 
 
 _TABLES: WeakKeyDictionary[ArmShape, dict[float, Tables]] = WeakKeyDictionary()
-_OVERLAPS: WeakKeyDictionary[ArmShape, dict[tuple[int, int], tuple[Array, Array]]] = WeakKeyDictionary()
+_OVERLAPS: WeakKeyDictionary[ArmShape, dict[int, tuple[Array, Array]]] = WeakKeyDictionary()
 
 
-def _overlaps(shape: ArmShape, n: int, seed: int) -> tuple[Array, Array]:
+def _overlaps(shape: ArmShape, n: int) -> tuple[Array, Array]:
     """Random states (n, nv), and whether the capsules of two links overlap in them, for each pair (n, P)."""
     known = _OVERLAPS.setdefault(shape, {})
-    if (n, seed) not in known:
-        known[n, seed] = _sampled_overlaps(shape, shape.names_of(shape.pairs), n, seed)
-    states, overlaps = known[n, seed]
+    if n not in known:
+        known[n] = _sampled_overlaps(shape, shape.names_of(shape.pairs), n)
+    states, overlaps = known[n]
     return states, overlaps.copy()
 
 
-def _sampled_overlaps(shape: ArmShape, names: Sequence[Names], n: int, seed: int) -> tuple[Array, Array]:
+def _sampled_overlaps(shape: ArmShape, names: Sequence[Names], n: int) -> tuple[Array, Array]:
     proximity = Proximity(shape.model, names, shape)
     search, links = proximity.new_search(), [capsule.link for capsule in shape.capsules]
     place = {frozenset(pair): k for k, pair in enumerate(names)}
     group = [place[frozenset((links[i], links[j]))] for i, j in proximity.capsule_pairs.tolist()]
     low, high = drawn_range(shape.model.q_min, shape.model.q_max)
-    states = np.random.default_rng(seed).uniform(low[:, None], high[:, None], (len(low), n)).T
+    states = np.random.default_rng(0).uniform(low[:, None], high[:, None], (len(low), n)).T
     overlaps = np.zeros((n, len(names)), bool)
     for first in range(0, n, BLOCK):
         touches = sampled_distances(search, states[first : first + BLOCK]) <= 0.0

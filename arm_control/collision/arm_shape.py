@@ -26,7 +26,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -35,9 +34,7 @@ from arm_control.collision.obstacle_rows import LARGEST_LINK
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths import Array, Pose, Scalar, squared_between_segments
 from arm_control.model import (
-    STANDARD_FIT,
     Body,
-    CapsuleFit,
     LinkCapsule,
     RobotModel,
     State,
@@ -167,10 +164,6 @@ class ArmShape:
     ----------
     capsules : sequence of LinkCapsule, optional
         By default capsules around the collision shapes of the URDF. A grasped object is a capsule more.
-    folder : Path, optional
-        Folder in which relative names of mesh files start.
-    fit : CapsuleFit
-        How closely capsules follow meshes: the excess that is enough, and the most capsules of a mesh.
     is_partial : bool
         Whether collision shapes that cannot be read are left out, and links without a known reach are allowed; else
         both are errors.
@@ -199,15 +192,12 @@ class ArmShape:
         self,
         model: RobotModel,
         capsules: Sequence[LinkCapsule] | None = None,
-        folder: Path | None = None,
         is_partial: bool = False,
-        fit: CapsuleFit = STANDARD_FIT,
     ) -> None:
         self.model, self.notes = model, ()  # type: RobotModel, tuple[str, ...]
         self.is_described = capsules is None
-        self._folder, self._fit = folder, fit
         if capsules is None:
-            capsules, self.notes = link_capsules(model.urdf, folder, fit)
+            capsules, self.notes = link_capsules(model.urdf)
         if self.notes and not is_partial:
             what = f"the shape of '{model.urdf.robot.name}' is not complete: {'; '.join(self.notes)}"
             raise ModelError(f"{what}. Name the folder of its meshes (package_path, --package-path)")
@@ -256,7 +246,7 @@ class ArmShape:
     @cached_property
     def excesses(self) -> dict[str, float]:
         """Of links with meshes: how far their capsules are outside of these at most [m]."""
-        return mesh_excesses(self.model.urdf, self._folder, self._fit) if self.is_described else {}
+        return mesh_excesses(self.model.urdf) if self.is_described else {}
 
     @cached_property
     def _link_bodies(self) -> list[int]:

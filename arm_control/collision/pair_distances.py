@@ -226,9 +226,9 @@ def selection_loop(squares: Mapping[int, float], n_capsules: int) -> tuple[Loop,
     return Loop(law, "columns", shared=tuple(arm)), inputs
 
 
-def samples(of_type: str, n: int = 16) -> dict[str, Array]:
+def samples(of_type: str) -> dict[str, Array]:
     """Random pairs to compare a kernel on: the inputs of one of LAWS."""
-    rng = np.random.default_rng(0)
+    rng, n = np.random.default_rng(0), 16
     inputs = {key: rng.uniform(-1.0, 1.0, (size, n)) for key, size in LAWS[of_type][1].items()}
     for key in inputs.keys() & {"size", "radius"}:
         inputs[key] = 0.1 + 0.2 * np.abs(inputs[key])

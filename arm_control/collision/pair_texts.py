@@ -10,7 +10,7 @@ distances of a ball's centre decide which pairs may be near at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
@@ -117,13 +117,6 @@ def core(kind: str, row: Array, p: Array) -> tuple[Scalar, Scalar]:
     return across * across + along * along, 0.0
 
 
-def squares_to_obstacle(kind: str, row: Array, t: Scalar, X_WB: Pose, capsules: Sequence[LinkCapsule]) -> Squares:
-    """Squared distances of the segments of a link's capsules from an obstacle's core."""
-    squared = [_one_square(kind, row, *_ends_in_frame(kind, row, t, X_WB, capsule)) for capsule in capsules]
-    has_radius = kind == "sphere" or kind.endswith("capsule")
-    return Squares(squared, [c.radius for c in capsules], row[SIZE][0] if has_radius else 0.0)
-
-
 def _ends_in_frame(kind: str, row: Array, t: Scalar, X_WB: Pose, capsule: LinkCapsule) -> tuple[Array, Array]:
     """Ends of a capsule's segment in an obstacle's frame; those of a ball are one array."""
     a = in_frame(kind, row, t, X_WB.R @ capsule.a + X_WB.p)
@@ -147,16 +140,6 @@ def _one_square(kind: str, row: Array, a: Array, b: Array) -> Scalar:
         return squared_segment_to_box(a, b, size)
     half = np.array([0.0, 0.0, 1.0]) * size[1]
     return squared_between_segments(a, b, -half, half)
-
-
-def squares_between_links(
-    X_WA: Pose, first: Sequence[LinkCapsule], X_WB: Pose, second: Sequence[LinkCapsule]
-) -> Squares:
-    """Squared distances of the segments of the capsules of two links."""
-    ends = [(X.R @ c.a + X.p, X.R @ c.b + X.p) for X, links in ((X_WA, first), (X_WB, second)) for c in links]
-    of_pairs = list(product(zip(first, ends[: len(first)], strict=True), zip(second, ends[len(first) :], strict=True)))
-    squared = [_square_between(c, p, d, q) for (c, p), (d, q) in of_pairs]
-    return Squares(squared, [c.radius + d.radius for (c, _), (d, _) in of_pairs], 0.0)
 
 
 def _square_between(c: LinkCapsule, p: tuple[Array, Array], d: LinkCapsule, q: tuple[Array, Array]) -> Scalar:
@@ -274,12 +257,21 @@ class ArmText:
         return within * within - dot(gap, gap)
 
     def obstacle_squares(self, x: Entries, kind: str, t: Scalar, cluster: Cluster) -> Squares:
-        """Squared distances between capsules and an obstacle."""
-        return squares_to_obstacle(kind, x[kind], t, self.X_WB(x, cluster), cluster.capsules)
+        """Squared distances of the segments of capsules from an obstacle's core."""
+        row, X_WB, capsules = x[kind], self.X_WB(x, cluster), cluster.capsules
+        squared = [_one_square(kind, row, *_ends_in_frame(kind, row, t, X_WB, capsule)) for capsule in capsules]
+        has_radius = kind == "sphere" or kind.endswith("capsule")
+        return Squares(squared, [c.radius for c in capsules], row[SIZE][0] if has_radius else 0.0)
 
     def cluster_squares(self, x: Entries, first: Cluster, second: Cluster) -> Squares:
-        """Squared distances between capsules."""
-        return squares_between_links(self.X_WB(x, first), first.capsules, self.X_WB(x, second), second.capsules)
+        """Squared distances between the segments of capsules."""
+        ends = [
+            [(c, (X.R @ c.a + X.p, X.R @ c.b + X.p)) for c in cluster.capsules]
+            for X, cluster in ((self.X_WB(x, first), first), (self.X_WB(x, second), second))
+        ]
+        of_pairs = list(product(*ends))
+        squared = [_square_between(c, p, d, q) for (c, p), (d, q) in of_pairs]
+        return Squares(squared, [c.radius + d.radius for (c, _), (d, _) in of_pairs], 0.0)
 
     @property
     def made_from(self) -> list[object]:

@@ -23,7 +23,6 @@ Bernstein coefficients.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from math import comb
@@ -42,20 +41,17 @@ from arm_control.collision.obstacle_rows import (
     LARGEST,
     LARGEST_POSITION,
     LATEST,
-    NUMBER,
-    SPEED,
-    TIMES,
     Placed,
     check_range,
     obstacle_tables,
     placed_at,
 )
-from arm_control.collision.pair_texts import ArmText, clearance, squares_to_obstacle
+from arm_control.collision.pair_texts import ArmText
 from arm_control.collision.shape_proof import ShapeProof, resting
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, Pose
-from arm_control.model import LinkCapsule, RobotModel
+from arm_control.maths import Array
+from arm_control.model import RobotModel
 
 DEGREE = 3
 """Of the acceleration of a piece."""
@@ -142,44 +138,6 @@ def largest_value(coefficients: Array) -> Array:
     c = coefficients
     bernstein = [sum(comb(i, j) / comb(DEGREE, j) * c[:, j] for j in range(i + 1)) for i in range(DEGREE + 1)]
     return np.abs(np.array(bernstein)).max(axis=0)
-
-
-SHORTEST = 1e-9
-"""Distance that counts as contact [m]."""
-MOST_MOMENTS = 10_000
-"""Moments at which one pair is looked at; what is as near then as to need more counts as contact."""
-
-
-class FixedContact(NamedTuple):
-    """An obstacle at a link that is fixed to the world.
-
-    Attributes
-    ----------
-    t : float
-        The first moment of contact [s].
-    """
-
-    t: float
-    link: str
-    obstacle: int
-
-
-def _first_moment(
-    capsules: tuple[LinkCapsule, ...], kind: str, row: Array, within: tuple[float, float], margin: float
-) -> float:
-    """First moment at which an obstacle is at capsules in the world: by steps of distance over speed; inf for none."""
-    _, begin, end = (float(x) for x in row[TIMES])
-    t, t_end = max(within[0], begin), min(within[1], end)
-    for _ in range(MOST_MOMENTS):
-        if t > t_end:
-            return math.inf
-        distance = float(clearance(squares_to_obstacle(kind, row, t, Pose.identity(), capsules), margin))
-        if distance <= SHORTEST:
-            break
-        if not row[SPEED]:
-            return math.inf
-        t += distance / float(row[SPEED])
-    return t
 
 
 MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
@@ -294,7 +252,6 @@ class Validity:
         arm = ArmText(self.shape, pairs, link_margin, tables)
         self._checks = MotionChecks(arm, np.array([margin, link_margin]))
         self.placed: tuple[Placed, ...] = ()
-        self._tables: dict[str, Array] = {}
         self.link_pairs = self.shape.names_of(arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
 
@@ -324,8 +281,8 @@ class Validity:
             The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
             row, as :func:`~arm_control.collision.obstacle_rows.course` makes them, one follows the other.
         """
-        self._tables, self.placed = obstacle_tables(obstacles), tuple(obstacles)
-        self._checks.place(self._tables)
+        self._checks.place(obstacle_tables(obstacles))
+        self.placed = tuple(obstacles)
 
     def free_states(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
         """Whether states are free of contact, shape (N,).
@@ -483,21 +440,16 @@ class Validity:
         return bool(self.free_by_shapes(ends[:1], ends[1:], None if deviations is None else deviations[k])[0])
 
     @exclusive
-    def first_contact_of(self, trajectory: PolynomialCurve, t_start: float = 0.0) -> Contact | None:
+    def first_contact_of(self, trajectory: PolynomialCurve) -> Contact | None:
         """The first contact of a smooth trajectory; None where all of it is proved free.
 
         Its chords are checked with their deviations, which are made smaller as long as something is in the way. What is
         nearer than a ten-thousandth of a radian of each joint in the end counts as contact.
-
-        Parameters
-        ----------
-        t_start : float
-            Time at which it begins [s].
         """
         contact = None
         for largest in DEVIATIONS:
             parts = chords(trajectory, largest)
-            contact = self.first_contact(parts.qs, t_start + parts.times, parts.deviations)
+            contact = self.first_contact(parts.qs, parts.times, parts.deviations)
             if contact is None:
                 break
         return contact
@@ -560,26 +512,6 @@ class Validity:
         table = self.tables.get(frozenset(pair[:2])) if pair.is_self else None
         is_near = pair.distance <= self._largest_margin
         return is_near and table is not None and float(table.distance(q)) > aside + TOUCH
-
-    def fixed_contacts(self, t_end: float, t_begin: float = 0.0) -> tuple[FixedContact, ...]:
-        """First contacts of obstacles with links that are fixed to the world; the earliest first.
-
-        No motion changes these, and a base stands on something by design: checks of motions leave them out.
-
-        Parameters
-        ----------
-        t_end, t_begin : float
-            End and begin of the time that is looked at [s].
-        """
-        check_range([t_begin, t_end], LATEST, "times")
-        first: dict[tuple[str, int], float] = {}
-        for link in (link for link in self.shape.links if link.body < 0):
-            for kind, table in self._tables.items():
-                for row in table:
-                    t = _first_moment(link.whole.capsules, kind, row, (t_begin, t_end), self._margin)
-                    pair = link.link, int(row[NUMBER])
-                    first[pair] = min(first.get(pair, math.inf), t)
-        return tuple(sorted(FixedContact(t, *pair) for pair, t in first.items() if t <= t_end))
 
     def _states(self, qs: npt.ArrayLike, name: str) -> Array:
         """Joint positions, shape (N, n), after a check."""

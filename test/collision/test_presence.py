@@ -38,20 +38,6 @@ def test_an_obstacle_is_there_where_one_span_follows_another(validity: Validity)
     assert careful.motions(q.repeat(2, 0), q.repeat(2, 0), [0.0, 1.001], [0.999, 2.0]).is_free.all()
 
 
-def test_links_fixed_to_the_world_have_contacts_of_their_own(validity: Validity):
-    """The table below the base from the beginning, a ball on its way from then on; motions know neither."""
-    X = Pose.at([1.0, 0.0, 0.0])
-    coming = Mover(Obstacle(Sphere(0.1), X, np.array([-0.5, 0.0, 0.0, 0.0, 0.0, 0.0])), Span(0.5, 9.0))
-    table = Obstacle(Box((0.3, 0.3, 0.1)), Pose.at([0.0, 0.0, -0.09]))
-    validity.place([coming, table, Obstacle(Sphere(0.1), X), Mover(table, Span(4.0))])
-    (base,) = validity.shape.links[0].whole.capsules  # along y, through the origin
-    t = 0.5 + (1.0 - 0.1 - base.radius) / 0.5
-    contacts = validity.fixed_contacts(3.0)
-    assert [contact[1:] for contact in contacts] == [("base", 1), ("base", 0)]
-    assert [contact.t for contact in contacts] == pytest.approx([0.0, t], abs=1e-6)
-    assert [contact.obstacle for contact in validity.fixed_contacts(3.0, 2.5)] == [0, 1]
-    assert validity.fixed_contacts(t - 0.01)[-1].obstacle == 1
-    assert validity.free_states([[0.0, -1.5, 0.0]], 1.0).all()
-    careful = Validity(validity.shape.model, validity.shape, validity.allowed, 0.1)
-    careful.place([coming])
-    assert careful.fixed_contacts(9.0)[0].t == pytest.approx(t - 0.2, abs=1e-6)
+def test_links_fixed_to_the_world_may_stand_on_something(validity: Validity):
+    validity.place([Obstacle(Box((0.3, 0.3, 0.1)), Pose.at([0.0, 0.0, -0.09]))])
+    assert validity.free_states([[0.0, -1.5, 0.0]]).all()

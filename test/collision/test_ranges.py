@@ -165,8 +165,6 @@ def test_obstacles_that_cannot_be_checked_are_refused(validity: Validity, obstac
         *((lambda v, t=t: v.distances(HOME, t), "times: .* is not finite, or beyond 1e\\+12") for t in (np.nan,)),
         (lambda v: v.pairs(HOME[0], np.inf), "times: inf is not finite"),
         (lambda v: v.distances(HOME, reach=np.nan), "the reach is nan"),
-        (lambda v: v.fixed_contacts(np.inf), "times: inf is not finite"),
-        (lambda v: v.fixed_contacts(1.0, np.nan), "times: nan is not finite"),
         *(
             (lambda v, d=d: v.motions(HOME, HOME, deviation=[d, 0.0, 0.0]), "3 numbers >= 0 for each motion, up to")
             for d in (1e6, np.nan)

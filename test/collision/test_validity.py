@@ -252,16 +252,16 @@ def test_the_first_contact_of_a_smooth_trajectory(validity: Validity):
         told = scene(seed, 0.3 * TURN)[:3]
         validity.place(told)
         trajectory = random_trajectory(validity.shape.model, seed)
-        contact = validity.first_contact_of(trajectory, 0.5)
+        contact = validity.first_contact_of(trajectory)
         t = np.linspace(0.0, trajectory.duration, 300)
-        found = validity.distances([trajectory.sample(x).q_des for x in t], 0.5 + t)
+        found = validity.distances([trajectory.sample(x).q_des for x in t], t)
         least = np.concatenate([found.to_obstacles, found.between_links], axis=1).min(axis=1)
         if contact is None:
             n_free += 1
             assert least.min() > 0.0
         else:
             n_contacts += 1
-            first = 0.5 + t[(least < 1e-3).argmax()]
+            first = t[(least < 1e-3).argmax()]
             assert contact.t == pytest.approx(first, abs=2e-2)
             assert contact.pairs
     assert min(n_free, n_contacts) >= 1
