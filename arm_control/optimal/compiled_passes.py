@@ -23,11 +23,15 @@ Inputs = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class ArmLaws:
-    """The passes of one arm, costs and limits; semi-implicit Euler steps."""
+    """The passes of one arm, costs and limits; semi-implicit Euler steps.
+
+    With a drift ``c`` (2 n) the next state of a knot is off the plan by it.
+    """
 
     tree: Tree
     costs: Costs
     has_limits: bool
+    has_drift: bool = False
 
     def rollout(self) -> Loop:
         """Equations (1) and (5): the states that changed controls lead to, and their cost."""
@@ -72,19 +76,21 @@ class ArmLaws:
     def backward(self) -> Loop:
         """Equations (2) to (4); ``sums`` are those of dV_1 and dV_2 and of the largest relative k."""
         n = self.tree.n
-        limits = {"u_min": n, "u_max": n} if self.has_limits else {}
+        shared = {"dt": 1, "lamb": 1} | ({"u_min": n, "u_max": n} if self.has_limits else {})
+        shared |= {"c": 2 * n} if self.has_drift else {}
         carried = {"V_x": 2 * n, "V_xx": n * (2 * n + 1), "sums": 3}
         rows = {"G_x": 2 * n * n, "G_u": n * (n + 1) // 2, "l_x": 2 * n, "l_u": n, "l_xx": n * (2 * n + 1)}
         rows |= {"l_uu": n * (n + 1) // 2, "u": n, **({"held": n} if self.has_limits else {})}
-        law = self._law("backward", self._backward, {**carried, **rows, "dt": 1, "lamb": 1, **limits})
-        return Loop(law, "rows", ("dt", "lamb", *limits), carried=tuple(carried), goes_on="status", backwards=True)
+        law = self._law("backward", self._backward, {**carried, **rows, **shared})
+        return Loop(law, "rows", tuple(shared), carried=tuple(carried), goes_on="status", backwards=True)
 
     def _backward(self, i: Inputs) -> dict[str, Any]:
         n, u = self.tree.n, i["u"]
         cost = Cost(i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
         V_xx = full(i["V_xx"], 2 * n)
         G_x, G_u = i["G_x"].reshape(n, 2 * n), full(i["G_u"], n)
-        Q = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], i["V_x"], V_xx)
+        V_x = i["V_x"] + V_xx @ i["c"] if self.has_drift else i["V_x"]
+        Q = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], V_x, V_xx)
         limits = ControlBounds(i["u_min"] - u, i["u_max"] - u, i["held"]) if self.has_limits else None
         knot = step(Q, i["lamb"][0], limits)
         largest: Any = 0.0
@@ -96,7 +102,7 @@ class ArmLaws:
         return {"V_x": knot.V_x, "V_xx": upper(knot.V_xx), "sums": sums, **rows}
 
     def _law(self, name: str, function: Function, inputs: Mapping[str, int]) -> Law:
-        structure = [self.costs.structure, self.has_limits]
+        structure = [self.costs.structure, self.has_limits, self.has_drift]
         return Law(f"iLQR, {name}", function, inputs, structure)
 
 

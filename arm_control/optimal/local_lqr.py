@@ -10,7 +10,8 @@ control u_0, and ``dx = x - x_0``, ``du = u - u_0``:
     (4)  k = -Q_uu^-1 Q_u,    K = -Q_uu^-1 Q_ux,    V_x = Q_x + Q_ux^T k,    V_xx = Q_xx + Q_ux^T K
     (5)  u_k = u_0 + k_k + K_k dx_k
 
-(3) and (4) go backwards from V_x, V_xx = l_x, l_xx of the last knot; V is the cost to go. The derivatives by x hold at
+(3) and (4) go backwards from V_x, V_xx = l_x, l_xx of the last knot; V is the cost to go: the backward pass of
+iterative LQR (:mod:`arm_control.optimal.compiled_passes`), with a drift c. The derivatives by x hold at
 x_0 only: a Jacobian of the hand that turns on the way, and gravity that changes, are not in them. So (5) is computed
 anew when the arm has moved. Limits of the control are put on afterwards.
 
@@ -21,31 +22,16 @@ Source: B. Anderson, J. Moore, "Optimal Control: Linear Quadratic Methods", 1990
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from threading import RLock
-from typing import Any
 
 import numpy as np
 
-from arm_control.compiler import Law, Loop
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.optimal.arm_dynamics import ArmDynamics
-from arm_control.optimal.compiled_passes import ArmLaws, full, loop_samples, upper
+from arm_control.optimal.compiled_passes import ArmLaws, loop_samples
 from arm_control.optimal.costs import Costs
-from arm_control.optimal.riccati import Cost, expand_semi_implicit, step
-
-
-def lqr_step(i: Mapping[str, Array]) -> dict[str, Any]:
-    """Equations (3) and (4) at one knot, over any scalar; matrices as in :mod:`arm_control.optimal.compiled_passes`."""
-    n = len(i["l_u"])
-    cost = Cost(i["l_x"], i["l_u"], full(i["l_xx"], 2 * n), np.zeros((n, 2 * n)), full(i["l_uu"], n))
-    G_x, G_u, V_xx = i["G_x"].reshape(n, 2 * n), full(i["G_u"], n), full(i["V_xx"], 2 * n)
-    y = i["V_x"] + V_xx @ i["c"]
-    Q = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], y, V_xx)  # (3)
-    knot = step(Q, 0.0)  # (4)
-    return {"V_x": knot.V_x, "V_xx": upper(knot.V_xx), "k": knot.k, "K": knot.K, "status": [knot.status]}
 
 
 class LocalLqr:
@@ -65,8 +51,8 @@ class LocalLqr:
     def __init__(self, dynamics: ArmDynamics, costs: Costs, n: int) -> None:
         self._dynamics, self._n, model = dynamics, n, dynamics.model
         self.lock = RLock()
-        expansion = ArmLaws(model.tree, costs, has_limits=False).expansion()
-        backward = _backward_loop(dynamics.n_u)
+        laws = ArmLaws(model.tree, costs, has_limits=False, has_drift=True)
+        expansion, backward = laws.expansion(), laws.backward()
         expand = model.compile_law(expansion, loop_samples(model, expansion))
         self._backward = model.compile_law(backward, loop_samples(model, backward))
         rows = n + 1 + -(n + 1) % expand.width
@@ -76,6 +62,7 @@ class LocalLqr:
         self._rows["weights"][: n + 1] = costs.weights(n)
         shared = {"dt": np.array([dynamics.dt]), "tool": dynamics.tool, "numbers": costs.numbers}
         self._whole = shared | {"c": np.zeros(dynamics.n_x), "V_x": np.zeros(dynamics.n_x)}
+        self._whole |= {"lamb": np.zeros(1), "sums": np.zeros(3)}
         self._whole["V_xx"] = np.zeros(len(np.triu_indices(dynamics.n_x)[0]))
         self._expand = expand.bind({**self._rows, **self._whole}, rows)
 
@@ -113,11 +100,3 @@ class LocalLqr:
         if int(self._backward.bind({**left, **self._whole}, n)()) != n:
             raise InputError("Q_uu is not positive definite: each control needs a cost")
         return left["k"].copy(), left["K"].reshape(n, self._dynamics.n_u, -1).copy()
-
-
-def _backward_loop(n: int) -> Loop:
-    """Equations (3) and (4) for all knots, the last one first."""
-    carried = {"V_x": 2 * n, "V_xx": n * (2 * n + 1)}
-    rows = {"G_x": 2 * n * n, "G_u": n * (n + 1) // 2, "l_x": 2 * n, "l_u": n, "l_xx": n * (2 * n + 1)}
-    law = Law("local LQR", lqr_step, {**carried, **rows, "l_uu": n * (n + 1) // 2, "dt": 1, "c": 2 * n})
-    return Loop(law, "rows", ("dt", "c"), carried=tuple(carried), goes_on="status", backwards=True)
