@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         JointTrajectory,
         Waypoints,
         check_limits,
+        cubic,
         powers,
         quintic,
         spline_path,

@@ -177,9 +177,7 @@ START = 1e-3
 """Largest distance of the start from the first pose [m or rad]."""
 
 
-def follow_path(
-    ik: InverseKinematics, path: PoseTrajectory, start: npt.ArrayLike, n: int = 100, *, off_path: float = OFF_PATH
-) -> JointTrajectory:
+def follow_path(ik: InverseKinematics, path: PoseTrajectory, start: npt.ArrayLike, n: int = 100) -> JointTrajectory:
     """Return the motion of the joints along a path of the end effector.
 
     Parameters
@@ -192,8 +190,6 @@ def follow_path(
         Joint positions at its first pose: they choose the branch [rad or m].
     n : int
         Smallest number of pieces.
-    off_path : float
-        Largest error in the middle of a piece [m, rad].
 
     Raises
     ------
@@ -221,7 +217,7 @@ def follow_path(
         states.append(_state(ik, reference, q, float(t)))
     qs, vs, as_ = (np.array(parts) for parts in zip(*states, strict=True))
     joints = JointTrajectory.through_knots(times, qs, vs, as_)
-    _check_branch(ik, path, joints, off_path)
+    _check_branch(ik, path, joints)
     return joints
 
 
@@ -277,14 +273,14 @@ def _inverse(J: Array, t: float) -> Array:
     return (V.T / sigma) @ U.T
 
 
-def _check_branch(ik: InverseKinematics, path: PoseTrajectory, joints: JointTrajectory, off_path: float) -> None:
+def _check_branch(ik: InverseKinematics, path: PoseTrajectory, joints: JointTrajectory) -> None:
     """Refuse pieces that leave the path."""
     halves = 0.5 * np.diff(joints.knots)
     for t, half, piece in zip(joints.knots[:-1] + halves, halves, joints.pieces, strict=True):
         q = powers(half)[0] @ piece
         error = float(np.abs(ik.error(q, path.sample(float(t)).X_WT)).max())
-        if not error <= off_path:
+        if not error <= OFF_PATH:
             raise InputError(
                 f"the joints leave the path by {error:.2g} m or rad near {t:.4g}: the branch of the inverse kinematics"
-                f" ends there, or {len(joints.pieces)} pieces are too few; allowed: {off_path:g}"
+                f" ends there, or {len(joints.pieces)} pieces are too few; allowed: {OFF_PATH:g}"
             )

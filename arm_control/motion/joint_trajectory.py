@@ -246,6 +246,16 @@ class JointTrajectory:
         q, v, a = powers(s) @ self.pieces[i]
         return JointReference(q, v, a)
 
+    def at(self, times: Array) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and accelerations at many times, shape (k, nv) each; at a knot those behind it.
+
+        Times beyond the trajectory, shape (k,), are taken as its begin or its end [s].
+        """
+        t = np.clip(times, self.knots[0], self.knots[-1])
+        k = np.clip(np.searchsorted(self.knots, t, side="right") - 1, 0, len(self.pieces) - 1)
+        q, v, a = np.einsum("dkp,kpn->dkn", powers(t - self.knots[k]), self.pieces[k])
+        return q, v, a
+
     def samples(self) -> tuple[Array, Array, Array, Array]:
         """Return times, shape (m,), and positions, velocities and accelerations at them, shape (m, nv)."""
         spans = np.diff(self.knots)
@@ -330,16 +340,10 @@ def _pieces(points: Waypoints) -> Array:
     T, q, v, a = np.diff(points.times)[:, None], points.qs, points.vs, points.as_
     if v is not None and a is not None:
         return quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], T)
-    D = np.diff(q, axis=0)
+    if v is not None:
+        return cubic(q[:-1], v[:-1], q[1:], v[1:], T)
     pieces = np.zeros((len(T), 6, q.shape[1]))
-    pieces[:, 0] = q[:-1]
-    if v is None:
-        pieces[:, 1] = D / T  # (1)
-        return pieces
-    v0, v1 = v[:-1], v[1:]
-    pieces[:, 1] = v0
-    pieces[:, 2] = 3 * D / T**2 - (2 * v0 + v1) / T
-    pieces[:, 3] = -2 * D / T**3 + (v0 + v1) / T**2  # (2)
+    pieces[:, 0], pieces[:, 1] = q[:-1], np.diff(q, axis=0) / T  # (1)
     return pieces
 
 
@@ -349,6 +353,14 @@ def _first_piece(start: JointReference, points: Waypoints, rest: Array) -> Array
     if not len(rest) and points.as_ is not None:
         a1 = points.as_[0]
     return quintic(start.q_des, start.v_des, start.a_des, points.qs[0], v1, a1, points.times[0])
+
+
+def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: Any) -> Array:
+    """Return the coefficients of equation (2), shape (..., 6, nv); arguments as those of :func:`quintic`."""
+    D, zero = q1 - q0, np.zeros_like(q0)
+    c2 = 3 * D / T**2 - (2 * v0 + v1) / T
+    c3 = -2 * D / T**3 + (v0 + v1) / T**2
+    return np.stack([q0, v0, c2, c3, zero, zero], axis=-2)
 
 
 def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: Any) -> Array:

@@ -13,7 +13,7 @@ from arm_control.collision import NearPair, Validity
 from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
-from arm_control.motion import JointTrajectory, powers
+from arm_control.motion import JointTrajectory
 
 MILLIMETRES = 1e3
 """In a metre."""
@@ -142,22 +142,10 @@ class Plan:
             raise InputError(f"there is no motion: {self.reason}")
         t = np.asarray(times, dtype=float)
         if self.trajectory is not None:
-            q = values_at(self.trajectory, t)[0]
+            q = self.trajectory.at(t)[0]
         else:
             q = np.column_stack([np.interp(t, self.times, column) for column in self.path.T])
-        return q, np.zeros(len(t)) if self.progress is None else values_at(self.progress, t)[0][:, 0]
-
-
-def values_at(trajectory: JointTrajectory, times: Array) -> tuple[Array, Array, Array]:
-    """Position, velocity and acceleration at many times, shape (k, n) each; at steps those behind them.
-
-    Times beyond the trajectory, shape (k,), are taken as its begin or its end [s].
-    """
-    knots = trajectory.knots
-    t = np.clip(times, knots[0], knots[-1])
-    k = np.clip(np.searchsorted(knots, t, side="right") - 1, 0, len(trajectory.pieces) - 1)
-    q, v, a = np.einsum("dkp,kpn->dkn", powers(t - knots[k]), trajectory.pieces[k])
-    return q, v, a
+        return q, np.zeros(len(t)) if self.progress is None else self.progress.at(t)[0][:, 0]
 
 
 class Way(NamedTuple):

@@ -31,11 +31,11 @@ import numpy as np
 from arm_control.collision import Validity
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
-from arm_control.motion import JointTrajectory, powers, quintic
+from arm_control.motion import JointTrajectory, cubic, powers, quintic
 from arm_control.planning.edges import Edges, Flags, Integers, Start
 from arm_control.planning.task_feasibility import is_at_rest
 from arm_control.planning.task_problem import TaskConstrainedProblem, TaskParameters
-from arm_control.planning.task_tree import PLACES, Branch, TaskMotion, cubic, deviations, first_unproved, motion_of
+from arm_control.planning.task_tree import PLACES, Branch, TaskMotion, deviations, first_unproved, motion_of
 from arm_control.planning.time_scaling import FREE, PathLimits, TimeScaler
 
 SPEED_SHARE, LOAD_SHARE = 0.98, 0.95
@@ -439,8 +439,7 @@ def fastest(path: JointTrajectory, scaler: TimeScaler) -> TaskMotion:
     """Return the time-optimal motion along a way over 0 to 1, which is also the place on the task path."""
     scaled = scaler.fastest(path)
     s, speed, T = scaled.s, np.sqrt(scaled.x), np.diff(scaled.times)
-    k = np.clip(np.searchsorted(path.knots, s, side="right") - 1, 0, len(path.pieces) - 1)
-    q, q_s, q_ss = np.einsum("dkp,kpn->dkn", powers(s - path.knots[k]), path.pieces[k])
+    q, q_s, q_ss = path.at(s)
     v, u, bend = q_s * speed[:, None], scaled.u[:, None], q_ss * scaled.x[:, None]
     a_begin, a_end = q_s[:-1] * u + bend[:-1], q_s[1:] * u + bend[1:]
     pieces = quintic(q[:-1], v[:-1], a_begin, q[1:], v[1:], a_end, T[:, None])

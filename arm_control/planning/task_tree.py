@@ -21,7 +21,7 @@ import numpy as np
 
 from arm_control.collision import DEGREE, Validity, largest_value
 from arm_control.maths import Array
-from arm_control.motion import JointTrajectory, powers, quintic
+from arm_control.motion import JointTrajectory, cubic, powers, quintic
 from arm_control.planning.edges import Chains, Flags, Integers, Start
 from arm_control.planning.plans import DrawnTree, Effort, Plan, SearchOutcome
 from arm_control.planning.task_problem import TaskConstrainedProblem
@@ -156,15 +156,6 @@ def motion_of(branch: Branch, levels: int, is_dynamic: bool) -> TaskMotion:
     s[:, :, 1, 0] = direction[:, None] * rate[:, :-1]
     s[:, :, 2, 0] = 0.5 * (direction * a)[:, None]
     return TaskMotion(JointTrajectory(knots, pieces.reshape(-1, 6, n)), JointTrajectory(knots, s.reshape(-1, 6, 1)))
-
-
-def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: Array | float) -> Array:
-    """Coefficients of cubics from values and derivatives at both ends, T apart, shape (..., 6, n)."""
-    D = q1 - q0
-    zero = np.zeros_like(q0)
-    c2 = 3.0 * D / T**2 - (2.0 * v0 + v1) / T
-    c3 = -2.0 * D / T**3 + (v0 + v1) / T**2
-    return np.stack([q0, v0, c2, c3, zero, zero], axis=-2)
 
 
 PLACES = np.linspace(0.0, 1.0, 9)

@@ -21,7 +21,6 @@ from arm_control.planning import (
     TaskPlanner,
     task_improvement,
 )
-from arm_control.planning.plans import values_at
 from arm_control.planning.task_improvement import (
     SLOWER,
     SPEED_SHARE,
@@ -85,7 +84,7 @@ def test_the_arm_still_waits_for_what_leaves(kinematic: TaskPlanner):
 def test_a_shorter_dynamic_motion_is_from_rest_to_rest_within_torque(obstacle: Any, dynamic: TaskPlanner):
     shorter = shortened(dynamic, obstacle)
     assert shorter.trajectory is not None
-    q, v, a = values_at(shorter.trajectory, np.linspace(0.0, shorter.duration, 1001))
+    q, v, a = shorter.trajectory.at(np.linspace(0.0, shorter.duration, 1001))
     tau = np.array([dynamic.problem.model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
     assert (np.abs(tau) <= TAU_MAX).all()
     assert np.abs(v[[0, -1]]).max() < 1e-7
@@ -129,7 +128,7 @@ def test_torque_and_acceleration_are_limited_together(problem: TaskConstrainedPr
         assert found is not None
         took[name] = found.joints.duration
         if "a_max" in values:
-            assert np.abs(values_at(found.joints, np.linspace(0.0, took[name], 999))[2] / A_MAX).max() <= 1.0
+            assert np.abs(found.joints.at(np.linspace(0.0, took[name], 999))[2] / A_MAX).max() <= 1.0
     assert took["both"] > max(took["torque"], took["acceleration"]) * 1.001
 
 
@@ -185,10 +184,10 @@ def test_a_motion_in_other_times_passes_the_same_states():
     new = retimed(old, T, waits)
     np.testing.assert_allclose(new.joints.knots, [0.0, 0.5, 2.5, 2.75, 5.75, 6.75])
     for a, b in zip(old, new, strict=True):
-        np.testing.assert_allclose(values_at(b, np.array([0.2]))[0], values_at(a, np.array([0.4]))[0])
-        np.testing.assert_allclose(values_at(b, np.array([1.0]))[0][0], a.pieces[1, 0])  # it waits at the second knot
-        np.testing.assert_allclose(values_at(b, np.array([2.75 + 1.2]))[0], values_at(a, np.array([1.5 + 0.6]))[0])
-        np.testing.assert_allclose(values_at(b, np.array([6.5]))[0][0], a.end.q_des)
+        np.testing.assert_allclose(b.at(np.array([0.2]))[0], a.at(np.array([0.4]))[0])
+        np.testing.assert_allclose(b.at(np.array([1.0]))[0][0], a.pieces[1, 0])  # it waits at the second knot
+        np.testing.assert_allclose(b.at(np.array([2.75 + 1.2]))[0], a.at(np.array([1.5 + 0.6]))[0])
+        np.testing.assert_allclose(b.at(np.array([6.5]))[0][0], a.end.q_des)
 
 
 def test_motions_are_joined_where_one_is_left():
@@ -210,7 +209,7 @@ def test_splines_have_the_derivatives_that_are_given():
     begin, end = np.array([1.0, -2.0]), np.array([0.5, 3.0])
     expected = CubicSpline(np.linspace(0.0, 1.0, 9), q, bc_type=((1, begin), (1, end)))
     t = np.linspace(0.0, 0.999, 50)
-    for order, values in enumerate(values_at(spline_through(q, begin, end), t)):
+    for order, values in enumerate(spline_through(q, begin, end).at(t)):
         np.testing.assert_allclose(values, expected(t, order), atol=1e-9 * 100**order)
 
 

@@ -22,7 +22,6 @@ from arm_control.planning import (
     line,
     task_search,
 )
-from arm_control.planning.plans import values_at
 from arm_control.planning.task_tree import first_unproved
 
 LEAVES = 7.0
@@ -80,7 +79,7 @@ def test_a_dynamic_motion_keeps_torques_and_begins_and_ends_at_rest(dynamic: Tas
     plan = planned(dynamic, CROSSING)
     assert_holds_the_task(plan, dynamic)
     assert plan.trajectory is not None
-    q, v, a = values_at(plan.trajectory, np.linspace(0.0, plan.duration, 1501))
+    q, v, a = plan.trajectory.at(np.linspace(0.0, plan.duration, 1501))
     tau = np.array([dynamic.problem.model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
     assert (np.abs(tau) <= TAU_MAX).all()
     assert np.abs(v[0]).max() == 0.0
@@ -96,8 +95,8 @@ def test_velocities_and_accelerations_are_those_along_the_path(dynamic: TaskPlan
     assert plan.trajectory is not None
     assert plan.progress is not None
     middles = 0.5 * (plan.times[:-1] + plan.times[1:])
-    _, v, a = values_at(plan.trajectory, middles)
-    _, sd, sdd = values_at(plan.progress, middles)
+    _, v, a = plan.trajectory.at(middles)
+    _, sd, sdd = plan.progress.at(middles)
     is_moving = np.abs(sd[:, 0]) > 1e-2
     assert is_moving.sum() > 40
     q_s, _ = derivatives_by_s(plan, middles, 1e-4 * np.diff(plan.times))
