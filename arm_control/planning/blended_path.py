@@ -65,22 +65,12 @@ class PlannedMotion:
         return np.array([self.sample(t).q_des for t in times.tolist()]), np.zeros(len(times))
 
 
-def fastest_motion(scaler: TimeScaler, validity: Validity, plan: Plan, radius: float = RADIUS) -> PlannedMotion:
+def fastest_motion(scaler: TimeScaler, validity: Validity, plan: Plan) -> PlannedMotion:
     """Return the fastest motion along a plan's path with rounded corners, within the limits of a time scaling.
 
-    Parameters
-    ----------
-    validity : Validity
-        With the obstacles of the plan, which stand still.
-    radius : float
-        Largest distance from a corner at which the motion leaves the path [rad or m].
-
-    Raises
-    ------
-    InputError
-        When the plan has no path or is one in time, or the arm cannot stand still somewhere.
+    Arguments and errors are those of :func:`rounded_paths`; and an InputError where the arm cannot stand still.
     """
-    return PlannedMotion(tuple(scaler.fastest(path) for path in rounded_paths(validity, plan, radius)))
+    return PlannedMotion(tuple(scaler.fastest(path) for path in rounded_paths(validity, plan)))
 
 
 def rounded_paths(validity: Validity, plan: Plan, radius: float = RADIUS) -> tuple[JointTrajectory, ...]:

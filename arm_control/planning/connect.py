@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from arm_control.collision import MotionColumns, Validity
 from arm_control.compiler import Binds, compile_procedure
-from arm_control.core import exclusive, progress_bar
+from arm_control.core import exclusive
 from arm_control.maths import Array
 from arm_control.planning.joint_space import STANDARD, RandomStates, SearchParameters, SearchSpace
 from arm_control.planning.plans import (
@@ -84,7 +84,6 @@ def _new_search(
         motions=motions,
         samples=np.zeros((FEWEST_SAMPLES, n)),
         begin=np.zeros(n),
-        end=np.zeros(n),
         counters=np.zeros(N_COUNTERS, np.int64),
         capacity=CAPACITY,
         distances=np.zeros(CAPACITY),
@@ -136,14 +135,7 @@ class RrtConnect:
         return np.concatenate([tree.edges for tree in self._trees])
 
     @exclusive
-    def plan(
-        self,
-        start: npt.ArrayLike,
-        goals: npt.ArrayLike,
-        title: str | None = None,
-        longest: float = np.inf,
-        seed: int | None = None,
-    ) -> Plan:
+    def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, seed: int | None = None) -> Plan:
         """Plan a path from a start to the first goal that is reached.
 
         Parameters
@@ -152,8 +144,6 @@ class RrtConnect:
             Joint positions [rad or m].
         goals : array_like, shape (n,) or (k, n)
             Joint positions of one goal, or of several [rad or m].
-        longest : float
-            Length of the path, in weighted joint positions: only states are sampled that a shorter path may pass.
         seed : int, optional
             Of the samples; by default that of the parameters.
 
@@ -171,17 +161,15 @@ class RrtConnect:
         seed = self.parameters.seed if seed is None else seed
         begin = time.perf_counter()
         q, ends = self._space.states(start, "start")[:1], self._space.states(goals, "goal")
-        states = self._states if seed == self._states.seed and longest == np.inf else RandomStates(self._space, seed)
+        states = self._states if seed == self._states.seed else RandomStates(self._space, seed)
         result, first, roots = self._begin(q, ends), 0, None
         if result in (START_IN_CONTACT, GOALS_IN_CONTACT):
             roots = [free_roots(self.validity, self._space, some, seed) for some in (q, ends)]
             if all(len(ways) for ways, _ in roots):
                 result = self._begin(*(ways for ways, _ in roots))
-        for n_rounds in progress_bar(self._rounds if result == GOES_ON else [], title):
+        for n_rounds in self._rounds if result == GOES_ON else ():
             last = first + 2 * n_rounds * self.parameters.samples
-            is_bounded = longest < np.inf
-            chunk = states.near_way(q[0], ends, longest, last - first) if is_bounded else states.rows(first, last)
-            result, first = self._go_on(chunk), last
+            result, first = self._go_on(states.rows(first, last)), last
             if result == FOUND:
                 break
         plan = self._plan(result, q[0], ends, time.perf_counter() - begin)

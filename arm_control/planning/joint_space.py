@@ -130,10 +130,6 @@ STANDARD = SearchParameters()
 """How trees grow, if nothing else is asked."""
 
 
-NEAR_WAY = 32
-"""States of which the one nearest to the straight way is taken, where the length of a path is bounded."""
-
-
 class RandomStates:
     """Random states of one seed; they are kept, since all searches of a seed use the same."""
 
@@ -149,20 +145,3 @@ class RandomStates:
             )
             self._states = np.concatenate([self._states, more])
         return self._states[first:last]
-
-    def near_way(self, start: Array, goals: Array, longest: float, n: int) -> Array:
-        """New states that a path below a length may pass, shape (n, nq) [rad or m].
-
-        Parameters
-        ----------
-        start, goals : ndarray, shape (nq,) and (k, nq)
-            Joint positions [rad or m].
-        longest : float
-            Length, in weighted joint positions.
-        """
-        space = self._space
-        states = self._rng.uniform(space.low, space.high, (NEAR_WAY * n, len(space.low)))
-        to_goal = np.min([space.lengths(states - goal) for goal in goals], axis=0)
-        way = space.lengths(states - start) + to_goal
-        best = np.argsort(np.maximum(way, longest), kind="stable")[:n]
-        return states[self._rng.permutation(best)]

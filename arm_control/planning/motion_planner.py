@@ -70,11 +70,7 @@ def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, 
 
 
 def plan_to_pose(
-    planner: RrtConnect | SpaceTimeRrt,
-    inverse: InverseKinematics,
-    start: npt.ArrayLike,
-    X_WT: Pose,
-    title: str | None = None,
+    planner: RrtConnect | SpaceTimeRrt, inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose
 ) -> Plan:
     """Plan a path to a pose of the end effector, to whichever posture is reached first.
 
@@ -91,7 +87,7 @@ def plan_to_pose(
     goals, reason = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
     if reason:
         return no_path(SearchOutcome.UNREACHABLE, reason, goals.shape[1])
-    return planner.plan(start, goals, title=title)
+    return planner.plan(start, goals)
 
 
 PERIOD = 0.05

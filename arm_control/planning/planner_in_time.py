@@ -302,7 +302,6 @@ class PlannerInTime:
         obstacles: Sequence[Told],
         hold: float = 0.0,
         speeds: Sequence[float] = SPEEDS,
-        title: str | None = None,
     ) -> Plan:
         """Plan a motion from a state at time 0.
 
@@ -329,7 +328,7 @@ class PlannerInTime:
             travel = Travel(share * self.limits.v_max, self.horizon - 2.0 * self.lead)
             search = SpaceTimeRrt(self.validity, travel, replace(self.parameters, seed=self.parameters.seed + k))
             try:
-                plan = shorten(self.validity, search.plan(q_0, goals, arrival, title), seed=k)
+                plan = shorten(self.validity, search.plan(q_0, goals, arrival), seed=k)
             except InputError as error:  # the arm would go beyond a limit while it goes on
                 return no_path(SearchOutcome.UNREACHABLE, str(error), len(q_0))
             if not plan.is_found:

@@ -1,4 +1,4 @@
-"""Shorter paths: shortcuts that are proved free, and searches for a shorter path as long as the user has time.
+"""Shorter paths: shortcuts that are proved free.
 
     corners     of all straight motions between two corners of a path that are proved free, those that together lead
                 from its start to its end on the shortest way
@@ -10,20 +10,18 @@ Source for random shortcuts: R. Geraerts, M. H. Overmars, "Creating high-quality
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from arm_control.collision import Validity
 from arm_control.core import exclusive
-from arm_control.planning.connect import RrtConnect
 from arm_control.planning.plans import Effort, Plan, Way, proved_shares
 
 WINDOW = 12
 """Corners that are tried from one corner on."""
-BATCH = 16
-"""Random shortcuts that are tried at once."""
+ROUNDS, BATCH = 20, 16
+"""Rounds of random shortcuts, and how many are tried at once."""
 LOOKS = 60
 """Largest number of places of a shortcut that are looked at for its proof."""
 GAIN = 1e-6
@@ -31,7 +29,7 @@ GAIN = 1e-6
 
 
 @exclusive
-def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> Plan:
+def shorten(validity: Validity, plan: Plan, seed: int = 0) -> Plan:
     """Return the plan with a shorter path; times of a scene that moves stay, so that no joint becomes faster.
 
     Without a path it comes back as it is.
@@ -42,7 +40,7 @@ def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> 
     rng, way, n_motions = np.random.default_rng(seed), Way(plan.path, plan.times), 0
     way, n = _join_corners(validity, way)
     n_motions += n
-    for _ in range(rounds if len(way.path) > 2 else 0):
+    for _ in range(ROUNDS if len(way.path) > 2 else 0):
         way = _random_shortcut(validity, way, rng)
         n_motions += BATCH
     way, n = _join_corners(validity, way)
@@ -53,25 +51,6 @@ def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> 
     old = plan.effort
     effort = Effort(old.rounds, old.motions + n_motions, old.seconds + time.perf_counter() - begin)
     return replace(plan, path=way.path, times=way.times, effort=effort)
-
-
-def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Plan]:
-    """Search for shorter paths; yields every plan that is shorter than all before, the shortened plan first.
-
-    A caller may stop at any time. Each search samples states only that a shorter path may pass. Without a path nothing
-    is yielded.
-    """
-    if not plan.is_found:
-        return
-    best = shorten(planner.validity, plan)
-    yield best
-    for k in range(1, searches + 1):
-        seed = planner.parameters.seed + k
-        found = planner.plan(plan.path[0], plan.path[-1], None, best.length, seed)
-        other = shorten(planner.validity, found, seed=seed)
-        if other.is_found and other.length < best.length - GAIN:
-            best = other
-            yield best
 
 
 def _join_corners(validity: Validity, way: Way) -> tuple[Way, int]:

@@ -23,15 +23,14 @@ planning through space-time", 2022, for (2) and both trees.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision import Motions, Validity
-from arm_control.core import exclusive, progress_bar
+from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.planning.joint_space import SearchParameters, SearchSpace
@@ -47,7 +46,6 @@ from arm_control.planning.plans import (
     proved_shares,
     start_in_contact,
 )
-from arm_control.planning.shortcuts import shorten
 from arm_control.planning.trees import Numbers, SearchTree
 
 WAITING = 0.3
@@ -58,8 +56,6 @@ GOAL_TIMES = 24
 """Times at which a goal is tried, where its time is free."""
 LEAST_DURATION = 0.02
 """Shortest motion that makes a node [s]."""
-SOONER = 0.98
-"""Share of the time of arrival that a search for an earlier one has."""
 TIMED = SearchParameters(rounds=300, samples=16, connections=8)
 """How trees in space-time grow."""
 FORWARD, BACKWARD = 1.0, -1.0
@@ -115,13 +111,7 @@ class SpaceTimeRrt:
         return self.validity.lock
 
     @exclusive
-    def plan(
-        self,
-        start: npt.ArrayLike,
-        goals: npt.ArrayLike,
-        arrival: float | None = None,
-        title: str | None = None,
-    ) -> Plan:
+    def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, arrival: float | None = None) -> Plan:
         """Plan a motion from a start at time 0 to the first goal that is reached.
 
         Parameters
@@ -154,29 +144,12 @@ class SpaceTimeRrt:
             return self._no_goal(q, ends, arrival)
         trees = _TimedTrees(self.validity, self._space, self.travel, self.parameters, q, roots)
         way, n_rounds = trees.straight(), 0
-        for _ in progress_bar(range(0 if len(way.path) else self.parameters.rounds), title):
+        while not len(way.path) and n_rounds < self.parameters.rounds:
             way, n_rounds = trees.grow(), n_rounds + 1
-            if len(way.path):
-                break
         effort = Effort(n_rounds, trees.n_motions, time.perf_counter() - begin)
         if not len(way.path):
             return no_path(SearchOutcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", len(q), effort)
         return free_path(*way, effort)
-
-    def improve(self, plan: Plan, searches: int = 10) -> Iterator[Plan]:
-        """Search for motions that arrive earlier; yields every one that does, the shortened plan first.
-
-        Without a path nothing is yielded.
-        """
-        if not plan.is_found:
-            return
-        yield (best := shorten(self.validity, plan))
-        for k in range(1, searches + 1):
-            sooner = replace(self.travel, horizon=SOONER * float(best.times[-1]))
-            parameters = replace(self.parameters, seed=self.parameters.seed + k)
-            other = SpaceTimeRrt(self.validity, sooner, parameters).plan(plan.path[0], plan.path[-1])
-            if other.is_found:
-                yield (best := shorten(self.validity, other))
 
     def _goals_in_time(self, start: Array, goals: Array, arrival: float | None) -> Way:
         """Goals at the times at which they can be reached, and from which on they are free as long as they must be."""

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.core import exclusive, progress_bar
+from arm_control.core import exclusive
 from arm_control.exceptions import InputError
 from arm_control.kinematics import Search
 from arm_control.maths import Array
@@ -175,18 +175,16 @@ class TaskPlanner:
         return self.problem.validity.lock
 
     @exclusive
-    def plan(self, seed: int = 0, title: str | None = None) -> Plan:
+    def plan(self, seed: int = 0) -> Plan:
         """Plan a motion; equal seeds of the samples, equal plans."""
         begin = time.perf_counter()
-        search = _TaskSearch(
-            self.problem, self.parameters, self._edges, self._directions, self._postures, self._targets, seed
-        )
+        search = self._search(self.problem, seed)
         if self._unreachable:
             return search.without(SearchOutcome.UNREACHABLE, self._unreachable)
         if (failed := search.plant()) is not None:
             return failed
         motion, n_rounds, reason = None, 0, ""
-        for _ in progress_bar(range(self.parameters.rounds), title):
+        for _ in range(self.parameters.rounds):
             motion, n_rounds = search.grow(), n_rounds + 1
             if motion is None and n_rounds == min(QUICK, self.parameters.rounds):
                 reason = self.why_impossible(search.tree["level"].max() / self.parameters.levels)
@@ -222,6 +220,10 @@ class TaskPlanner:
         if self._blocked[1]:
             return f"motions lead up to s = {reached:.3g}; {self._blocked[1]}"
         return self._beyond_limits
+
+    def _search(self, problem: TaskConstrainedProblem, seed: int) -> _TaskSearch:
+        edges, directions, postures = self._edges, self._directions, self._postures
+        return _TaskSearch(problem, self.parameters, edges, directions, postures, self._targets, seed)
 
     @cached_property
     def _improver(self) -> TaskImprover:
@@ -287,10 +289,7 @@ class TaskPlanner:
 
     def _nearer(self, improver: TaskImprover, horizon: float, seed: int) -> TaskMotion | None:
         """A motion that ends before a horizon, of a short search."""
-        problem = replace(self.problem, horizon=horizon)
-        search = _TaskSearch(
-            problem, self.parameters, self._edges, self._directions, self._postures, self._targets, seed
-        )
+        search = self._search(replace(self.problem, horizon=horizon), seed)
         self._edges.horizon = horizon
         try:
             if search.plant() is None:

@@ -224,8 +224,8 @@ class TreeSearch(NamedTuple):
         Random joint positions [rad or m].
     distances : ndarray, shape (capacity,)
         Squared distances of nodes.
-    begin, end : ndarray, shape (n,)
-        Ends of a motion that is proved in pieces [rad or m].
+    begin : ndarray, shape (n,)
+        Joint positions of a new node [rad or m].
     path, times : ndarray, shape (count, n) and (count,)
         The result [rad or m, s].
     counters : ndarray of int, shape (N_COUNTERS,)
@@ -248,7 +248,6 @@ class TreeSearch(NamedTuple):
     distances: Floats
     lists: Lists
     begin: Floats
-    end: Floats
     path: Rows
     times: Floats
     counters: Ints

@@ -149,25 +149,15 @@ def discrete_matrix(t: Array, T: float, n_basis: int, derivatives: int = 2) -> l
     return matrices
 
 
-def rhythmic_matrix(
-    t: Array, P: float, n_basis: int, phi_0: float = 0.0, is_on_cycle: bool = False, derivatives: int = 2
-) -> list[Array]:
+def rhythmic_matrix(t: Array, P: float, n_basis: int, phi_0: float, is_on_cycle: bool) -> list[Array]:
     """Return the matrices of (2), each (N, 3 + n_basis): y, v and a are one times ``[y_0, v_0, g, w_1, ...]``.
 
-    Parameters
-    ----------
-    t : ndarray, shape (N,)
-        Times from the start of the motion [s].
-    P, phi_0 : float
-        Period [s] and phase at the start [rad].
-    is_on_cycle : bool
-        Whether the motion starts on the cycle, wherever y_0 and v_0 are.
-    derivatives : int
-        How many derivatives follow y: 0, 1 or 2.
+    At times from the start (N,) [s], with a period P [s] and a phase at the start [rad]. Where the motion starts on the
+    cycle, it does so wherever y_0 and v_0 are.
     """
     tau = P / TURN
     u = np.maximum(t, 0.0) / tau
-    answers = cycle_responses(phi_0 + u, n_basis, derivatives)
+    answers = cycle_responses(phi_0 + u, n_basis)
     if is_on_cycle:
         zero, one = np.zeros_like(u), np.ones_like(u)
         return [

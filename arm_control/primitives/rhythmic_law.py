@@ -81,9 +81,9 @@ class RhythmicTask(NamedTuple):
     P: Scalar
 
 
-def rhythmic_basis(phi: Scalar, n_basis: int, h: float | None = None) -> Array:
+def rhythmic_basis(phi: Scalar, n_basis: int) -> Array:
     """Return all functions of (3), normalised, at phases (..., 1) [rad], shape (..., n_basis); n_basis is 2 or more."""
-    h = (n_basis / (TURN * WIDTH)) ** 2 if h is None else h
+    h = (n_basis / (TURN * WIDTH)) ** 2
     angles = phi - TURN * np.arange(n_basis) / n_basis
     return normalised(h * (_cosines(angles) - 1.0))  # (3)
 

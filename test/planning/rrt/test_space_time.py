@@ -50,21 +50,15 @@ def nearest_angle(validity: Validity, gate: Mover) -> float:
 
 def test_the_arm_waits_until_the_way_is_free(validity: Validity, gate: Mover):
     validity.place([gate])
-    planner = SpaceTimeRrt(validity, TRAVEL, FEW)
-    plan = planner.plan(START, GOAL)
+    plan = SpaceTimeRrt(validity, TRAVEL, FEW).plan(START, GOAL)
     assert plan.is_found
     assert np.allclose(plan.path[[0, -1]], [START, GOAL])
     assert_within_limits(plan)
     before = plan.times < VANISHES
     assert plan.path[before, 0].max() < 0.5
-    plans = list(planner.improve(plan, searches=3))
-    arrivals = [better.times[-1] for better in plans]
-    assert (np.diff(arrivals) < 0.0).all()
-    for better in plans:
-        assert_within_limits(better)
-        assert validity.first_contact(better.path, better.times) is None
+    assert validity.first_contact(plan.path, plan.times) is None
     earliest = VANISHES + (GOAL[0] - nearest_angle(validity, gate)) / TRAVEL.v_max[0]
-    assert earliest - 1e-6 <= arrivals[-1] < earliest + 0.3
+    assert plan.times[-1] >= earliest - 1e-6
 
 
 def test_waiting_is_an_edge_of_its_own(validity: Validity, gate: Mover):
@@ -122,7 +116,6 @@ def test_why_there_is_no_motion(validity: Validity, gate: Mover):
     plan = planner.plan(START, GOAL)
     assert plan.outcome is SearchOutcome.GOAL_IN_CONTACT
     assert plan.reason.startswith("the goal at 5 s is in contact: 'lower' is ")
-    assert list(planner.improve(plan)) == []
 
 
 def test_bad_input_is_refused_with_a_sentence(validity: Validity):
