@@ -158,12 +158,8 @@ def contact_tables(shape: ArmShape, margin: float = 0.0) -> Tables:
     """The postures in which links touch that often overlap as capsules only, and have few joints between them.
 
     Those of the shapes in the URDF; none of an arm of other capsules, or where coal is not installed. They take up to a
-    minute for an arm of fine meshes, once: then the user's cache has them.
-
-    Parameters
-    ----------
-    margin : float
-        Smallest distance that counts as free [m].
+    minute for an arm of fine meshes, once: then the user's cache has them. What is nearer than a margin is not free
+    [m].
     """
     if not shape.is_described or shape.notes or not shape.pairs:
         return {}
@@ -257,14 +253,7 @@ class ContactMonitor:
         names: Sequence[str] = (),
         reach: float = REACH,
     ) -> list[NearPair]:
-        """The pairs that are nearer than the reach, the nearest first.
-
-        Parameters
-        ----------
-        q : ndarray, shape (n,)
-            Joint positions [rad or m].
-        reach : float
-            Largest distance [m].
+        """The pairs that are nearer than the reach [m] at joint positions (n,) [rad or m], the nearest first.
 
         Raises
         ------

@@ -48,21 +48,10 @@ WORLD = -1
 
 
 def joint_reach(tree: Tree, travel: Array, body: int, point: Array, other: int = WORLD) -> Array:
-    """Largest distance of a point from the axis of each joint between two bodies, in any posture.
+    """Largest distance of a body's point from the axis of each joint between two, in any posture (n_bodies,) [m].
 
-    Parameters
-    ----------
-    travel : ndarray, shape (n, 2)
-        Limits of the joint positions [rad or m].
-    body : int
-        The body that the point is fixed to; -1 for the world.
-    point : ndarray, shape (3,)
-        In the body's frame [m].
-
-    Returns
-    -------
-    ndarray, shape (n_bodies,)
-        [m]; 1 for a prismatic joint, 0 for a joint that is not between the bodies.
+    It is 1 for a prismatic joint, 0 for a joint that is not between the bodies; -1 is the world. Travel (n, 2) is the
+    limits of the joint positions [rad or m], the point (3,) in the body's frame [m].
 
     Examples
     --------
@@ -284,14 +273,9 @@ class ArmShape:
         return self._by_coordinate(self.links[k].reach)
 
     def moving_clusters(self, g: int, h: int, margin: float = 0.0) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
-        """Clusters of two links without capsules that keep a distance above the margin from all of the other link.
+        """Clusters of two links without capsules that keep a distance above a margin [m] from all of the other link.
 
         Such as balls on the axes of the joints between the links. Where all capsules do, none is left out.
-
-        Parameters
-        ----------
-        margin : float
-            Smallest distance that counts as free [m].
         """
         one, other = self._touching_capsules(g, h, margin), self._touching_capsules(h, g, margin)
         if not one or not other:
@@ -320,10 +304,7 @@ class ArmShape:
     def acceleration(self, k: int, moved: Array) -> Scalar:
         """Largest acceleration of a link's segments in a motion at constant joint velocities, in any posture [m].
 
-        Parameters
-        ----------
-        moved : ndarray of scalar, shape (n,)
-            How far each joint moves [rad or m], 0 or more; the motion takes a time of 1.
+        The joints move so far, shape (n,), 0 or more [rad or m]; the motion takes a time of 1.
         """
         total, inner = 0.0, 0.0  # type: Scalar, Scalar
         for b in reversed(self.model.tree.path(self.links[k].body)):
@@ -413,21 +394,7 @@ def _split(capsules: tuple[LinkCapsule, ...]) -> list[tuple[LinkCapsule, ...]]:
 
 
 def enclosing_ball(points: Array, radii: Array) -> tuple[Array, float]:
-    """A small ball around balls: its centre moves towards the farthest one, in shorter and shorter steps.
-
-    Parameters
-    ----------
-    points : ndarray, shape (m, 3)
-        Centres [m].
-    radii : ndarray, shape (m,)
-        [m].
-
-    Returns
-    -------
-    centre : ndarray, shape (3,)
-        [m].
-    radius : float
-        [m].
+    """A small ball around balls (m, 3), (m,) [m]: its centre (3,) moves towards the farthest in ever shorter steps.
 
     Examples
     --------

@@ -62,12 +62,7 @@ class Hull:
 
     @classmethod
     def of_points(cls, points: npt.ArrayLike) -> Hull:
-        """The hull of points.
-
-        Parameters
-        ----------
-        points : array_like, shape (m, 3)
-            [m].
+        """The hull of points (m, 3) [m].
 
         Raises
         ------
@@ -84,14 +79,7 @@ class Hull:
 
     @classmethod
     def of_mesh(cls, path: Path, scale: float = 1.0) -> Hull:
-        """The hull of a mesh file.
-
-        Parameters
-        ----------
-        path : Path
-            A file that coal reads, such as STL, OBJ or DAE.
-        scale : float
-            Of its coordinates [m].
+        """The hull of a mesh file that coal reads, such as STL, OBJ or DAE; its coordinates are scaled [m].
 
         Raises
         ------
@@ -272,14 +260,8 @@ def squared_segment_to_facet(a: Array, b: Array, corners: Array, middle: Array) 
     first end is in the tetrahedron between the triangle and a point inside the hull. The smallest result of all facets
     is the squared distance of the hull: 0 for a segment with a point inside.
 
-    Parameters
-    ----------
-    a, b : array, shape (3,)
-        Ends of the segment [m]; one and the same array for a point.
-    corners : array, shape (3, 3)
-        Of the triangle, anticlockwise seen from outside [m].
-    middle : array, shape (3,)
-        A point inside the hull [m].
+    The ends of a point are one and the same array (3,); corners (3, 3) are anticlockwise seen from outside, ``middle``
+    (3,) is a point inside the hull [m].
 
     Examples
     --------

@@ -309,10 +309,7 @@ def _walls(model: RobotModel, body: Body) -> tuple[float, float] | None:
 def joint_table(plane: LinkPlane, margin: float = 0.0) -> JointTable | None:
     """The table of two links, from the user's cache where it is there; None where nothing is free.
 
-    Parameters
-    ----------
-    margin : float
-        Smallest distance that counts as free [m].
+    What is nearer than a margin is not free [m].
     """
     if not np.isfinite(plane.ends).all():
         return None
@@ -331,16 +328,9 @@ Candidate: TypeAlias = tuple[tuple[str, str], Array, float]
 
 
 def tables_of(model: RobotModel, pairs: Mapping[Pair, Candidate], margin: float = 0.0) -> dict[Pair, JointTable]:
-    """The tables of those pairs of links that can have one and gain by it.
+    """The tables, with a margin [m], of those pairs of links that can have one and gain by it.
 
     None without coal, or where a mesh cannot be read.
-
-    Parameters
-    ----------
-    pairs : mapping of tuple of int to tuple
-        Numbers of the links, and what is known of them.
-    margin : float
-        Smallest distance that counts as free [m].
     """
     try:
         planes = {pair: plane for pair, (names, *_) in pairs.items() if (plane := link_plane(model, names)) is not None}
@@ -390,15 +380,9 @@ Box = tuple[int, int, int, int]
 
 
 def cover(mask: Array, most: int, waste: int = 0) -> list[Box]:
-    """Boxes that contain all cells of a mask: one, the one with most other cells in it cut in two, and so on.
+    """Boxes, at most so many, that contain all cells of a mask (n, m): one, the worst cut in two, and so on.
 
-    Parameters
-    ----------
-    mask : ndarray of bool, shape (n, m)
-    most : int
-        Largest number of boxes.
-    waste : int
-        Number of other cells that is small enough.
+    The worst is the one with most other cells in it; the end is where so few other cells are left as may be wasted.
 
     Examples
     --------

@@ -211,16 +211,9 @@ class Proximity:
             links.radii[k] = -FAR if is_out else self._shape.radius[i] + self._shape.radius[j]
 
     def near(self, q: Array, obstacles: Sequence[Obstacle | HullObstacle], reach: float, reach_self: float) -> Pairs:
-        """Return the pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
+        """Return pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links) [m] at joint positions (nq,).
 
-        Of several capsules of a link only the nearest is among them.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nq,)
-            Joint positions.
-        reach, reach_self : float
-            Distances [m]; 0 for the second leaves pairs of links out.
+        Of several capsules of a link only the nearest is among them; a reach of 0 leaves pairs of links out.
         """
         search = self.search
         search.place(obstacles)
@@ -283,14 +276,9 @@ def _finder() -> Binds[CloseSearch]:
 
 
 def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle | HullObstacle]) -> float:
-    """Distance from an arm's capsules to the nearest obstacle [m].
+    """Distance from an arm's capsules at joint positions (nv,) to the nearest obstacle [m].
 
-    Parameters
-    ----------
-    q : ndarray, shape (nv,)
-        Joint positions [rad or m].
-    obstacles : sequence of Obstacle or HullObstacle
-        The obstacles; beyond 2 m, or without any, the distance is infinite.
+    Beyond 2 m, or without obstacles, it is infinite.
     """
     if not obstacles:
         return np.inf

@@ -56,13 +56,7 @@ ROTATION_TOLERANCE = 1e-6
 
 
 def check_range(values: npt.ArrayLike, largest: float, what: str) -> None:
-    """Refuse numbers that are not finite, or too large.
-
-    Raises
-    ------
-    InputError
-        When one of them is.
-    """
+    """Raise an InputError where one of some numbers is not finite, or too large."""
     size = np.abs(values)
     if not size.max(initial=0.0) <= largest:
         worst = np.ravel(values)[np.argmax(np.ravel(size))]
@@ -70,13 +64,7 @@ def check_range(values: npt.ArrayLike, largest: float, what: str) -> None:
 
 
 def are_rotations(R: Array) -> npt.NDArray[np.bool_]:
-    """Return which matrices are rotations, or reflections.
-
-    Parameters
-    ----------
-    R : ndarray, shape (..., 9)
-        Row by row.
-    """
+    """Return which matrices, shape (..., 9) row by row, are rotations, or reflections."""
     matrices = R.reshape(*R.shape[:-1], 3, 3)
     gaps = np.swapaxes(matrices, -1, -2) @ matrices - np.eye(3)
     return np.asarray((np.abs(gaps) <= ROTATION_TOLERANCE).all(axis=(-1, -2)))
@@ -109,10 +97,7 @@ Placed: TypeAlias = Told | HullObstacle
 def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
     """Tables of obstacles by kind, shape (m, N_ROW) each; kinds without an obstacle are left out.
 
-    Parameters
-    ----------
-    obstacles : sequence of Obstacle, HullObstacle, Mover or sequence of Mover
-        Their numbers in results are their places in this sequence.
+    Their numbers in results are their places in the sequence.
 
     Raises
     ------
@@ -139,14 +124,7 @@ def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
 def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ...]:
     """An obstacle that moves from sample to sample, with a constant twist between two.
 
-    Before the first sample and after the last one it rests.
-
-    Parameters
-    ----------
-    times : array_like, shape (m,)
-        Increasing, from 0 on [s].
-    poses : sequence of Pose
-        As many.
+    Before the first sample and after the last one it rests. Times (m,) increase, from 0 on [s].
 
     Raises
     ------
@@ -177,14 +155,9 @@ def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ..
 
 
 def from_time(told: Sequence[Told], t: float) -> list[Told]:
-    """Return obstacles on a clock that begins at a time of theirs; what has vanished before it is left out.
+    """Return obstacles on a clock that begins at a time of theirs [s]; what has vanished before it is left out.
 
-    Parameters
-    ----------
-    told : sequence of Obstacle, Mover or sequence of Mover
-        On the old clock.
-    t : float
-        Time of the old clock at which the new one is 0; below zero for obstacles without a span, too [s].
+    For obstacles without a span the time may be below zero.
     """
     result: list[Told] = []
     for entry in told:
@@ -234,12 +207,7 @@ def placed_at(placed: Sequence[Placed], t: float) -> dict[int, Obstacle | HullOb
 
 
 def time_until_present(row: Array, t: Scalar) -> Scalar:
-    """Time until an obstacle appears, or since it vanished [s]; zero or below while it is present.
-
-    Parameters
-    ----------
-    row : array, shape (N_ROW,)
-    """
+    """Time until an obstacle of a row appears, or since it vanished [s]; zero or below while it is present."""
     _, begin, end = row[TIMES]
     return maximum(begin - t, t - end)
 

@@ -82,18 +82,10 @@ def turned(p: Array, size: Array) -> SignedDistance:
 
 
 def at_end(x: Entries, distance: Distance) -> dict[str, Any]:
-    """Nearest points of a segment and a shape, where that of the segment is an end.
+    """Nearest points of a segment and a shape, where that of the segment is an end: ``rho``, ``n``, ``p``.
 
-    Parameters
-    ----------
-    x : mapping
-        The pair; ``place``, ``centre`` and ``size`` of the shape.
-
-    Returns
-    -------
-    dict
-        ``rho``, ``n``, ``p``; and ``between``, which is above zero where the nearest point is between the ends: there
-        ``rho`` is a bound from below.
+    ``between`` is above zero where the nearest point is between the ends: there ``rho`` is a bound from below. The pair
+    has ``place``, ``centre`` and ``size`` of the shape.
     """
     search = _search(x, distance)
     bracket = search.begin()
@@ -107,13 +99,8 @@ def at_end(x: Entries, distance: Distance) -> dict[str, Any]:
 def near_capsules(x: Entries, inverse_squares: Mapping[int, float]) -> dict[str, Any]:
     """Squared reach less squared distance of each capsule from the ball around an obstacle: above zero for a near one.
 
-    Parameters
-    ----------
-    x : mapping
-        ``centre`` and ``extent`` of the obstacle; ``ends`` (6 C) and ``radii`` (C) of all capsules, and ``reach``.
-    inverse_squares : mapping of int to float
-        Numbers of the capsules that are looked at, and ``1 / |b - a|^2`` of each [1/m^2]; 0 for a capsule that is a
-        ball.
+    The obstacle has ``centre`` and ``extent``, the arm ``ends`` (6 C) and ``radii`` (C) of all capsules, and ``reach``.
+    Of the capsules that are looked at there is ``1 / |b - a|^2`` by their numbers [1/m^2]; 0 for one that is a ball.
     """
     ends = x["ends"].reshape(6, -1)
     near = []
@@ -211,10 +198,7 @@ def search_loop(of_type: str) -> Loop:
 def selection_loop(squares: Mapping[int, float], n_capsules: int) -> tuple[Loop, dict[str, Array]]:
     """Return :func:`near_capsules` over all obstacles, and samples of its inputs.
 
-    Parameters
-    ----------
-    squares : mapping of int to float
-        Numbers of the capsules that are looked at, and the squared length of each segment [m^2].
+    Of the capsules that are looked at there is the squared length of the segment by their numbers [m^2].
     """
     inverse_squares = {i: 1.0 / square if square > MIN_LENGTH**2 else 0.0 for i, square in squares.items()}
     arm = {"ends": 6 * n_capsules, "radii": n_capsules, "reach": 1}

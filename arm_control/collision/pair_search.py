@@ -244,16 +244,9 @@ def joint_axes(state: State) -> Array:
 def distance_rate(x: Mapping[str, Array], axes: Array, v: Array, joint_coupling: Array) -> tuple[Array, Scalar]:
     """Return ``J_n`` (n,) of one pair and the rate of its distance [m/s], over any scalar.
 
-    Parameters
-    ----------
-    x : mapping
-        ``n``, ``p``, ``sign`` and ``twist`` of the pair.
-    axes : array, shape (6, n_bodies)
-        Those of :func:`joint_axes`.
-    v : array, shape (n,)
-        Joint velocities [rad/s or m/s].
-    joint_coupling : ndarray, shape (n_bodies, n)
-        Motion of each body's joint per motion of each joint of the arm.
+    The pair has ``n``, ``p``, ``sign`` and ``twist``; axes (6, n_bodies) are those of :func:`joint_axes`; v (n,) are
+    joint velocities; ``joint_coupling`` (n_bodies, n) is the motion of each body's joint per motion of each joint of
+    the arm.
     """
     n, twist = x["n"], x["twist"]
     moment = cross(x["p"], n)

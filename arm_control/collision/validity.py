@@ -96,12 +96,9 @@ class Chords(NamedTuple):
 
 
 def chords(trajectory: PolynomialCurve, largest: float) -> Chords:
-    """Divide a trajectory into chords.
+    """Divide a trajectory into chords, with a deviation that is aimed at [rad or m].
 
-    Parameters
-    ----------
-    largest : float
-        Deviation that is aimed at [rad or m]; the deviations of the result hold in any case.
+    The deviations of the result hold in any case.
     """
     times, qs, deviations = [], [], []
     for begin, T, piece in zip(trajectory.knots[:-1], np.diff(trajectory.knots), trajectory.pieces, strict=True):
@@ -131,9 +128,7 @@ def _largest_acceleration(piece: Array, s: Array, h: float) -> Array:
 def largest_value(coefficients: Array) -> Array:
     """Bound of polynomials of degree :data:`DEGREE` between 0 and 1, shape (m, n): the largest Bernstein coefficient.
 
-    Parameters
-    ----------
-    coefficients : ndarray, shape (m, DEGREE + 1, n)
+    Their coefficients are of shape (m, DEGREE + 1, n).
     """
     c = coefficients
     bernstein = [sum(comb(i, j) / comb(DEGREE, j) * c[:, j] for j in range(i + 1)) for i in range(DEGREE + 1)]
@@ -275,25 +270,14 @@ class Validity:
     def place(self, obstacles: Sequence[Placed]) -> None:
         """Check against these obstacles from now on.
 
-        Parameters
-        ----------
-        obstacles : sequence of Obstacle, HullObstacle, Mover or sequence of Mover
-            The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
-            row, as :func:`~arm_control.collision.obstacle_rows.course` makes them, one follows the other.
+        The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a row,
+        as :func:`~arm_control.collision.obstacle_rows.course` makes them, one follows the other.
         """
         self._checks.place(obstacle_tables(obstacles))
         self.placed = tuple(obstacles)
 
     def free_states(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
-        """Whether states are free of contact, shape (N,).
-
-        Parameters
-        ----------
-        qs : array_like, shape (N, n)
-            Joint positions [rad or m].
-        t : array_like, shape (N,) or float
-            Times [s].
-        """
+        """Whether states (N, n) [rad or m] are free of contact at times (N,), or at one time [s]: shape (N,)."""
         return self.motions(qs, qs, t, t).is_free
 
     def free_motions(
@@ -366,12 +350,7 @@ class Validity:
         """Whether straight motions are free by the shapes in the URDF, where their capsules touch, shape (N,).
 
         It takes milliseconds a motion (:mod:`arm_control.collision.shape_proof`). None is where no link is a mesh, in a
-        shape of other capsules, without coal, and among obstacles that move.
-
-        Parameters
-        ----------
-        a, b, deviation
-            As those of :meth:`motions`.
+        shape of other capsules, without coal, and among obstacles that move. Arguments are those of :meth:`motions`.
         """
         a, b = self._states(a, "a"), self._states(b, "b")
         deviations = self._deviations(np.zeros(self._model.nq) if deviation is None else deviation, len(a))
@@ -456,17 +435,7 @@ class Validity:
 
     @exclusive
     def distances(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0, reach: float = REACH) -> Distances:
-        """Distances in many states.
-
-        Parameters
-        ----------
-        qs : array_like, shape (N, n)
-            Joint positions [rad or m].
-        t : array_like, shape (N,) or float
-            Times [s].
-        reach : float
-            Distances beyond it are not measured [m].
-        """
+        """Distances in states (N, n) [rad or m] at times (N,) or one time [s]; none beyond a reach [m] is measured."""
         q = self._states(qs, "qs")
         links = tuple(self.shape.names[k] for k in self.shape.moving)
         to_obstacles, between = (np.full((len(q), len(names)), reach) for names in (links, self.link_pairs))
@@ -483,18 +452,10 @@ class Validity:
 
     @exclusive
     def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0, aside: float = 0.0) -> tuple[NearPair, ...]:
-        """All pairs nearer than the reach in one state, the nearest first: links and obstacles, links and links.
+        """All pairs nearer than a reach [m] in one state (n,), the nearest first: links and obstacles, or two links.
 
-        Two links whose capsules overlap, though their real shapes are free as far as the joints go aside, are left out.
-
-        Parameters
-        ----------
-        q : array_like, shape (n,)
-            Joint positions [rad or m].
-        t : float
-            Time [s].
-        aside : float
-            How far joints may be from q [rad or m].
+        Two links whose capsules overlap, though their real shapes are free as far as the joints go aside [rad or m],
+        are left out.
         """
         state = self._states(np.asarray(q, dtype=float)[None], "q")[0]
         check_range(t, LATEST, "times")

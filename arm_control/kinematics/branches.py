@@ -106,15 +106,7 @@ class BranchSearch:
         self._tool: Array | None = None
 
     def find(self, target: Array, reference: Array) -> Branches:
-        """All postures at a pose.
-
-        Parameters
-        ----------
-        target : ndarray, shape (12,)
-            R_WT and p_WT.
-        reference : ndarray, shape (n,)
-            Joint positions that angles are turned near to [rad].
-        """
+        """All postures at a pose (12,): R_WT and p_WT; angles are turned near to a reference (n,) [rad]."""
         if self._candidates is None:
             return self._by_many_starts(target, reference)
         if self._tool is not self._search.model.tool:
@@ -178,16 +170,9 @@ class _Starts:
 
 
 def self_motion(search: Search, target: Array, start: Array, step: float) -> SelfMotion:
-    """The curve of self-motion through a posture at a pose, equation (1), for a search of one row less than joints.
+    """The curve of self-motion through a posture (n,) at a pose (12,), equation (1); neighbours are a step apart.
 
-    Parameters
-    ----------
-    target : ndarray, shape (12,)
-        R_WT and p_WT.
-    start : ndarray, shape (n,)
-        The posture [rad or m].
-    step : float
-        Distance of neighbours [rad or m].
+    The search is one of one row less than joints; positions and step in rad or m.
     """
     forwards, is_closed = _follow(search, target, start, step)
     if is_closed:

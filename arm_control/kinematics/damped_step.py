@@ -78,12 +78,9 @@ class Task:
 def repeated_step(tree: Tree, task: Task, has_tool: bool) -> Loop:
     """The step as a law to be repeated; without a tool the law is shorter.
 
-    Returns
-    -------
-    Loop
-        Inputs ``q`` (carried), ``target`` (12: R_WT, p_WT), ``reference`` (n), shared: ``q_min``, ``q_max`` (n),
-        ``tolerance``, ``caution`` (c) and, with a tool, ``tool``. Outputs ``q``, ``error`` and ``more``: how far from
-        the tolerance.
+    Inputs ``q`` (carried), ``target`` (12: R_WT, p_WT), ``reference`` (n), shared: ``q_min``, ``q_max`` (n),
+    ``tolerance``, ``caution`` (c) and, with a tool, ``tool``. Outputs ``q``, ``error`` and ``more``: how far from the
+    tolerance.
     """
     n = tree.n
     inputs = {"q": n, "target": 12, "reference": n, "q_min": n, "q_max": n, "tolerance": 1, "caution": 1}

@@ -172,11 +172,8 @@ class InverseKinematics:
     def solve(self, X_WT: Pose, start: npt.ArrayLike | None = None) -> IkResult:
         """Joint positions that put the end effector at a pose.
 
-        Parameters
-        ----------
-        start : array_like, shape (nq,), optional
-            Joint positions that are tried first, and that angles are turned near to; by default the middle of the
-            limits [rad or m].
+        The start (nq,) is tried first, and angles are turned near to it; by default it is the middle of the limits [rad
+        or m].
 
         Raises
         ------
@@ -200,14 +197,9 @@ class InverseKinematics:
 
     @exclusive
     def solve_batch(self, poses: Sequence[Pose] | Array, starts: npt.ArrayLike | None = None) -> IkBatch:
-        """Joint positions for each of many poses: what :meth:`solve` returns, several poses at once.
+        """Joint positions for each of many poses, or matrices (N, 4, 4), in the world: what :meth:`solve` returns.
 
-        Parameters
-        ----------
-        poses : sequence of Pose, or ndarray, shape (N, 4, 4)
-            The poses, in the world.
-        starts : array_like, shape (nq,) or (N, nq), optional
-            Start of all poses, or of each; see :meth:`solve` [rad or m].
+        There is one start (nq,) for all poses, or one for each (N, nq) [rad or m].
 
         Raises
         ------
@@ -245,12 +237,7 @@ class InverseKinematics:
     def self_motion(self, X_WT: Pose, start: npt.ArrayLike | None = None, step: float = 0.05) -> SelfMotion:
         """The curve of postures through which an arm with one joint more than rows moves at a pose.
 
-        Parameters
-        ----------
-        start : array_like, shape (nq,), optional
-            See :meth:`solve`; the curve goes through the posture that it leads to.
-        step : float
-            Distance of neighbours on the curve [rad or m].
+        It goes through the posture that the start leads to, see :meth:`solve`; neighbours are a step apart [rad or m].
 
         Raises
         ------
@@ -306,11 +293,7 @@ def _row(values: npt.ArrayLike) -> Array:
 
 
 def target_rows(poses: Sequence[Pose] | Array) -> Array:
-    """The numbers of poses, R_WT and p_WT of each, shape (N, 12), after checking that they are poses.
-
-    Parameters
-    ----------
-    poses : sequence of Pose, or ndarray, shape (N, 4, 4)
+    """The numbers of poses, or of matrices (N, 4, 4): R_WT and p_WT of each, shape (N, 12), checked to be poses.
 
     Raises
     ------
@@ -337,13 +320,7 @@ def target_rows(poses: Sequence[Pose] | Array) -> Array:
 
 
 def limits(model: RobotModel, q_min: npt.ArrayLike | None, q_max: npt.ArrayLike | None) -> tuple[Array, Array]:
-    """Limits of the joint positions, those of the model where None, after checking them.
-
-    Parameters
-    ----------
-    q_min, q_max : array_like, shape (nq,), or None
-        [rad or m]; infinite for none.
-    """
+    """Limits of the joint positions (nq,), those of the model where None, after checking them [rad or m]."""
     low, high = (np.array(own if x is None else x, dtype=float)
                  for own, x in ((model.q_min, q_min), (model.q_max, q_max)))  # fmt: skip
     for name, x in (("q_min", low), ("q_max", high)):

@@ -127,14 +127,8 @@ class Search:
     def all_poses(self, targets: Array, references: Array, starts: Array | None) -> Attempts:
         """The best attempt for each pose: one start of all poses after the other.
 
-        Parameters
-        ----------
-        targets : ndarray, shape (N, 12)
-            R_WT and p_WT.
-        references : ndarray, shape (N, n)
-            Joint positions that angles are turned near to [rad].
-        starts : ndarray, shape (N, n), or None
-            The first starts; None: the middle of the limits.
+        Targets (N, 12) are R_WT and p_WT; angles are turned near to references (N, n) [rad]; the first starts are (N,
+        n), by default the middle of the limits.
         """
         n, m = len(targets), len(self.task.rows)
         best = Attempts(np.zeros((n, self.model.nq)), np.full((n, m), np.inf), np.zeros(n, bool), np.zeros(n, int))

@@ -182,15 +182,11 @@ class Rows(NamedTuple):
 
 
 def served_rows(model: RobotModel, frame: str | None = None) -> Rows:
-    """As many rows as an arm can move independently: positions before orientations.
+    """As many rows of a link, by default the end effector with its tool, as an arm can move independently.
 
-    All six, or with too few joints as many as there are. A choice of angular rows is along the end effector's axes, and
-    leaves free what the arm moves worst: a four-joint arm of one yaw and three pitch joints serves x y z and one angle.
-
-    Parameters
-    ----------
-    frame : str, optional
-        A link; the end effector, with its tool, by default.
+    Positions come before orientations: all six rows, or with too few joints as many as there are. A choice of angular
+    rows is along the end effector's axes, and leaves free what the arm moves worst: a four-joint arm of one yaw and
+    three pitch joints serves x y z and one angle.
     """
     derivatives = {axes: _derivatives(model, frame, axes) for axes in ("world", "end_effector")}
     for rows_of_one_size in _candidates(model.nq):

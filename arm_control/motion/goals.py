@@ -270,15 +270,7 @@ class GoalQueue(Generic[G]):
         self._ended_ns, self._awaits_pause = max(self._ended_ns, stamp_ns), True
 
     def end_stream(self, now_ns: int, pause_ns: int) -> None:
-        """End what goes on behind :meth:`end`: goals up to a stamp, until none has come for longer than a pause.
-
-        Parameters
-        ----------
-        now_ns : int
-            The stamp [ns].
-        pause_ns : int
-            The pause [ns].
-        """
+        """End what goes on behind :meth:`end`: goals up to a stamp [ns], until none came for over a pause [ns]."""
         while self._awaits_pause and (next_ns := self.next_ns(self._ended_ns)) <= now_ns:
             self._awaits_pause = next_ns - self._ended_ns <= pause_ns
             if self._awaits_pause:

@@ -58,26 +58,14 @@ class JogLimits(NamedTuple):
 
 
 class PoseJogging:
-    """Reference of an end effector that is jogged.
-
-    Parameters
-    ----------
-    stamp_ns : int
-        Stamp of the state before the first one [ns].
-    """
+    """Reference of an end effector that is jogged, from the stamp of the state before the first one on [ns]."""
 
     def __init__(self, start: Reference, stamp_ns: int) -> None:
         self.reference = start
         self._stamp_ns = stamp_ns
 
     def tick(self, jog: TwistJog, stamp_ns: int, limits: JogLimits, X_WE: Pose, R_WF: Array) -> Reference:
-        """Return the reference in a state, equations (1) to (4).
-
-        Parameters
-        ----------
-        R_WF : ndarray, shape (3, 3)
-            Axes of the frame of the velocity.
-        """
+        """Return the reference in a state, equations (1) to (4); R_WF are the axes of the frame of the velocity."""
         dt, self._stamp_ns = _period(self._stamp_ns, stamp_ns, limits), stamp_ns
         V_cmd = np.zeros(6)
         if not _is_over(jog.sent_ns, stamp_ns, limits):
@@ -92,15 +80,7 @@ class PoseJogging:
 
 
 class JointJogging:
-    """Reference of joints that are jogged.
-
-    Parameters
-    ----------
-    stamp_ns : int
-        Stamp of the state before the first one [ns].
-    q_min, q_max : ndarray, shape (nv,)
-        Limits of the joints [rad or m].
-    """
+    """Reference of joints jogged within limits (nv,), from the stamp of the state before the first one on [ns]."""
 
     def __init__(self, start: JointReference, stamp_ns: int, q_min: Array, q_max: Array) -> None:
         self.reference = start
@@ -160,12 +140,6 @@ def _advance(X_WT: Pose, V: Array, dt: float, X_WE: Pose, lead: Array) -> Pose:
 
 
 def near(X: Pose, X_WE: Pose, lead: Array) -> Pose:
-    """Return a pose, brought nearer to the measured one if it is too far.
-
-    Parameters
-    ----------
-    lead : ndarray, shape (2,)
-        Largest distance and angle between them [m, rad].
-    """
+    """Return a pose, brought nearer to the measured one if it is farther than a distance and an angle (2,) [m, rad]."""
     turn = limit_magnitude(rotation_vector(X.R @ X_WE.R.T), lead[1])
     return Pose(rotation_from_vector(turn) @ X_WE.R, X_WE.p + limit_magnitude(X.p - X_WE.p, lead[0]))

@@ -116,16 +116,10 @@ class Waypoints:
 def check_limits(
     model: RobotModel, qs: Array, vs: Array | None, times: Array, start: JointReference | None = None
 ) -> None:
-    """Check positions and velocities of a motion against the arm's limits.
+    """Check positions and velocities of a motion, shape (n, nv), against the arm's limits; None: no velocities.
 
-    Parameters
-    ----------
-    qs, vs : ndarray, shape (n, nv)
-        Positions [rad or m] and velocities [rad/s or m/s]; None: velocities are not checked.
-    times : ndarray, shape (n,)
-        Time of each row, for the message [s].
-    start : JointReference, optional
-        Start of the motion. When it exceeds a limit, the motion may stay there, but exceed it no further.
+    Times (n,) are for the message [s]. When the start of the motion exceeds a limit, the motion may stay there, but
+    exceed it no further.
 
     Raises
     ------
@@ -288,12 +282,7 @@ def rest_to_rest(start: JointReference, q_goal: Array, v_max: Array, a_max: Arra
 
 
 def spline_path(points: npt.ArrayLike) -> JointTrajectory:
-    """Return the path through points, equations (4) and (5); one straight piece for two of them.
-
-    Parameters
-    ----------
-    points : array_like, shape (n, nv)
-        Joint positions [rad or m], at least two.
+    """Return the path through points (n, nv), equations (4) and (5); one straight piece for two of them [rad or m].
 
     Raises
     ------

@@ -124,10 +124,7 @@ class PoseFollower:
     def reference(self, stamp_ns: int, q: Array) -> Reference:
         """Return the reference in a state.
 
-        Parameters
-        ----------
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m], for the frame of a goal that becomes active now.
+        Measured positions q, shape (nq,), are for the frame of a goal that becomes active now [rad or m].
         """
         due = self.queue.active(stamp_ns)
         if due is not None and due is not self.active:
@@ -139,14 +136,9 @@ class PoseFollower:
         return self._active_reference(stamp_ns) if is_moving else self._held
 
     def steady_reference(self, stamp_ns: int) -> tuple[Reference, int] | None:
-        """Return the reference that stands still after a state, and the stamp until which it does [ns].
+        """Return the reference that stands still after a state of a stamp [ns], and the stamp until which it does [ns].
 
-        None while it moves, and where the next state has a goal to take up.
-
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the state, whose reference is known [ns].
+        None while it moves, and where the next state has a goal to take up. The reference of the state is known.
         """
         jog = None if self._jogs is None else self._jogs.active(stamp_ns)
         is_jogged = jog is not None and (self.active is None or jog.stamp_ns > self.active.stamp_ns)

@@ -147,12 +147,7 @@ class PoseTrajectory:
 
 
 def join_points(*parts: PosePoints) -> PosePoints:
-    """Return several motions as one.
-
-    Parameters
-    ----------
-    *parts : PosePoints
-        Motions with twists and accelerations; each begins at time 0 at the last pose of the one before.
+    """Return several motions with twists and accelerations as one; each begins at time 0 where the one before ends.
 
     Raises
     ------
@@ -175,13 +170,7 @@ def join_points(*parts: PosePoints) -> PosePoints:
 
 
 def transform_reference(X_WF: Pose, reference: Reference) -> Reference:
-    """Return a reference in the world.
-
-    Parameters
-    ----------
-    X_WF : Pose
-        Pose of a frame F at rest in the world.
-    """
+    """Return a reference in the world, of one in a frame F that rests there."""
     V, A = (np.concatenate([X_WF.R @ x[:3], X_WF.R @ x[3:]]) for x in (reference.V_des, reference.A_des))
     return Reference(X_WF @ reference.X_WT, V, A)
 

@@ -145,14 +145,8 @@ def polyline(
 ) -> PosePoints:
     """Return a motion along straight lines, with a rest at every corner.
 
-    Parameters
-    ----------
-    corners : array_like, shape (n, 3)
-        Corners from start to end, in the frame of ``X`` [m].
-    speed, acceleration : float
-        Limits [m/s], [m/s^2].
-    R : ndarray, shape (3, 3), optional
-        Constant orientation; that of ``X`` by default.
+    Corners (n, 3) from start to end are in the frame of ``X`` [m], speed and acceleration limits [m/s], [m/s^2]; R is a
+    constant orientation, that of ``X`` by default.
     """
     _positive(speed=speed, acceleration=acceleration)
     p = _without_repeats(np.array(corners, dtype=float))
@@ -166,14 +160,8 @@ def curve(
 ) -> PosePoints:
     """Return a motion along a curve, without a rest in between.
 
-    Parameters
-    ----------
-    dense : array_like, shape (n, 3)
-        Points along the curve, close enough for straight lines between them [m].
-    speed, acceleration : float
-        Limits along the curve [m/s], [m/s^2].
-    R : ndarray, shape (3, 3), optional
-        Constant orientation; that of ``X`` by default.
+    Dense points (n, 3) along the curve are close enough for straight lines between them [m]; the rest as for
+    :func:`polyline`.
     """
     _positive(speed=speed, acceleration=acceleration)
     p = _without_repeats(np.array(dense, dtype=float))
@@ -390,16 +378,9 @@ class TargetList:
         return not self.on_the_way or not self.on_the_way[number % len(self.on_the_way)]
 
     def wrench_goals(self, count: int, first: int = 0) -> list[WrenchGoal]:
-        """Return the wrenches of targets, each repeated before it is too old.
+        """Return the wrenches of so many targets from one on, with repetitions of the list.
 
-        A target without a wrench, after one with a wrench, ends it.
-
-        Parameters
-        ----------
-        count : int
-            Number of targets, with repetitions of the list.
-        first : int
-            Number of the first one.
+        Each is repeated before it is too old. A target without a wrench, after one with a wrench, ends it.
         """
         goals = []
         wrenches, n = self.wrenches, len(self.wrenches)
@@ -451,10 +432,7 @@ class TargetList:
 def target_entry(X: Pose, smallest_singular_value: float) -> dict[str, Any]:
     """Return a target as an entry of a file, for :meth:`TargetList.load`.
 
-    Parameters
-    ----------
-    smallest_singular_value : float
-        Smallest singular value of the Jacobian there, as a note.
+    The smallest singular value of the Jacobian there is a note.
     """
     return {
         "position": X.p.round(6).tolist(),
@@ -550,14 +528,9 @@ def trajectory_text(description: str, robot: str, joints: Sequence[str], points:
 
 
 def timed_waypoints(qs: Array, v_max: Array) -> Waypoints:
-    """Return postures with times at which joints pass them slowly; the first one comes after half a turn's time.
+    """Return postures (n, nv) with times at which joints pass them slowly; the first is after half a turn's time.
 
-    Parameters
-    ----------
-    qs : ndarray, shape (n, nv)
-        Postures [rad or m].
-    v_max : ndarray, shape (nv,)
-        Speed limits, of which :data:`WAYPOINT_SHARE` is used at most between two postures at rest [rad/s or m/s].
+    Of the speed limits (nv,) :data:`WAYPOINT_SHARE` is used at most between two postures at rest [rad/s or m/s].
     """
     ways = [np.full(len(v_max), math.pi), *np.abs(np.diff(qs, axis=0))]
     speeds = np.where(np.isfinite(v_max), WAYPOINT_SHARE * v_max, 1.0)

@@ -261,10 +261,7 @@ class AttractorFollower:
     def reference(self, stamp_ns: int, q: Array) -> Reference:
         """Return the reference in a state.
 
-        Parameters
-        ----------
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m], for the frame of a goal that becomes active now.
+        Measured positions q, shape (nq,), are for the frame of a goal that becomes active now [rad or m].
         """
         n_steps = self._steps_until(stamp_ns)
         for k in range(0 if self.is_holding else n_steps):

@@ -93,19 +93,12 @@ def firing_rate(J: Array) -> Array:
 
 
 def gain_and_bias(max_rates: Array, intercepts: Array) -> tuple[Array, Array]:
-    """Equation (4).
-
-    Parameters
-    ----------
-    max_rates : ndarray, shape (n,)
-        Rate where ``e^T x = 1`` [Hz], below 1 / tau_ref.
-    intercepts : ndarray, shape (n,)
-        Smallest ``e^T x`` at which the neuron fires, below 1.
+    """Equation (4), for rates (n,) where ``e^T x = 1`` [Hz] and values (n,) of ``e^T x`` where neurons begin to fire.
 
     Raises
     ------
     InputError
-        When a rate or an intercept is not allowed.
+        When a rate is not between 0 and 1 / tau_ref, or an intercept not below 1.
     """
     if not ((max_rates > 0.0) & (max_rates < 1.0 / TAU_REF)).all():
         raise InputError(f"a neuron fires with more than 0 and less than {1.0 / TAU_REF:g} Hz")

@@ -89,10 +89,7 @@ class NeuronTuning:
 def even_tuning(n: int, d: int) -> NeuronTuning:
     """N neurons for a vector of size d, spread evenly: no draw, and less noise than that of a random population.
 
-    Raises
-    ------
-    InputError
-        When there are fewer than four neurons for each axis.
+    An InputError where there are fewer than four neurons for each axis.
     """
     groups = _axis_encoders(n, d)
     spread = _spread(-(-n // len(groups)), 2)
@@ -115,14 +112,8 @@ def decoders(tuning: NeuronTuning, points: Array, noise: float = NOISE) -> Array
     """Equation (1): decoders D, shape (d, n) [s], rounded to 2^-16 of the largest one's power of two.
 
     The last bits of the solution of many equations depend on the threads that solve them. Rounded, the decoders do not,
-    and a recording is replayed to the same bits by a process with other threads.
-
-    Parameters
-    ----------
-    points : ndarray, shape (m, d)
-        Points to reproduce.
-    noise : float
-        Noise of the rates, as a share of the largest one: more makes decoded values calmer, and less exact.
+    and a recording is replayed to the same bits by a process with other threads. Points are (m, d); more noise, a share
+    of the largest rate, makes decoded values calmer, and less exact.
     """
     A = tuning.rates(points)
     sigma = noise * A.max()

@@ -45,15 +45,7 @@ class Compensation(NamedTuple):
 def compensate(system: LinearSystem, tau: float) -> Compensation:
     """Return the matrices that make a system of a synapse: equation (2) of a continuous one, (3) of a discrete one.
 
-    Parameters
-    ----------
-    tau : float
-        Time constant of the synapse [s].
-
-    Raises
-    ------
-    InputError
-        When the time constant is not positive.
+    An InputError where its time constant [s] is not positive.
     """
     if not 0.0 < tau < math.inf:
         raise InputError(f"a synapse with the time constant {tau} s; allowed: a positive number")

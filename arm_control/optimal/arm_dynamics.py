@@ -16,13 +16,7 @@ from arm_control.model import RobotModel
 
 
 class ArmDynamics:
-    """Dynamics of an arm, equation (1).
-
-    Parameters
-    ----------
-    dt : float
-        Step [s].
-    """
+    """Dynamics of an arm, equation (1), with a step of dt [s]."""
 
     def __init__(self, model: RobotModel, dt: float) -> None:
         if not (np.isfinite(dt) and dt > 0.0):

@@ -62,23 +62,11 @@ class BoxQpResult(NamedTuple):
 
 
 def active_set_step(H: Array, g: Array, low: Array, high: Array, held: Array) -> tuple[Array, Array, Cholesky]:
-    """Equation (2) for a set, and the set after a full step.
+    """The point of (2) for a set, the set after a full step, and factors; the point is the answer where the set stays.
 
-    Parameters
-    ----------
-    H : ndarray, shape (n, n)
-    g, low, high : ndarray, shape (n,)
-    held : ndarray, shape (n,)
-        -1 at the low bound, 1 at the high one, 0 free.
-
-    Returns
-    -------
-    x : ndarray, shape (n,)
-        The point of (2); the answer where the set stays the same.
-    following : ndarray, shape (n,)
-        The set after the step.
-    factors : Cholesky
-        Of H with unit rows where held; the smallest pivot is above zero where ``H_ff`` is positive definite.
+    H is (n, n), g and both bounds (n,), the set ``held`` (n,): -1 at the low bound, 1 at the high one, 0 free. The
+    factors are those of H with unit rows where held; the smallest pivot is above zero where ``H_ff`` is positive
+    definite.
     """
     free = 1.0 - held * held
     x_c = select(held, high, select(-held, low, 0.0 * held))
@@ -98,16 +86,9 @@ def box_qp(
     high: npt.ArrayLike,
     held: npt.ArrayLike | None = None,
 ) -> BoxQpResult:
-    """Solve (1).
+    """Solve (1), with H (n, n) symmetric, positive definite where free; bounds (n,) may be infinite.
 
-    Parameters
-    ----------
-    H : array_like, shape (n, n)
-        Symmetric, positive definite where free.
-    g, low, high : array_like, shape (n,)
-        Bounds may be infinite.
-    held : array_like, shape (n,), optional
-        The set to begin with, at finite bounds; all free by default.
+    ``held`` (n,) is the set to begin with, at finite bounds; all free by default.
 
     Raises
     ------

@@ -123,13 +123,7 @@ TRIES = 4
 
 
 class CompiledPasses:
-    """Compiled passes of an arm, semi-implicit Euler.
-
-    Parameters
-    ----------
-    u_min, u_max : ndarray, shape (n_u,)
-        Limits; infinite for none.
-    """
+    """Compiled passes of an arm, semi-implicit Euler; limits (n_u,) are infinite for none."""
 
     def __init__(self, dynamics: ArmDynamics, costs: Costs, n: int, u_min: Array, u_max: Array) -> None:
         laws = ArmLaws(dynamics.model.tree, costs, bool(np.isfinite(u_min).any() or np.isfinite(u_max).any()))
@@ -269,10 +263,7 @@ class CompiledPasses:
 def loop_samples(model: RobotModel, loop: Loop) -> Mapping[str, Array]:
     """Two rows to compare a kernel on: symmetric matrices positive definite, the tool a real one.
 
-    Parameters
-    ----------
-    loop : Loop
-        The loop, whose matrices have the names of :class:`ArmLaws`.
+    Matrices have the names of :class:`ArmLaws`.
     """
     rng = np.random.default_rng(0)
     samples: dict[str, Array] = {}

@@ -67,12 +67,7 @@ class Knot:
     def point(self, frame: str | None, point: Array) -> tuple[Array, Callable[[], Array]]:
         """Position of a point in the world (3,) [m], and a function that computes its Jacobian (6, n).
 
-        Parameters
-        ----------
-        frame : str or None
-            A link; None: the end effector.
-        point : array, shape (3,)
-            The point, along the axes of the frame [m].
+        The point (3,) is along the axes of a link, or of the end effector (None) [m].
         """
         arm, tree = self.arm, self.arm.tree
         if frame is not None and frame not in tree.frames:
@@ -310,13 +305,7 @@ class Term:
 
 
 class Costs:
-    """The sum of terms.
-
-    Parameters
-    ----------
-    *terms : Term
-        At least one.
-    """
+    """The sum of terms, one at least."""
 
     def __init__(self, *terms: Term) -> None:
         if not terms:
@@ -331,15 +320,7 @@ class Costs:
         return np.array([[term.running] * n + [term.terminal] for term in self.terms], dtype=float).T
 
     def value(self, knot: Knot, weights: Array, z: Array) -> Scalar:
-        """Cost l at one knot, equation (1).
-
-        Parameters
-        ----------
-        weights : array, shape (terms,)
-            Weight of each term at this knot.
-        z : array
-            Run-time numbers of all terms.
-        """
+        """Cost l at one knot, equation (1), with each term's weight there (terms,), and the numbers of all terms."""
         total: Scalar = 0.0
         for (term, scale, form, own), weight in zip(self._split(z), weights, strict=True):
             r, _ = term.residual.at(knot, own)

@@ -35,17 +35,9 @@ from arm_control.optimal.costs import Costs
 
 
 class LocalLqr:
-    """Gains of (5) for an arm, compiled.
+    """Gains of (5) for an arm, compiled; run-time numbers of the costs may change between two calls.
 
-    Parameters
-    ----------
-    costs : Costs
-        What is minimised; its run-time numbers may change between two calls.
-
-    Attributes
-    ----------
-    lock : RLock
-        Held while gains are computed: threads may share an object.
+    Threads may share an object: ``lock`` is held while gains are computed.
     """
 
     def __init__(self, dynamics: ArmDynamics, costs: Costs, n: int) -> None:
@@ -68,23 +60,10 @@ class LocalLqr:
 
     @exclusive
     def gains(self, x0: Array, u0: Array, n: int | None = None) -> tuple[Array, Array]:
-        """Return the changes and gains of the knots, about one state and one control.
+        """Return changes (n, nv) [N m or N] and gains (n, nv, 2 nv) of the knots, about one state and one control.
 
-        Parameters
-        ----------
-        x0 : ndarray, shape (2 nv,)
-            State: positions and velocities.
-        u0 : ndarray, shape (nv,)
-            Control [N m or N].
-        n : int, optional
-            Steps that are left, if fewer than N.
-
-        Returns
-        -------
-        k : ndarray, shape (n, nv)
-            Changes [N m or N].
-        K : ndarray, shape (n, nv, 2 nv)
-            Gains.
+        The state (2 nv,) is positions and velocities, the control (nv,) torque [N m or N]; n steps are left, by default
+        N.
 
         Raises
         ------

@@ -207,16 +207,9 @@ class ReachPlanner:
         )
 
     def plan(self, stamp_ns: int, x0: npt.ArrayLike, X_WT: Pose, warm: ReachPlan | None = None) -> ReachPlan:
-        """Plan a reach.
+        """Plan a reach from a first state (2 nv,), positions and velocities, at a stamp [ns].
 
-        Parameters
-        ----------
-        stamp_ns : int
-            Stamp of the first state [ns].
-        x0 : array_like, shape (2 nv,)
-            Positions and velocities of the first state.
-        warm : ReachPlan, optional
-            An earlier plan, the rest of which the solver starts from.
+        The solver starts from the rest of an earlier plan, where there is one.
 
         Raises
         ------

@@ -243,10 +243,7 @@ class PlanFollower:
     def tick(self, stamp_ns: int, t: Terms, target: object, X_WT: Pose) -> PlanTorque:
         """Torque in a state.
 
-        Parameters
-        ----------
-        target : object
-            Identity of the target: another object than before is a new target. None: no target.
+        Another object as the target than before is a new target; None: no target.
         """
         self._take()
         if target is not None and not self._is_waiting and self._is_due(stamp_ns, t, target):

@@ -171,14 +171,9 @@ def _solved(Q_uu: Array, Q_u: Array, bounds: ControlBounds) -> tuple[Array, Chol
 
 
 def symmetric_product(*factors: Array) -> Array:
-    """``A^T B + C^T D + ...``, shape (n, n), where that is known to be symmetric.
+    """``A^T B + C^T D + ...``, shape (n, n), where that is known to be symmetric; the factors are A, B, C, D, ...
 
     Over scalars other than floats only the upper triangle is computed, then mirrored.
-
-    Parameters
-    ----------
-    *factors : array
-        A, B, C, D, ...: an even number of matrices.
     """
     pairs = list(zip(factors[::2], factors[1::2], strict=True))
     if all(is_numeric(x) for x in factors):

@@ -76,12 +76,8 @@ def fastest_motion(scaler: TimeScaler, validity: Validity, plan: Plan) -> Planne
 def rounded_paths(validity: Validity, plan: Plan, radius: float = RADIUS) -> tuple[JointTrajectory, ...]:
     """Return paths without corners, from stop to stop, along a plan's path; proved free without a gap.
 
-    Parameters
-    ----------
-    validity : Validity
-        With the obstacles of the plan, which stand still.
-    radius : float
-        Largest distance from a corner at which the path is left [rad or m].
+    The validity has the obstacles of the plan, which stand still; the path is left at most a radius from a corner
+    [rad or m].
 
     Raises
     ------

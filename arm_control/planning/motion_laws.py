@@ -113,12 +113,8 @@ class ArmTask(NamedTuple):
 def task_at(arm: State, rows: Sequence[int], point: PathPoints, i: Inputs) -> ArmTask:
     """Equations (2), (2a) and (3a), and the Jacobian.
 
-    Parameters
-    ----------
-    rows : sequence of int
-        Rows of a twist that count: linear ones in world axes, then angular ones in the end effector's.
-    i : mapping of str to array
-        With angular rows ``R_WT`` (9) and ``axis`` (3).
+    Rows are those of a twist that count: linear ones in world axes, then angular ones in the end effector's. With the
+    latter, ``i`` has ``R_WT`` (9) and ``axis`` (3).
     """
     linear, angular = _split(rows)
     m = len(linear)
@@ -140,10 +136,7 @@ def _split(rows: Sequence[int]) -> tuple[list[int], list[int]]:
 def slope(task: ArmTask, i: Inputs) -> Array:
     """Equations (3) and (4): the derivative of q by r, shape (n,).
 
-    Parameters
-    ----------
-    i : mapping of str to array
-        ``direction``, ``rate``, ``w`` (n), ``gain``, ``v_max`` (n).
+    Of ``i`` it reads ``direction``, ``rate``, ``w`` (n), ``gain``, ``v_max`` (n).
     """
     lead = task.lead(i["direction"][0] * task.y_s + i["gain"][0] * task.e)
     return lead + residual(lead, task.project(i["w"]), i["v_max"] / i["rate"][0])  # (3)
@@ -168,14 +161,11 @@ def _task_inputs(rows: Sequence[int], has_tool: bool) -> tuple[int, dict[str, in
 def kinematic_loop(tree: Tree, rows: tuple[int, ...], has_tool: bool) -> Loop:
     """The law over one step of r, for many edges at once.
 
-    Returns
-    -------
-    Loop
-        Inputs in columns: ``q`` (n), ``u`` (way from the begin of the piece), ``piece`` (6 m), ``direction``, ``rate``
-        and ``w`` (n); shared ``step``, ``gain``, ``v_max`` (n), with angular rows ``R_WT`` (9, at the begin of the
-        path) and ``axis`` (3), with a tool ``tool``. Outputs ``q_next`` and ``u_next``; ``q_r`` and ``q_r_next`` at
-        both ends; ``error``, the largest at the end [m, rad]; ``speed``, the largest share of a speed limit at both
-        ends; ``cap``, the largest rate that the task leaves at the end.
+    Inputs in columns: ``q`` (n), ``u`` (way from the begin of the piece), ``piece`` (6 m), ``direction``, ``rate`` and
+    ``w`` (n); shared ``step``, ``gain``, ``v_max`` (n), with angular rows ``R_WT`` (9, at the begin of the path) and
+    ``axis`` (3), with a tool ``tool``. Outputs ``q_next`` and ``u_next``; ``q_r`` and ``q_r_next`` at both ends;
+    ``error``, the largest at the end [m, rad]; ``speed``, the largest share of a speed limit at both ends; ``cap``, the
+    largest rate that the task leaves at the end.
     """
     n = tree.n
     size, task = _task_inputs(rows, has_tool)
@@ -235,13 +225,10 @@ class Curve(NamedTuple):
 
 
 def curvature(arm: State, point: PathPoints, q_r: Array, rate: Scalar, i: Inputs, rows: Sequence[int]) -> Curve:
-    """Equations (2) to (4).
+    """Equations (2) to (4), with q_r (n,).
 
-    Parameters
-    ----------
-    q_r : array, shape (n,)
-    i : mapping of str to array
-        ``direction``, ``w`` (n), ``v_max`` (n) and ``gains`` (k_p, k_d, k_n); with angular rows those of the task.
+    Of ``i`` it reads ``direction``, ``w`` (n), ``v_max`` (n) and ``gains`` (k_p, k_d, k_n); with angular rows those of
+    the task.
     """
     d, (k_p, k_d, k_n) = i["direction"][0], i["gains"]
     task = task_at(arm, rows, point, i)
@@ -268,21 +255,13 @@ def _bend(arm: State, point: PathPoints, q_r: Array, i: Inputs, rows: Sequence[i
 
 
 def dynamic_loop(tree: Tree, rows: tuple[int, ...], has_tool: bool, limited: tuple[str, ...] = ("tau_max",)) -> Loop:
-    """The law over one step of r, for many edges at once.
+    """The law over one step of r, for many edges at once; besides speeds ``tau_max``, ``a_max`` or both are limited.
 
-    Parameters
-    ----------
-    limited : tuple of str
-        Which limits count besides speeds: ``tau_max``, ``a_max`` or both.
-
-    Returns
-    -------
-    Loop
-        Inputs in columns: ``q``, ``q_r`` (n), ``u``, ``piece`` (6 m), ``direction``, ``rate``, ``thrust`` (a), ``w``;
-        shared ``step``, ``gains`` (3), ``v_max`` and the other limits (n), and those of the task as in
-        :func:`kinematic_loop`. Outputs ``q_next``, ``q_r_next``, ``u_next``, ``rate_next``; ``q_rr`` and ``q_rr_next``
-        at both ends; ``error``, the largest at the end [m, rad]; ``speed`` and ``load``, the largest shares of limits
-        of speed, and of torque and acceleration, at both ends; ``cap`` at the end.
+    Inputs in columns: ``q``, ``q_r`` (n), ``u``, ``piece`` (6 m), ``direction``, ``rate``, ``thrust`` (a), ``w``;
+    shared ``step``, ``gains`` (3), ``v_max`` and the other limits (n), and those of the task as in
+    :func:`kinematic_loop`. Outputs ``q_next``, ``q_r_next``, ``u_next``, ``rate_next``; ``q_rr`` and ``q_rr_next`` at
+    both ends; ``error``, the largest at the end [m, rad]; ``speed`` and ``load``, the largest shares of limits of
+    speed, and of torque and acceleration, at both ends; ``cap`` at the end.
     """
     n = tree.n
     size, task = _task_inputs(rows, has_tool)

@@ -62,15 +62,10 @@ STILL = 1e-9
 
 
 def stop(check: LimitCheck, trajectory: JointTrajectory, t: float) -> JointTrajectory:
-    """Return the shortest stop along a trajectory within limits; its time 0 is the begin of the stop.
+    """Return the shortest stop along a trajectory within limits, from its time t on [s]: the time 0 of the stop.
 
-    Where none of the durations is within the limits, as where the trajectory is beyond them already, it is the one
-    that exceeds them least.
-
-    Parameters
-    ----------
-    t : float
-        Time of the trajectory at which the stop begins [s].
+    Where none of the durations is within the limits, as where the trajectory is beyond them already, it is the one that
+    exceeds them least.
     """
     if t >= trajectory.duration or np.abs(trajectory.sample(t).v_des).max() < STILL:
         return stay(trajectory.sample(t))
@@ -213,14 +208,9 @@ class MotionMonitor:
 
     @exclusive
     def look(self, now: float, measured: Sequence[Obstacle]) -> Decision:
-        """Compare the obstacles with the foretold ones, and change the motion where it must be changed.
+        """Compare the measured obstacles, with their twists, with the foretold ones; change the motion if it must be.
 
-        Parameters
-        ----------
-        now : float
-            Time, not before that of the look before [s].
-        measured : sequence of Obstacle
-            Obstacles now, with their twists.
+        A time [s] is not before that of the look before.
         """
         if not agree(present(self.told, now), measured):
             self.told = from_time(measured, -now)

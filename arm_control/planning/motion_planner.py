@@ -42,16 +42,8 @@ STARTS = 32
 def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, seed: int = 0) -> tuple[Array, str]:
     """Return postures of the arm at a pose of the end effector, or why there are none.
 
-    Joint positions of shape (k, n), the nearest to the start first [rad or m]; and a sentence where k is 0, else empty.
-
-    Parameters
-    ----------
-    inverse : InverseKinematics
-        Of the arm; its rows count.
-    start : array_like, shape (n,)
-        Joint positions [rad or m].
-    seed : int
-        Of random postures, from which an arm with more joints than rows comes to the pose.
+    Joint positions of shape (k, n), the nearest to the start (n,) first [rad or m]; and a sentence where k is 0, else
+    empty. An arm with more joints than rows comes to the pose from random postures, of the seed.
 
     Raises
     ------
@@ -72,12 +64,7 @@ def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, 
 def plan_to_pose(
     planner: RrtConnect | SpaceTimeRrt, inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose
 ) -> Plan:
-    """Plan a path to a pose of the end effector, to whichever posture is reached first.
-
-    Parameters
-    ----------
-    start : array_like, shape (n,)
-        Joint positions [rad or m].
+    """Plan a path from joint positions (n,) to a pose of the end effector, to whichever posture is reached first.
 
     Raises
     ------
@@ -288,13 +275,7 @@ class MotionPlanner:
 
     @exclusive
     def plan(self, request: MotionRequest) -> MotionPlan:
-        """Plan a motion.
-
-        Raises
-        ------
-        ArmControlError
-            When there is none; its sentence says why.
-        """
+        """Plan a motion; an ArmControlError, whose sentence says why, when there is none."""
         return self._plan(request, self._goals(request))
 
     def _plan(self, request: MotionRequest, goals: Array) -> MotionPlan:

@@ -105,10 +105,7 @@ def point_loop(tree: Tree) -> Loop:
 def interval_loop(n: int, has_acceleration: bool) -> Loop:
     """Lines (4) and (5) of the intervals, and bounds of x at their start (``cap``) and over all of it (``ceiling``).
 
-    Parameters
-    ----------
-    has_acceleration : bool
-        Whether accelerations are limited, besides torques.
+    Torques are limited, and accelerations on request.
     """
     size = 5 * n + 3
     shared = {"tau_max": n, "a_max": n, "v_max": n, "tip_speed": 1}

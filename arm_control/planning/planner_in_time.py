@@ -61,14 +61,9 @@ LOOKS = 2000
 
 
 class LimitCheck:
-    """Checks trajectories of one arm against limits; torque by inverse dynamics.
+    """Checks trajectories of one arm, with what is attached to it now, against limits; torque by inverse dynamics.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The arm, with what is attached to it now.
-    limits : PathLimits
-        Its limits; the tip's speed is not checked.
+    The tip's speed is not checked.
     """
 
     def __init__(self, model: RobotModel, limits: PathLimits) -> None:
@@ -80,13 +75,7 @@ class LimitCheck:
         return self._torque(q, v, a, np.zeros((len(q), 6)))["tau"]
 
     def shares(self, q: Array, v: Array, a: Array) -> dict[str, Array]:
-        """Speed, acceleration and torque of motions as shares of their limits, shape (k, n) each.
-
-        Parameters
-        ----------
-        q, v, a : ndarray, shape (k, n)
-            Positions, velocities and accelerations.
-        """
+        """Speed, acceleration and torque of motions (k, n) as shares of their limits, shape (k, n) each."""
         limits = self.limits
         shares = {"speed": v / limits.v_max, "torque": self.torques(q, v, a) / limits.tau_max}
         if limits.a_max is not None:
@@ -117,14 +106,8 @@ class LimitCheck:
 def contact_time(validity: Validity, trajectory: JointTrajectory, begin: float, until: float) -> float:
     """Time until which a trajectory, and the rest after it, is proved free; infinite where there is nothing in the way.
 
-    Parameters
-    ----------
-    validity : Validity
-        With the obstacles, on the clock of ``begin``.
-    begin : float
-        Time at which it begins [s].
-    until : float
-        Time up to which the arm rests at its end; what comes later is of no interest [s].
+    The obstacles are on the clock of its begin [s]; it rests at its end until a time: what comes later is of no
+    interest [s].
     """
     free_until = np.inf
     for largest in DEVIATIONS:
@@ -173,17 +156,11 @@ class Polyline(NamedTuple):
 
 
 def round_in_time(line: Polyline, h: Array, begin: float, end: float, a_start: Array | None = None) -> JointTrajectory:
-    """Return the trajectory (2), whose time 0 is the beginning.
+    """Return the trajectory (2), whose time 0 is the begin; begin and end are on the clock of the polyline [s].
 
-    Parameters
-    ----------
-    h : ndarray, shape (m + 1,)
-        Time over which each step is spread, to each side; the first one begins at ``begin`` or later, the last one
-        ends at ``end`` or earlier [s].
-    begin, end : float
-        Begin and end of the trajectory, on the clock of the polyline [s].
-    a_start : ndarray, shape (n,), optional
-        Acceleration at the begin, which fades until as long after the first corner [rad/s^2 or m/s^2].
+    Each step is spread over a time h (m + 1,) to each side [s]; the first one begins at ``begin`` or later, the last
+    one ends at ``end`` or earlier. An acceleration at the begin (n,) fades until as long after the first corner
+    [rad/s^2 or m/s^2].
     """
     fade = min(2.0 * (line.times[0] - begin), end - begin)
     inner = np.concatenate([line.times - h, line.times, line.times + h, [begin + fade]])
@@ -383,10 +360,7 @@ class PlannerInTime:
 def polyline_of(plan: Plan, start: JointReference) -> Polyline:
     """Return a plan in space-time as a polyline, without corners at which nothing changes.
 
-    Parameters
-    ----------
-    start : JointReference
-        State of the arm before it: its velocity counts.
+    Of the state of the arm before it the velocity counts.
     """
     qs, times = plan.path, plan.times
     if len(qs) < 2:

@@ -185,16 +185,9 @@ def no_path(
 def describe_contact(
     validity: Validity, q: Array, t: float, name: str, stays: float = 0.0
 ) -> tuple[str, tuple[NearPair, ...]]:
-    """Which link touches what in a state, and how deep: a sentence, and the pairs.
+    """Which link touches what in a state (n,) at a time [s], or while it stays there, and how deep; and the pairs.
 
-    Parameters
-    ----------
-    q : ndarray, shape (n,)
-        Joint positions [rad or m].
-    name : str
-        Name of the state, such as ``the start``.
-    stays : float
-        For how long the arm is there [s].
+    The name is that of the state, such as ``the start``.
     """
     contact = validity.first_contact([q, q], [t, t + stays])
     if contact is None and validity.free_by_shapes([q], [q])[0]:

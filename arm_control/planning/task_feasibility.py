@@ -364,12 +364,7 @@ NEAR_POSTURES, MOMENTS = 64, 5
 def how_far(problem: TaskConstrainedProblem, search: Search, last: int, levels: int) -> str:
     """How far a search came and what touches the arm behind it, as the end of a sentence.
 
-    Parameters
-    ----------
-    last : int
-        Number of the last sample of the path that was reached.
-    levels : int
-        Number of its pieces.
+    ``last`` is the number of the last sample of the path that was reached, ``levels`` that of its pieces.
     """
     reached, rng = f"it came up to s = {last / levels:.3g}", np.random.default_rng(0)
     times = np.linspace(0.0, problem.horizon, MOMENTS)

@@ -208,12 +208,7 @@ class TaskPlanner:
         """What leaves no motion among the obstacles that are placed now, in a sentence; empty where nothing is seen to.
 
         Obstacles on the path, torque, and the horizon: :mod:`~arm_control.planning.task_feasibility` says which of
-        these are certain.
-
-        Parameters
-        ----------
-        reached : float
-            How far on the path a search came.
+        these are certain. ``reached`` is how far on the path a search came.
         """
         if self._blocked[0] is not self.problem.obstacles:
             self._blocked = self.problem.obstacles, why_blocked(self.problem)

@@ -53,15 +53,7 @@ class TaskTree(SearchTree):
         self.add(np.full(k, NOBODY), q=q, cap=np.full(k, np.inf), is_open=np.ones(k))
 
     def add_chains(self, start: Start, parents: Integers, chains: Chains, lengths: Integers) -> Integers:
-        """Add the first edges of chains; returns the numbers of the vertices.
-
-        Parameters
-        ----------
-        parents : ndarray of int, shape (W,)
-            Vertices where the chains begin.
-        lengths : ndarray of int, shape (W,)
-            Number of edges of each chain that are added.
-        """
+        """Add the first edges of chains, so many of each (W,), behind their parents (W,); returns the vertices."""
         l, lane = np.nonzero(np.arange(len(chains.thrust))[:, None] < lengths)
         numbers = np.zeros((len(chains.thrust), len(lengths)), int)
         numbers[l, lane] = self.size + np.arange(len(l))
@@ -131,14 +123,9 @@ class TaskMotion(NamedTuple):
 
 
 def motion_of(branch: Branch, levels: int, is_dynamic: bool) -> TaskMotion:
-    """Return the motion along edges.
+    """Return the motion along edges of a path of so many pieces.
 
-    Parameters
-    ----------
-    levels : int
-        Number of pieces of the task path.
-    is_dynamic : bool
-        Whether accelerations are continuous along an edge.
+    Accelerations of a dynamic one are continuous along an edge.
     """
     q, q_r, q_rr, rate, t, a, first, direction = branch
     n = q.shape[2]

@@ -74,16 +74,8 @@ class PathLimits:
     ) -> PathLimits:
         """Return the limits of an arm.
 
-        Parameters
-        ----------
-        model : RobotModel
-            The arm, for its limits of speed and torque.
-        a_max : array_like, shape (nv,) or one number, optional
-            Largest acceleration [rad/s^2 or m/s^2].
-        tip_speed : float
-            Largest speed of the end effector [m/s].
-        share : float
-            Share of the speed and torque limits to use, such as 0.9: feedback needs the rest.
+        A share of its limits of speed and torque is used, such as 0.9: feedback needs the rest. Largest accelerations
+        are one number or one of each joint [rad/s^2 or m/s^2].
         """
         a = None if a_max is None else np.broadcast_to(np.asarray(a_max, dtype=float), model.nv).copy()
         return cls(share * model.v_max, share * model.tau_max, a, tip_speed)
@@ -172,11 +164,8 @@ class TimeScaler:
     def fastest(self, path: JointTrajectory) -> ScaledMotion:
         """Return the fastest motion along a path within the limits, from rest to rest.
 
-        Parameters
-        ----------
-        path : JointTrajectory
-            The path, for example of :func:`~arm_control.motion.joint_trajectory.spline_path`; its parameter need not be
-            time, and must not stand still.
+        The path, for example of :func:`~arm_control.motion.joint_trajectory.spline_path`, must not stand still; its
+        parameter need not be time.
 
         Raises
         ------

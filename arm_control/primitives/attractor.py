@@ -36,14 +36,8 @@ OMEGA = ALPHA / 2.0
 def attract(e: Array, e_u: Array, forces: Sequence[Array], h: Scalar) -> tuple[Array, Array]:
     """Return the error and its rate at the end of a step, equations (2) to (4).
 
-    Parameters
-    ----------
-    e, e_u : array, shape (n,)
-        Error, and its rate by scaled time, at the start.
-    forces : sequence of three arrays, shape (n,)
-        Force at the start, in the middle and at the end.
-    h : scalar
-        Length of the step in scaled time, above zero.
+    At the start are the error, and its rate by scaled time, shape (n,); the forces (n,) are those at the start, in the
+    middle and at the end; the step has a length h in scaled time, above zero.
     """
     F_0, F_m, F_1 = forces
     per_h = 1.0 / h

@@ -151,16 +151,8 @@ def _derivatives(t: Array, y: Array) -> tuple[Array, Array]:
 def fit_answers(answers: Array, rest: Array, seconds: Array, ends: Array | None = None) -> Array:
     """Return the weights of (1), shape (n, n_basis), and of (2) where the ends are given.
 
-    Parameters
-    ----------
-    answers : ndarray, shape (N, n_basis)
-        Phi at the times of the samples.
-    rest : ndarray, shape (N, n)
-        What of the positions the reference does not explain.
-    seconds : ndarray, shape (N,)
-        Time that each sample stands for [s].
-    ends : ndarray, shape (2, n_basis), optional
-        Phi and its rate at the end.
+    ``answers`` (N, n_basis) are Phi at the times of the samples, ``rest`` (N, n) what of the positions the reference
+    does not explain, ``seconds`` (N,) what a sample stands for [s], ``ends`` (2, n_basis) Phi and its rate at the end.
     """
     weighted = answers * seconds[:, None]
     system, right = weighted.T @ answers, weighted.T @ rest

@@ -47,12 +47,9 @@ def rotation_coordinates(quats: Array, reference: Array) -> Array:
 
 
 def nearest_turn(phi: Array, near: Array) -> Array:
-    """Return phi, or the rotation vector of the same orientation the other way round, whichever is nearer to another.
+    """Return a rotation vector, or that of the same orientation the other way round, whichever is nearer to another.
 
-    Parameters
-    ----------
-    phi, near : ndarray, shape (3,)
-        Rotation vectors [rad].
+    All are of shape (3,) [rad].
     """
     angle = float(np.linalg.norm(phi))
     if angle == 0.0:
@@ -62,16 +59,9 @@ def nearest_turn(phi: Array, near: Array) -> Array:
 
 
 def rotation_motion(phi: Array, rate: Array, second: Array) -> tuple[Array, Array, Array]:
-    """Return ``exp(phi)``, and angular velocity and acceleration, equations (1) to (3), over any scalar.
+    """Return ``exp(phi)`` (3, 3), and angular velocity and acceleration (3,), equations (1) to (3), over any scalar.
 
-    Parameters
-    ----------
-    phi, rate, second : array, shape (3,)
-        Rotation vector and its derivatives [rad, rad/s, rad/s^2].
-
-    Returns
-    -------
-    array, shape (3, 3); array, shape (3,); array, shape (3,)
+    The rotation vector and its derivatives are of shape (3,) [rad, rad/s, rad/s^2].
     """
     x2 = dot(phi, phi)
     sinc, a, b, a_x, b_x = _coefficients(x2)

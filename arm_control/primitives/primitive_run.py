@@ -318,14 +318,9 @@ class PrimitiveRun:
         return dt * np.arange(1, n + 1), references
 
     def step(self, dt: float, error: float = 0.0) -> JointReference | Reference:
-        """Return the reference after a time, in the primitive's frame.
+        """Return the reference after a time dt since the last step [s], in the primitive's frame.
 
-        Parameters
-        ----------
-        dt : float
-            Time since the last step [s]; zero or less: the motion waits.
-        error : float
-            Tracking error, for phase stopping [rad or m].
+        Where dt is zero or less, the motion waits; the tracking error is for phase stopping [rad or m].
 
         Raises
         ------

@@ -52,14 +52,9 @@ def _discrete_functions(s: Array, n_basis: int) -> Array:
 
 
 def discrete_responses(s: Array, n_basis: int, derivatives: int = 2) -> list[Array]:
-    """Return Phi of (1) and its derivatives by the scaled time t / T, a list of arrays of shape (N, n_basis).
+    """Return Phi of (1) and 0 to 2 derivatives by the scaled time t / T, a list of arrays of shape (N, n_basis).
 
-    Parameters
-    ----------
-    s : ndarray, shape (N,)
-        Scaled times, not negative; beyond 1 the answers fade.
-    derivatives : int
-        How many derivatives follow: 0, 1 or 2.
+    Scaled times (N,) are not negative; beyond 1 the answers fade.
     """
     table = _discrete_table(n_basis)
     late = np.maximum(s - 1.0, 0.0)[:, None]
@@ -99,15 +94,7 @@ def _shifted(y: Array, n_basis: int) -> Array:
 
 
 def cycle_responses(phi: Array, n_basis: int, derivatives: int = 2) -> list[Array]:
-    """Return Phi of (2) and its derivatives by the scaled time t / tau, a list of arrays of shape (N, n_basis).
-
-    Parameters
-    ----------
-    phi : ndarray, shape (N,)
-        Phases [rad].
-    derivatives : int
-        How many derivatives follow: 0, 1 or 2.
-    """
+    """Return Phi of (2) at phases (N,) [rad] and 0 to 2 derivatives by the scaled time t / tau, arrays (N, n_basis)."""
     distances = (phi / TURN % 1.0) * n_basis
     centre = np.minimum(distances.astype(int), n_basis - 1)
     places = (distances - centre) * CYCLE_POINTS
