@@ -75,7 +75,7 @@ Inputs = Mapping[str, Array]
 
 
 def path_point(coefficients: Array, u: Scalar) -> PathPoints:
-    """The task path at a place of a piece with these coefficients, shape (6 m,), degree 0 first."""
+    """A path at a place of a piece with these coefficients, shape (6 m,), degree 0 first."""
     c = coefficients.reshape(DEGREE, -1)
     y = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
     y_s = c[1] + u * (2.0 * c[2] + u * (3.0 * c[3] + u * (4.0 * c[4] + u * (5.0 * c[5]))))

@@ -49,9 +49,8 @@ import numpy as np
 from arm_control.compiler import Law, Loop
 from arm_control.maths import Array, Scalar, dot, maximum, minimum, select, sqrt
 from arm_control.model import TOOL, State, Tree
+from arm_control.planning.motion_laws import DEGREE, path_point
 
-DEGREE = 6
-"""Coefficients of a path's piece."""
 BEND = 1.25
 """Factor of measured bends."""
 FLATTEST = 1e-7
@@ -90,10 +89,7 @@ def point_loop(tree: Tree) -> Loop:
     n = tree.n
 
     def compute(i: Inputs) -> dict[str, Any]:
-        s, c = i["s"][0], i["coefficients"].reshape(DEGREE, n)
-        q = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
-        dq = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * (5.0 * c[5]))))
-        ddq = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * (20.0 * c[5])))
+        q, dq, ddq = path_point(i["coefficients"], i["s"][0])
         arm = State(tree, {"q": q, "v": dq, "tool": i["tool"]})
         g = arm.g
         return {"values": np.concatenate([arm.M @ dq, arm.M @ ddq + arm.h - g, g, dq, ddq, arm.V_WE[:3]])}

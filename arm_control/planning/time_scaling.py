@@ -157,7 +157,6 @@ class TimeScaler:
             "forward": forward_loop(self._k),
         }
         self._kernels = {name: model.compile_law(loop, _samples(loop, model)) for name, loop in loops.items()}
-        self.is_compiled = all(kernel.is_compiled for kernel in self._kernels.values())
         self._grids: dict[int, _Grid] = {}
 
     @exclusive

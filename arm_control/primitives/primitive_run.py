@@ -199,7 +199,6 @@ class PrimitiveRun:
         self._duration, self._amplitude = (-2, -1) if primitive.kind == "discrete" else (-1, -2)  # entries of the task
         sizes = LiveLaw(primitive.kind, n, primitive.n_basis, n_obstacles, is_pose)
         kernel = compile_law(plain_compiler(), sizes.law(), sizes.samples())
-        self.is_compiled = kernel.is_compiled
         self._call, self._sizes = kernel.call, sizes
         self._inputs, self._state = kernel.inputs, kernel.inputs["state"]
         self._state_after, self._numbers, self._task = (

@@ -8,23 +8,39 @@ import coal
 import numpy as np
 
 from arm_control.collision import ArmShape, coal_shape
+from arm_control.collision.joint_tables import real_shapes
 from arm_control.maths import Array, Obstacle, Pose
-from arm_control.model import LinkCapsule, State
+from arm_control.model import LinkCapsule, RobotModel, State
 from arm_control.simulation import coal_capsule
 
 Placed = tuple[coal.ShapeBase, coal.Transform3s]
-REQUEST, RESULT = coal.DistanceRequest(), coal.DistanceResult()
+REQUEST, QUICK, RESULT = coal.DistanceRequest(), coal.DistanceRequest(), coal.DistanceResult()
 REQUEST.gjk_tolerance, REQUEST.gjk_max_iterations = 1e-12, 1000
 
 
-def placed_capsule(capsule: LinkCapsule, X_WB: Pose) -> Placed:
-    shape, X = coal_capsule(capsule, X_WB)
+def placed(shape: coal.ShapeBase, X: Pose) -> Placed:
     return shape, coal.Transform3s(X.R, X.p)
 
 
-def distance(a: Placed, b: Placed) -> float:
+def placed_capsule(capsule: LinkCapsule, X_WB: Pose) -> Placed:
+    return placed(*coal_capsule(capsule, X_WB))
+
+
+def real_links(model: RobotModel, names: Sequence[str], q: Array) -> list[list[Placed]]:
+    """The shapes of the URDF of some links, by the model's own kinematics."""
+    X_W = [*State(model.tree, {"q": q}).X_W, Pose.identity()]  # the last one is the world's
+    frames = model.tree.frames
+    return [[placed(s.shape, X_W[frames[name].body] @ s.X_BS) for s in real_shapes(model, name)] for name in names]
+
+
+def distance(a: Placed, b: Placed, request: coal.DistanceRequest = REQUEST) -> float:
     RESULT.clear()
-    return coal.distance(*a, *b, REQUEST, RESULT)
+    return coal.distance(*a, *b, request, RESULT)
+
+
+def smallest_distance(some: Sequence[Placed], others: Sequence[Placed]) -> float:
+    """Of shapes, meshes among them [m]."""
+    return min(distance(a, b, QUICK) for a in some for b in others)
 
 
 class CoalScene:
@@ -38,10 +54,7 @@ class CoalScene:
     def _links(self, q: Array) -> list[list[Placed]]:
         X_W = [*State(self.model.tree, {"q": q}).X_W, Pose.identity()]  # the last one is the world's
         poses = [X_W[link.body] for link in self.shape.links]
-        return [
-            [(shape, coal.Transform3s(X.R @ X_BC.R, X.R @ X_BC.p + X.p)) for shape, X_BC in capsules]
-            for X, capsules in zip(poses, self.capsules, strict=True)
-        ]
+        return [[placed(shape, X @ X_BC) for shape, X_BC in c] for X, c in zip(poses, self.capsules, strict=True)]
 
     def to_obstacles(self, q: Array, t: float = 0.0) -> Array:
         """Distances of the moving links at a time, shape (L, number of obstacles) [m]."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.collision import AllowedPairs, ContactMonitor, Hull, HullObstacle, Validity
+from arm_control.collision import AllowedPairs, ContactMonitor, Hull, HullObstacle, NearPair, Validity
 from arm_control.exceptions import InputError
-from arm_control.maths import Box, Obstacle, Sphere, rotation_from_vector
+from arm_control.maths import Array, Box, Obstacle, Sphere, rotation_from_vector
 
 OBSTACLES = (Obstacle(Sphere(0.1), Pose.at([0.5, 0.1, 0.3])), Obstacle(Box((0.5, 0.5, 0.1)), Pose.at([0.4, 0.0, 0.0])))
 
@@ -20,19 +21,24 @@ def monitor(ur5: RobotModel) -> ContactMonitor:
     return ContactMonitor(ur5)
 
 
-def test_pairs_and_distances_are_those_of_motion_checks(monitor: ContactMonitor, states):
-    validity = Validity(monitor.model, allowed=monitor.allowed)
-    validity.place(OBSTACLES)
-    n_contacts = 0
-    for q, _ in states(monitor.model, 10):
-        near = monitor.near(q, OBSTACLES)
+def checked_pairs(monitor: ContactMonitor, obstacles: Sequence[Obstacle | HullObstacle], qs: Array) -> list[NearPair]:
+    """What is near in some states, after a comparison with motion checks."""
+    validity, found = Validity(monitor.model, allowed=monitor.allowed), []
+    validity.place(obstacles)
+    for q in qs:
+        near = monitor.near(q, obstacles)
         expected = {(pair.link, pair.other): pair.distance for pair in validity.pairs(q, 0.0, 10.0)}
         assert {(pair.link, pair.other): pair.distance for pair in near} == pytest.approx(expected, abs=1e-9)
         assert all(a.distance <= b.distance for a, b in pairwise(near))
         for pair in near:
             assert np.linalg.norm(pair.p - pair.p_other) == pytest.approx(abs(pair.distance), abs=1e-9)
-        n_contacts += near[0].distance < 0.0
-    assert n_contacts > 1
+        found += near
+    return found
+
+
+def test_pairs_and_distances_are_those_of_motion_checks(monitor: ContactMonitor, states):
+    found = checked_pairs(monitor, OBSTACLES, [q for q, _ in states(monitor.model, 10)])
+    assert sum(pair.distance < 0.0 for pair in found) > 1
 
 
 def test_a_pair_is_measured_where_its_list_says_so(monitor: ContactMonitor):
@@ -59,17 +65,8 @@ def test_hulls_are_measured_as_motion_checks_do(monitor: ContactMonitor, states)
     ball = Hull.of_points(0.1 * round_one / np.linalg.norm(round_one, axis=1, keepdims=True))
     turn = Pose(rotation_from_vector(np.array([0.3, -1.0, 0.5])), np.array([0.3, 0.3, 0.4]))
     obstacles = [HullObstacle(ball, Pose.at([-0.5, 0.2, 0.6])), *OBSTACLES, HullObstacle(stone, turn)]
-    validity = Validity(monitor.model, allowed=monitor.allowed)
-    validity.place(obstacles)
-    n_inside = 0
-    for q, _ in states(monitor.model, 6):
-        near = monitor.near(q, obstacles)
-        expected = {(pair.link, pair.other): pair.distance for pair in validity.pairs(q, 0.0, 10.0)}
-        assert {(pair.link, pair.other): pair.distance for pair in near} == pytest.approx(expected, abs=1e-9)
-        for pair in near:
-            assert np.linalg.norm(pair.p - pair.p_other) == pytest.approx(abs(pair.distance), abs=1e-9)
-        n_inside += sum(pair.distance < 0.0 for pair in near if pair.other in ("obstacle 0", "obstacle 3"))
-    assert n_inside > 0
+    found = checked_pairs(monitor, obstacles, [q for q, _ in states(monitor.model, 6)])
+    assert any(pair.distance < 0.0 for pair in found if pair.other in ("obstacle 0", "obstacle 3"))
 
 
 @pytest.mark.parametrize("q", [np.zeros(5), np.full(6, np.nan)])

@@ -7,6 +7,7 @@ from pathlib import Path
 import coal
 import numpy as np
 import pytest
+from coal_scene import real_links, smallest_distance
 from mesh_arm import box_triangles, write_stl
 
 from arm_control import RobotModel, urdf_path
@@ -24,7 +25,6 @@ from arm_control.collision.joint_tables import (
     revolved,
 )
 from arm_control.maths import Array, Pose
-from arm_control.model import State
 
 
 @pytest.fixture(scope="module")
@@ -40,19 +40,8 @@ def plane(panda: RobotModel) -> LinkPlane:
 
 
 def real_distance(model: RobotModel, names: tuple[str, str], q: Array) -> float:
-    """Distance of the shapes of the URDF in coal, by the model's own kinematics."""
-    placed, X_W = [], [*State(model.tree, {"q": q}).X_W, Pose.identity()]  # the last one is the world's
-    for name in names:
-        X_WB = X_W[model.tree.frames[name].body]
-        placed.append([(s.shape, X_WB @ s.X_BS) for s in real_shapes(model, name)])
-    request = coal.DistanceRequest()
-    return min(
-        coal.distance(
-            one, coal.Transform3s(X.R, X.p), other, coal.Transform3s(Y.R, Y.p), request, coal.DistanceResult()
-        )
-        for one, X in placed[0]
-        for other, Y in placed[1]
-    )
+    """Distance of the shapes of the URDF in coal."""
+    return smallest_distance(*real_links(model, names, q))
 
 
 def random_postures(model: RobotModel, n: int) -> Array:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import coal
 import numpy as np
 import pytest
+from coal_scene import placed, real_links, smallest_distance
 from mesh_arm import BEAM, BLADE, box_triangles, mesh_arm
 from small_arm import random_states, small_arm
 
 from arm_control import RobotModel
 from arm_control.collision import ArmShape, Hull, HullObstacle, Validity, coal_shape
-from arm_control.collision.joint_tables import real_shapes
 from arm_control.collision.shape_proof import winding_number
 from arm_control.maths import (
     Array,
@@ -27,7 +26,7 @@ from arm_control.maths import (
     Sphere,
     rotation_from_vector,
 )
-from arm_control.model import LinkCapsule, State
+from arm_control.model import LinkCapsule
 
 ROUNDING = 2e-5
 FLAT, END = np.array([0.0, 0.0]), 0.1 + BEAM[0] + 0.02 + BLADE[0]
@@ -46,20 +45,10 @@ def validity(arm: RobotModel) -> Validity:
 
 def real_distance(validity: Validity, obstacles: list[Obstacle], q: Array) -> float:
     """Smallest distance of links that move from obstacles, by coal [m]."""
-    model, found, request = validity.shape.model, [], coal.DistanceRequest()
-    X_W = State(model.tree, {"q": q}).X_W
-    for name in (validity.shape.names[k] for k in validity.shape.moving):
-        for real in real_shapes(model, name):
-            X = X_W[model.tree.frames[name].body] @ real.X_BS
-            for obstacle in obstacles:
-                poses = (coal.Transform3s(Y.R, Y.p) for Y in (X, obstacle.X_WO))
-                X_one, X_other = poses
-                found.append(
-                    coal.distance(
-                        real.shape, X_one, coal_shape(obstacle.shape), X_other, request, coal.DistanceResult()
-                    )
-                )
-    return min(found)
+    shape = validity.shape
+    links = real_links(shape.model, [shape.names[k] for k in shape.moving], q)
+    there = [placed(coal_shape(obstacle.shape), obstacle.X_WO) for obstacle in obstacles]
+    return min(smallest_distance(link, there) for link in links)
 
 
 def obstacles_around(rng: np.random.Generator) -> list[Obstacle]:
