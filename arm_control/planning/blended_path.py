@@ -73,11 +73,10 @@ def fastest_motion(scaler: TimeScaler, validity: Validity, plan: Plan) -> Planne
     return PlannedMotion(tuple(scaler.fastest(path) for path in rounded_paths(validity, plan)))
 
 
-def rounded_paths(validity: Validity, plan: Plan, radius: float = RADIUS) -> tuple[JointTrajectory, ...]:
+def rounded_paths(validity: Validity, plan: Plan) -> tuple[JointTrajectory, ...]:
     """Return paths without corners, from stop to stop, along a plan's path; proved free without a gap.
 
-    The validity has the obstacles of the plan, which stand still; the path is left at most a radius from a corner
-    [rad or m].
+    The validity has the obstacles of the plan, which stand still.
 
     Raises
     ------
@@ -94,7 +93,7 @@ def rounded_paths(validity: Validity, plan: Plan, radius: float = RADIUS) -> tup
         raise InputError("the plan does not move: its start is its goal")
     lengths = np.linalg.norm(np.diff(q, axis=0), axis=1)
     directions = np.diff(q, axis=0) / lengths[:, None]
-    d = _distances(validity, q, lengths, directions, radius)
+    d = _distances(validity, q, lengths, directions)
     stops = [0, *np.flatnonzero(d == 0.0).tolist(), len(q) - 1]
     stops = sorted(set(stops))
     return tuple(
@@ -103,10 +102,10 @@ def rounded_paths(validity: Validity, plan: Plan, radius: float = RADIUS) -> tup
     )
 
 
-def _distances(validity: Validity, q: Array, lengths: Array, directions: Array, radius: float) -> Array:
+def _distances(validity: Validity, q: Array, lengths: Array, directions: Array) -> Array:
     """Distance d of each corner, shape (m,); 0 at the ends, and where the arm has to stop [rad or m]."""
     d = np.zeros(len(q))
-    d[1:-1] = np.minimum(radius, 0.5 * np.minimum(lengths[:-1], lengths[1:]))
+    d[1:-1] = np.minimum(RADIUS, 0.5 * np.minimum(lengths[:-1], lengths[1:]))
     cosines = np.einsum("ij,ij->i", directions[:-1], directions[1:])
     is_open = np.flatnonzero(cosines > SHARPEST) + 1
     d[1 + np.flatnonzero(cosines <= SHARPEST)] = 0.0
