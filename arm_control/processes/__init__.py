@@ -39,12 +39,16 @@ if TYPE_CHECKING:
         PlannerGoal,
     )
     from arm_control.processes.native_controller import (
+        DATA,
+        LENGTH,
         NOT_TAKEN,
+        PUBLISHER,
         REASON_SIZE,
+        RECEIVED_NS,
         TAKE_FAILED,
+        WRITTEN_NS,
         Mailbox,
-        MailboxReader,
-        MailboxWriter,
+        MailboxEnd,
         Middleware,
         NativeController,
         SerializedMessage,
@@ -60,15 +64,7 @@ if TYPE_CHECKING:
         new_datagram,
         why_not_native,
     )
-    from arm_control.processes.native_step import (
-        DATA,
-        LENGTH,
-        PUBLISHER,
-        RECEIVED_NS,
-        WRITTEN_NS,
-        SystemClock,
-        step_kernels_of,
-    )
+    from arm_control.processes.native_step import SystemClock, step_kernels_of
     from arm_control.processes.proximity_process import ProximityParameters, ProximityProcess, Verdict
     from arm_control.processes.trajectory_actions import (
         INVALID_GOAL,

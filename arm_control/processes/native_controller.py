@@ -49,12 +49,15 @@ from arm_control.compiler import (
     compile_procedure,
     fence_acquire,
     fence_release,
+    float_at,
+    int32_at,
     int_at,
     load_acquire,
     load_relaxed,
     procedure,
     put_float,
     put_int,
+    same_bits,
     store_relaxed,
     store_release,
 )
@@ -70,30 +73,37 @@ from arm_control.processes.native_step import (
     CLOSED,
     CLOSING,
     COUNT,
-    DATA,
     EXPIRED,
-    LENGTH,
+    MISSING_STATES,
+    MODE,
     MONOTONIC,
     NO_TORQUE,
     NOT_BELIEVABLE,
+    NOT_BELIEVED,
+    NOT_FINITE,
     NOT_SENT,
     OPEN,
-    PUBLISHER,
-    RECEIVED_NS,
+    OTHER_LAYOUT,
+    OTHER_PUBLISHER,
+    OTHER_TIME,
+    REAL_TIME,
     RESULT_COUNT,
     RESULT_STAMP_NS,
-    STAMP,
+    SECOND,
+    STALE,
     TAKEN,
-    WRITTEN_NS,
+    UNTIL_NS,
+    WORD,
+    AnsweredMemory,
     ControlStep,
     Integers,
     NativeTurns,
-    StateSource,
+    NextState,
     SystemClock,
+    check_state,
     clock_ns,
     compute_step,
     finish_step,
-    read_state,
 )
 
 NOTHING = -1
@@ -158,26 +168,19 @@ def copy_to_sheet(sheet: Sheet) -> float:
     return copy_letter(sheet.mailbox, sheet.words)
 
 
-class MailboxWriter:
-    """The end of a mailbox at which Python writes."""
+class MailboxEnd:
+    """An end of a mailbox at which Python writes, or reads: one thread at a time."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self.words = np.zeros_like(mailbox.words)
-        bind: Binds[Sheet] = compile_procedure(post_sheet)
-        self._post = bind(Sheet(mailbox, self.words))
+        sheet = Sheet(mailbox, self.words)
+        post: Binds[Sheet] = compile_procedure(post_sheet)
+        copy: Binds[Sheet] = compile_procedure(copy_to_sheet)
+        self._post, self._copy = post(sheet), copy(sheet)
 
     def post(self) -> None:
-        """Send the letter; only one thread at a time may do that."""
+        """Send the letter in :attr:`words`."""
         self._post()
-
-
-class MailboxReader:
-    """The end of a mailbox at which Python reads."""
-
-    def __init__(self, mailbox: Mailbox) -> None:
-        self.words = np.zeros_like(mailbox.words)
-        bind: Binds[Sheet] = compile_procedure(copy_to_sheet)
-        self._copy = bind(Sheet(mailbox, self.words))
 
     def read(self) -> int:
         """Read the letter into :attr:`words`; return its sequence number."""
@@ -189,8 +192,12 @@ class MailboxReader:
 # -- the loop
 
 
-WORD = 8
-"""Bytes of a number."""
+DATA, LENGTH = 0, 1
+"""Words of a serialized message, ``rcutils_uint8_array_t``: address of its bytes, and their number."""
+WRITTEN_NS, RECEIVED_NS, PUBLISHER = 0, 1, 5
+"""Words of ``rmw_message_info_t``: two times [ns], and the first of the two with the publisher's identity."""
+STAMP = 4
+"""Bytes before the stamp of a ``JointState``, two numbers of 32 bits: seconds, nanoseconds."""
 LITTLE_ENDIAN = "<"
 N_DURATIONS = 1024
 """Durations that are kept."""
@@ -200,13 +207,13 @@ NO_STATE = -1
 """No reason: the loop ends because no message waits."""
 
 REASONS = {
-    1: "a message of another layout",
-    2: "a state of another publisher",
-    3: "a stale state",
-    4: "a stamp that is not later than the last",
-    5: "missing states",
-    6: "a state that is not finite",
-    7: "a state that is not believed",
+    OTHER_LAYOUT: "a message of another layout",
+    OTHER_PUBLISHER: "a state of another publisher",
+    STALE: "a stale state",
+    OTHER_TIME: "a stamp that is not later than the last",
+    MISSING_STATES: "missing states",
+    NOT_FINITE: "a state that is not finite",
+    NOT_BELIEVED: "a state that is not believed",
     CLOSED: "Python answers",
     EXPIRED: "a goal or a disturbance begins or ends",
     NO_TORQUE: "the law gives no torque",
@@ -216,8 +223,8 @@ REASONS = {
 }
 """Reasons in words."""
 
-MODE, UNTIL_NS, N_HEAD = 0, 1, 2
-"""Words of an order: whether the loop may answer; first stamp that Python answers [ns]; then the kernel's inputs."""
+N_HEAD = 2
+"""Words of an order before the kernel's inputs."""
 REASON_SIZE = 8
 """Bytes of a reason in the pipe."""
 TAKE_FAILED = 401
@@ -259,6 +266,32 @@ class Middleware(NamedTuple):
     array: Ints
     effort_at: int
     array_at: int
+
+
+class StateSource(NamedTuple):
+    """What the next state must look like.
+
+    Attributes
+    ----------
+    length, n_words : int
+        Bytes of the message, and 64-bit words that cover them; the last word ends with the message.
+    mask, common : ndarray of int64, shape (n_words,)
+        Ones in the bits that all messages of this layout share; these bits.
+    q_at, v_at : ndarray of int64, shape (nv,)
+        Offset of each joint's position and velocity in the message.
+    max_age : float
+        Age above which a state is stale [s]; infinite: never.
+    """
+
+    length: int
+    n_words: int
+    mask: Ints
+    common: Ints
+    q_at: Ints
+    v_at: Ints
+    owner: Ints
+    max_age: float
+    clock: SystemClock
 
 
 class NativeLoop(NamedTuple):
@@ -352,6 +385,35 @@ def take_state(m: Middleware) -> int:
     if result == 0:
         return TAKEN
     return NO_STATE if result == TAKE_FAILED else NOT_TAKEN
+
+
+@procedure
+def read_state(source: StateSource, message: Ints, info: Ints, memory: AnsweredMemory, following: NextState) -> int:
+    """Read and check a ``JointState``; return ACCEPTED, or the reason why Python must look at it."""
+    data = message[DATA]
+    if message[LENGTH] != source.length or not has_layout(source, data):
+        return OTHER_LAYOUT
+    if info[PUBLISHER] != source.owner[0] or info[PUBLISHER + 1] != source.owner[1]:
+        return OTHER_PUBLISHER
+    if (clock_ns(source.clock, REAL_TIME) - info[WRITTEN_NS]) / SECOND > source.max_age:
+        return STALE
+    nanoseconds = int32_at(data + STAMP + 4)
+    if nanoseconds < 0 or nanoseconds >= SECOND:
+        return OTHER_TIME
+    for i in range(memory.n):
+        following.state.q[i] = float_at(data + source.q_at[i])
+        following.state.v[i] = float_at(data + source.v_at[i])
+    return check_state(memory, following, int32_at(data + STAMP) * SECOND + nanoseconds)
+
+
+@procedure
+def has_layout(source: StateSource, data: int) -> bool:
+    """Whether all bytes but stamp, numbers and padding are those of the last message."""
+    for i in range(source.n_words):
+        at = min(8 * i, source.length - 8)
+        if same_bits(int_at(data + at), source.mask[i]) != source.common[i]:
+            return False
+    return True
 
 
 @procedure
@@ -450,7 +512,7 @@ class NativeController:
         self._answer = compile_loop()(self._loop)
         self._end_turn = compile_end_of_turn()(self._loop)
         self.callback: Callback = callback_of(self._answer)
-        self._orders, self._results = MailboxWriter(self._loop.orders), MailboxReader(self._loop.results)
+        self._orders, self._results = MailboxEnd(self._loop.orders), MailboxEnd(self._loop.results)
         self._inputs = self._turns.inputs(self._orders.words[N_HEAD:].view(np.float64))
         self._known: tuple[JointStateLayout, bytes] | None = None
         self._last = process.last

@@ -52,6 +52,7 @@ from arm_control.processes.native_step import (
     COUNT,
     HEARD_NS,
     MISSING_STATES,
+    MODE,
     MONOTONIC,
     NOT_SENT,
     OPEN,
@@ -59,6 +60,8 @@ from arm_control.processes.native_step import (
     PERIOD,
     SECOND,
     TAKEN,
+    UNTIL_NS,
+    WORD,
     AnsweredMemory,
     ControlStep,
     NativeTurns,
@@ -69,8 +72,6 @@ from arm_control.processes.native_step import (
     finish_step,
 )
 
-WORD = 8
-"""Bytes of a number."""
 ADDRESS = struct.Struct("=H2s4s8x")
 """``sockaddr_in``: family, port and address, these two as on the network."""
 POLLED = struct.Struct("=ihh")
@@ -81,9 +82,8 @@ OTHER_DATAGRAM, NO_DATAGRAM, ENOUGH, WOKEN = 21, 22, 23, 24
 """More reasons: the last datagram is not a state of the owner, there is none; with these two nothing is left to Python:
 the answers asked for have been given, or somebody has woken the loop, or nothing has come for long."""
 
-MODE, UNTIL_NS, LAST_COUNT, LOOK_NS, N_ORDERS = 0, 1, 2, 3, 4
-"""Words of an order: whether the loop may answer; first stamp that Python answers [ns]; number of states answered, and
-time of the steady clock [ns], at which the loop ends."""
+LAST_COUNT, LOOK_NS, N_ORDERS = 2, 3, 4
+"""More words of an order: number of states answered, and time of the steady clock [ns], at which the loop ends."""
 MARK, NUMBER, STAMP, HEAD_SIZE = 0, 1, 2, 24
 """Words of a state and of an answer before the numbers, and their bytes; in an answer the third one is 0, it does not
 brake."""
@@ -91,8 +91,8 @@ LARGEST, ADDRESS_SIZE = 65_536, 16
 """Bytes that there is room for: more than a datagram has, and those of an address."""
 MOST_WAITING = 1000
 """Waiting datagrams that are looked at before an answer: more than the buffer of a socket holds."""
-SOCKET, WAKER, DONT_WAIT = 0, 1, 0x40
-"""Words of what is polled; a flag."""
+WAKER, DONT_WAIT = 1, 0x40
+"""Word of what is polled, behind the socket; a flag."""
 LONGEST_WAIT = 1000
 """Time without a datagram after which Python looks whether the owner is still heard [ms]."""
 

@@ -1,9 +1,9 @@
-"""A state, read, checked and answered without Python: what loops over topics and over datagrams share, as procedures.
+"""A state, checked and answered without Python: what loops over topics and over datagrams share, as procedures.
 
 They accept what :class:`~arm_control.messages.joint_states.JointStateReader` and
-:mod:`arm_control.gate.state_bounds` accept without a second thought: the next state of the same
-publisher, laid out as the last one, fresh, finite and believed. Anything else is a *reason* for Python to look at it,
-and changes nothing.
+:mod:`arm_control.gate.state_bounds` accept without a second thought: the next state, in time, finite and believed.
+Anything else is a *reason* for Python to look at it, and changes nothing. Each loop reads and writes bytes of its own
+(:mod:`arm_control.processes.native_controller`, :mod:`arm_control.processes.native_datagrams`).
 
 Law and gate are one kernel (:mod:`arm_control.control.compiled_step`). A step has two halves. The first one computes,
 and may find a reason, too. The second one, once the torque has been sent, takes note of the state, which is the last
@@ -31,12 +31,8 @@ from arm_control.compiler import (
     OwnWork,
     RunsKernel,
     address_of,
-    float_at,
-    int32_at,
-    int_at,
     nearest,
     procedure,
-    same_bits,
     split,
 )
 from arm_control.control import ControlLoop, LawOutput, Measurement, OscOutput, TickResult, step_kernels, step_run
@@ -72,15 +68,13 @@ CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT = 11, 12, 13, 14, 15
 """Accepted, or the reason why Python must look at a state."""
 TAKEN, ANSWERED = -3, -2
 """No reasons: the loop goes on."""
+MODE, UNTIL_NS = 0, 1
+"""First words of an order: whether the loop may answer; first stamp that Python answers [ns]."""
 OPEN, CLOSING = 1, 0
 """Modes: the loop may answer, or Python answers all states."""
 
-DATA, LENGTH = 0, 1
-"""Words of a serialized message, ``rcutils_uint8_array_t``: address of its bytes, and their number."""
-WRITTEN_NS, RECEIVED_NS, PUBLISHER = 0, 1, 5
-"""Words of ``rmw_message_info_t``: two times [ns], and the first of the two with the publisher's identity."""
-STAMP = 4
-"""Bytes before the stamp of a ``JointState``, two numbers of 32 bits: seconds, nanoseconds."""
+WORD = 8
+"""Bytes of a number."""
 SECOND = 1_000_000_000
 """Nanoseconds."""
 REAL_TIME, MONOTONIC = 0, 1
@@ -108,32 +102,6 @@ class SystemClock(NamedTuple):
 
     read: CFunction
     time: Ints
-
-
-class StateSource(NamedTuple):
-    """What the next state must look like.
-
-    Attributes
-    ----------
-    length, n_words : int
-        Bytes of the message, and 64-bit words that cover them; the last word ends with the message.
-    mask, common : ndarray of int64, shape (n_words,)
-        Ones in the bits that all messages of this layout share; these bits.
-    q_at, v_at : ndarray of int64, shape (nv,)
-        Offset of each joint's position and velocity in the message.
-    max_age : float
-        Age above which a state is stale [s]; infinite: never.
-    """
-
-    length: int
-    n_words: int
-    mask: Ints
-    common: Ints
-    q_at: Ints
-    v_at: Ints
-    owner: Ints
-    max_age: float
-    clock: SystemClock
 
 
 class AnsweredMemory(NamedTuple):
@@ -220,25 +188,6 @@ class ControlStep(NamedTuple):
 
 
 @procedure
-def read_state(source: StateSource, message: Ints, info: Ints, memory: AnsweredMemory, following: NextState) -> int:
-    """Read and check a ``JointState``; return ACCEPTED, or the reason why Python must look at it."""
-    data = message[DATA]
-    if message[LENGTH] != source.length or not has_layout(source, data):
-        return OTHER_LAYOUT
-    if info[PUBLISHER] != source.owner[0] or info[PUBLISHER + 1] != source.owner[1]:
-        return OTHER_PUBLISHER
-    if (clock_ns(source.clock, REAL_TIME) - info[WRITTEN_NS]) / SECOND > source.max_age:
-        return STALE
-    nanoseconds = int32_at(data + STAMP + 4)
-    if nanoseconds < 0 or nanoseconds >= SECOND:
-        return OTHER_TIME
-    for i in range(memory.n):
-        following.state.q[i] = float_at(data + source.q_at[i])
-        following.state.v[i] = float_at(data + source.v_at[i])
-    return check_state(memory, following, int32_at(data + STAMP) * SECOND + nanoseconds)
-
-
-@procedure
 def check_state(memory: AnsweredMemory, following: NextState, stamp_ns: int) -> int:
     """Check a state whose positions and velocities have been read: its time, then the numbers; results as above."""
     if stamp_ns <= memory.whole[STAMP_NS]:
@@ -255,16 +204,6 @@ def check_state(memory: AnsweredMemory, following: NextState, stamp_ns: int) -> 
     unwrap(memory.states, following.state)
     violation = violated_bound(memory.states.ranges, memory.states.believed, following.state, dt)
     return ACCEPTED if violation == BELIEVED else NOT_BELIEVED
-
-
-@procedure
-def has_layout(source: StateSource, data: int) -> bool:
-    """Whether all bytes but stamp, numbers and padding are those of the last message."""
-    for i in range(source.n_words):
-        at = min(8 * i, source.length - 8)
-        if same_bits(int_at(data + at), source.mask[i]) != source.common[i]:
-            return False
-    return True
 
 
 @procedure

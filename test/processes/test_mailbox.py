@@ -12,8 +12,7 @@ from arm_control.compiler import Binds, Ints, compile_procedure, procedure
 from arm_control.processes.native_controller import (
     NOTHING,
     Mailbox,
-    MailboxReader,
-    MailboxWriter,
+    MailboxEnd,
     copy_letter,
     post_letter,
 )
@@ -41,7 +40,7 @@ def write_letters(writing: Writing) -> float:
 
 def test_a_letter_is_read_as_it_was_written():
     mailbox = Mailbox.of_size(3)
-    writer, reader = MailboxWriter(mailbox), MailboxReader(mailbox)
+    writer, reader = MailboxEnd(mailbox), MailboxEnd(mailbox)
     writer.words[:] = 1, 2, 3
     assert (reader.read(), reader.words.tolist()) == (0, [0, 0, 0])
     writer.post()
@@ -66,7 +65,7 @@ def test_a_letter_that_has_changed_meanwhile_is_nothing():
 def test_no_letter_is_half_of_one_and_half_of_another():
     """Another thread writes without Python's lock, as fast as it can."""
     mailbox = Mailbox.of_size(50)
-    reader = MailboxReader(mailbox)
+    reader = MailboxEnd(mailbox)
     bind: Binds[Writing] = compile_procedure(write_letters)
     writing = threading.Thread(target=bind(Writing(mailbox, np.zeros(50, dtype=np.int64), N_LETTERS)))
     writing.start()
