@@ -25,7 +25,7 @@ The rows of a table are shared by all cases: an array (m, k) of m rows, one behi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal
@@ -247,11 +247,8 @@ class Loop:
     carried : tuple of str
         Inputs that are outputs, too; before a run they hold the start, after it the end. In rows each case starts from
         those of the case before it, repeated each repetition of a case from those of the one before.
-    totals : mapping of str to "sum" or "min"
-        Outputs that are reduced to one number for all cases. Columns only.
-    where : str
-        Input of size 1: only cases where it is above zero are needed. Other cases do not count in totals, and their
-        outputs may be left as they are. Empty: all are needed. Columns only.
+    totals : tuple of str
+        Outputs that are summed over all cases. Columns only.
     goes_on : str
         Output of size 1. In rows the run ends at the first case where it is not above zero, and what is carried stays
         as it was before that case; empty: the run goes through. Repeated, a case is done where it is zero or below;
@@ -264,26 +261,24 @@ class Loop:
     layout: Literal["columns", "rows", "repeated"]
     shared: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
-    totals: Mapping[str, Literal["sum", "min"]] = field(default_factory=dict)
-    where: str = ""
+    totals: tuple[str, ...] = ()
     goes_on: str = ""
     backwards: bool = False
 
     def __post_init__(self) -> None:
         name = self.law.name
-        if unknown := {*self.shared, *self.carried, *filter(None, [self.where])} - self.law.inputs.keys():
+        if unknown := {*self.shared, *self.carried} - self.law.inputs.keys():
             raise ValueError(f"{name} has no input {', '.join(sorted(unknown))}")
         if both := set(self.carried) & set(self.shared):
             raise ValueError(f"{name}: {', '.join(sorted(both))} cannot be shared and carried")
         if missing := set(self.law.tables) - set(self.shared):
             raise ValueError(f"{name}: the table {', '.join(sorted(missing))} must be shared")
-        has_condition, has_folds = bool(self.totals or self.where), self.law.before is not None
         if self.layout == "columns" and (self.carried or self.goes_on or self.backwards):
             raise ValueError(f"{name}: columns carry nothing and have no order")
-        if self.layout == "rows" and (has_condition or has_folds):
-            raise ValueError(f"{name}: rows have no totals, no condition and no folds")
-        if self.layout == "repeated" and (has_condition or self.backwards or not self.goes_on):
-            raise ValueError(f"{name}: a repeated law has an output goes_on, and no totals, condition or order")
+        if self.layout == "rows" and (self.totals or self.law.before is not None):
+            raise ValueError(f"{name}: rows have no totals and no folds")
+        if self.layout == "repeated" and (self.totals or self.backwards or not self.goes_on):
+            raise ValueError(f"{name}: a repeated law has an output goes_on, and no totals or order")
 
     @property
     def is_repeated(self) -> bool:
@@ -303,8 +298,8 @@ class Loop:
     @property
     def key(self) -> str:
         """See :attr:`Law.key`."""
-        structure = [self.layout, self.shared, self.carried, dict(self.totals), self.where, self.goes_on]
-        return f"{self.law.key} {[*structure, self.backwards]}"
+        structure = [self.layout, self.shared, self.carried, self.totals, self.goes_on, self.backwards]
+        return f"{self.law.key} {structure}"
 
     @property
     def axis(self) -> int:
@@ -386,7 +381,7 @@ class Loop:
         int
             Number of cases before the run ended; of a repeated law the first case that is done, n where none is.
         """
-        with np.errstate(all="ignore"):  # compiled code prints no warnings; a case that does not count may be anything
+        with np.errstate(all="ignore"):  # compiled code prints no warnings
             if self.is_repeated:
                 return self._run_repeatedly(arrays, n, limit, is_first_enough)
             return self._run_in_order(arrays, n) if self.carried else self._run_at_once(arrays, n)
@@ -404,15 +399,11 @@ class Loop:
 
     def _run_at_once(self, arrays: Mapping[str, Array], n: int) -> int:
         """All cases together: every scalar is a column of numbers."""
-        active = np.flatnonzero(arrays[self.where][0, :n] > 0.0) if self.where else np.arange(n)
-        for name, entries in self._outputs_of(arrays, n, active).items():
-            match self.totals.get(name):
-                case "sum":
-                    arrays[name][:] = entries.sum(axis=1)
-                case "min":
-                    arrays[name][:] = entries.min(axis=1, initial=np.inf)
-                case _:
-                    self._as_columns(arrays[name], n)[:, active] = entries
+        for name, entries in self._outputs_of(arrays, n, np.arange(n)).items():
+            if name in self.totals:
+                arrays[name][:] = entries.sum(axis=1)
+            else:
+                self._as_columns(arrays[name], n)[:] = entries
         return n
 
     def _as_columns(self, array: Array, n: int) -> Array:

@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from arm_control.compiler.law import REPETITIONS, Loop
 from arm_control.compiler.llvm_code import Entries, body, declarations, functions, store_rows
 from arm_control.compiler.llvm_writer import Writer
@@ -243,9 +241,6 @@ class _Known:
 # -- laws for many cases
 
 
-_START = {"sum": 0.0, "min": np.inf}
-
-
 def array_names(loop: Loop, outputs: Iterable[str]) -> list[str]:
     """Names of the arrays, in the order of the table, from those of the outputs."""
     return list(dict.fromkeys([*loop.law.inputs, *outputs, *([REPETITIONS] if loop.is_repeated else [])]))
@@ -275,18 +270,17 @@ def _one_by_one_code(program: Program | FoldedProgram, name: str, width: int, lo
     places = _places(head, array_names(loop, program.outputs))
     arguments = head, code, program, loop, places
     memory: _Columns | _Rows = _Columns(*arguments) if loop.layout == "columns" else _Rows(*arguments)
-    active = _skip_idle_lanes(code, memory.load(loop.where, 0)) if loop.where else ""
     if isinstance(program, FoldedProgram):
         tables = {key: places[key] for key in program.tables}
         results = FoldWriter(head, code, program, memory.inputs(), tables).write()
     else:
         late = program.late() if loop.layout == "rows" else program  # registers are few
         results = body(code, late, memory.inputs())
-    totals = _Totals(code, active)
+    totals = _Totals(code)
     outputs = _by_name(program, results)
     for key, values in outputs.items():
         if key in loop.totals:
-            totals.add(loop.totals[key], values, places[key].base)
+            totals.add(values, places[key].base)
         elif key not in loop.carried:
             memory.store(key, values)
     if loop.goes_on:
@@ -296,11 +290,10 @@ def _one_by_one_code(program: Program | FoldedProgram, name: str, width: int, lo
     for key in loop.carried:
         store_rows(code, outputs[key], ["0"], places[key].base)
     totals.store(tail)
-    last = "on" if loop.goes_on else "work" if loop.where else "loop"
-    last = "folded" if isinstance(program, FoldedProgram) else last
+    last = "folded" if isinstance(program, FoldedProgram) else "on" if loop.goes_on else "loop"
     return "\n".join(
         [
-            *_reductions(width),
+            f"declare double {_sum_of_lanes(width)}(double, <{width} x double>)",
             *declarations(width),
             *functions(program, width),
             *(f"define double @{name}(ptr %table) {{", "entry:", *head.lines, "  br label %loop"),
@@ -331,15 +324,6 @@ def _by_name(program: Program | FoldedProgram, results: list[str]) -> dict[str, 
         outputs[name] = results[first : first + size]
         first += size
     return outputs
-
-
-def _skip_idle_lanes(code: Writer, above: str) -> str:
-    """Jump over the work where no lane is active; returns the flags of the lanes."""
-    active = code.op(f"fcmp ogt {code.type} {above}, zeroinitializer")
-    some = code.op(f"call i1 @llvm.vector.reduce.or.v{code.width}i1({code.flags} {active})")
-    code.line(f"br i1 {some}, label %work, label %latch")
-    code.lines.append("work:")
-    return active
 
 
 class _Columns:
@@ -426,67 +410,38 @@ class _Rows:
 
 
 class _Totals:
-    """Numbers for all cases, gathered lane by lane and reduced at the end; lanes that are not active do not count."""
+    """Sums over all cases, gathered lane by lane and reduced at the end."""
 
-    def __init__(self, code: Writer, active: str) -> None:
-        self._code, self._active = code, active
-        self._reductions: list[str] = []
+    def __init__(self, code: Writer) -> None:
+        self._code = code
         self._gathered: list[str] = []
         self._targets: list[tuple[str, int]] = []
 
-    def add(self, reduction: str, values: list[str], base: str) -> None:
+    def add(self, values: list[str], base: str) -> None:
         """Gather an output, which goes to this address."""
         for i, value in enumerate(values):
-            self._gathered.append(self._gather(reduction, f"%total{len(self._reductions)}", value))
-            self._reductions.append(reduction)
+            self._gathered.append(self._code.op(f"fadd {self._code.type} %total{len(self._gathered)}, {value}"))
             self._targets.append((base, i))
-
-    def _gather(self, reduction: str, total: str, value: str) -> str:
-        """The total of all cases so far and these."""
-        code = self._code
-        if self._active:
-            nothing = code.constant(_START[reduction])
-            value = code.op(f"select {code.flags} {self._active}, {code.type} {value}, {code.type} {nothing}")
-        if reduction == "sum":
-            return code.op(f"fadd {code.type} {total}, {value}")
-        flag = code.op(f"fcmp olt {code.type} {value}, {total}")
-        return code.op(f"select {code.flags} {flag}, {code.type} {value}, {code.type} {total}")
 
     def starts(self) -> list[str]:
         """Lines at the beginning of the loop."""
-        code = self._code
-        return [
-            f"  %total{k} = phi {code.type} [{code.constant(_START[reduction])}, %entry], [%kept{k}, %latch]"
-            for k, reduction in enumerate(self._reductions)
-        ]
+        zero = f"{self._code.type} [{self._code.constant(0.0)}, %entry]"
+        return [f"  %total{k} = phi {zero}, [%kept{k}, %latch]" for k in range(len(self._gathered))]
 
     def ends(self, last: str) -> list[str]:
-        """Lines at the end of the loop, which comes from the block ``last`` or was jumped to."""
-        skipped = [f", [%total{k}, %loop]" if self._active else "" for k in range(len(self._reductions))]
-        return [
-            f"  %kept{k} = phi {self._code.type} [{gathered}, %{last}]{skipped[k]}"
-            for k, gathered in enumerate(self._gathered)
-        ]
+        """Lines at the end of the loop, which comes from the block ``last``."""
+        kind = self._code.type
+        return [f"  %kept{k} = phi {kind} [{gathered}, %{last}]" for k, gathered in enumerate(self._gathered)]
 
     def store(self, code: Writer) -> None:
         """Write each total: one number from a lane each."""
-        for k, (reduction, (base, i)) in enumerate(zip(self._reductions, self._targets, strict=True)):
-            vector, suffix = f"{code.type} %kept{k}", f"v{code.width}f64"
-            if reduction == "sum":
-                reduced = code.op(f"call double @llvm.vector.reduce.fadd.{suffix}(double -0.0, {vector})")
-            else:
-                reduced = code.op(f"call nnan double @llvm.vector.reduce.fmin.{suffix}({vector})")
+        for k, (base, i) in enumerate(self._targets):
+            reduced = code.op(f"call double {_sum_of_lanes(code.width)}(double -0.0, {code.type} %kept{k})")
             code.line(f"store double {reduced}, ptr {code.address(base, str(i))}, align 8")
 
 
-def _reductions(width: int) -> list[str]:
-    """Functions that columns call; rows of width 1 reduce nothing."""
-    vector, suffix = f"<{width} x double>", f"v{width}f64"
-    return [
-        f"declare double @llvm.vector.reduce.fadd.{suffix}(double, {vector})",
-        f"declare double @llvm.vector.reduce.fmin.{suffix}({vector})",
-        f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)",
-    ]
+def _sum_of_lanes(width: int) -> str:
+    return f"@llvm.vector.reduce.fadd.v{width}f64"
 
 
 # -- repeated laws

@@ -214,8 +214,8 @@ def neuron_loop(n: int) -> Loop:
     """Equations (1) and (4) of every neuron, and the sums over all of them that (2), (3) and (5) need."""
     own = {"encoder": 3 * n, "shape": 2, "W": n, "rate": 1, "mean": 1}
     shared = {"x": 3 * n, "step": n, "keep": n}
-    totals: dict[str, Any] = dict.fromkeys(_sums(n), "sum")
-    return Loop(Law("adaptive torque", _neuron, {**own, **shared}, n), "columns", tuple(shared), totals=totals)
+    law = Law("adaptive torque", _neuron, {**own, **shared}, n)
+    return Loop(law, "columns", tuple(shared), totals=tuple(_sums(n)))
 
 
 def _sums(n: int) -> dict[str, int]:

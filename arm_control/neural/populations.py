@@ -170,7 +170,7 @@ class Population:
         arrays["decoder"][:, :n] = D / dt
         arrays["v"][0, :n] = tuning.v_start
         law = Law("LIF neurons", partial(lif_step, dt=dt), sizes, structure=[dt], has_masses=False)
-        loop = Loop(law, "columns", shared=("represented",), totals={"decoded": "sum"})
+        loop = Loop(law, "columns", shared=("represented",), totals=("decoded",))
         kernel = compile_loop(loop, _samples(sizes, dt))
         results = {"v_next": arrays["v"], "rho_next": arrays["rho"]}  # a step replaces the state
         results |= {"spike": np.zeros((1, n_filled)), "decoded": self.work[d:]}

@@ -161,11 +161,9 @@ def test_a_structure_without_a_lasting_text_is_refused(structure: object, compil
     ("layout", "choices", "message"),
     [
         ("rows", {"shared": ("b",)}, "has no input b"),
-        ("columns", {"where": "w"}, "has no input w"),
         ("columns", {"carried": ("a",)}, "columns carry nothing"),
         ("columns", {"backwards": True}, "columns carry nothing"),
-        ("rows", {"totals": {"y": "sum"}}, "rows have no totals"),
-        ("rows", {"where": "a"}, "rows have no totals, no condition and no folds"),
+        ("rows", {"totals": ("y",)}, "rows have no totals"),
     ],
 )
 def test_a_loop_that_cannot_be_is_refused(layout: Any, choices: dict[str, Any], message: str):

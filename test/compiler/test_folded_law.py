@@ -210,7 +210,7 @@ def test_laws_that_do_not_fit_together_are_refused():
         Loop(LAW, "columns", shared=("reach",))
     with pytest.raises(ValueError, match="the table rows must be shared"):
         Loop(LAW, "repeated", ("reach",), goes_on="sum")
-    with pytest.raises(ValueError, match="rows have no totals, no condition and no folds"):
+    with pytest.raises(ValueError, match="rows have no totals and no folds"):
         Loop(LAW, "rows", shared=("reach", "rows"))
     with pytest.raises(ValueError, match="a part changes best, which is not carried"):
         replace(LAW, carried=("n",)).flat_program()
