@@ -148,7 +148,7 @@ class ChunkFollower:
             raise InputError(f"q is {q.tolist()}; {m.n} finite numbers are needed")
         m.plan[:] = q[:, None]
         m.limits[plan.LOW], m.limits[plan.HIGH] = np.minimum(self._model.q_min, q), np.maximum(self._model.q_max, q)
-        m.counts[[plan.KNOWN, plan.END]] = 0, plan.FROZEN
+        m.counts[plan.KNOWN] = 0
         self._base_ns, self._newest_ns, self._path_ns = now_ns, NEVER_SEEN, now_ns
 
     def take(self, chunk: Chunk, now_ns: int) -> ChunkReport:
@@ -168,11 +168,6 @@ class ChunkFollower:
     def is_stale(self, now_ns: int) -> bool:
         """Whether the newest chunk has come to its end, or none has come yet."""
         return now_ns >= self._path_ns
-
-    @property
-    def rests_ns(self) -> int:
-        """Time from which on the arm rests if no chunk comes any more [ns]."""
-        return self._base_ns + int(self._memory.counts[plan.END] - plan.FROZEN) * KNOT_NS
 
     def _joined(self, chunk: Chunk, now_ns: int) -> ChunkReport:
         """Join a chunk to the plan; an InputError where it is refused."""
@@ -267,7 +262,7 @@ def _memory(model: RobotModel, p: ChunkParameters) -> plan.PlanMemory:
         np.zeros(MOST_POINTS),
         limits,
         gains,
-        np.zeros(8, np.int64),
+        np.zeros(plan.N_COUNTS, np.int64),
         ends,
         numbers,
         capacity,

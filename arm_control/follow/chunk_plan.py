@@ -62,10 +62,9 @@ FARTHEST = 1e6
 """Position from which on a number is none [rad or m]."""
 JERK, ACCELERATION, SPEED, LOW, HIGH = 0, 1, 2, 3, 4
 """Rows of ``limits``: for w, e, d [rad or m], and for positions."""
-SPAN, N_POINTS, PATH, KNOWN, END, JOINT, LEVEL, N_CLAMPED = 0, 1, 2, 3, 4, 5, 6, 7
+SPAN, N_POINTS, PATH, KNOWN, JOINT, LEVEL, N_CLAMPED, N_COUNTS = range(8)
 """Entries of ``counts``: the piece between knots that is under way; points of the chunk; control points up to the end
-of the chunk, of the chunk before, and of the plan; joint of a refusal; largest level; control points that were
-clamped."""
+of the chunk, and of the chunk before; joint of a refusal; largest level; control points that were clamped."""
 H, LONGEST, MAX_JUMP, WEIGHT, ERROR, SIZE = 0, 1, 2, 3, 4, 5
 """Entries of ``numbers``: time between knots and longest part of a chunk that is followed [s]; largest jump; weight of
 the newest chunk; largest distance of a plan from its intent, and size of what is refused [rad or m]."""
@@ -386,10 +385,8 @@ def is_proved(m: PlanMemory) -> bool:
 @procedure
 def accept(m: PlanMemory) -> None:
     """Let the draft take the place of the plan."""
-    m.counts[END] = 0
     m.counts[KNOWN] = m.counts[PATH]
     for j in range(m.n):
-        m.counts[END] = max(m.counts[END], m.ends[j] + FROZEN - 1)
         for i in range(m.capacity):
             m.plan[j, i] = m.draft[j, i]
         for i in range(FROZEN, m.counts[PATH]):
