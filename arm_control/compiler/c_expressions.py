@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.compiler.procedures import NotSupported, Procedure, Type, fields_of
+from arm_control.compiler.procedures import NotSupported, Procedure, Type, called_procedure, fields_of
 
 CHOICE, OR, AND, EQUALITY, ORDER, SUM, PRODUCT, UNARY, ATOM = range(9)
 """How closely the operators of an expression bind."""
@@ -223,30 +223,6 @@ def _arrays(name: str, record: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
 
 Place: TypeAlias = tuple[str, str]
 """A procedure's key, and one of its names; its result is the empty name."""
-
-
-def called_procedure(procedure: Procedure[..., Any], node: ast.AST) -> Procedure[..., Any] | None:
-    """Return the procedure that an expression calls; None where it is no such call."""
-    match node:
-        case ast.Call(func=ast.Name(id=name)):
-            try:
-                called = procedure.look_up(name)
-            except KeyError:
-                return None  # a function of Python itself
-            return called if isinstance(called, Procedure) else None
-    return None
-
-
-def all_procedures(entries: Iterable[Procedure[..., Any]]) -> list[Procedure[..., Any]]:
-    """Return procedures and all that they call, each once."""
-    known: dict[str, Procedure[..., Any]] = {}
-    waiting = list(entries)
-    while waiting:
-        one = waiting.pop(0)
-        if one.key not in known:
-            known[one.key] = one
-            waiting += [called for node in ast.walk(one.tree) if (called := called_procedure(one, node))]
-    return list(known.values())
 
 
 class Effects:

@@ -1,6 +1,6 @@
 """Procedures as C to read: the same text, the same names, the same bits.
 
-    text = c_text([check_state], {StateMemory: memory, NewState: state}, prefix="arm_")
+    parts = c_parts([check_state], {StateMemory: memory, NewState: state}, prefix="arm_")
 
 Every record is a structure, of the sizes of an example; every procedure, and all that it calls, is a static function,
 which gets records and arrays by their address. Compiled with ``-ffp-contract=off``, and without ``-ffast-math``, the
@@ -40,13 +40,19 @@ from arm_control.compiler.c_expressions import (
     Effects,
     Place,
     Structures,
-    all_procedures,
     c_name,
     constant,
     member_name,
     unused,
 )
-from arm_control.compiler.procedures import MachineOperation, NotSupported, Procedure, Type, fields_of, type_named
+from arm_control.compiler.procedures import (
+    MachineOperation,
+    NotSupported,
+    Procedure,
+    Type,
+    all_procedures,
+    fields_of,
+)
 
 WIDTH, INDENT = 120, 4
 _ROLE = re.compile(r":\w+:`(?:~[\w.]*?(\w+)|([^`]+))`")
@@ -297,12 +303,11 @@ class _CProcedureWriter:
         self._words = program.variable_names(self._variables.names)
         self._taken = set(self._words.values())
         self._comments = Comments(procedure.source, procedure.tree.body[0].lineno)
-        self._result = CValue(self._type_of(procedure.tree.returns), "")
+        self._result = CValue(procedure.result, "")
         self._late: dict[str, str] = {}
         self.tables: list[Place] = []
         parameters = []
-        for argument, n in zip(procedure.tree.args.args, columns, strict=True):
-            of_type = self._type_of(argument.annotation)
+        for argument, of_type, n in zip(procedure.tree.args.args, procedure.types, columns, strict=True):
             parameters.append(self._declare(argument.arg, CValue(of_type, "", columns=n)))
         declaration = program.declaration(self._result, program.name_of_procedure(procedure), (procedure.key, ""))
         self.head = f"static {declaration}({', '.join(parameters) or 'void'})"
@@ -459,10 +464,6 @@ class _CProcedureWriter:
         return new
 
     # Expressions
-
-    def _type_of(self, annotation: ast.expr | None) -> Type:
-        """Return the type that an annotation names."""
-        return type_of(self._procedure, annotation)
 
     def _refuse(self, node: ast.AST, why: str = "") -> NotSupported:
         """Return the error that a part of the text cannot be written in C."""
@@ -680,11 +681,10 @@ class _CProcedureWriter:
             raise self._refuse(node, f"{len(values)} arguments, {len(types)} allowed")
 
     def _call_procedure(self, node: ast.Call, called: Procedure[..., Any], values: Sequence[CValue]) -> CValue:
-        types = [type_of(called, argument.annotation) for argument in called.tree.args.args]
-        self._check_number(node, values, types)
-        arguments = [self._converted(node, value, to) for value, to in zip(values, types, strict=True)]
+        self._check_number(node, values, called.types)
+        arguments = [self._converted(node, value, to) for value, to in zip(values, called.types, strict=True)]
         function = self._program.call(called, [argument.columns for argument in arguments])
-        return CValue(type_of(called, called.tree.returns), f"{function}({', '.join(x.pointer for x in arguments)})")
+        return CValue(called.result, f"{function}({', '.join(x.pointer for x in arguments)})")
 
 
 def _largest(operator: ast.operator, a: int | None, b: int | None) -> int | None:
@@ -697,11 +697,6 @@ def _largest(operator: ast.operator, a: int | None, b: int | None) -> int | None
         case ast.Mult():
             return a * b
     return a
-
-
-def type_of(procedure: Procedure[..., Any], annotation: ast.expr | None) -> Type:
-    """Return the type that an annotation of a procedure names."""
-    return "None" if annotation is None else type_named(ast.unparse(annotation), procedure.look_up)
 
 
 def type_name(of_type: Type) -> str:
@@ -746,16 +741,6 @@ class CText(NamedTuple):
     constants: str
     prototypes: str
     functions: str
-
-
-def c_text(
-    entries: Sequence[Procedure[..., Any]],
-    records: Mapping[type, tuple[Any, ...]],
-    hooks: Mapping[str, str] | None = None,
-    prefix: str = "",
-) -> str:
-    """Return procedures, and all that they call, in C; arguments as of :func:`c_parts`."""
-    return "\n\n".join(part for part in c_parts(entries, records, hooks, prefix) if part) + "\n"
 
 
 def c_parts(

@@ -16,10 +16,10 @@ from arm_control.compiler.procedures import (
     NotSupported,
     Procedure,
     Type,
+    all_procedures,
     fields_of,
     parts_of,
     slot_of,
-    type_named,
 )
 
 
@@ -71,25 +71,16 @@ _TAIL = "!9 = !{}"
 
 def procedure_code(entry: Procedure[..., Any], name: str) -> str:
     """Intermediate code of a procedure and of all that it calls."""
-    texts: dict[str, str] = {}
-    waiting: list[Procedure[..., Any]] = [entry]
-    while waiting:
-        one = waiting.pop()
-        if one.key not in texts:
-            writer = _ProcedureWriter(one, name if one is entry else one.key, "" if one is entry else "internal ")
-            texts[one.key] = writer.write()
-            waiting += writer.called
-    return "\n\n".join([_HEAD, *texts.values(), _TAIL])
+    first, *others = all_procedures([entry])
+    texts = [
+        _ProcedureWriter(first, name, "").write(),
+        *(_ProcedureWriter(one, one.key, "internal ").write() for one in others),
+    ]
+    return "\n\n".join([_HEAD, *texts, _TAIL])
 
 
 class _ProcedureWriter:
-    """Writes one procedure: its statements, then their expressions.
-
-    Attributes
-    ----------
-    called : list of Procedure
-        The procedures that it calls.
-    """
+    """Writes one procedure: its statements, then their expressions."""
 
     def __init__(self, procedure: Procedure[..., Any], name: str, linkage: str) -> None:
         self._procedure, self._name, self._linkage = procedure, name, linkage
@@ -97,19 +88,16 @@ class _ProcedureWriter:
         self._head.start(1_000_000)
         self._names: dict[str, LlvmValue] = {}
         self._loops: list[tuple[str, str]] = []
-        self._result: Type = "None"
-        self.called: list[Procedure[..., Any]] = []
+        self._result = procedure.result
 
     def write(self) -> str:
         """The function's text."""
         definition = self._procedure.tree
         parameters = []
-        for argument in definition.args.args:
-            of_type = self._type_of(argument.annotation)
+        for argument, of_type in zip(definition.args.args, self._procedure.types, strict=True):
             names = tuple(f"%{argument.arg}.{i}" for i in range(len(parts_of(of_type))))
             parameters += [f"{part} {name}" for part, name in zip(parts_of(of_type), names, strict=True)]
             self._assign(argument.arg, LlvmValue(of_type, names))
-        self._result = self._type_of(definition.returns)
         self._block(definition.body)
         self._code.line("ret void" if self._result == "None" else "unreachable")
         result = result_type(self._result)
@@ -218,10 +206,6 @@ class _ProcedureWriter:
                 raise self._refuse(target)
 
     # Expressions
-
-    def _type_of(self, annotation: ast.expr | None) -> Type:
-        """Return the type that an annotation names."""
-        return "None" if annotation is None else type_named(ast.unparse(annotation), self._procedure.look_up)
 
     def _refuse(self, node: ast.AST) -> NotSupported:
         """Return the error that a part of the text cannot be compiled."""
@@ -447,15 +431,12 @@ class _ProcedureWriter:
         return LlvmValue(result[1], (words[f"line_{last}"],) if result[1] != "None" else ())
 
     def _call_procedure(self, called: Procedure[..., Any], values: Sequence[LlvmValue]) -> LlvmValue:
-        self.called.append(called)
-        types = [type_named(ast.unparse(a.annotation), called.look_up) for a in called.tree.args.args]  # type: ignore[arg-type]
         arguments = [
             f"{part} {entry}"
-            for value, of_type in zip(values, types, strict=True)
+            for value, of_type in zip(values, called.types, strict=True)
             for part, entry in zip(parts_of(of_type), self._converted(value, of_type).parts, strict=True)
         ]
-        returns = called.tree.returns
-        result: Type = "None" if returns is None else type_named(ast.unparse(returns), called.look_up)
+        result = called.result
         text = f'call {result_type(result)} @"{called.key}"({", ".join(arguments)})'
         if result == "None":
             self._code.line(text)

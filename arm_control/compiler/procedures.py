@@ -35,7 +35,7 @@ import inspect
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -108,10 +108,48 @@ class Procedure(Generic[P, R]):
         """What a name of the module stands for; a KeyError where there is none."""
         return self.function.__globals__[name]
 
+    def type_of(self, annotation: ast.expr | None) -> Type:
+        """The type that one of its annotations names."""
+        return "None" if annotation is None else type_named(ast.unparse(annotation), self.look_up)
+
+    @property
+    def types(self) -> list[Type]:
+        """Those of its parameters."""
+        return [self.type_of(argument.annotation) for argument in self.tree.args.args]
+
+    @property
+    def result(self) -> Type:
+        """That of what it returns."""
+        return self.type_of(self.tree.returns)
+
 
 def procedure(function: Callable[P, R]) -> Procedure[P, R]:
     """Decorate a function that can be compiled."""
     return Procedure(function)
+
+
+def called_procedure(procedure: Procedure[..., Any], node: ast.AST) -> Procedure[..., Any] | None:
+    """Return the procedure that an expression calls; None where it is no such call."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            try:
+                called = procedure.look_up(name)
+            except KeyError:
+                return None  # a function of Python itself
+            return called if isinstance(called, Procedure) else None
+    return None
+
+
+def all_procedures(entries: Iterable[Procedure[..., Any]]) -> list[Procedure[..., Any]]:
+    """Return procedures and all that they call, each once."""
+    known: dict[str, Procedure[..., Any]] = {}
+    waiting = list(entries)
+    while waiting:
+        one = waiting.pop(0)
+        if one.key not in known:
+            known[one.key] = one
+            waiting += [called for node in ast.walk(one.tree) if (called := called_procedure(one, node))]
+    return list(known.values())
 
 
 # -- types
@@ -197,11 +235,7 @@ class MachineOperation(Generic[P, R]):
 
 def operation(*lines: str) -> Callable[[Callable[P, R]], MachineOperation[P, R]]:
     """Decorate the text of an operation with its lines of intermediate code."""
-
-    def decorate(function: Callable[P, R]) -> MachineOperation[P, R]:
-        return MachineOperation(function, lines)
-
-    return decorate
+    return lambda function: MachineOperation(function, lines)
 
 
 class CFunction:

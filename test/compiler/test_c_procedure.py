@@ -31,8 +31,13 @@ from arm_control.compiler import (
     same_bits,
 )
 from arm_control.compiler.c_expressions import member_name
-from arm_control.compiler.c_procedure import c_text
 from arm_control.compiler.procedures import NotSupported, exp, fields_of
+
+
+def c_text(*arguments: Any, prefix: str = "") -> str:
+    """All parts of procedures in C."""
+    return "\n\n".join(part for part in c_parts(*arguments, prefix=prefix) if part) + "\n"
+
 
 CC = shutil.which("gcc") or shutil.which("clang") or ""
 FLAGS = (
@@ -417,7 +422,7 @@ def new_kernels() -> Kernels:
 
 @needs_compiler
 def test_hooks_stand_for_kernels(tmp_path: Path):
-    text = c_text([run_both], {Kernels: new_kernels()}, {"Kernel.run": "double_q"}, "arm_")
+    text = c_text([run_both], {Kernels: new_kernels()}, {"Kernel.run": "double_q"}, prefix="arm_")
     hook = "static double double_q(arm_Kernel *record)\n{\n    record->q[0] *= 2.0;\n    return 0.0;\n}\n"
     library = compiled(text + hook + caller("arm_run_both", "arm_Kernels *kernels", "kernels"), tmp_path)
     library.call_arm_run_both.restype = ctypes.c_double
