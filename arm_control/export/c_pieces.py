@@ -312,8 +312,7 @@ def _constraint_pieces(kept: PointParts | None, name: str, file: str) -> dict[st
 
 def _rules(controller: ExportedController, kept: PointParts | None) -> dict[str, str]:
     """The rules as C, and the ranges of the arm."""
-    nothing = float  # a function that is never called: only the sizes of the memory count
-    memory = new_tick_memory(controller.model, controller.gate, controller.period, nothing, nothing, nothing, nothing)
+    memory = new_tick_memory(controller.model, controller.gate, controller.period)
     prefix, ranges = f"{controller.name}_", memory.states.ranges
     hooks = {name: f"{prefix}{function}_of" for name, function in HOOKS.items()}
     entries = (answer, enable_gate, brake_for, take_reference, take_torque, longest_blind_step, predict)

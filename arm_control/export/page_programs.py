@@ -119,7 +119,7 @@ def web_arm(controller: ExportedController) -> WebArm:
     if controller.gate.constraints:
         raise ParameterError(f"{controller.name}: a page keeps no constraints: leave them out")
     unset = float  # functions of the module take its place
-    tick = new_tick_memory(controller.model, controller.gate, controller.period, unset, unset, unset, unset)
+    tick = new_tick_memory(controller.model, controller.gate, controller.period)
     page = OperationalSpaceController(controller.model, controller.law)
     arrays, memory = _arrays(controller, page, tick), WebMemory()
     places = memory.places(arrays)

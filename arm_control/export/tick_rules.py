@@ -14,7 +14,6 @@ A reference is a goal: a brake ends it, and after *enable* the arm is held until
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +59,6 @@ from arm_control.gate import (
     note_moment,
     pass_command,
     period_after,
-    predict,
     predict_state,
     seconds,
     torque_beside_weight,
@@ -451,31 +449,17 @@ def longest_blind_step(max_missed: int, usual_dt: float) -> float:
     return (max_missed + SPARE_PERIODS) * usual_dt
 
 
-def new_tick_memory(
-    model: RobotModel,
-    gate: GateParameters,
-    usual_dt: float,
-    run: Callable[[], float],
-    limit: Callable[[], float],
-    constrain: Callable[[], float],
-    terms: Callable[[], float],
-) -> TickMemory:
-    """Return the memory of a controller that has seen no state.
-
-    Parameters
-    ----------
-    run, limit, constrain, terms : callable
-        See :class:`LawMemory` and :class:`~arm_control.gate.blind_brake.BlindMemory`.
-    """
-    n = model.nv
+def new_tick_memory(model: RobotModel, gate: GateParameters, usual_dt: float) -> TickMemory:
+    """Return the memory of a controller that has seen no state; functions of the export take the places of its own."""
+    n, unset = model.nv, float
     q, v, tau_0, g, h, tau, tau_1, fading = np.zeros((8, n))
     dt, is_on, believable = np.zeros((3, 1))
     M, cut, found = np.zeros(n * n), np.zeros(3), np.zeros(N_FOUND, dtype=np.int64)
-    law = LawMemory(run, limit, constrain, q, v, tau_0, dt, is_on, M, g, h, tau, tau_1, cut, believable, found)
+    law = LawMemory(unset, unset, unset, q, v, tau_0, dt, is_on, M, g, h, tau, tau_1, cut, believable, found)
     prediction = new_prediction(n)
     counts = np.zeros(2, dtype=np.int64)
     longest_step = longest_blind_step(gate.max_missed, usual_dt)
-    blind = BlindMemory(terms, lambda: predict(prediction), counts, prediction, np.zeros(n), longest_step)
+    blind = BlindMemory(unset, unset, counts, prediction, np.zeros(n), longest_step)
     return TickMemory(
         np.zeros(N_COUNTS, dtype=np.int64),
         np.zeros(4),
