@@ -28,7 +28,21 @@ import sympy as sp
 from measure import agree
 from symbolic_mass_matrix import mass_matrix_study
 
-from arm_control.compiler import WORK, Program, Tape, batch_code, python_function, scalar_code
+from arm_control.compiler import (
+    CallForm,
+    KernelCall,
+    Law,
+    NumberArgument,
+    NumberResult,
+    OwnWork,
+    Program,
+    Tape,
+    batch_code,
+    builtin_call,
+    compile_law,
+    plain_compiler,
+    python_function,
+)
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.core import progress_bar
 from arm_control.maths import cos, sin
@@ -92,7 +106,7 @@ def one_at_a_time(name: str, directory: Path) -> dict[str, Callable[..., Any]]:
         "lambdify, numpy, simplified": sp.lambdify(symbols, sp.simplify(formula), "numpy"),
         **with_a_compiler(symbols, formula, directory),
         "tape, Python": from_tape(program(name)),
-        "tape, LLVM": from_llvm(program(name)),
+        "tape, LLVM": from_llvm(name),
     }
 
 
@@ -113,18 +127,15 @@ def from_tape(formula: Program) -> Callable[..., float]:
     return lambda *x: function(x)[0]
 
 
-def from_llvm(formula: Program) -> Callable[..., float]:
-    """Return the machine code, a built-in function with a work space of its own."""
-    n = sum(formula.inputs.values())
-    work = (ctypes.c_double * (n + 1))()
-    call = llvm.Library(llvm.compile_code(scalar_code(formula, "f"))).builtin("f", WORK, ctypes.addressof(work))
-
-    def function(*x: float) -> float:
-        work[:n] = x
-        call()
-        return work[n]
-
-    return function
+def from_llvm(name: str) -> Callable[..., float]:
+    """Return the machine code as a built-in function of separate numbers."""
+    names = arguments(name)
+    text = lambda x: {"y": [FUNCTIONS[name](*(x[one][0] for one in names), sin=sin, cos=cos)]}  # noqa: E731
+    law = Law(name, text, dict.fromkeys(names, 1), has_masses=False)
+    work = OwnWork(compile_law(plain_compiler(), law, {one: np.ones((1, 1)) for one in names}))
+    form = CallForm(name, tuple(map(NumberArgument, names)), NumberResult("y"))
+    call = KernelCall(form, work, work.inputs, work.outputs, {})
+    return builtin_call(call, call.__call__) or call
 
 
 def all_at_once(name: str) -> dict[str, Callable[[Any], Any]]:

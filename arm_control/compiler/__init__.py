@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         split,
     )
     from arm_control.compiler.law import NEAR, Fold, Law, Loop
-    from arm_control.compiler.llvm_code import PROCESSORS, WORK, batch_code, object_file, scalar_code
+    from arm_control.compiler.llvm_code import PROCESSORS, batch_code, object_file, scalar_code
     from arm_control.compiler.llvm_compiler import Library, compile_code
     from arm_control.compiler.llvm_kernels import LlvmCompiler
     from arm_control.compiler.procedures import (

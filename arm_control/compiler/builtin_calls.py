@@ -198,7 +198,7 @@ def builtin_call(call: KernelCall, slow: Callable[..., Any], doc: str | None = N
     shapes = tuple((name, view.shape) for name, view in call.outputs.items())
     code = _machine_code(call.form, sizes, shapes, on_stack=table_address == memory[0])
     items = (slow, addresses, (code, call), *(call.bound[name] for name in call.form.bound_objects))
-    return code[0].builtin_with_arguments(call.form.name, items, doc)
+    return code[0].builtin(call.form.name, items, doc)
 
 
 class MachineCodeMethod(Generic[F]):

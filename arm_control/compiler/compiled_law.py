@@ -200,18 +200,12 @@ def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], agreem
             raise ModelError(f"'{name}' is {error:.1e} off the float run")
 
 
-def plain_compiler(title: str = "no robot") -> Compiler | None:
-    """Return a compiler whose kernels are kept in the user's cache; None where machine code cannot be made.
-
-    Parameters
-    ----------
-    title : str
-        What the kernels are for, for the list of what is in the cache.
-    """
+def plain_compiler() -> Compiler | None:
+    """Return a compiler whose kernels are kept in the user's cache; None where machine code cannot be made."""
     try:
         from arm_control.compiler.llvm_kernels import LlvmCompiler  # noqa: PLC0415  llvmlite may be missing
 
-        return LlvmCompiler(source_digest(), title, Cache(default_directory()))
+        return LlvmCompiler(source_digest(), "no robot", Cache(default_directory()))
     except (ImportError, OSError, RuntimeError) as error:
         LOG.warning("no machine code: %s: %s", type(error).__name__, error)
         return None

@@ -13,6 +13,7 @@ no cache, or with ``ARM_CONTROL_DRAFTS=off`` in the environment, all code is com
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
 import os
@@ -29,7 +30,6 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import llvm_compiler as llvm
-from arm_control.compiler.llvm_code import WORK
 from arm_control.compiler.program import Program
 from arm_control.core import Cache, open_directory
 from arm_control.maths import Array
@@ -132,11 +132,11 @@ def _numbers(data: bytes) -> Array:
     inputs, outputs = json.loads(layout)
     n_inputs = sum(inputs.values())
     work = np.zeros(n_inputs + sum(int(np.prod(shape)) for shape in outputs.values()))
-    call = llvm.Library(code).builtin("kernel", WORK, work.ctypes.data)
+    call = llvm.Library(code).function("kernel", ctypes.c_void_p)
     rng, cases = np.random.default_rng(0), []
     for _ in range(N_CASES):
         work[:n_inputs] = rng.uniform(-1.0, 1.0, n_inputs)
-        call()
+        call(work.ctypes.data)
         cases.append(work.copy())
     return np.array(cases)
 

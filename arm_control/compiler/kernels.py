@@ -7,7 +7,6 @@ call to call, and every input is checked. Where no machine code can be made, a l
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import RLock
@@ -37,13 +36,17 @@ class Kernel:
         Takes the inputs' and the outputs' part of the work space, and returns the function that computes one from
         the other. That function returns whether an input is not finite.
     address : int
-        Of ``double compute(double *work)``, which works on a block of all inputs, then all outputs, and returns 0 where
+        Of ``double kernel(double *work)``, which works on a block of all inputs, then all outputs, and returns 0 where
         every input is finite, else not a number; 0 where there is no machine code. It is there as long as the kernel.
 
     Attributes
     ----------
     inputs, outputs : dict of str to ndarray
         Views of the work space.
+    call : callable
+        Computes the outputs from the inputs; returns whether an input is not finite.
+    shapes : tuple
+        Name and shape of each input, and of each output.
     is_compiled : bool
         Whether it is machine code.
     lock : RLock
@@ -55,17 +58,13 @@ class Kernel:
         inputs: Mapping[str, int],
         outputs: Shapes,
         bind: Callable[[Array, Array], Callable[[], bool]],
-        is_compiled: bool = False,
         address: int = 0,
     ) -> None:
-        self.is_compiled, self.address = is_compiled, address
-        self.lock = RLock()
-        self.bind = bind
-        n_inputs = sum(inputs.values())
-        work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))
-        self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})
-        self.outputs = split(work[n_inputs:], outputs)
-        self.call = bind(work[:n_inputs], work[n_inputs:])
+        self.is_compiled, self.address = bool(address), address
+        self.bind, self.lock = bind, RLock()
+        self.shapes: tuple[Shapes, Shapes] = {name: (size,) for name, size in inputs.items()}, outputs
+        own = OwnWork(self)
+        self.inputs, self.outputs, self.call = own.inputs, own.outputs, own.call
 
 
 class BoundLoop(Protocol):
@@ -116,24 +115,16 @@ class OwnWork:
     """
 
     def __init__(self, kernel: Kernel, work: Array | None = None) -> None:
-        inputs, outputs = ({name: x.shape for name, x in views.items()} for views in (kernel.inputs, kernel.outputs))
-        n_inputs, n_outputs = (sum(map(math.prod, some.values())) for some in (inputs, outputs))
+        n_inputs, n_outputs = (sum(map(math.prod, some.values())) for some in kernel.shapes)
         self.work = np.zeros(n_inputs + n_outputs) if work is None else work
-        self.inputs, self.outputs = split(self.work[:n_inputs], inputs), split(self.work[n_inputs:], outputs)
-        self._kernel, self.function_address = kernel, kernel.address
-        self.table_address: int = self.work.ctypes.data
-        self._bound: Callable[[], bool] | None = None
-        if kernel.address:
-            self._call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(kernel.address)
-        else:
-            self._bound = kernel.bind(self.work[:n_inputs], self.work[n_inputs:])
+        parts = self.work[:n_inputs], self.work[n_inputs:]
+        self.inputs, self.outputs = map(split, parts, kernel.shapes)
+        self.function_address, self.table_address = kernel.address, self.work.ctypes.data
+        self.call = kernel.bind(*parts)
 
     def __call__(self) -> float:
         """Compute the outputs from the inputs; return 0 where every input is finite, else nan."""
-        if self._bound is not None:
-            return math.nan if self._bound() else 0.0
-        result: float = self._call(self.table_address)
-        return result
+        return math.nan if self.call() else 0.0
 
 
 class LoopKernel(Protocol):
@@ -278,8 +269,7 @@ def batch_of(kernel: Kernel, shared: Collection[str]) -> Batch:
                 row[:] = np.concatenate([x.ravel() for x in kernel.outputs.values()])
         return 0.0
 
-    shapes = {name: view.shape for name, view in kernel.outputs.items()}
-    return Batch({name: len(view) for name, view in kernel.inputs.items()}, shapes, shared, run)
+    return Batch({name: len(view) for name, view in kernel.inputs.items()}, kernel.shapes[1], shared, run)
 
 
 # -- laws as generated Python functions
@@ -305,9 +295,9 @@ def python_kernel(law: Law) -> Kernel:
     return Kernel(program.inputs, program.outputs, bind)
 
 
-def python_source(program: Program, name: str = "kernel") -> str:
+def python_source(program: Program) -> str:
     """Source of a function of all inputs in a row that returns all outputs in a row."""
-    lines = [f"def {name}(x):"]
+    lines = ["def kernel(x):"]
     lines += [f"    t{number} = {_expression(line)}" for number, line in enumerate(program.lines)]
     results = ", ".join(f"t{result}" for result in program.results)
     return "\n".join([*lines, f"    return ({results},)", ""])

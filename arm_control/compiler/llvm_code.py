@@ -1,9 +1,7 @@
 """A program as LLVM's intermediate language, for one state or for many at once.
 
-One state: ``object NAME(object, object)``, the form of a function built into Python that takes no argument: a
-call costs 0.02 us, a hundredth of what ctypes and its arguments may take. Its work space, at the address in
-``WORK``, holds all inputs, then all outputs; it returns True when an input is not finite, else False. The arithmetic is
-a function of its own, ``double compute(ptr work)``, which returns 0 where every input is finite, else nan.
+One state: ``double NAME(ptr work)``. The work space holds all inputs, then all outputs; it returns 0 where every input
+is finite, else nan.
 
 Many states: ``double NAME(i64 n, ptr in_0, ..., ptr out)``. Each input has a row per state, and so has
 the output, with all outputs side by side. ``WIDTH`` states are computed at a time, one in each lane of the
@@ -29,7 +27,6 @@ from arm_control.compiler.llvm_writer import Writer, finite
 from arm_control.compiler.program import FoldedProgram, Operation, Program
 
 LANES = 8
-COMPUTE, WORK = "compute", "arm_control_work"
 _SINES = ("sin", "cos")
 _PACKED = (*_SINES, "exp")
 """Functions of which one state computes up to LANES at once."""
@@ -46,9 +43,8 @@ class Entries(Protocol):
 def scalar_code(program: Program, name: str) -> str:
     """Intermediate code for one state."""
     n_inputs = sum(program.inputs.values())
-    compute = placed_function(program, COMPUTE, range(n_inputs), range(n_inputs, n_inputs + len(program.results)))
-    head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *functions(program, 1)]
-    return "\n".join([*head, *compute, *_function_without_arguments(name)])
+    compute = placed_function(program, name, range(n_inputs), range(n_inputs, n_inputs + len(program.results)))
+    return "\n".join([*declarations(1), *functions(program, 1), *compute])
 
 
 def placed_function(program: Program, name: str, inputs: Iterable[int], outputs: Iterable[int]) -> list[str]:
@@ -65,14 +61,6 @@ def placed_function(program: Program, name: str, inputs: Iterable[int], outputs:
         code.line(f"store double {result}, ptr {code.address('%w', str(place))}, align 8")
     code.line(f"ret double {finite(code, entries)}")
     return [f"define double @{name}(ptr %w) {{", *code.lines, "}"]
-
-
-def _function_without_arguments(name: str) -> list[str]:
-    code = Writer(1)
-    total = code.op(f"call double @{COMPUTE}(ptr {code.op(f'load ptr, ptr @{WORK}')})")
-    flag = code.op(f"zext i1 {code.op(f'fcmp une double {total}, 0.0')} to i64")
-    code.line(f"ret ptr {code.op(f'call ptr @PyBool_FromLong(i64 {flag})')}")
-    return [f"define ptr @{name}(ptr %self, ptr %nothing) {{", *code.lines, "}"]
 
 
 def batch_code(program: Program, name: str, width: int, shared: Collection[str] = ()) -> str:

@@ -146,34 +146,13 @@ class MethodDefinition(ctypes.Structure):
     )
 
 
-_METH_NOARGS, _METH_FASTCALL, _METH_KEYWORDS = 0x0004, 0x0080, 0x0002
-
-
-def make_builtin(name: str, address: int, flags: int, bound: object, doc: str | None = None) -> Callable[..., Any]:
-    """Return a function built into Python.
-
-    Parameters
-    ----------
-    address : int
-        Of the machine code.
-    flags : int
-        How it takes its arguments: Python's ``METH_...``.
-    bound : object
-        Its first argument; it must keep the machine code.
-    doc : str, optional
-        Documentation; it may begin with a signature.
-    """
-    definition = _definition(name.encode(), address, flags, None if doc is None else doc.encode())
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    function: Callable[..., Any] = make(ctypes.addressof(definition), bound, None)
-    return function
+_METH_FASTCALL, _METH_KEYWORDS = 0x0080, 0x0002
 
 
 @cache
-def _definition(name: bytes, address: int, flags: int, doc: bytes | None) -> MethodDefinition:
+def _definition(name: bytes, address: int, doc: bytes | None) -> MethodDefinition:
     """Return a definition for ever: Python reads it even while it clears the function away when the process ends."""
-    definition = MethodDefinition(name, address, flags, doc)
+    definition = MethodDefinition(name, address, _METH_FASTCALL | _METH_KEYWORDS, doc)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     return definition
 
@@ -202,26 +181,32 @@ class Library:
         """Return the address of a global variable."""
         return int(self._engine.get_global_value_address(name))
 
-    def builtin_with_arguments(self, name: str, bound: object, doc: str | None) -> Callable[..., Any]:
-        """Return a built-in function; parameters as those of :func:`make_builtin`."""
-        return make_builtin(name, self.address(name), _METH_FASTCALL | _METH_KEYWORDS, bound, doc)
+    def builtin(self, name: str, bound: object, doc: str | None) -> Callable[..., Any]:
+        """Return a function as one that is built into Python.
 
-    def builtin(self, name: str, variable: str, value: int) -> Callable[[], bool]:
-        """Return a built-in function without arguments, and give the code's global variable its value."""
-        ctypes.c_void_p.from_address(self.variable(variable)).value = value
-        return make_builtin(name, self.address(name), _METH_NOARGS, self)
+        Parameters
+        ----------
+        bound : object
+            Its first argument; it must keep this library.
+        doc : str or None
+            Documentation; it may begin with a signature.
+        """
+        definition = _definition(name.encode(), self.address(name), None if doc is None else doc.encode())
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        function: Callable[..., Any] = make(ctypes.addressof(definition), bound, None)
+        return function
 
 
 @lru_cache(maxsize=256)
 def shared_library(data: bytes) -> Library:
-    """Return an object file whose functions have no variables, loaded once in a process."""
+    """Return an object file that is loaded once in a process."""
     return Library(data)
 
 
 @cache
 def _offer_symbols() -> None:
     """Tell LLVM where the functions are that the code calls: one that it cannot find ends the process."""
-    llvm.add_symbol("PyBool_FromLong", ctypes.cast(ctypes.pythonapi.PyBool_FromLong, ctypes.c_void_p).value)
     mathematics = ctypes.CDLL(ctypes.util.find_library("m"))
     for name in ("sin", "cos", "atan2", "exp"):
         llvm.add_symbol(name, ctypes.cast(getattr(mathematics, name), ctypes.c_void_p).value)

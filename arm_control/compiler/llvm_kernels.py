@@ -19,7 +19,7 @@ from arm_control.compiler.compiled_procedure import address_of_call
 from arm_control.compiler.drafts import Draft
 from arm_control.compiler.kernels import Batch, BoundLoop, Kernel, LoopKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
-from arm_control.compiler.llvm_code import COMPUTE, WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_code import batch_code, scalar_code
 from arm_control.compiler.llvm_loops import HEAD, array_names, loop_code
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.core import Cache
@@ -61,13 +61,14 @@ class LlvmCompiler:
 
     def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
         """Return the kernel of a law for one case."""
-        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code, is_for_one=True)
+        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code, has_draft=True)
+        compute = function.library.function("kernel", ctypes.c_void_p, keeps_lock=True)
 
         def bind(inputs: Array, _: Array) -> Callable[[], bool]:
-            return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
+            work = inputs.ctypes.data  # the outputs lie behind the inputs
+            return lambda: compute(work) != 0.0
 
-        address = function.library.address(COMPUTE)
-        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True, address=address)
+        kernel = Kernel(function.inputs, function.outputs, bind, address_of_call(compute))
         _check_and_keep(function, partial(check, kernel))
         return kernel
 
@@ -98,7 +99,7 @@ class LlvmCompiler:
         return batch
 
     def _function(
-        self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str], is_for_one: bool = False
+        self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str], has_draft: bool = False
     ) -> _Function:
         key, title = f"{self._identity}\n{key}", f"{self._title}: {title}"
         data, keep = self._cache.load(key), None
@@ -107,7 +108,7 @@ class LlvmCompiler:
                 program = write()
                 text = generate(program, "kernel")
             layout = json.dumps([program.inputs, program.outputs]).encode()
-            is_draft = is_for_one and isinstance(program, Program) and drafts.is_wanted(program, self._cache)
+            is_draft = has_draft and isinstance(program, Program) and drafts.is_wanted(program, self._cache)
             data = layout + b"\n" + llvm.compile_code(text, is_draft or self._is_draft_enough)
             keep = partial(self._cache.store, key, data, title)
             if is_draft:
@@ -115,8 +116,7 @@ class LlvmCompiler:
         layout, _, code = data.partition(b"\n")
         inputs, shapes = json.loads(layout)
         outputs = {name: tuple(shape) for name, shape in shapes.items()}
-        library = llvm.Library(code) if is_for_one else llvm.shared_library(code)  # it has a variable: where it works
-        return _Function(inputs, outputs, library, keep)
+        return _Function(inputs, outputs, llvm.shared_library(code), keep)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.compiler import WORK, Library, Program, Tape, batch_code, compile_code, scalar_code
+from arm_control.compiler import Library, Program, Tape, batch_code, compile_code, scalar_code
 from arm_control.compiler.llvm_code import LARGEST_ANGLE
 from arm_control.maths import cos, sin
 
@@ -88,7 +88,7 @@ def test_more_angles_than_lanes_and_sines_of_sines():
     angles = np.random.default_rng(1).uniform(-9, 9, 19)
     angles[7] = 1e7
     work = np.concatenate([angles, np.zeros(40)])
-    assert Library(compile_code(scalar_code(result, "f"))).builtin("f", WORK, work.ctypes.data)() is False
+    assert Library(compile_code(scalar_code(result, "f"))).function("f", ctypes.c_void_p)(work.ctypes.data) == 0.0
     s, c = [math.sin(a) for a in angles], [math.cos(a) for a in angles]
     expected = [y for pair in zip(s, c, strict=True) for y in pair]
     expected += [math.sin(c[3] + s[4]), math.cos(math.sin(s[5]))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_control.compiler import WORK, Library, Program, Tape, compile_code, python_function, run, scalar_code
+from arm_control.compiler import Library, Program, Tape, compile_code, python_function, run, scalar_code
 from arm_control.maths import cos, sin
 
 CONSTANTS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 4.0]
@@ -111,11 +112,11 @@ def test_any_expression_has_the_value_that_floats_give(expressions: list[Any], x
 def machine(program: Program) -> Callable[[list[float]], np.ndarray]:
     n = sum(program.inputs.values())
     work = np.full(n + len(program.results), np.nan)
-    function = Library(compile_code(scalar_code(program, "f"))).builtin("f", WORK, work.ctypes.data)
+    function = Library(compile_code(scalar_code(program, "f"))).function("f", ctypes.c_void_p)
 
     def call(values: list[float]) -> np.ndarray:
         work[:n], work[n:] = values, np.nan
-        assert function() is False
+        assert function(work.ctypes.data) == 0.0
         return work[n:]
 
     return call

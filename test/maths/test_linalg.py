@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import numpy as np
 import pytest
 
-from arm_control.compiler import WORK, Library, Tape, batch_code, compile_code, python_function, run, scalar_code
+from arm_control.compiler import Library, Tape, batch_code, compile_code, python_function, run, scalar_code
 from arm_control.maths import (
     Array,
     atan2,
@@ -147,14 +148,14 @@ def test_the_functions_of_a_scalar_are_the_same_for_numbers_and_on_a_tape():
     x, y = tape.inputs("x", 2)
     program = tape.program({"z": outputs(x, y)})
     work = np.zeros(2 + len(program.results))
-    machine = Library(compile_code(scalar_code(program, "f"))).builtin("f", WORK, work.ctypes.data)
+    machine = Library(compile_code(scalar_code(program, "f"))).function("f", ctypes.c_void_p)
     for case in CASES:
         wanted = expected(*case)
         np.testing.assert_array_equal(np.array(outputs(*case)), wanted)
         np.testing.assert_array_equal(run(program, {"x": case})["z"], wanted)
         np.testing.assert_array_equal(python_function(program)(case), wanted)
         work[:2] = case
-        assert machine() is False
+        assert machine(work.ctypes.data) == 0.0
         np.testing.assert_allclose(work[2:], wanted, rtol=0, atol=5e-16)
 
 
