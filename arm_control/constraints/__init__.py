@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         LeastChange,
         LeastDistance,
         Solver,
-        find_least_change,
         solve,
     )
 else:

@@ -140,11 +140,11 @@ def motion_at(motion: Array, p: Array) -> tuple[Array, Array]:
     return v, a_0 + cross(alpha, p) + cross(w, v)
 
 
-def vector(name: str, values: Sequence[float], n: int = 3) -> list[float]:
-    """Return n finite numbers of a constraint, or raise a ParameterError."""
+def vector(name: str, values: Sequence[float]) -> list[float]:
+    """Return three finite numbers of a constraint, or raise a ParameterError."""
     numbers = [float(x) for x in values if isinstance(x, int | float)] if isinstance(values, Sequence) else []
-    if len(numbers) != n or not np.isfinite(numbers).all():
-        raise ParameterError(f"{name} is {values!r}; {n} finite numbers are needed")
+    if len(numbers) != 3 or not np.isfinite(numbers).all():
+        raise ParameterError(f"{name} is {values!r}; 3 finite numbers are needed")
     return numbers
 
 

@@ -94,7 +94,7 @@ NOISE = 1e-11
 PRICE = 1e-5
 """Entry of the slack in the rows of a level that yields."""
 MAX_STEPS = 200
-"""Steps of a solve, if the caller gives no other bound."""
+"""Steps of a solve: rows that become active or leave; with this many the answer is the best one for level 0."""
 N_ROWS, N_ACTIVE, STATUS, STEPS, IS_CAPPED, WORST, N_IGNORED, N_STEPS_MAX, SOFT, N_MARKED, N_COUNTS = range(11)
 """Places in ``counts``."""
 HOLDS, RELAXED, BROKEN, NOT_FINITE = range(4)
@@ -662,8 +662,6 @@ class Solver:
         Number of unknowns, 1 to 8.
     capacity : int
         Largest number of rows.
-    max_steps : int
-        Rows that become active or leave, at most; with this many the answer is the best one for level 0.
 
     Attributes
     ----------
@@ -679,16 +677,23 @@ class Solver:
     [1.0, -0.5]
     """
 
-    def __init__(self, d: int, capacity: int, max_steps: int = MAX_STEPS) -> None:
+    def __init__(self, d: int, capacity: int) -> None:
         if not 1 <= d <= WIDTH:
             raise InputError(f"{d} unknowns; allowed: 1 to {WIDTH}")
         self.d, self.record = d, new_least_distance(capacity)
-        self.record.counts[N_STEPS_MAX] = max_steps
         self._bound = _compiled()(self.record)
         self.run = direct_call(self._bound)
 
     def solve(self, G: npt.ArrayLike, h: npt.ArrayLike, levels: npt.ArrayLike | None = None) -> LeastChange:
-        """Return the least change under rows; parameters as those of :func:`find_least_change`."""
+        """Return the shortest y with G y >= h; where rows contradict each other, those of the highest level yield, (5).
+
+        Parameters
+        ----------
+        G : array_like, shape (m, d)
+        h : array_like, shape (m,)
+        levels : array_like of int, shape (m,), optional
+            From 0 on; by default all rows are of level 0.
+        """
         s, rows, right = self.record, np.asarray(G, float), np.asarray(h, float)
         m = len(right)
         if rows.shape != (m, self.d) or m > len(s.h):
@@ -724,22 +729,3 @@ def new_least_distance(capacity: int) -> LeastDistance:
         G, h, level, counts, y, active, u, left, scale, b, mark,
         Q, R, v, multiplier, g, d, z, r, np.zeros(SIZE + 1), former,
     )  # fmt: skip
-
-
-def find_least_change(G: npt.ArrayLike, h: npt.ArrayLike, levels: npt.ArrayLike | None = None) -> LeastChange:
-    """Return the shortest y with G y >= h; where rows contradict each other, those of the highest level yield, (5).
-
-    Parameters
-    ----------
-    G : array_like, shape (m, d)
-    h : array_like, shape (m,)
-    levels : array_like of int, shape (m,), optional
-        From 0 on; by default all rows are of level 0.
-
-    Examples
-    --------
-    >>> find_least_change([[2.0, 0.0]], [4.0]).y.tolist()
-    [2.0, 0.0]
-    """
-    rows = np.asarray(G, float)
-    return Solver(rows.shape[1], max(1, len(rows))).solve(rows, h, levels)

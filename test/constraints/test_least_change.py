@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,11 @@ from arm_control.constraints import (
     HOLDS,
     N_IGNORED,
     N_ROWS,
+    N_STEPS_MAX,
     NOT_FINITE,
     RELAXED,
     LeastChange,
     Solver,
-    find_least_change,
     solve,
 )
 from arm_control.exceptions import InputError
@@ -39,6 +40,12 @@ def draw_levels(rng: np.random.Generator, d: int, m: int) -> tuple[Array, Array,
     """Rows of which only those of level 0 are satisfied by a point."""
     (G, h), levels = draw(rng, d, m), rng.integers(0, 4, m)
     return G, h + (levels > 0) * rng.uniform(0.0, 3.0, m) * (rng.random(m) < 0.5), levels
+
+
+def find_least_change(G: Any, h: Any, levels: Any = None) -> LeastChange:
+    """Solve once."""
+    rows = np.asarray(G, float)
+    return Solver(rows.shape[1], max(1, len(rows))).solve(rows, h, levels)
 
 
 def residual(G: Array, h: Array, answer: LeastChange) -> float:
@@ -218,7 +225,9 @@ def test_too_few_steps_give_the_best_point_for_level_0():
         for _ in range(20):
             G, h, levels = draw_levels(rng, 4, 20)
             h[levels == 0] = -np.abs(h[levels == 0])
-            answer = Solver(4, 20, max_steps).solve(G, h, levels)
+            solver = Solver(4, 20)
+            solver.record.counts[N_STEPS_MAX] = max_steps
+            answer = solver.solve(G, h, levels)
             assert answer.left[levels == 0].max(initial=0.0) == 0.0
             assert answer.steps <= max_steps + 1
             assert not (answer.capped and answer.u.any())
