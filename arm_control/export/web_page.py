@@ -20,8 +20,7 @@ from arm_control.core import require_writable_folder, share_path, write_text
 from arm_control.exceptions import InputError
 from arm_control.export.c_pieces import CAUSES, MODES, ExportedController, filled
 from arm_control.export.page_laws import avoided_links
-from arm_control.export.page_memory import BEGIN
-from arm_control.export.page_programs import ENTRIES, HIDDEN, WebArm, web_arm
+from arm_control.export.page_programs import BEGIN, ENTRIES, HIDDEN, WebArm, web_arm
 from arm_control.kinematics import ROWS
 from arm_control.maths import Array
 from arm_control.model import RobotModel
@@ -35,19 +34,13 @@ PAGE = "page/page.html"
 """The text of the page, below ``export/``."""
 
 
-def write_page(file: str | Path, controller: ExportedController, roots: Sequence[Path] = ()) -> list[str]:
-    """Write the page of an arm; return a sentence for each mesh that is not drawn.
-
-    Parameters
-    ----------
-    roots : sequence of Path
-        Folders to search for meshes, before those with packages.
-    """
+def write_page(file: str | Path, controller: ExportedController) -> list[str]:
+    """Write the page of an arm; return a sentence for each mesh that is not drawn."""
     path = Path(file)
     require_writable_folder(path.parent)
     if path.exists() and "Made by `arm_control export`" not in path.read_text(encoding="utf-8", errors="replace"):
         raise InputError(f"{path} was not written by an export: name another folder with --out")
-    parts, notes = arm_parts(controller.model, [*roots, *mesh_roots()])
+    parts, notes = arm_parts(controller.model, mesh_roots())
     data = page_data(controller, web_arm(controller), reduced(parts))
     texts = {name.upper().partition(".")[0]: _text(name) for name in ("style.css", "arm.js", "page.js")}
     title = controller.model.urdf.robot.name

@@ -25,8 +25,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.export import ExportedController, exported_controller, write_page
 from arm_control.export.c_check import checked_runs
 from arm_control.export.page_laws import ball_law
-from arm_control.export.page_memory import BEGIN
-from arm_control.export.page_programs import WebArm, web_arm
+from arm_control.export.page_programs import BEGIN, WebArm, web_arm
 from arm_control.export.web_page import page_data, reduced
 from arm_control.gate import GateState, JointLimits
 from arm_control.maths import Array, Obstacle, Pose, Sphere, rotation_from_vector
