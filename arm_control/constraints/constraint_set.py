@@ -144,9 +144,7 @@ class PointColumns(NamedTuple):
     Attributes
     ----------
     run : RunsLoop
-        Law of each point; ``shared``, ``place`` and ``motion`` are inputs.
-    room : ndarray
-        What rows of points and pairs have of the state: the parts of :class:`Shared`.
+        Law of each point; ``place`` and ``motion`` are inputs.
     motions : ndarray, shape (12 * (n_bodies + 1),)
         Twist of each body and its derivative; the last one is the world.
     balls : ndarray, shape (6 * n_balls,)
@@ -156,15 +154,12 @@ class PointColumns(NamedTuple):
     """
 
     run: RunsLoop
-    room: Floats
     motions: Floats
     balls: Floats
-    shared: Floats
     place: Rows
     motion: Rows
     ball: Ints
     body: Ints
-    n_room: int
     n_points: int
 
 
@@ -173,30 +168,27 @@ class ConstraintTick(NamedTuple):
 
     Attributes
     ----------
-    room, motions : ndarray
+    motions : ndarray
         As :class:`PointColumns` says.
     pairs : RunsLoop
-        Law of each near pair; ``pair_room`` to ``pair_h`` are its arrays.
+        Law of each near pair; ``pair_motion`` to ``pair_h`` are arrays of it.
     capsule_body : ndarray of int, shape (C,)
         The body of each capsule; the number of bodies for the world.
-    n_room, pair_level, world : int
-        Size of ``room``; level of the pairs, below zero where there are none; number of bodies.
+    pair_level, world : int
+        Level of the pairs, below zero where there are none; number of bodies.
     """
 
     rows: PointTick
     q: Floats
-    room: Floats
     motions: Floats
     search: CloseSearch
     pairs: RunsLoop
-    pair_room: Floats
     pair_motion: Rows
     pair_other: Rows
     pair_G: Rows
     pair_need: Rows
     pair_h: Rows
     capsule_body: Ints
-    n_room: int
     pair_level: int
     world: int
 
@@ -304,8 +296,6 @@ def find_point_rows(t: PointColumns) -> float:
     """Compute the rows of the points; returns 0."""
     if t.n_points == 0:
         return 0.0
-    for i in range(t.n_room):
-        t.shared[i] = t.room[i]
     for j in range(t.n_points):
         for i in range(6):
             t.place[i, j] = t.balls[6 * t.ball[j] + i]
@@ -330,8 +320,6 @@ def find_pair_rows(t: ConstraintTick) -> int:
         for i in range(12):
             t.pair_motion[i, j] = t.motions[first + i]
             t.pair_other[i, j] = t.motions[second + i]
-    for i in range(t.n_room):
-        t.pair_room[i] = t.room[i]
     t.pairs(whole_blocks(n_pairs))
     return n_pairs
 
@@ -693,16 +681,16 @@ class ConstraintSet:
     def _record(self) -> ConstraintTick:
         """All that a tick works with, and memory for pairs."""
         n, near, at, state = self._n, self._search.record.near, self._points, self._state.outputs
-        N, n_room, world = near.capacity, len(state["room"]), len(state["motions"]) - 1
-        room, G, need, h, motion, other = np.zeros(n_room), *(np.zeros((k, N)) for k in (n, 1, 1, 12, 12))
+        N, room, motions = near.capacity, state["room"], state["motions"].reshape(-1)
+        G, need, h, motion, other = (np.zeros((k, N)) for k in (n, 1, 1, 12, 12))
         pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
         pair |= {"twist": near.twist, "is_self": near.is_self, "motion": motion, "other": other}
         distances = np.array([0.0, 0.0] if self._clearance is None else self._clearance.numbers[0])
         pairs = self._pair_law.bind({**pair, "room": room, "distances": distances, "G": G, "need": need, "h": h})
         program = new_least_distance(5 * n + len(self._columns) + N)
         columns = PointColumns(
-            self._point_law.bind(at), state["room"], state["motions"].reshape(-1), state["balls"].reshape(-1),
-            at["room"], at["place"], at["motion"], at["ball"], at["body"], n_room, len(self._columns),
+            self._point_law.bind({**at, "room": room}), motions, state["balls"].reshape(-1),
+            at["place"], at["motion"], at["ball"], at["body"], len(self._columns),
         )  # fmt: skip
         rows = PointTick(
             self._state, _compiled_points()(columns), state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
@@ -710,9 +698,9 @@ class ConstraintSet:
             program, self._state.inputs["tau"], self._tau_1, self._found, n, len(self._columns),
         )  # fmt: skip
         return ConstraintTick(
-            rows, self._state.inputs["q"], state["room"], columns.motions,
-            self._search.record, pairs, room, motion, other, G, need, h, self._capsule_body,
-            n_room, -1 if self._clearance is None else int(self._clearance.level), world,
+            rows, self._state.inputs["q"], motions,
+            self._search.record, pairs, motion, other, G, need, h, self._capsule_body,
+            -1 if self._clearance is None else int(self._clearance.level), len(state["motions"]) - 1,
         )  # fmt: skip
 
 
@@ -967,4 +955,4 @@ def _point_arrays(
         at["ball"][j], at["body"][j] = balls.index(column.ball), frame.body if frame.body >= 0 else n_bodies
         at["level"][j] = column.constraint.level
         at["outside"][j], at["broken"][j] = (x.get(column.constraint.unit, np.inf) for x in (OUTSIDE, BRAKED))
-    return at | {"room": np.zeros(n_shared(n, n_bodies))}
+    return at
