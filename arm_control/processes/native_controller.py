@@ -1,8 +1,6 @@
 """The control loop as one procedure, called by the middleware: take a state, compute law and gate, publish the torque.
 
-It needs nothing of Python and does not hold its lock. It answers the *ordinary* state: the next one of the same
-publisher, believed, in time, while the gate passes commands and the reference stands still. For any other
-state it returns a *reason* without side effects, and Python processes the same message.
+It answers ordinary states, and leaves all others to Python (:mod:`arm_control.processes.native_step`).
 
     on_message       called by the thread of the middleware that has received a message
     answer_states    until none waits, or there is a reason: take, answer
@@ -11,11 +9,8 @@ state it returns a *reason* without side effects, and Python processes the same 
 One at a time has the *turn*: a call of :func:`on_message`, or Python, from a reason on until :func:`end_turn`. Whoever
 calls meanwhile is counted, and whoever has the turn looks again before it ends: no message waits for the next one.
 
-Two mailboxes connect it with Python: *orders* go in (whether it may
-answer, until when, and all inputs of the kernel: reference, gains, limits), *results* come out (the last state, and
-all inputs and outputs of the kernel).
-
-The loop and a controller process answer states in turns (:mod:`arm_control.processes.native_step`).
+Two mailboxes connect it with Python: *orders* go in (whether it may answer, until when, and all inputs of the kernel:
+reference, gains, limits), *results* come out (the last state, and all inputs and outputs of the kernel).
 
 A mailbox takes numbers from one thread to another, always all of one letter; nobody waits. One writes, another reads
 whenever it likes. Before the words of a letter the writer makes the *sequence number* odd, behind them even again. A

@@ -1,8 +1,7 @@
 """The loop of ``arm_control serve`` as one procedure: wait for datagrams, compute law and gate, send the torque.
 
-It needs nothing of Python and does not hold its lock. It answers the *ordinary* state: the newest one of the owner,
-believed, in time, while the gate passes commands and the reference stands still. For any other
-state it returns a *reason* without side effects, and Python processes the same datagrams.
+It answers the newest state of the owner if that is an ordinary one, and leaves all others to Python
+(:mod:`arm_control.processes.native_step`).
 
     serve_states     until there is a reason: take, answer
     take_newest      wait; take all datagrams that wait, the last one is the newest state

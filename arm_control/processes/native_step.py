@@ -1,9 +1,10 @@
 """A state, checked and answered without Python: what loops over topics and over datagrams share, as procedures.
 
-They accept what :class:`~arm_control.messages.joint_states.JointStateReader` and
-:mod:`arm_control.gate.state_bounds` accept without a second thought: the next state, in time, finite and believed.
-Anything else is a *reason* for Python to look at it, and changes nothing. Each loop reads and writes bytes of its own
-(:mod:`arm_control.processes.native_controller`, :mod:`arm_control.processes.native_datagrams`).
+They need nothing of Python and do not hold its lock. They answer the *ordinary* state: the next one of the same
+sender, in time, finite and believed (:mod:`arm_control.gate.state_bounds`), while the gate passes commands and the
+reference stands still. For any other one there is a *reason* without side effects, and Python processes the same bytes.
+Each loop reads and writes bytes of its own (:mod:`arm_control.processes.native_controller`,
+:mod:`arm_control.processes.native_datagrams`).
 
 Law and gate are one kernel (:mod:`arm_control.control.compiled_step`). A step has two halves. The first one computes,
 and may find a reason, too. The second one, once the torque has been sent, takes note of the state, which is the last

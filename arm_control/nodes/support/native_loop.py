@@ -149,9 +149,8 @@ def held_middleware(
     node: Node, functions: RclFunctions, subscription: Any, publisher: Publisher, array_publisher: Publisher | None
 ) -> Iterator[Middleware]:
     """Keep entities of a node, and give the loop what it needs of them; without messages to publish, and a pipe."""
-    taken = TakenMessage()
     with contextlib.ExitStack() as stack:
-        stack.callback(taken.close)
+        taken = stack.enter_context(contextlib.closing(TakenMessage()))
         entities = (subscription, publisher, array_publisher)
         handles = [None if entity is None else entity.handle for entity in entities]
         for handle in (node.context.handle, *(one for one in handles if one is not None)):
@@ -203,8 +202,9 @@ def check_layouts(node: Node, functions: RclFunctions) -> str:
         return f"{middleware} calls back, but may a callback publish? That is known of {MIDDLEWARE} only"
     if moved := layout_differences():
         return moved
-    if not _is_message_as_expected():
-        return "another release of ROS: rcutils_uint8_array_t is laid out differently"
+    with contextlib.closing(TakenMessage()) as message:
+        if not message.is_as_expected:
+            return "another release of ROS: rcutils_uint8_array_t is laid out differently"
     topic = "~/_native_loop_check"
     publisher = node.create_publisher(JointState, topic, COMMANDS)
     subscriptions = [polled_subscription(node, JointState, topic, COMMANDS, raw=True) for _ in range(2)]
@@ -215,14 +215,6 @@ def check_layouts(node: Node, functions: RclFunctions) -> str:
         for subscription in subscriptions:
             node.destroy_subscription(subscription)
         node.destroy_publisher(publisher)
-
-
-def _is_message_as_expected() -> bool:
-    message = TakenMessage()
-    try:
-        return message.is_as_expected
-    finally:
-        message.close()
 
 
 def _differences(functions: RclFunctions, m: Middleware, other: Any) -> str:
