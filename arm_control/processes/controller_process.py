@@ -57,6 +57,22 @@ class ControllerAnswer(NamedTuple):
     refused: InputError | None = None
 
 
+class AnsweredStates(NamedTuple):
+    """States that a loop has answered without Python.
+
+    Attributes
+    ----------
+    n : int
+        How many, since the last time; at least one.
+    """
+
+    n: int
+    result: TickResult
+    states: StateMemory
+    heard_ns: int
+    least_delay_ns: int
+
+
 class ControllerProcess:
     """The reader of states, the control loop and its commands.
 
@@ -101,8 +117,9 @@ class ControllerProcess:
         """The last answer of the control loop; None before the first one."""
         return self._last
 
-    def resume(self, result: TickResult, memory: StateMemory, heard_ns: int, least_delay_ns: int) -> None:
+    def resume(self, answered: AnsweredStates) -> None:
         """Go on behind states that have been answered elsewhere; the control loop has been told."""
+        _, result, memory, heard_ns, least_delay_ns = answered
         self.reader.resume(result.measurement, memory, heard_ns, least_delay_ns)
         self._answer(result, heard_ns, is_noted=False)
 
@@ -141,13 +158,7 @@ class ControllerProcess:
         self.blind.end(now_ns)
 
     def miss(self, stamp_ns: int, refused: Refused) -> ControllerAnswer:
-        """Count a state that must not be used, and answer it where the controller brakes.
-
-        Parameters
-        ----------
-        refused : Refused
-            Why it must not be used; one of another publisher is no state that is missing.
-        """
+        """Count a state that must not be used, unless of another publisher; answer it where the controller brakes."""
         gate, last, error = self.loop.gate, self._last, refused.error
         if last is None or refused.is_foreign:
             return ControllerAnswer(refused=error)

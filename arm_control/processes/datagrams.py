@@ -71,8 +71,7 @@ from arm_control.messages import (
 )
 from arm_control.model import RobotModel
 from arm_control.motion import Chunk, ChunkGoal
-from arm_control.processes.controller_process import ControllerAnswer, ControllerProcess
-from arm_control.processes.native_step import AnsweredStates
+from arm_control.processes.controller_process import AnsweredStates, ControllerAnswer, ControllerProcess
 
 KEY_SIZE, TAG_SIZE, ORDER_SIZE = 32, 16, 16
 """Bytes of a key, of a tag, and of an order before its tag."""
@@ -101,13 +100,7 @@ def is_loopback(datagrams: socket.socket) -> bool:
 
 
 class OwnerConnection:
-    """Connects a socket with the owner, and disconnects it.
-
-    Parameters
-    ----------
-    datagrams : socket
-        A socket that :func:`bind` has bound.
-    """
+    """Connects a socket that :func:`bind` has bound with the owner, and disconnects it."""
 
     def __init__(self, datagrams: socket.socket) -> None:
         self._socket = datagrams
@@ -131,13 +124,7 @@ def _disconnect(datagrams: socket.socket) -> None:
 
 
 class DatagramKey:
-    """Signs answers, and checks tags and numbers of datagrams.
-
-    Parameters
-    ----------
-    clock_ns : callable
-        Returns the Unix time [ns].
-    """
+    """Signs answers, and checks tags and numbers of datagrams; the clock has the Unix time [ns]."""
 
     def __init__(self, key: bytes, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self._key = key
@@ -297,7 +284,7 @@ class DatagramProcess:
         """Go on behind states of the owner that have been answered without Python."""
         self.heard_ns = self._looked_ns = answered.heard_ns
         self.answered += answered.n
-        self._process.resume(*answered[1:])
+        self._process.resume(answered)
 
     def take(self, data: bytes, sender: Sender) -> None:
         """Look at a datagram: a state of the owner waits for :meth:`answer`, an order of the owner is obeyed."""

@@ -501,7 +501,7 @@ class NativeController:
     ) -> None:
         self.reasons: Counter[str] = Counter()
         self._process = process
-        self._turns = NativeTurns(model, process.loop, controller, process.blind.moments, kernels)
+        self._turns = NativeTurns(model, process, controller, process.blind.moments, kernels)
         middleware, self._messages = _with_messages(middleware, model.joint_names)
         self._loop = _new_loop(self._turns.step, middleware, max_age)
         self._answer = compile_loop()(self._loop)
@@ -510,7 +510,6 @@ class NativeController:
         self._orders, self._results = MailboxEnd(self._loop.orders), MailboxEnd(self._loop.results)
         self._inputs = self._turns.inputs(self._orders.words[N_HEAD:].view(np.float64))
         self._known: tuple[JointStateLayout, bytes] | None = None
-        self._last = process.last
         self._n_durations = self._n_reported = 0
         self.pause()
 
@@ -526,23 +525,17 @@ class NativeController:
     def take_over(self, reason: int) -> None:
         """Let the process take over from the loop, which has a reason to leave a state to it."""
         self.reasons[REASONS[reason]] += 1
-        if (answered := self._turns.take_over()) is not None:
-            self._process.resume(*answered[1:])
-        self._last = self._process.last
+        self._turns.take_over()
+        self._turns.leave()
 
     def hand_over(self, data: bytes, info: dict[str, Any]) -> None:
-        """Let the loop answer the next states, where the process has answered a message as an ordinary state.
-
-        A message that was refused, or repeats a state, changes nothing: it may be of anybody.
-        """
+        """Let the loop answer the next states, where the process has answered a message as an ordinary state."""
         self.pause()
-        result = self._process.last
-        if result is None or result is self._last or not self._turns.is_ordinary(result):
-            return
-        if self._learn_source(data, info["publisher_gid"]["data"]):
-            self._turns.hand_over(result, self._process.reader, info["received_timestamp"])
+        last = self._turns.ordinary()
+        if last is not None and self._learn_source(data, info["publisher_gid"]["data"]):
+            self._turns.hand_over(last, info["received_timestamp"])
             self._is_open = True
-            self._order(result.measurement.stamp_ns)
+            self._order(last.measurement.stamp_ns)
 
     def refresh(self) -> None:
         """Send the loop what the process has changed: goals, gains, a disturbance, the gate."""
@@ -620,13 +613,7 @@ class NativeController:
         return int(self._results.words[RESULT_COUNT])
 
     def newest(self, every: int = 0) -> TickResult | None:
-        """Return what the loop has done with the last state that it has answered.
-
-        Parameters
-        ----------
-        every : int
-            Number of states since the last result that was returned; None is returned where there are fewer.
-        """
+        """Return what was done with the last state that the loop has answered; None if fewer than ``every`` are new."""
         n = self.n_answered
         if n - self._n_reported < every:
             return None

@@ -37,7 +37,6 @@ from arm_control.compiler import (
     procedure,
     put_float,
 )
-from arm_control.control import TickResult
 from arm_control.controllers import OscController
 from arm_control.core import LARGEST_STAMP
 from arm_control.gate import has_long_gap
@@ -315,11 +314,6 @@ def network_of(datagrams: socket.socket, waker: int) -> Network:
 class NativeDatagrams:
     """Lets the native loop answer the ordinary states of a driver; only one thread at a time may use it.
 
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Law and gate of this controller (:func:`arm_control.processes.native_step.step_kernels_of`).
-
     Attributes
     ----------
     reasons : Counter of int
@@ -336,7 +330,7 @@ class NativeDatagrams:
     ) -> None:
         self.reasons: Counter[int] = Counter()
         self._process, self._network = process, network
-        self._turns = NativeTurns(model, process.loop, controller, process.moments, kernels)
+        self._turns = NativeTurns(model, process, controller, process.moments, kernels)
         state, answer = (np.frombuffer(HEAD.pack(mark, model.nv, 0, 0), np.int64) for mark in (STATE, ANSWER))
         words = np.concatenate([answer, np.zeros(model.nv, dtype=np.int64)])
         self._loop = DatagramLoop(
@@ -352,7 +346,6 @@ class NativeDatagrams:
         )
         self._serve = compile_datagram_loop()(self._loop)
         self._inputs = self._turns.inputs(self._loop.step.kernel.inputs)
-        self._left: TickResult | None = None
 
     @property
     def n_answered(self) -> int:
@@ -374,32 +367,27 @@ class NativeDatagrams:
         orders[LAST_COUNT], orders[LOOK_NS] = self.n_answered + n_most, look_ns
         reason = int(self._serve())
         self.reasons[reason] += 1
-        if (answered := self._turns.take_over()) is not None:
-            self._process.resume(answered)
+        self._turns.take_over()
         if reason == WOKEN:
             with suppress(OSError):  # there may be nothing to read, or no waker
                 os.read(self._network.waker, LARGEST)
         if reason in (ENOUGH, WOKEN):
             return False
-        self._left = self._process.last
+        self._turns.leave()
         n_taken = int(self._network.n_taken[0])
         for i in range(max(0, n_taken - 2), n_taken):
             self._process.take(*_content(datagram_at(self._network, i)))
         return True
 
     def _hand_over(self) -> bool:
-        """Let the loop take over; return whether it may answer.
-
-        It may behind a state that Python, or the loop itself, has answered as an ordinary one; not yet behind something
-        that was refused.
-        """
-        process, last = self._process, self._process.last
-        if last is None or last is self._left or process.owner is None or not self._turns.is_ordinary(last):
+        """Let the loop take over; return whether it may answer."""
+        process, last = self._process, self._turns.ordinary()
+        if last is None or process.owner is None:
             return False
         until_ns = self._turns.write_inputs(self._inputs, last.measurement.stamp_ns)
         if until_ns is None:
             return False
-        self._turns.hand_over(last, process.reader, process.heard_ns)
+        self._turns.hand_over(last, process.heard_ns)
         self._loop.orders[UNTIL_NS] = until_ns
         self._loop.owner[:] = np.frombuffer(address_of_sender(process.owner), dtype=np.int64)
         return True

@@ -60,8 +60,9 @@ from arm_control.gate import (
     violated_bound,
 )
 from arm_control.maths import Array, Pose
-from arm_control.messages import JointStateReader
 from arm_control.model import TERMS, RobotModel, Terms
+from arm_control.processes.controller_process import AnsweredStates, ControllerProcess
+from arm_control.processes.datagrams import DatagramProcess
 
 ACCEPTED = 0
 OTHER_LAYOUT, OTHER_PUBLISHER, STALE, OTHER_TIME, MISSING_STATES, NOT_FINITE, NOT_BELIEVED = 1, 2, 3, 4, 5, 6, 7
@@ -266,45 +267,33 @@ def finish_step(step: ControlStep, received_ns: int) -> None:
 Integers = npt.NDArray[np.int64]
 
 
-class AnsweredStates(NamedTuple):
-    """States that a loop has answered without Python.
-
-    Attributes
-    ----------
-    n : int
-        How many, since the last time; at least one.
-    """
-
-    n: int
-    result: TickResult
-    states: StateMemory
-    heard_ns: int
-    least_delay_ns: int
-
-
 class NativeTurns:
-    """The step of a loop without Python, and what it shares with a control loop.
+    """The step of a loop without Python, and the process that answers all other states.
 
     Parameters
     ----------
+    moments : Moments
+        Where the process notes states for a brake without them.
     kernels : sequence of Kernel
         Law and gate of this controller (:func:`step_kernels_of`).
 
     Attributes
     ----------
     n_taken_over : int
-        States that have been answered without Python, as far as the control loop knows.
+        States that have been answered without Python, as far as the process knows.
     """
 
     def __init__(
         self,
         model: RobotModel,
-        loop: ControlLoop,
+        process: ControllerProcess | DatagramProcess,
         controller: OscController,
         moments: Moments,
         kernels: Sequence[Kernel],
     ) -> None:
-        self._model, self._loop, self._controller = model, loop, controller
+        self._model, self._process, self._controller = model, process, controller
+        self._loop = loop = process.loop
+        self._left = process.last
         run, self._work = step_run(model, kernels, loop.gate.limits, loop.gate.constraints)
         self.step = _new_step(new_memory(model), moments, run, self._work, loop.gaps.max_missed)
         self.n_taken_over = 0
@@ -334,15 +323,23 @@ class NativeTurns:
         inputs["numbers"][:] = self._controller.page.numbers
         return until_ns if tau_dist is None else min(until_ns, loop.disturbance.until_ns)
 
-    def is_ordinary(self, result: TickResult) -> bool:
-        """Whether the next states may be answered without Python: the law's torque passes, and periods are known."""
-        loop = self._loop
-        is_fine = result.gate.is_passing and result.refused is None and result.law.refused is None
-        is_fine = is_fine and not loop.is_carrying
-        return is_fine and loop.gate.period > 0.0 and loop.gaps.period > 0.0 and result.measurement.dt > 0.0
+    def ordinary(self) -> TickResult | None:
+        """Return the last answer, if the next states may be answered without Python; else None.
 
-    def hand_over(self, last: TickResult, reader: JointStateReader, received_ns: int) -> None:
+        They may where the law's torque has passed and periods are known, but not right behind what was left to Python
+        and refused: it may be of anybody.
+        """
+        loop, last = self._loop, self._process.last
+        if last is None or last is self._left:
+            return None
+        is_fine = last.gate.is_passing and last.refused is None and last.law.refused is None
+        is_fine = is_fine and not loop.is_carrying
+        is_timed = loop.gate.period > 0.0 and loop.gaps.period > 0.0 and last.measurement.dt > 0.0
+        return last if is_fine and is_timed else None
+
+    def hand_over(self, last: TickResult, received_ns: int) -> None:
         """Let the step know of the states that Python has answered."""
+        reader = self._process.reader
         assert reader.bounds is not None
         memory, loop = self.step.memory, self._loop
         memory.whole[STAMP_NS], memory.whole[HEARD_NS] = last.measurement.stamp_ns, received_ns
@@ -351,19 +348,24 @@ class NativeTurns:
         copy_memory(memory.states, reader.bounds.memory)
         self.step.tau_0[:] = last.gate.tau
 
-    def take_over(self) -> AnsweredStates | None:
-        """Let the control loop know of the states that the step has answered; return them, or None without any."""
+    def leave(self) -> None:
+        """Leave the state at hand to the process, which knows of those before (:meth:`take_over`)."""
+        self._left = self._process.last
+
+    def take_over(self) -> None:
+        """Let the process know of the states that the step has answered."""
         memory, loop = self.step.memory, self._loop
         n = int(memory.whole[COUNT]) - self.n_taken_over
         if n == 0:
-            return None
+            return
         self.n_taken_over += n
         result = self.tick_result(self.step.result)
         loop.gate.take(result.gate, float(memory.times[GATE_PERIOD]), n)
         loop.gaps.period = float(memory.times[PERIOD])
         loop.gaps.skipped += int(memory.whole[SKIPPED])
         memory.whole[SKIPPED] = 0
-        return AnsweredStates(n, result, memory.states, *memory.whole[[HEARD_NS, LEAST_DELAY_NS]].tolist())
+        times_ns = memory.whole[[HEARD_NS, LEAST_DELAY_NS]].tolist()
+        self._process.resume(AnsweredStates(n, result, memory.states, *times_ns))
 
     def tick_result(self, words: Integers) -> TickResult:
         """Return what the step has done with a state."""

@@ -16,7 +16,7 @@ from arm_control.controllers.guide import GuideLoopParameters
 from arm_control.maths import Array
 from arm_control.messages import braked_frame
 from arm_control.processes import ControllerProcess
-from arm_control.processes.controller_process import ControllerAnswer
+from arm_control.processes.controller_process import AnsweredStates, ControllerAnswer
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000
@@ -417,7 +417,7 @@ def test_a_process_goes_on_behind_states_that_were_answered_elsewhere():
     assert bounds is not None
     n_noted = arm.blind.moments.counts[1]
     arm.wrong()
-    arm.process.resume(later, bounds.memory, START + 5 * MS, 123)
+    arm.process.resume(AnsweredStates(1, later, bounds.memory, START + 5 * MS, 123))
     assert (arm.process.last, arm.blind.moments.counts[1], arm.process.reader.least_delay_ns) == (later, n_noted, 123)
     for _ in range(2):  # the count of missing states begins anew
         assert torque(arm.state(wait=0, stamp=START + 4 * MS)) is result.gate.tau
