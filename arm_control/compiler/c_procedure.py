@@ -63,13 +63,7 @@ _BREAK = re.compile(r"(?<=,) | (?=&& |\|\| |\? |: |\+ |- )")
 
 
 class Comments:
-    """The comments of a procedure.
-
-    Parameters
-    ----------
-    first : int
-        Its first line that counts.
-    """
+    """The comments of a procedure from a line on."""
 
     def __init__(self, source: str, first: int) -> None:
         self._behind: dict[int, str] = {}

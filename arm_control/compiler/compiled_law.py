@@ -136,12 +136,7 @@ class _BoundFloatLoop:
 def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:
     """Raise a ModelError where a kernel does not compute on samples what the law's function does on floats.
 
-    Parameters
-    ----------
-    samples : mapping of str to ndarray, shape (n, size)
-        Inputs, one case a row.
-    kernel : Kernel
-        Its inputs and outputs are overwritten.
+    Samples, shape (n, size), are one case a row; the kernel's inputs and outputs are overwritten.
     """
     for i in range(min(len(samples[name]) for name in law.inputs)):
         for name in law.inputs:
@@ -178,10 +173,7 @@ def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
 def check_batch(law: Law, samples: Samples, batch: Batch) -> None:
     """The same for a batch: the first state of a block and the last one of an incomplete block.
 
-    Parameters
-    ----------
-    samples : mapping of str to ndarray, shape (n, size)
-        Inputs; of shared ones the first row counts. n is one more than a multiple of the number of lanes.
+    Samples are one more than a multiple of the number of lanes; of shared inputs the first row counts.
     """
     arrays = [samples[name][0] if name in batch.shared else samples[name] for name in law.inputs]
     n = min(len(samples[name]) for name in law.inputs)

@@ -165,13 +165,7 @@ class LoopKernel(Protocol):
 
 
 def checked_count(n: int, n_bound: int) -> int:
-    """Return a number of cases, or raise a ValueError where so many are not bound.
-
-    Parameters
-    ----------
-    n, n_bound : int
-        The number, and that of the cases in the arrays.
-    """
+    """Return a number of cases, or raise a ValueError where so many are not bound."""
     if not 1 <= n <= n_bound:
         raise ValueError(f"{n} cases; allowed: 1 to {n_bound}")
     return n
@@ -234,15 +228,7 @@ class Batch:
 
 
 def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
-    """Views of the pieces of an array's last axis, by name and in their shapes.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (..., sum of sizes)
-        The array.
-    shapes : mapping of str to shape
-        Names and shapes of the pieces, in order.
-    """
+    """Views of the pieces of an array's last axis, by name, in their order and shapes."""
     views, first = {}, 0
     for name, shape in shapes.items():
         size = math.prod(shape)

@@ -447,13 +447,7 @@ class Loop:
 
 
 def check_table(law: Law, name: str, table: Array) -> None:
-    """Raise a ValueError where an array cannot be a table of a law.
-
-    Parameters
-    ----------
-    table : ndarray, shape (m, k)
-        The array.
-    """
+    """Raise a ValueError where an array cannot be a table of a law."""
     size = law.inputs[name]
     if table.ndim != 2 or table.shape[1] != size or table.dtype != float or not table.flags.c_contiguous:
         raise ValueError(

@@ -48,13 +48,7 @@ def scalar_code(program: Program, name: str) -> str:
 
 
 def placed_function(program: Program, name: str, inputs: Iterable[int], outputs: Iterable[int]) -> list[str]:
-    """``double NAME(ptr work)`` for one state.
-
-    Parameters
-    ----------
-    inputs, outputs : iterable of int
-        Place of each entry of all inputs, and of all outputs, in ``work``.
-    """
+    """``double NAME(ptr work)`` for one state, with the place in ``work`` of each entry of all inputs and outputs."""
     code = Writer(1)
     entries = [code.load("%w", str(i)) for i in inputs]
     for place, result in zip(outputs, body(code, program, entries), strict=True):
@@ -64,13 +58,7 @@ def placed_function(program: Program, name: str, inputs: Iterable[int], outputs:
 
 
 def batch_code(program: Program, name: str, width: int, shared: Collection[str] = ()) -> str:
-    """Intermediate code for many states.
-
-    Parameters
-    ----------
-    width : int
-        States computed at a time: 2, 4 or 8.
-    """
+    """Intermediate code for many states, of which 2, 4 or 8 are computed at a time."""
     code = Writer(width)
     arguments = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
     lanes = [code.op(f"add i64 %first, {lane}") for lane in range(width)]
@@ -124,13 +112,7 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
 
 
 def functions(program: Program | FoldedProgram, width: int) -> list[str]:
-    """Functions that the lines of :func:`body` call.
-
-    Parameters
-    ----------
-    width : int
-        Lanes of a vector; one state computes :data:`LANES` at once.
-    """
+    """Functions that the lines of :func:`body` call; one state computes :data:`LANES` at once."""
     lanes = LANES if width == 1 else width
     return [*sine_function(lanes), *(exponential_function(lanes) if program.uses("exp") else ())]
 
@@ -219,13 +201,7 @@ def _call_sines(code: Writer, width: int, vector: str) -> tuple[str, str]:
 
 
 def store_rows(code: Writer, results: list[str], rows: list[str], base: str) -> None:
-    """Write a row for each lane: squares of width x width entries are transposed in registers.
-
-    Parameters
-    ----------
-    rows : list of str
-        Distance of each lane's row from the base [numbers].
-    """
+    """Write a row for each lane, so far from the base: squares of width x width are transposed in registers."""
     if code.width == 1:
         for k, result in enumerate(results):
             code.line(f"store double {result}, ptr {code.address(base, str(k))}, align 8")

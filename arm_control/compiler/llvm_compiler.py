@@ -48,24 +48,14 @@ def compile_code(code: str, is_draft: bool = False) -> bytes:
     """Return the object file of the intermediate code of a law.
 
     No optimiser runs but for the inlining that the code asks for, and no scheduler: a tape has nothing to be
-    found twice, its order is good, and longer compilation did not make it faster.
-
-    Parameters
-    ----------
-    is_draft : bool
-        Whether the quick way to choose registers is enough; see :mod:`arm_control.compiler.drafts`.
+    found twice, its order is good, and longer compilation did not make it faster. For a draft
+    (:mod:`arm_control.compiler.drafts`) registers are chosen the quick way.
     """
     return _emit_laws(llvm.parse_assembly(code), target_machine(), is_draft)
 
 
 def compile_for(code: str, triple: str, cpu: str) -> bytes:
-    """The same for a linker, and for another processor: position independent, near to what it calls.
-
-    Parameters
-    ----------
-    triple, cpu : str
-        LLVM's names of architecture and system, and of the processor.
-    """
+    """The same for a linker, and for a processor by LLVM's names: position independent, near to what it calls."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(triple)
@@ -110,11 +100,7 @@ def compile_linked(laws: str, procedures: Sequence[str], triple: str) -> bytes:
     """Return one object file of the intermediate code of laws and of procedures.
 
     Registers are chosen the quick way: a hundredth of the time; a browser, which has none of LLVM's, chooses again.
-
-    Parameters
-    ----------
-    triple : str
-        LLVM's name of the processor; empty: this one.
+    ``triple`` is LLVM's name of the processor; empty: this one.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

@@ -247,15 +247,7 @@ def array_names(loop: Loop, outputs: Iterable[str]) -> list[str]:
 
 
 def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loop) -> str:
-    """Intermediate code of a loop.
-
-    Parameters
-    ----------
-    program : Program or FoldedProgram
-        The law of one case, every output in one row.
-    width : int
-        Lanes of a vector register: 2, 4 or 8.
-    """
+    """Intermediate code of a loop; in the program of one case every output is one row."""
     write = _repeated_code if loop.is_repeated else _one_by_one_code
     return write(program, name, width, loop)
 

@@ -70,13 +70,7 @@ class RunsKernel(Protocol):
 
 
 class Procedure(Generic[P, R]):
-    """A function that can be compiled; called from Python, it runs as it stands.
-
-    Parameters
-    ----------
-    function : callable
-        In the subset of Python that the module's text describes.
-    """
+    """A function in the subset of Python that can be compiled; called from Python, it runs as it stands."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
@@ -198,13 +192,7 @@ def slot_of(record: type, field: str) -> int:
 
 
 def type_named(name: str, look_up: Callable[[str], Any]) -> Type:
-    """The type of an annotation.
-
-    Parameters
-    ----------
-    look_up : callable
-        Takes the name of a record, and returns its class.
-    """
+    """The type of an annotation; ``look_up`` returns the class of a record."""
     found: Type = name if name in PARTS else look_up(name)
     return found
 

@@ -130,10 +130,7 @@ class Constraint:
 def motion_at(motion: Array, p: Array) -> tuple[Array, Array]:
     """Velocity of the point of a body that is at p, and its acceleration where no joint accelerates, over any scalar.
 
-    Parameters
-    ----------
-    motion : array, shape (12,)
-        Twist of the body about the origin of the world, linear part first, and its derivative.
+    ``motion``, shape (12,), has the twist about the origin of the world, linear part first, and its derivative.
     """
     v_0, w, a_0, alpha = motion.reshape(4, 3)
     v = v_0 + cross(w, p)

@@ -61,32 +61,14 @@ class LimitNumbers(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Array, is_unlimited: Array) -> LimitNumbers:
-        """Return the numbers that :attr:`JointLimits.numbers` lists.
-
-        Parameters
-        ----------
-        numbers : array, shape (2 + 6 nv,)
-            The list.
-        is_unlimited : ndarray of bool, shape (nv,)
-            Joints without limits of position.
-        """
+        """Return the numbers that :attr:`JointLimits.numbers` lists; joints without limits of position have none."""
         k_p, k_velocity, v_max, tau_max, lower, upper = numbers[2:].reshape(6, -1)
         q_soft = np.where(is_unlimited, [[-np.inf], [np.inf]], [lower, upper])
         return cls(numbers[0], numbers[1], k_p, k_velocity, v_max, tau_max, q_soft)
 
 
 def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers) -> Array:
-    """Accelerations ``a_lo`` and ``a_hi`` of equation (4), shape (2, nv) [rad/s^2 or m/s^2].
-
-    Parameters
-    ----------
-    terms : Terms
-        The measured state.
-    dt : float
-        Time since the last torque [s].
-    numbers : LimitNumbers
-        Limits and gains.
-    """
+    """Accelerations ``a_lo`` and ``a_hi`` of equation (4), shape (2, nv) [rad/s^2 or m/s^2]."""
     zeta = numbers.rate_limit / largest(np.abs(terms.M))  # (1)
     e = speed_bounds(terms, numbers) - terms.v
     k_v = maximum(numbers.limit_damping, numbers.k_velocity / np.diagonal(terms.M))
@@ -95,15 +77,7 @@ def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers) -> Arra
 
 
 def speed_bounds(terms: Terms, numbers: LimitNumbers) -> Array:
-    """Speeds ``v_lo`` and ``v_hi`` of equation (3), shape (2, nv) [rad/s or m/s].
-
-    Parameters
-    ----------
-    terms : Terms
-        The measured state.
-    numbers : LimitNumbers
-        Limits and gains.
-    """
+    """Speeds ``v_lo`` and ``v_hi`` of equation (3), shape (2, nv) [rad/s or m/s]."""
     inertia = np.abs(terms.M)
     tau_left = torque_left(numbers.tau_max, terms.g)
     alpha = minimum(SHARE / largest(inertia * (1.0 / tau_left)), numbers.k_p * numbers.v_max)  # (1)

@@ -194,10 +194,7 @@ def identifier(name: str) -> str:
 def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) -> dict[str, Program]:
     """Return the programs by their names; without ``regular`` where there are no regular states.
 
-    Parameters
-    ----------
-    limits : JointLimits
-        Limits of the gate; its numbers are inputs, but for joints without limits of position.
+    The numbers of the gate's limits are inputs, but for joints without limits of position.
     """
     laws = step_laws(model.tree, OperationalSpaceController(model, law), limits)
     outputs = (*OUTPUTS, "regularity") if len(laws) == 2 else OUTPUTS
@@ -222,13 +219,7 @@ def _with_outputs(program: Program, names: Iterable[str]) -> Program:
 def pieces_of(
     controller: ExportedController, limits: JointLimits, programs: Mapping[str, Program], kept: PointParts | None
 ) -> dict[str, str]:
-    """Return the text for each name.
-
-    Parameters
-    ----------
-    kept : PointParts or None
-        The constraints; None: there are none.
-    """
+    """Return the text for each name; ``kept`` are the constraints, if there are any."""
     name, model, gate = controller.name, controller.model, controller.gate
     step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
     texts = {**_names(), **_bounds()}
@@ -457,12 +448,6 @@ def fields(shapes: Mapping[str, int]) -> str:
 
 
 def filled(template: str, pieces: Mapping[str, str]) -> str:
-    """Return a text that comes with the package, below ``export/``, with the pieces in their places.
-
-    Parameters
-    ----------
-    pieces : mapping of str to str
-        Text for each ``@NAME@``; all names of the file must be among them.
-    """
+    """Return a text that comes with the package, below ``export/``, with a piece for each ``@NAME@`` in it."""
     text = share_path("export", f"{template}.in").read_text(encoding="utf-8")
     return PLACE.sub(lambda place: pieces[place[1]], text)

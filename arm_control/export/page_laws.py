@@ -44,10 +44,7 @@ def avoided_links(model: RobotModel) -> dict[str, list[LinkCapsule]]:
 def ball_law(model: RobotModel, n_numbers: int) -> Law:
     """Return avoidance of a ball: the torque of a task to that of both, ``share`` of the task and the distance.
 
-    Parameters
-    ----------
-    n_numbers : int
-        Numbers of avoidance, of which the second is the threshold.
+    The second of so many numbers of avoidance is the threshold.
     """
     n, tree, links = model.nv, model.tree, avoided_links(model)
 

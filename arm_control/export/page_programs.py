@@ -92,13 +92,7 @@ class WebMemory:
         return self._addresses[key]
 
     def record(self, record: Record, functions: Mapping[str, tuple[int, int]]) -> int:
-        """Place a record, and return its address.
-
-        Parameters
-        ----------
-        functions : mapping of str to (int, int)
-            Place in the table, and argument, of each field that is a function.
-        """
+        """Place a record, and return its address; ``functions`` have their places in the table, and their arguments."""
         slots: list[int] = []
         for name, value in _fields(record):
             if isinstance(value, tuple):

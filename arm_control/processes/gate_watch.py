@@ -41,13 +41,7 @@ STATES = tuple(state.value for state in GateState)
 def gate_values(
     success_rate: float, stamp_ns: int, since_ns: int, tau: Array | None, joints: Sequence[str]
 ) -> dict[str, str]:
-    """Return the values of a status that :func:`read_gate_report` reads.
-
-    Parameters
-    ----------
-    since_ns : int
-        Stamp of the state in which the gate began to do what it does [ns].
-    """
+    """Return the values of a status that :func:`read_gate_report` reads."""
     return {
         SUCCESS_RATE: f"{100.0 * success_rate:.4g}",
         STAMP: str(stamp_ns),

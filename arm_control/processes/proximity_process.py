@@ -65,13 +65,7 @@ class Verdict(NamedTuple):
 
 
 class ProximityProcess:
-    """Measures states, and builds what is published about them.
-
-    Parameters
-    ----------
-    parameters : ProximityParameters
-        They may be replaced between two states.
-    """
+    """Measures states, and builds what is published about them; parameters may be replaced between two states."""
 
     def __init__(self, monitor: ContactMonitor, parameters: ProximityParameters, builder: MessageBuilder) -> None:
         self.parameters = parameters

@@ -169,12 +169,8 @@ def held_middleware(
 def listening(functions: RclFunctions, subscription: int, callback: Callback) -> Iterator[None]:
     """Let the middleware call a function for each new message of a subscription; behind this block it does not.
 
-    The thread that has received a message calls, and so may the one that begins to listen.
-
-    Parameters
-    ----------
-    callback : Callback
-        What is called, with a number of messages as its second argument.
+    The thread that has received a message calls, and so may the one that begins to listen; a number of messages is the
+    second argument.
 
     Raises
     ------
@@ -190,13 +186,7 @@ def listening(functions: RclFunctions, subscription: int, callback: Callback) ->
 
 
 def check_layouts(node: Node, functions: RclFunctions) -> str:
-    """Send a message to oneself, and return why the native loop cannot be used; empty where it can.
-
-    Parameters
-    ----------
-    node : Node
-        The node, which has a topic of its own for that, for a moment.
-    """
+    """Send a message to oneself, on a topic for that, and return why the native loop cannot be used; empty: it can."""
     middleware = get_rmw_implementation_identifier()
     if not middleware.startswith(MIDDLEWARE):
         return f"{middleware} calls back, but may a callback publish? That is known of {MIDDLEWARE} only"
@@ -269,12 +259,7 @@ class NativeThread:
     """Runs the native loop of a node, and answers the states that it leaves to Python.
 
     The node's own callbacks run within ``with thread:``. One lock: either one of them runs, or a state is answered in
-    Python. The loop itself needs no lock, and learns behind each callback what has changed.
-
-    Parameters
-    ----------
-    answer : callable
-        Answers a message, bytes and info, in the ordinary way.
+    Python by ``answer``. The loop itself needs no lock, and learns behind each callback what has changed.
 
     Attributes
     ----------
