@@ -51,7 +51,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -59,7 +58,6 @@ from arm_control.control import ControlLoop, TickResult
 from arm_control.core import LARGEST_STAMP, NANOSECONDS, UnsafeFile, read_secret
 from arm_control.exceptions import InputError
 from arm_control.gate import GateState, new_moments
-from arm_control.maths import Array
 from arm_control.messages import (
     ONLY_PUBLISHER,
     TIME_WENT_BACK,
@@ -71,7 +69,7 @@ from arm_control.messages import (
 )
 from arm_control.model import RobotModel
 from arm_control.motion import Chunk, ChunkGoal
-from arm_control.processes.controller_process import AnsweredStates, ControllerAnswer, ControllerProcess
+from arm_control.processes.controller_process import AnsweredStates, Command, ControllerAnswer, ControllerProcess
 
 KEY_SIZE, TAG_SIZE, ORDER_SIZE = 32, 16, 16
 """Bytes of a key, of a tag, and of an order before its tag."""
@@ -183,21 +181,6 @@ HEAD = struct.Struct("<4sIQq")
 GATE_NUMBERS = {GateState.PASSING: 0, GateState.BRAKING: 1, GateState.HOLDING: 2}
 """What an answer says of the gate."""
 NUMBER = np.dtype("<f8")
-
-
-class TorqueAnswer(NamedTuple):
-    """What a state is answered with.
-
-    Attributes
-    ----------
-    tau : ndarray, shape (nv,)
-        Torque that the arm shall feel [N m or N].
-    g : ndarray, shape (nv,)
-        The part of it that carries the weight [N m or N].
-    """
-
-    tau: Array
-    g: Array
 
 
 class DatagramProcess:
@@ -316,19 +299,19 @@ class DatagramProcess:
             return None
         _, _, number, stamp_ns = HEAD.unpack_from(data)
         if -LARGEST_STAMP <= stamp_ns < LARGEST_STAMP:
-            torque = self._on_state(self._state_of(data, stamp_ns), stamp_ns)
+            command = self._on_state(self._state_of(data, stamp_ns), stamp_ns)
         else:
-            torque = self._miss(InputError(f"wrong stamp: {stamp_ns} ns, allowed below 2^31 s"))
-        if torque is None:
+            command = self._miss(InputError(f"wrong stamp: {stamp_ns} ns, allowed below 2^31 s"))
+        if command is None:
             return None
         self.answered += 1
-        tau = torque.tau - torque.g if self.driver_adds_gravity else torque.tau
+        tau = command.tau - command.g if self.driver_adds_gravity else command.tau
         head = HEAD.pack(ANSWER, self._model.nv, number, GATE_NUMBERS[self.loop.gate.state])
         data = head + np.asarray(tau, NUMBER).tobytes()
         return data if self._key is None else self._key.sign(data)
 
-    def _on_state(self, message: JointStateFields, stamp_ns: int) -> TorqueAnswer | None:
-        """Return the torque that answers a state; None while a state is refused and the gate does not brake."""
+    def _on_state(self, message: JointStateFields, stamp_ns: int) -> Command | None:
+        """Return the command that answers a state; None while a state is refused and the gate does not brake."""
         last, now_ns = self._process.last, self._clock_ns()
         if last is not None and stamp_ns == 0 < last.measurement.stamp_ns:
             self.loop.gate.brake(TIME_WENT_BACK)  # a gate that passes would start over from the weight, in one step
@@ -336,10 +319,7 @@ class DatagramProcess:
         info = {"source_timestamp": None, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
         if last is not None and stamp_ns == last.measurement.stamp_ns:
             return self._miss(InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"), stamp_ns)
-        answer = self._process.on_state(message, info)
-        if answer.result is None:
-            return self._torque_of(answer)
-        return TorqueAnswer(answer.result.gate.tau, answer.result.law.terms.g)
+        return self._command_of(self._process.on_state(message, info))
 
     def _look_for_gap(self, now_ns: int) -> None:
         """Brake where nothing has come for too long by the clock, whatever the stamps say."""
@@ -348,15 +328,15 @@ class DatagramProcess:
         if looked_ns and (gap := self.loop.gaps.clock_fault(silence)):
             self.loop.gate.brake(gap)
 
-    def _miss(self, error: InputError, stamp_ns: int = 0) -> TorqueAnswer | None:
-        """Count a state that must not be used; return the torque of a gate that brakes."""
-        return self._torque_of(self._process.miss(stamp_ns, Refused(error)))
+    def _miss(self, error: InputError, stamp_ns: int = 0) -> Command | None:
+        """Count a state that must not be used; return the command of a gate that brakes."""
+        return self._command_of(self._process.miss(stamp_ns, Refused(error)))
 
-    def _torque_of(self, answer: ControllerAnswer) -> TorqueAnswer | None:
-        """The torque of a state that was refused."""
+    def _command_of(self, answer: ControllerAnswer) -> Command | None:
+        """The command of an answer; a refused state is counted."""
         if answer.refused is not None:
             self._refuse("state", answer.refused)
-        return None if answer.command is None else TorqueAnswer(answer.command.tau, self._process.blind.g)
+        return answer.command
 
     def _check_sender(self, sender: Sender) -> None:
         """Refuse what another sender than the owner sends, while the owner is heard or nobody may take the arm over."""

@@ -103,6 +103,16 @@ def test_a_driver_that_adds_gravity_gets_torque_without_it(ur5: RobotModel):
     np.testing.assert_allclose(a[2] - b[2], ur5.gravity(Q + 6e-3), atol=1.0)  # the weight in the predicted state
 
 
+def test_where_no_state_is_too_old_a_refused_one_has_the_last_torque_without_the_gravity_that_a_driver_adds(
+    ur5: RobotModel,
+):
+    whole, part = (Driver(ur5, adds_gravity=adds_gravity, max_age=0.0) for adds_gravity in (False, True))
+    for k in range(3):
+        data = state(k, k * MS, Q * (np.nan if k == 2 else 1.0))
+        a, b = whole.send(data), part.send(data)
+    np.testing.assert_allclose(a[2] - b[2], ur5.gravity(Q), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
