@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         store_relaxed,
         store_release,
     )
-    from arm_control.compiler.program import Function, Program, run
+    from arm_control.compiler.program import Function, Program
     from arm_control.compiler.tape import Tape
     from arm_control.compiler.web_assembly import PlacedProgram, machine_module, web_module
 else:

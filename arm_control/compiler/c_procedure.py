@@ -4,8 +4,8 @@
 
 Every record is a structure, of the sizes of an example; every procedure, and all that it calls, is a static function,
 which gets records and arrays by their address. Compiled with ``-ffp-contract=off``, and without ``-ffast-math``, the
-functions return the same bits as the machine code of :mod:`arm_control.compiler.llvm_procedure`, as far as ``exp`` is
-the same. Whole numbers stay within 64 bits.
+functions return the same bits as the machine code of :mod:`arm_control.compiler.llvm_procedure`. Whole numbers stay
+within 64 bits.
 
 Not everything that can be compiled can be written in C: addresses, atomic numbers and loops over cases are refused, and
 so are expressions whose result depends on the order of their operands.
@@ -265,7 +265,6 @@ _COMPARISONS = {
     ast.NotEq: ("!=", EQUALITY),
 }
 _OPERATIONS = {
-    "exp": ("float", "exp({})"),
     "nearest": ("int", "(int64_t)nearbyint({})"),
     "same_bits": ("int", "({} & {})"),
 }

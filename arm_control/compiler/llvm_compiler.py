@@ -194,5 +194,5 @@ def shared_library(data: bytes) -> Library:
 def _offer_symbols() -> None:
     """Tell LLVM where the functions are that the code calls: one that it cannot find ends the process."""
     mathematics = ctypes.CDLL(ctypes.util.find_library("m"))
-    for name in ("sin", "cos", "atan2", "exp"):
+    for name in ("sin", "cos", "atan2"):
         llvm.add_symbol(name, ctypes.cast(getattr(mathematics, name), ctypes.c_void_p).value)

@@ -32,7 +32,6 @@ from __future__ import annotations
 import ast
 import ctypes
 import inspect
-import math
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -244,13 +243,7 @@ class CFunction:
         return result
 
 
-DECLARATIONS = "declare double @exp(double)\ndeclare double @llvm.roundeven.f64(double)"
-
-
-@operation("call double @exp(double {x})")
-def exp(x: float) -> float:
-    """Exponential, that of the C library, as in Python."""
-    return math.exp(x)
+DECLARATIONS = "declare double @llvm.roundeven.f64(double)"
 
 
 @operation("call double @llvm.roundeven.f64(double {x})", "fptosi double {line_0} to i64")

@@ -1,17 +1,13 @@
-"""A straight program: lines without a branch, each computed from earlier ones; and how to run it."""
+"""A straight program: lines without a branch, each computed from earlier ones."""
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
-from arm_control.maths import Array, exp, maximum, nearest, select
+from arm_control.maths import Array
 
 LEAVES = ("constant", "input")
 
@@ -145,61 +141,3 @@ class FoldedProgram(NamedTuple):
         """Whether there is an operation of this name."""
         of_folds = [program for fold in self.folds for program in fold.programs()]
         return any(program.uses(name) for program in (self.before, *of_folds, self.after))
-
-
-def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any] | None = None) -> dict[str, Array]:
-    """Run a program line by line, on floats or on any other scalars.
-
-    Parameters
-    ----------
-    functions : mapping, optional
-        ``sin``, ``cos``, ``exp``, ``sqrt``, ``max``, ``select``, ``atan2``, ``round`` and ``stored`` for these scalars;
-        those for numbers by default.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Every output, of its shape.
-    """
-    functions = functions or FUNCTIONS
-    entries = [entry for name in program.inputs for entry in list(inputs[name])]
-    values: list[Any] = []
-    for line in program.lines:
-        name, a = line.name, line.a
-        x = [values[k] for k in line.operands]
-        match name:
-            case "constant":
-                values.append(a)
-            case "input":
-                values.append(entries[int(a)])
-            case "neg":
-                values.append(-x[0])
-            case "add" | "sub" | "mul" | "div":
-                values.append(getattr(operator, _NAMES[name])(*x))
-            case _:
-                values.append(functions[name](*x))
-    return shaped(program, [values[result] for result in program.results])
-
-
-FUNCTIONS: dict[str, Any] = {
-    "sin": math.sin,
-    "cos": math.cos,
-    "exp": exp,
-    "sqrt": math.sqrt,
-    "max": maximum,
-    "select": select,
-    "atan2": math.atan2,
-    "round": nearest,
-    "stored": float,
-}
-_NAMES = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv"}
-
-
-def shaped(program: Program, results: list[Any]) -> dict[str, Array]:
-    """Outputs by name, each in its shape, from all entries in a row."""
-    outputs, first = {}, 0
-    for name, shape in program.outputs.items():
-        size = math.prod(shape)
-        outputs[name] = np.array(results[first : first + size]).reshape(shape)
-        first += size
-    return outputs

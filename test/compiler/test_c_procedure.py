@@ -31,7 +31,7 @@ from arm_control.compiler import (
     same_bits,
 )
 from arm_control.compiler.c_expressions import member_name
-from arm_control.compiler.procedures import NotSupported, exp, fields_of
+from arm_control.compiler.procedures import NotSupported, fields_of
 
 
 def c_text(*arguments: Any, prefix: str = "") -> str:
@@ -117,7 +117,7 @@ def numbers(w: Work) -> float:
         if w.x[i] == w.x[i]:
             bounded = min(max(w.x[i], -1e6), 1e6)
             w.short[i] = int(bounded * 3) + nearest(bounded) + min(i, 2) * max(w.short[i], 0)
-        total += exp(-abs(w.x[i]))
+        total += 1.0 / (1.0 + abs(w.x[i]))
     w.short[0] = same_bits(w.short[0] + 1, 12) + same_bits(w.short[1], LIMIT)
     total -= abs(w.short[2])
     return total + float(w.short[0]) + nearest(2.5) - nearest(-3.5)

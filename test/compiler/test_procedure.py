@@ -52,7 +52,7 @@ from arm_control.compiler import (
     store_relaxed,
     store_release,
 )
-from arm_control.compiler.procedures import NotSupported, exp
+from arm_control.compiler.procedures import NotSupported
 from arm_control.model import RobotModel
 
 LARGE = 1e300
@@ -131,7 +131,7 @@ class Letters(NamedTuple):
 def move_letters(letters: Letters) -> float:
     """Memory by its address, memory that threads share, a C function and a kernel."""
     at = address_of(letters.words)
-    put_float(at + 4, float_at(at + 8) + exp(0.5))  # between two words
+    put_float(at + 4, float_at(at + 8) + 0.75)  # between two words
     store_release(letters.words, 3, load_acquire(letters.words, 2) + int_at(at + 16))
     fence_release()
     store_relaxed(letters.words, 4, int32_at(at + 20))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from program_runs import run
 
-from arm_control.compiler import Tape, run
+from arm_control.compiler import Tape
 from arm_control.maths import Array, clamp, largest, maximum, minimum, select
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {

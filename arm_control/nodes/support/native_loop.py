@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import rclpy
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -52,7 +51,6 @@ from arm_control.processes import (
     compile_loop,
 )
 
-Integers = npt.NDArray[np.int64]
 CAPACITY = 4096
 """Bytes of a message for which memory is there from the beginning; the middleware makes more where it needs it."""
 MESSAGE_WORDS, INFO_WORDS, GUARD_WORDS = 8, 64, 8
