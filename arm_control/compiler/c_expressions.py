@@ -189,16 +189,11 @@ class Structures:
 
     def _member(self, of_type: type, name: str, field: Type) -> str:
         if not isinstance(field, str):
-            return f"{self._name_of(field)} {member_name(name)}"
+            return f"{self._name_of(field)} {c_name(name)}"
         if field not in NUMBERS:
             return ""
         sizes = "".join(f"[{max(size, 1)}]" for size in self._shapes[of_type].get(name, ()))
-        return f"{NUMBERS[field]} {member_name(name)}{sizes}"
-
-
-def member_name(name: str) -> str:
-    """Return the name of a field in C."""
-    return c_name(name)
+        return f"{NUMBERS[field]} {c_name(name)}{sizes}"
 
 
 def _check_sharing(of_type: type, example: tuple[Any, ...]) -> None:

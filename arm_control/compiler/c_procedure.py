@@ -42,7 +42,6 @@ from arm_control.compiler.c_expressions import (
     Structures,
     c_name,
     constant,
-    member_name,
     unused,
 )
 from arm_control.compiler.procedures import (
@@ -525,7 +524,7 @@ class _CProcedureWriter:
         dot = "." if record.is_struct else "->"
         columns = self._program.structures.columns(record.type, field) if of_type == "Rows" else 0
         is_struct = not isinstance(of_type, str)
-        text = f"{record.within(UNARY + 1)}{dot}{member_name(field)}"
+        text = f"{record.within(UNARY + 1)}{dot}{c_name(field)}"
         return CValue(of_type, text, columns=columns, is_struct=is_struct)
 
     def _entry(self, node: ast.Subscript) -> CValue:

@@ -30,7 +30,7 @@ from arm_control.compiler import (
     procedure,
     same_bits,
 )
-from arm_control.compiler.c_expressions import member_name
+from arm_control.compiler.c_expressions import c_name
 from arm_control.compiler.procedures import NotSupported, fields_of
 
 
@@ -307,26 +307,26 @@ def structure(of_type: type, example: tuple[Any, ...]) -> type[ctypes.Structure]
         elif isinstance(value, np.ndarray):
             member = (ctypes.c_int64 if field == "Ints" else ctypes.c_double) * value.size
         if member is not None:
-            members.append((member_name(name), member))
+            members.append((c_name(name), member))
     return type(of_type.__name__, (ctypes.Structure,), {"_fields_": members})
 
 
 def write(record: tuple[Any, ...], place: Any) -> None:
     for name, value in record._asdict().items():  # type: ignore[attr-defined]
         if isinstance(value, tuple):
-            write(value, getattr(place, member_name(name)))
+            write(value, getattr(place, c_name(name)))
         elif isinstance(value, np.ndarray):
-            getattr(place, member_name(name))[:] = value.ravel().tolist()
+            getattr(place, c_name(name))[:] = value.ravel().tolist()
         elif isinstance(value, (int, float)):
-            setattr(place, member_name(name), value)
+            setattr(place, c_name(name), value)
 
 
 def read(place: Any, record: tuple[Any, ...]) -> None:
     for name, value in record._asdict().items():  # type: ignore[attr-defined]
         if isinstance(value, tuple):
-            read(getattr(place, member_name(name)), value)
+            read(getattr(place, c_name(name)), value)
         elif isinstance(value, np.ndarray):
-            value[...] = np.array(getattr(place, member_name(name))[:]).reshape(value.shape)
+            value[...] = np.array(getattr(place, c_name(name))[:]).reshape(value.shape)
 
 
 def bits(value: Any) -> list[Any]:
