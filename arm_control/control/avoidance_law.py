@@ -69,7 +69,6 @@ from arm_control.collision import (
     CloseSearch,
     HullObstacle,
     Pairs,
-    PairSearch,
     Proximity,
     distance_rate,
     find_pairs,
@@ -172,8 +171,6 @@ def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, A
 
     Parameters
     ----------
-    x : mapping
-        Numbers of the pair, of the arm and of the law.
     joint_coupling : ndarray, shape (n_bodies, nv)
         Motion of each body's joint per motion of each joint of the arm.
     """
@@ -214,7 +211,7 @@ def takeover_torque(x: Mapping[str, Array]) -> dict[str, Any]:
 
 
 class AvoidanceOutput(NamedTuple):
-    """Result of one tick; what is not needed in every tick is computed when it is asked for, of that tick.
+    """Result of one tick.
 
     Attributes
     ----------
@@ -237,7 +234,7 @@ class AvoidanceOutput(NamedTuple):
     state: Array
     obstacles: tuple[Obstacle | HullObstacle, ...]
     parameters: AvoidanceParameters
-    reader: AvoidanceReader
+    proximity: Proximity
 
     @property
     def takeover(self) -> bool:
@@ -245,49 +242,10 @@ class AvoidanceOutput(NamedTuple):
         return self.task_share == 0.0
 
     @property
-    def takeover_torque(self) -> Array:
-        """``h - P d_0 M v``, which takes the place of the task's torque in (5), shape (nv,) [N m or N]."""
-        return self.reader.takeover_torque(self)
-
-    @property
     def pairs(self) -> Pairs:
-        """The near pairs."""
-        return self.reader.pairs(self)
-
-    def combined(self, tau_task: Array) -> Array:
-        """``tau_total`` with another torque of the task, shape (nv,) [N m or N]."""
-        if self.task_share == 1.0:
-            return tau_task + self.tau
-        return self.task_share * tau_task + (1.0 - self.task_share) * self.takeover_torque + self.tau
-
-
-class AvoidanceReader:
-    """Computes on request what a tick leaves out."""
-
-    def __init__(self, proximity: Proximity, laws: AvoidanceLaws, tau_max: Array) -> None:
-        self._proximity, self._laws, self._tau_max = proximity, laws, tau_max
-        self._tick: AvoidanceTick | None = None
-
-    @property
-    def searches(self) -> list[PairSearch]:
-        """What it searches with."""
-        return [self._proximity.search, *([] if self._tick is None else [self._tick.search])]
-
-    def pairs(self, output: AvoidanceOutput) -> Pairs:
-        """The near pairs of a tick."""
-        q, p = output.state[: len(output.tau)], output.parameters
-        return self._proximity.near(q, output.obstacles, p.threshold, p.self_threshold)
-
-    def takeover_torque(self, output: AvoidanceOutput) -> Array:
-        """``h - P d_0 M v`` of a tick, shape (nv,) [N m or N]."""
-        if self._tick is None:
-            search = self._proximity.new_search()
-            search.record.links.radii[:] = self.searches[0].record.links.radii
-            self._tick = AvoidanceTick(search, self._laws, self._tau_max, replaces_always=True)
-        self._tick.search.place(output.obstacles)
-        self._tick.set_numbers(*avoidance_numbers(output.parameters))
-        n = len(output.tau)
-        return self._tick.run(output.state, np.zeros(n))[n : 2 * n]
+        """The near pairs, which are looked for when they are asked for."""
+        q, p = self.state[: len(self.tau)], self.parameters
+        return self.proximity.near(q, self.obstacles, p.threshold, p.self_threshold)
 
 
 def _whole_shape(model: RobotModel) -> ArmShape:
@@ -337,28 +295,29 @@ class Avoidance:
     def __init__(self, model: RobotModel, parameters: AvoidanceParameters) -> None:
         self.proximity = Proximity(model, shape=_whole_shape(model))
         self.left_out: tuple[tuple[str, str], ...] = ()
-        laws = _laws(model, self.proximity.joint_coupling)
-        self._reader = AvoidanceReader(self.proximity, laws, model.tau_max)
-        self._tick = AvoidanceTick(self.proximity.new_search(), laws, model.tau_max)
-        self._current: list[Any] = [(), parameters]
+        n, self._search = model.nv, self.proximity.new_search()
+        kernels, self._repulsion = _laws(model, self.proximity.joint_coupling)
+        self._factor, self._shorten, self._takeover = map(OwnWork, kernels)
+        self._shorten.inputs["tau_max"][:] = model.tau_max
+        self.inputs, self.outputs, self._v = np.zeros(4 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
+        self._numbers = np.zeros(N_NUMBERS)
+        self.current: list[Any] = [(), parameters]
         self.parameters = parameters
-        self._call = self._tick.call(self._current, self._reader)
+        self._of, self.run = self._search.record, _compiled()(self._record())
+        inputs = split(self.inputs, {"state": (3 * n + n * n,), "tau_task": (n,)})
+        outputs, bound = split(self.outputs, output_shapes(n)), {"current": self.current, "proximity": self.proximity}
+        self._call = KernelCall(tick_form(n), self.run, inputs, outputs, bound)
 
     @property
     def parameters(self) -> AvoidanceParameters:
         """Reach and strength, from the next tick on."""
-        parameters: AvoidanceParameters = self._current[1]
+        parameters: AvoidanceParameters = self.current[1]
         return parameters
 
     @parameters.setter
     def parameters(self, parameters: AvoidanceParameters) -> None:
-        self._current[1] = parameters
-        self._tick.set_numbers(*avoidance_numbers(parameters))
-
-    @property
-    def parts(self) -> AvoidanceParts:
-        """What a procedure around a tick works with."""
-        return self._tick.parts(self._current, self._reader)
+        self.current[1] = parameters
+        self._numbers[:], self._search.reach[:], self._takeover.inputs["damping"][:] = avoidance_numbers(parameters)
 
     @property
     def acting_pairs(self) -> tuple[tuple[str, str], ...]:
@@ -378,14 +337,9 @@ class Avoidance:
         """Let pairs of links act from this posture on, but for those whose capsules overlap in it.
 
         Capsules are larger than links: what overlaps where an arm stands would push it away for ever.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nv,)
-            Joint positions [rad or m].
         """
         self.left_out = self.proximity.overlapping(q)
-        for search in (self._tick.search, *self._reader.searches):
+        for search in (self._search, self.proximity.search):
             self.proximity.leave_out(search, self.left_out)
         if self.left_out:
             names, n = ", ".join(map(" - ".join, self.left_out)), len(self.acting_pairs)
@@ -404,27 +358,53 @@ class Avoidance:
         ----------
         tau_task : array_like, shape (nv,), optional
             Torque of any controller, gravity compensation included; 0 by default [N m or N].
-
-        Raises
-        ------
-        InputError
-            When ``tau_task`` has another shape.
         """
-        search, n = self._tick.search, len(terms.v)
+        n = len(terms.v)
         tau_task = np.zeros(n) if tau_task is None else np.asarray(tau_task, dtype=float)
         if tau_task.shape != (n,):
             raise InputError(f"tau_task has shape {tau_task.shape}; {n} numbers are needed")
-        search.place(obstacles)
-        self._current[0] = search.obstacles
+        self._search.place(obstacles)
+        self.current[0] = self._search.obstacles
         state = np.concatenate([terms.q, terms.v, terms.h, np.ravel(terms.M)])
-        outputs = self._tick.run(state, tau_task)
-        tau, _, tau_total = outputs[: 3 * n].reshape(3, n)
-        share, distance = outputs[3 * n :].tolist()
-        return AvoidanceOutput(tau, tau_total, share, distance, state, search.obstacles, self.parameters, self._reader)
+        self.inputs[:] = np.concatenate([state, tau_task])
+        while self._procedure_now()() > 0.0:
+            self._search.make_room()
+        tau, _, tau_total = self.outputs[: 3 * n].copy().reshape(3, n)
+        share, distance = self.outputs[3 * n :].tolist()
+        about = self._search.obstacles, self.parameters, self.proximity
+        return AvoidanceOutput(tau, tau_total, share, distance, state, *about)
+
+    def _procedure_now(self) -> BoundProcedure[Tick]:
+        """The procedure over the arrays of the search, which are others where it has grown."""
+        if self._search.record is not self._of:
+            self._of = self._search.record
+            self.run.replace(self._record())
+        return self.run
+
+    def _record(self) -> Tick:
+        search, repulsion, n = self._search.record, self._repulsion, len(self._v)
+        near = search.near
+        n_sums = n + n * (n + 1) // 2
+        pushes, share = np.zeros((n_sums, near.capacity)), np.zeros((1, near.capacity))
+        pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
+        pair |= {"twist": near.twist, "is_self": near.is_self}
+        arm = {"v": self._v, "axes": self._search.axes.reshape(-1), "numbers": self._numbers}
+        results = {"tau": pushes[:n], "escape": pushes[n:], "share": share}
+        factor, shorten, takeover = self._factor, self._shorten, self._takeover
+        run = repulsion.bind({**pair, **arm, **results, "L_inv": factor.outputs["L_inv"]})
+        x = takeover.inputs
+        return Tick(
+            self.inputs, self.outputs, search,
+            factor, factor.inputs["M"],
+            run, self._v, pushes, share, np.zeros((repulsion.width, n_sums)),
+            shorten, shorten.inputs["sum"], shorten.outputs["tau"],
+            takeover, x["M"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
+            n, n_sums, repulsion.width,
+        )  # fmt: skip
 
 
 def avoidance_numbers(p: AvoidanceParameters) -> tuple[list[float], list[float], float]:
-    """Numbers of :func:`pair_repulsion` in their order, reaches, and the damping of the takeover."""
+    """Return the numbers of the law of repulsion, distances that count as near, and the damping of the takeover."""
     reach = [p.threshold, p.self_threshold]
     numbers = [p.eta, *reach, p.smallest_distance, p.takeover_distance, p.approach_damping, p.mass_limit]
     return numbers, reach, p.takeover_damping
@@ -436,17 +416,15 @@ def inverse_factor(x: Mapping[str, Array]) -> dict[str, Any]:
     return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
 
 
-def _laws(model: RobotModel, joint_coupling: Array) -> AvoidanceLaws:
-    """Compile the laws of an arm."""
+def _laws(model: RobotModel, joint_coupling: Array) -> tuple[tuple[Kernel, Kernel, Kernel], LoopKernel]:
+    """Return the laws of one case: ``L^-1`` of M, the sum within limits, what replaces the task; and each pair's."""
     n = model.nv
     M, triangle = np.eye(n).ravel() + 0.1, np.ones(n * (n + 1) // 2)
     state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
-    return AvoidanceLaws(
-        _kernel(model, inverse_factor, M=M),
-        model.compile_law(*_repulsion_loop(joint_coupling)),
-        _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n)),
-        _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1)),
-    )
+    factor = _kernel(model, inverse_factor, M=M)
+    repulsion = model.compile_law(*_repulsion_loop(joint_coupling))
+    shorten = _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n))
+    return (factor, shorten, _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))), repulsion
 
 
 def _kernel(model: RobotModel, function: Callable[[Mapping[str, Array]], dict[str, Any]], **sample: Array) -> Kernel:
@@ -478,27 +456,6 @@ CALL = "tick"
 INFINITY = float("inf")
 
 
-class AvoidanceLaws(NamedTuple):
-    """The compiled laws of one arm.
-
-    Attributes
-    ----------
-    factor : Kernel
-        ``L^-1`` of M.
-    repulsion : LoopKernel
-        Of each pair.
-    shorten : Kernel
-        The sum within the limits.
-    takeover : Kernel
-        Torque in the place of the task's.
-    """
-
-    factor: Kernel
-    repulsion: LoopKernel
-    shorten: Kernel
-    takeover: Kernel
-
-
 class Tick(NamedTuple):
     """All that a tick works with.
 
@@ -518,8 +475,6 @@ class Tick(NamedTuple):
         Of every pair whose place divided by ``lanes`` leaves the same; their sum is the first row.
     n, n_sums, lanes : int
         Joints; numbers that are summed up; sums of each.
-    replaces_always : bool
-        Whether the task's torque is replaced even where it does not fade.
     """
 
     inputs: Floats
@@ -544,7 +499,6 @@ class Tick(NamedTuple):
     n: int
     n_sums: int
     lanes: int
-    replaces_always: bool
 
 
 @procedure
@@ -568,7 +522,7 @@ def avoid(t: Tick) -> float:
         for j in range(n_near):
             share = min(share, t.share[0, j])
             distance = min(distance, t.search.near.distance[0, j])
-    if share < 1.0 or t.replaces_always:
+    if share < 1.0:
         replace_task(t)
     for i in range(n):
         tau_task = t.inputs[3 * n + n * n + i]
@@ -640,112 +594,5 @@ def output_shapes(n: int) -> dict[str, tuple[int, ...]]:
 def result_form(state: str) -> TupleResult:
     """Return the form of a result, with the name of the arm's terms in it."""
     torques, numbers = map(ArrayResult, ("tau_avoid", "tau_total")), map(NumberResult, ("share", "distance"))
-    about = BoundResult("current", 0), BoundResult("current", 1), BoundResult("reader")
+    about = BoundResult("current", 0), BoundResult("current", 1), BoundResult("proximity")
     return TupleResult(AvoidanceOutput, (*torques, *numbers, ArrayResult(state), *about))
-
-
-class AvoidanceParts(NamedTuple):
-    """What a procedure around a tick works with.
-
-    Attributes
-    ----------
-    inputs, outputs : ndarray
-        As :class:`Tick` says.
-    current : list
-        The obstacles of the search, the parameters.
-    """
-
-    run: BoundProcedure[Tick]
-    inputs: Array
-    outputs: Array
-    current: list[object]
-    reader: object
-
-
-class AvoidanceTick:
-    """A tick with memory of its own.
-
-    Parameters
-    ----------
-    replaces_always : bool
-        Whether the torque in the place of the task's is computed even where the task does not fade.
-    """
-
-    def __init__(
-        self, search: PairSearch, laws: AvoidanceLaws, tau_max: Array, *, replaces_always: bool = False
-    ) -> None:
-        self.search, self._laws, self._replaces_always = search, laws, replaces_always
-        self._n = n = len(tau_max)
-        self._factor, self._shorten, self._takeover = (
-            OwnWork(law) for law in (laws.factor, laws.shorten, laws.takeover)
-        )
-        self._shorten.inputs["tau_max"][:] = tau_max
-        self._inputs, self._outputs, self._v = np.zeros(4 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
-        self._numbers = np.zeros(N_NUMBERS)
-        self._of, self._procedure = search.record, _compiled()(self._record())
-
-    def set_numbers(self, numbers: Sequence[float], reach: Sequence[float], damping: float) -> None:
-        """Set what the laws depend on, from the next run on.
-
-        Parameters
-        ----------
-        numbers : sequence of float
-            Of the law of repulsion.
-        reach : sequence of float
-            Distances that count as near: of obstacles, of links [m].
-        damping : float
-            Of the torque in the place of the task's [1/s].
-        """
-        self._numbers[:], self.search.reach[:], self._takeover.inputs["damping"][:] = numbers, reach, damping
-
-    def call(self, current: list[object], reader: object) -> KernelCall:
-        """Return the tick as a function of terms, obstacles and torque.
-
-        Parameters
-        ----------
-        current : list
-            The obstacles of the search, and what else belongs to a result.
-        """
-        n = self._n
-        inputs = split(self._inputs, {"state": (3 * n + n * n,), "tau_task": (n,)})
-        bound, form = {"current": current, "reader": reader}, tick_form(n)
-        return KernelCall(form, self._procedure, inputs, split(self._outputs, output_shapes(n)), bound)
-
-    def parts(self, current: list[object], reader: object) -> AvoidanceParts:
-        """Return what a procedure around it works with; parameters as those of :meth:`call`."""
-        return AvoidanceParts(self._procedure, self._inputs, self._outputs, current, reader)
-
-    def run(self, *inputs: npt.ArrayLike) -> Array:
-        """Return the outputs of these inputs, as :class:`Tick` says."""
-        self._inputs[:] = np.concatenate([np.ravel(x) for x in inputs])
-        while self._procedure_now()() > 0.0:
-            self.search.make_room()
-        return self._outputs.copy()
-
-    def _procedure_now(self) -> BoundProcedure[Tick]:
-        """The procedure, on the search's memory as it is now."""
-        if self.search.record is not self._of:
-            self._of = self.search.record
-            self._procedure.replace(self._record())
-        return self._procedure
-
-    def _record(self) -> Tick:
-        search, repulsion, n = self.search.record, self._laws.repulsion, self._n
-        near = search.near
-        n_sums = n + n * (n + 1) // 2
-        pushes, share = np.zeros((n_sums, near.capacity)), np.zeros((1, near.capacity))
-        pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
-        pair |= {"twist": near.twist, "is_self": near.is_self}
-        arm = {"v": self._v, "axes": self.search.axes.reshape(-1), "numbers": self._numbers}
-        results = {"tau": pushes[:n], "escape": pushes[n:], "share": share}
-        factor, shorten, takeover = self._factor, self._shorten, self._takeover
-        run = repulsion.bind({**pair, **arm, **results, "L_inv": factor.outputs["L_inv"]})
-        x = takeover.inputs
-        return Tick(
-            self._inputs, self._outputs, search,
-            factor, factor.inputs["M"],
-            run, self._v, pushes, share, np.zeros((repulsion.width, n_sums)),
-            shorten, shorten.inputs["sum"], shorten.outputs["tau"],
-            takeover, x["M"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
-            n, n_sums, repulsion.width, self._replaces_always,
-        )  # fmt: skip

@@ -30,7 +30,7 @@ from arm_control.compiler import (
     procedure,
     split,
 )
-from arm_control.control.avoidance_law import Avoidance, AvoidanceParts, output_shapes, result_form
+from arm_control.control.avoidance_law import Avoidance, output_shapes, result_form
 from arm_control.control.compiled_step import GATE_RESULT, OSC_RESULT, PASSES, StepOutput, reference_argument
 from arm_control.control.constrained_step import put
 from arm_control.control.osc.compiled_osc import CompiledOsc, law_run
@@ -116,18 +116,12 @@ def step_around(t: AvoidingRecord) -> float:
 
 
 class AvoidingStep:
-    """Operational space control, avoidance and the limits of a gate, for one arm.
-
-    Parameters
-    ----------
-    avoidance : Avoidance
-        Avoidance of obstacles; its parameters may change.
-    """
+    """Operational space control, avoidance and the limits of a gate, for one arm."""
 
     def __init__(self, model: RobotModel, osc: CompiledOsc, avoidance: Avoidance, limits: JointLimits) -> None:
         self._call: KernelCall | None = None
         if osc.is_compiled:
-            self._call = _call(model, osc, avoidance.parts, limits)
+            self._call = _call(model, osc, avoidance, limits)
 
     @in_machine_code(lambda step: step._call)
     def step(
@@ -142,11 +136,6 @@ class AvoidingStep:
         tau_dist: Array | None = None,
     ) -> StepOutput | None:
         """Joint torque for one state among obstacles, and what of it passes the gate.
-
-        Parameters
-        ----------
-        q, v, reference, tau_0, dt, is_on, tau_dist
-            As for :meth:`~arm_control.control.osc.compiled_osc.CompiledOsc.step`.
 
         Returns
         -------
@@ -181,7 +170,7 @@ def _form(n: int) -> CallForm:
     )
 
 
-def _call(model: RobotModel, osc: CompiledOsc, parts: AvoidanceParts, limits: JointLimits) -> KernelCall:
+def _call(model: RobotModel, osc: CompiledOsc, avoidance: Avoidance, limits: JointLimits) -> KernelCall:
     """The step, on memory for all inputs, then all outputs; the law's own memory is among them."""
     law, n = osc.kernels[0], model.nv
     before, behind = {"tau_0": (n,), "dt": (1,), "is_on": (1,)}, {"terms": (3 * n + n * n,), **output_shapes(n)}
@@ -190,7 +179,7 @@ def _call(model: RobotModel, osc: CompiledOsc, parts: AvoidanceParts, limits: Jo
     memory = np.zeros(sum(map(math.prod, (*inputs.values(), *outputs.values()))))
     n_before, n_inputs = n + 2, sum(map(math.prod, inputs.values()))
     n_law = n_inputs - n_before + sum(x.size for x in law.outputs.values())
-    ends = np.cumsum([n_before, n_law, 3 * n + n * n, len(parts.outputs)])
+    ends = np.cumsum([n_before, n_law, 3 * n + n * n, len(avoidance.outputs)])
     at_limits, work, terms, avoided, passed = np.split(memory, ends)
     run, of_law = law_run(osc.kernels, work)
     x, y = of_law.inputs, of_law.outputs
@@ -198,11 +187,12 @@ def _call(model: RobotModel, osc: CompiledOsc, parts: AvoidanceParts, limits: Jo
     limit.inputs["numbers"][:] = limits.numbers
     record = AvoidingRecord(
         at_limits, run, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["g"], y["tau"],
-        parts.run, parts.inputs, parts.outputs, parts.outputs[2 * n : 3 * n], LARGEST_SHARE * model.tau_max,
+        avoidance.run, avoidance.inputs, avoidance.outputs, avoidance.outputs[2 * n : 3 * n],
+        LARGEST_SHARE * model.tau_max,
         limit, limit.work, limit.work[-len(passed) :],
         terms, avoided, passed, n, len(terms), len(avoided),
     )  # fmt: skip
-    bound = {**PASSES, "current": parts.current, "reader": parts.reader, "tool": law.inputs["tool"]}
+    bound = {**PASSES, "current": avoidance.current, "proximity": avoidance.proximity, "tool": law.inputs["tool"]}
     bound |= {"numbers": osc.page.numbers, "length": osc.parameters.characteristic_length}
     views = split(memory[:n_inputs], inputs), split(memory[n_inputs:], outputs)
     return KernelCall(_form(n), _compiled()(record), *views, bound)

@@ -66,7 +66,7 @@ def pair(
 
 
 def bits(item: object) -> list[object]:
-    """Types, arrays and objects of a result; each avoidance has a reader of its own."""
+    """Types, arrays and objects of a result; each avoidance has a search of its own."""
     if isinstance(item, tuple):
         parts = item[:-1] if isinstance(item, AvoidanceOutput) else item
         return [type(item), *(x for part in parts for x in bits(part))]
@@ -138,7 +138,7 @@ def test_results_hold_no_reference_too_many_and_outlive_their_step(ur5: RobotMod
     together, avoidance, apart = pair(ur5, HOMES["ur5"], WIDE.replace(eta=1e-3))
     x = arguments(ur5, rng, np.array(HOMES["ur5"]), obstacles)
     held = avoidance.tick(ur5.evaluate(HOMES["ur5"], np.zeros(6)), obstacles)
-    objects = [*x[:4], x[2].X_WT, obstacles, held.obstacles, held.parameters, held.reader, *obstacles]
+    objects = [*x[:4], x[2].X_WT, obstacles, held.obstacles, held.parameters, held.proximity, *obstacles]
     step = together.step
     before = list(map(sys.getrefcount, objects))
     for _ in range(100):

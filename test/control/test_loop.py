@@ -171,7 +171,7 @@ def test_the_terms_add_up_with_avoidance_also_where_it_takes_over(ur5: RobotMode
         ball = Obstacle(Sphere(0.05), Pose(np.eye(3), X_WE.p + [0.0, 0.05 + distance, 0.0]))
         result = loop.tick(state(k, v=0.2), [ball])
         assert result.avoidance is not None
-        np.testing.assert_array_equal(result.tau, result.avoidance.combined(result.law.tau))
+        np.testing.assert_array_equal(result.tau, result.avoidance.tau_total)
         np.testing.assert_allclose(sum(result.torque_terms.values()), result.tau, rtol=0, atol=1e-9)
     assert result.avoidance.takeover
 

@@ -92,7 +92,7 @@ def test_every_torque_is_finite_within_limits_and_within_rate(
         reference = Reference(X_WT, speed * rng.normal(size=6), speed * rng.normal(size=6))
         with np.errstate(all="ignore"):
             output = osc.tick(q, v, reference, disturbance * rng.normal(size=model.nv))
-            asked = avoid.tick(output.state, scene(rng, X)).combined(output.tau)
+            asked = avoid.tick(output.state, scene(rng, X), output.tau).tau_total
         if (np.abs(asked) <= LARGEST_SHARE * model.tau_max).all():
             gate.offer(model.joint_names, asked)
         else:

@@ -32,7 +32,7 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
     np.testing.assert_array_equal(out[0].effort, tau)
     obstacles.publish(MarkerArray(markers=[marker(scale=(0.1, 0.1, 0.1), at=at), marker(id=1, scale=(0, 0, 0))]))
     wanted = Avoidance(ur5, AvoidanceParameters()).tick(
-        ur5.evaluate(q, v), [Obstacle(Sphere(0.05), Pose(np.eye(3), at))]
+        ur5.evaluate(q, v), [Obstacle(Sphere(0.05), Pose(np.eye(3), at))], tau
     )
     assert np.abs(wanted.tau).max() > 1e-3
     times = iter(range(2, 10_000))
@@ -44,7 +44,7 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
         return bool(out) and not np.array_equal(out[-1].effort, tau)
 
     rig.spin(answered, what="avoidance")
-    np.testing.assert_allclose(out[-1].effort, wanted.combined(tau), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(out[-1].effort, wanted.tau_total, rtol=0, atol=1e-9)
     assert out[-1].name == list(ur5.joint_names)
 
     def refusals() -> bool:

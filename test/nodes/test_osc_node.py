@@ -62,15 +62,15 @@ def test_an_obstacle_is_avoided_as_the_functions_say_and_told_of(rig: Rig, ur5: 
     at = ur5.pose(HOME).p + direction * 0.1
     far = law.proximity.near(HOME, [Obstacle(Sphere(size), Pose(np.eye(3), at))], 2.0, 0.0).rho.min()
     at = at + direction * (0.012 - far)
-    wanted = law.tick(state, [Obstacle(Sphere(size), Pose(np.eye(3), at))])
+    wanted = law.tick(state, [Obstacle(Sphere(size), Pose(np.eye(3), at))], plain)
     assert 0.0 < wanted.distance < 0.1
     assert wanted.task_share < 1.0
     rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[marker(scale=(2 * size,) * 3, at=at)]))
     tau = held.until(lambda tau: not np.allclose(tau, plain, rtol=0, atol=1e-6))
-    np.testing.assert_allclose(tau, passed(ur5, plain, wanted.combined(plain)), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(tau, passed(ur5, plain, wanted.tau_total), rtol=0, atol=1e-6)
     held.until(lambda _: all(heard.values()) and np.isfinite(heard["nearest_distance"][-1].data))
     held.until(lambda _: terms and not np.allclose(terms[-1].effort, 0.0))
-    np.testing.assert_allclose(terms[-1].effort, wanted.combined(plain) - plain, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(terms[-1].effort, wanted.tau_total - plain, rtol=0, atol=1e-6)
     assert heard["nearest_distance"][-1].data == pytest.approx(wanted.distance, abs=1e-9)
     assert heard["task_share"][-1].data == pytest.approx(wanted.task_share, abs=1e-9)
     assert heard["nearest_distance"][0].data == np.inf
