@@ -52,7 +52,7 @@ class LoadWatch:
     ----------
     u : ndarray, shape (nv,)
         See (2) [N m or N].
-    carried : ndarray, shape (nv,)
+    carried : ndarray, shape (nv,), or None
         Torque that carries the load found last [N m or N].
 
     Examples
@@ -71,7 +71,7 @@ class LoadWatch:
     def __init__(self, model: RobotModel) -> None:
         self._gravity, self._weights = model.gravity_W, 1.0 / np.square(model.tau_max)
         self._down = model.gravity_W / max(float(np.linalg.norm(model.gravity_W)), 1e-9)
-        self.carried = np.zeros(model.nv)
+        self.carried: Array | None = None
         self.restart()
 
     def restart(self) -> None:
@@ -80,15 +80,7 @@ class LoadWatch:
         self._a, self._V, self._since = np.zeros(3), np.zeros(3), -1.0
 
     def look(self, terms: Terms, y: Array, dt: float) -> str:
-        """Look at a state; return why the arm must be held, empty where it need not.
-
-        Parameters
-        ----------
-        y : ndarray, shape (nv,)
-            Torque that the model lacks, as it acts on the arm [N m or N].
-        dt : float
-            Time since the state before [s].
-        """
+        """Look at a state; return why the arm must be held, empty where it need not."""
         gain = -math.expm1(-BANDWIDTH * dt)
         self.u += gain * (y - self.u)
         self._a += gain * ((terms.V_WE[:3] - self._V) / max(dt, SHORTEST) - self._a)  # (2)

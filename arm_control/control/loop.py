@@ -353,10 +353,9 @@ class ControlLoop:
             compensation = compensation + tau - before
         if self._weight is not None and observer.is_residual_valid:
             heavy = self._weight.look(law.terms, observer.residual, dt)
-            if isinstance(self._weight, LoadWatch):
-                self.controller.felt = self._weight.u
-                self.gate.estimate = self._weight.carried if heavy else self.gate.estimate
+            self.controller.felt = self._weight.u
             if heavy:
+                self.gate.estimate = self.gate.estimate if self._weight.carried is None else self._weight.carried
                 self.gate.brake(heavy)
         return tau, compensation, learnt, known
 

@@ -54,6 +54,11 @@ class WeightWatch:
     payload : float
         Payload that is allowed beside it [kg]: its weight does not count, like friction.
 
+    Attributes
+    ----------
+    u : ndarray, shape (nv,)
+        See (2) [N m or N].
+
     Examples
     --------
     >>> import numpy as np
@@ -69,36 +74,24 @@ class WeightWatch:
     def __init__(self, model: RobotModel, largest: float, payload: float = 0.0) -> None:
         self._model, self._largest, self._payload = model, largest, payload
         self._weights, self._friction = 1.0 / np.square(model.tau_max), FRICTION * model.tau_max
+        self.carried: Array | None = None
         self.restart()
 
     def restart(self) -> None:
         """A motion begins."""
         self._time = self._heavy = 0.0
-        self._u = np.zeros(self._model.nv)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the first second of the motion has passed."""
-        return self._time > FIRST
+        self.u = np.zeros(self._model.nv)
 
     def look(self, terms: Terms, y: Array, dt: float) -> str:
-        """Look at a state of the motion; return why the arm must stop, empty where it need not.
-
-        Parameters
-        ----------
-        y : ndarray, shape (nv,)
-            Torque that the model lacks, as it acts on the arm [N m or N].
-        dt : float
-            Time since the state before [s].
-        """
-        if self.is_over:
+        """Look at a state of the motion; return why the arm must stop, empty where it need not."""
+        if self._time > FIRST:
             return ""
         self._time += dt
-        self._u += -math.expm1(-BANDWIDTH * dt) * (y - self._u)
+        self.u += -math.expm1(-BANDWIDTH * dt) * (y - self.u)
         known = self._friction
         if self._payload:
             known = known + self._payload * np.abs(terms.J[:3].T @ self._model.gravity_W)
-        u = self._u - np.clip(self._u, -known, known)
+        u = self.u - np.clip(self.u, -known, known)
         r = u / max(-math.expm1(-BANDWIDTH * self._time), SMALLEST)  # (2)
         g, weighted = terms.g, self._weights * terms.g
         is_loaded = np.abs(g * np.sqrt(self._weights)).max() > LEAST
