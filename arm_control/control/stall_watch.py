@@ -27,6 +27,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from arm_control.control.avoidance_law import AvoidanceOutput
+from arm_control.control.controller import LawOutput
 from arm_control.control.loop import TickResult
 from arm_control.core import NANOSECONDS
 from arm_control.gate import GateOutput
@@ -71,19 +72,6 @@ class StallWatch:
         What is wrong now; empty when nothing is.
     last : str
         What was wrong last; empty when nothing ever was.
-
-    Examples
-    --------
-    >>> from arm_control import urdf_path
-    >>> from arm_control.gate.effort_gate import GateState
-    >>> model = RobotModel.from_urdf(urdf_path("planar2"))
-    >>> terms, watch = model.evaluate([0.3, 0.5], [0.0, 0.0]), StallWatch(model, 0.0)
-    >>> tau = terms.h + [0.0, 0.2]
-    >>> for k in range(60):
-    ...     gate = GateOutput(tau, GateState.PASSING, "", False, False)
-    ...     watch.look(k * 20_000_000, terms, tau, np.zeros(2), gate, {"position_error": 0.1})
-    >>> watch.sentence
-    'asked to move, does not move: joint1 (0.2 N m does not overcome what holds it: see disturbance_observer)'
     """
 
     def __init__(self, model: RobotModel, observer_share: float | Array) -> None:
@@ -97,36 +85,11 @@ class StallWatch:
         self._since_ns, self._at_bound = np.zeros(model.nv), np.zeros(model.nv)
         self._means, self._avoided_for, self._pair = np.zeros(3), 0.0, ""
 
-    def look_at(self, result: TickResult, tau_dist: Array | None = None) -> None:
+    def look(self, result: TickResult, tau_dist: Array | None = None) -> None:
         """Look at the result of a tick, with the known disturbance in it, shape (nv,) [N m or N]."""
-        compensation = np.zeros_like(result.tau) if result.compensation is None else result.compensation
-        law, stamp_ns = result.law, result.measurement.stamp_ns
-        parts = law.terms, result.tau, compensation, result.gate, law.figures(), tau_dist
-        self.look(stamp_ns, *parts, result.avoidance, law.tau)
-
-    def look(
-        self,
-        stamp_ns: int,
-        terms: Terms,
-        tau: Array,
-        compensation: Array,
-        gate: GateOutput,
-        figures: Mapping[str, float],
-        tau_dist: Array | None = None,
-        avoidance: AvoidanceOutput | None = None,
-        tau_law: Array | None = None,
-    ) -> None:
-        """Look at one state.
-
-        Parameters
-        ----------
-        tau, compensation : ndarray, shape (nv,)
-            Torque offered to the gate, and the observer's part of it [N m or N].
-        figures : mapping of str to float
-            Figures of the law, among them errors of its target.
-        tau_law : ndarray, shape (nv,), optional
-            Torque of the law before avoidance; needed with it [N m or N].
-        """
+        law, tau, gate, stamp_ns = result.law, result.tau, result.gate, result.measurement.stamp_ns
+        compensation = np.zeros_like(tau) if result.compensation is None else result.compensation
+        terms, figures = law.terms, law.figures()
         dt = (stamp_ns - self._stamp_ns) / NANOSECONDS
         is_missed = any(figures.get(name, 0.0) > error for name, error in MISSED.items())
         if not gate.is_passing or not is_missed or not 0.0 < dt < 1.0:
@@ -148,16 +111,17 @@ class StallWatch:
         self._at_bound = np.where(np.abs(compensation) >= self._r_max, self._at_bound + dt, 0.0)
         held = [f"{self._model.joint_names[j]} ({cause})" for j, cause in causes.items() if cause]
         self.sentence = f"{FAULT}: {', '.join(held)}" if held else self._bound()
-        if avoidance is not None and tau_law is not None:
+        if result.avoidance is not None:
             error = sum(figures.get(name, 0.0) for name in MISSED)
-            self._look_for_avoidance(dt, terms, tau_law - terms.h, tau - compensation - tau_law, avoidance, error)
+            self._look_for_avoidance(dt, law, tau - compensation - law.tau, result.avoidance, error)
         self.last = self.sentence or self.last
 
     def _look_for_avoidance(
-        self, dt: float, terms: Terms, asked: Array, avoided: Array, avoidance: AvoidanceOutput, error: float
+        self, dt: float, law: LawOutput, avoided: Array, avoidance: AvoidanceOutput, error: float
     ) -> None:
         """Name the pair whose avoidance takes what the law asks for, (3)."""
-        a = np.linalg.solve(terms.M, asked)
+        asked = law.tau - law.terms.h
+        a = np.linalg.solve(law.terms.M, asked)
         self._means = np.exp(-dt / PATIENCE) * self._means + dt * np.array([a @ asked, -a @ avoided, error])
         if self._means[1] <= HALF * self._means[0]:
             self._avoided_for = 0.0

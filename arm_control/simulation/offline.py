@@ -271,7 +271,7 @@ class _Loop:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
             margins = {} if (kept := self._control.gate.constraints) is None else kept.margins
             self._log.look(result.law.terms.J, distance, margins)
-            self.stall_watch.look_at(result)
+            self.stall_watch.look(result)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t, result.law.terms))
         self._simulator.step(result.gate.tau)

@@ -30,9 +30,8 @@ def picked(model: RobotModel, mass: float, **values: float) -> tuple[float, str]
         if k > 100:
             arm.load(model.jacobian(arm.arm.q)[:3].T @ (mass * model.gravity_W))
         if k % 10 == 0:
-            law, compensation = result.law, result.compensation
-            assert compensation is not None
-            watch.look(round(k * DT * 1e9), law.terms, result.tau, compensation, result.gate, law.figures())
+            assert result.compensation is not None
+            watch.look(result)
     return float(np.linalg.norm(model.pose(arm.arm.q).p - goal.p)), watch.last
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from driven_arm import driven
 
-from arm_control.control import FAULT, StallWatch, resolve_parameters
+from arm_control.control import FAULT, LawOutput, Measurement, StallWatch, TickResult, resolve_parameters
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.core import urdf_path
 from arm_control.gate import GateOutput, GateState
-from arm_control.maths import Obstacle, Pose, Sphere
-from arm_control.model import ArmParameters, RobotModel
+from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.model import ArmParameters, RobotModel, Terms
 from arm_control.motion import Target
 from arm_control.simulation import PlantProperties, make_simulator
 
@@ -37,8 +37,14 @@ def watched(
     watch = StallWatch(model, p.observer.observer_share if p.observer.disturbance_observer else 0.0)
     for k, result in enumerate(driven(loop, simulator, seconds, obstacles)):
         if k % EVERY == 0:
-            watch.look_at(result)
+            watch.look(result)
     return watch
+
+
+def tick(k: int, terms: Terms, tau: Array, gate: GateOutput) -> TickResult:
+    """A tick of 20 ms of a law that misses its target by 0.1 m."""
+    law = LawOutput(terms, tau, dict, terms.X_WE, lambda: {"position_error": 0.1})
+    return TickResult(Measurement(k * 20_000_000, terms.q, terms.v, 0.02), law, None, tau, gate, None)
 
 
 def turned(model: RobotModel, angle: float) -> Pose:
@@ -96,36 +102,35 @@ def test_out_of_reach_is_not_held(ur5: RobotModel):
 
 
 def test_a_gate_that_brakes_ends_the_watch(ur5: RobotModel):
-    terms, watch, none = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.0), np.zeros(6)
+    terms, watch = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.0)
     tau = terms.h + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])
     passing = GateOutput(tau, GateState.PASSING, "", False, False)
-    figures = {"position_error": 0.1}
     for k in range(60):
-        watch.look(k * 20_000_000, terms, tau, none, passing, figures)
+        watch.look(tick(k, terms, tau, passing))
     assert watch.sentence
-    watch.look(1_220_000_000, terms, tau, none, passing._replace(state=GateState.BRAKING), figures)
+    watch.look(tick(61, terms, tau, passing._replace(state=GateState.BRAKING)))
     assert watch.sentence == ""
     assert watch.last
-    for stamp_ns in (1_240_000_000, 0):  # one look, and time that has started over
-        watch.look(stamp_ns, terms, tau, none, passing, figures)
+    for k in (62, 0):  # one look, and time that has started over
+        watch.look(tick(k, terms, tau, passing))
         assert watch.sentence == ""
 
 
 def test_a_known_disturbance_is_no_request(ur5: RobotModel):
-    terms, watch, none = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.0), np.zeros(6)
+    terms, watch = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.0)
     known = np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0])
     passing = GateOutput(terms.h - known, GateState.PASSING, "", False, False)
     for k in range(60):
-        watch.look(k * 20_000_000, terms, terms.h - known, none, passing, {"position_error": 0.1}, known)
+        watch.look(tick(k, terms, terms.h - known, passing), known)
     assert watch.sentence == ""
 
 
 @pytest.mark.parametrize("passed", [0.0, 0.05])
 def test_a_gate_that_cuts_is_named_where_it_does_not_hold_the_arm_itself(ur5: RobotModel, passed: float):
-    terms, watch, none = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.3), np.zeros(6)
+    terms, watch = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.3)
     last = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     cutting = GateOutput(terms.h + passed * last, GateState.PASSING, "", False, False, True)
     for k in range(60):
-        watch.look(k * 20_000_000, terms, terms.h + 0.5 * last, none, cutting, {"position_error": 0.1})
+        watch.look(tick(k, terms, terms.h + 0.5 * last, cutting))
     expected = f"{FAULT}: wrist_3_joint (the gate cuts its torque: see inertia_floor)" if passed else ""
     assert watch.sentence == expected

@@ -319,7 +319,7 @@ class TorquePipeline:
         if loop is None:
             return
         tau_dist = None if loop.disturbance.is_over else loop.disturbance.at(stamp_ns)
-        self._stall.look_at(result, tau_dist)
+        self._stall.look(result, tau_dist)
         if self._stall.sentence and not before:
             self._node.get_logger().warning(self._stall.sentence)
         if (velocities := loop.gate.describe_velocities()) != self._velocities:
