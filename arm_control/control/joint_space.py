@@ -36,12 +36,14 @@ Sources: B. Siciliano et al., "Robotics: modelling, planning and control", 2009,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from arm_control.control.controller import LawOutput, Measurement
 from arm_control.core import Parameters, parameter
-from arm_control.exceptions import ParameterError
+from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths import Array, wrap_angle
 from arm_control.model import RobotModel, Terms, drawn_range
 from arm_control.motion import JointReference
@@ -122,7 +124,7 @@ class JointSpaceController:
     """
 
     def __init__(self, model: RobotModel, parameters: JointParameters) -> None:
-        self.parameters = parameters
+        self._model, self.parameters = model, parameters
         self.scales_with_inertia = parameters.law == "computed_torque"
         self._continuous = np.isinf(model.q_max)
         self._coulomb, self._viscous = model.coulomb, model.viscous
@@ -132,7 +134,8 @@ class JointSpaceController:
 
     def tick(self, t: Terms, reference: JointReference) -> JointOutput:
         """Joint torque for one state."""
-        e = joint_error(t.q, reference.q_des, self._continuous)
+        e = reference.q_des - t.q
+        e = np.where(self._continuous, wrap_angle(e), e)  # the short way round
         e_v = reference.v_des - t.v
         if self.scales_with_inertia:
             feedback = t.M @ (self.parameters.kv * e_v + self.parameters.kp * e)  # (1)
@@ -147,19 +150,26 @@ class JointSpaceController:
         terms = {"feedback": feedback, "feedforward": feedforward, "bias": bias}
         return JointOutput(feedback + feedforward + bias, terms, e, friction)
 
-
-def joint_error(q: Array, q_des: Array, continuous: Array) -> Array:
-    """Return ``q_des - q``, shape (nv,) [rad or m], the short way round for continuous joints.
-
-    Parameters
-    ----------
-    q, q_des : ndarray, shape (nv,)
-        Measured and desired positions [rad or m].
-    continuous : ndarray of bool, shape (nv,)
-        Joints without limits of position.
-    """
-    e = q_des - q
-    return np.where(continuous, wrap_angle(e), e)
+    def answer(
+        self,
+        measurement: Measurement,
+        reference: JointReference,
+        figures: Callable[[], dict[str, float]] = dict,
+        refused: ArmControlError | None = None,
+    ) -> LawOutput:
+        """Answer a measurement; ``figures`` are those of the controller beside the error of the joints."""
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        output = self.tick(terms, reference)
+        error = float(abs(output.error).max())
+        return LawOutput(
+            terms,
+            output.tau,
+            lambda: output.terms,
+            self._model.pose(reference.q_des),
+            lambda: {"joint_error": error, **figures()},
+            refused=refused,
+            friction=output.friction,
+        )
 
 
 def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Array]:
@@ -174,11 +184,6 @@ def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Arr
     -------
     K_p, K_v : ndarray, shape (nv,)
         Stiffness [N m/rad] and damping [N m s/rad] of each joint.
-
-    Raises
-    ------
-    ParameterError
-        When there are not as many as joints, or only one of stiffness and damping is set.
     """
     stated = parameters.stiffness, parameters.damping
     if any(stated):

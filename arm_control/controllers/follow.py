@@ -100,20 +100,7 @@ class FollowController(Controller):
             refused = InputError(report.reason) if report.band == REFUSE else None
             self._is_holding = self._is_holding and report.band == REFUSE
         reference = self.follower.at(stamp_ns)
-        terms = self._model.evaluate(measurement.q, measurement.v)
-        output = self._law.tick(terms, reference)
-        X_WT = self._model.pose(reference.q_des)
-        split, friction = (lambda: output.terms), output.friction
-        error = float(abs(output.error).max())
-        return LawOutput(
-            terms,
-            output.tau,
-            split,
-            X_WT,
-            lambda: {"joint_error": error, **self._chunk_figures(stamp_ns)},
-            refused=refused,
-            friction=friction,
-        )
+        return self._law.answer(measurement, reference, lambda: self._chunk_figures(stamp_ns), refused)
 
     def _chunk_figures(self, stamp_ns: int) -> dict[str, float]:
         last, counts = self.follower.last, self.follower.counts

@@ -128,12 +128,7 @@ class JointController(Controller):
         refused = self._start_due_goal(measurement)
         self._follow_due_jog(measurement.stamp_ns)
         reference = self.follower.tick(measurement.stamp_ns, measurement.q)
-        terms = self._model.evaluate(measurement.q, measurement.v)
-        output = self._law.tick(terms, reference)
-        X_WT = self._model.pose(reference.q_des)
-        figures = {"joint_error": float(abs(output.error).max())}
-        split, friction = (lambda: output.terms), output.friction
-        return LawOutput(terms, output.tau, split, X_WT, lambda: figures, refused=refused, friction=friction)
+        return self._law.answer(measurement, reference, refused=refused)
 
     def cancel(self, goal: JointGoal, now_ns: int) -> None:
         """Stop the joints along a ramp if they follow a goal, and hold them there; else forget the goal."""

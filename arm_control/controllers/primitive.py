@@ -111,19 +111,8 @@ class JointPrimitiveController(Controller):
 
     def tick(self, measurement: Measurement, tau_dist: Array | None, *_: Any) -> LawOutput:
         reference = self.follower.reference(measurement.stamp_ns, measurement.q)
-        terms = self._model.evaluate(measurement.q, measurement.v)
-        output = self._law.tick(terms, reference)
-        figures = {"joint_error": float(abs(output.error).max()), "phase": self.follower.phase}
-        X_WT = self._model.pose(reference.q_des)
-        return LawOutput(
-            terms,
-            output.tau,
-            lambda: output.terms,
-            X_WT,
-            lambda: figures,
-            refused=self.follower.refused,
-            friction=output.friction,
-        )
+        phase = self.follower.phase
+        return self._law.answer(measurement, reference, lambda: {"phase": phase}, self.follower.refused)
 
 
 class PosePrimitiveController(Controller):
@@ -193,13 +182,7 @@ PrimitiveController = JointPrimitiveController | PosePrimitiveController
 
 
 def load_primitive(file: str) -> Primitive:
-    """Return the primitive in a file.
-
-    Raises
-    ------
-    ParameterError
-        When no file is named, or there is no primitive in it.
-    """
+    """Return the primitive in a file."""
     if not file:
         raise ParameterError("file: name the primitive, one of config/primitives or a YAML file")
     return PrimitiveFile.load(file).primitive
@@ -208,13 +191,7 @@ def load_primitive(file: str) -> Primitive:
 def primitive_controller(
     model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive
 ) -> PrimitiveController:
-    """Return the controller of a primitive: of joints, or of the end effector.
-
-    Raises
-    ------
-    ParameterError
-        When it is not one of this arm.
-    """
+    """Return the controller of a primitive: of joints, or of the end effector."""
     controller = JointPrimitiveController if primitive.names else PosePrimitiveController
     return controller(model, parameters, primitive)
 
