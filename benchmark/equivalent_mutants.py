@@ -14,7 +14,6 @@ SAMPLES = "numbers to compare a kernel on: others serve as well while every case
 SECOND_NUMBER = "nobody reads the second number"
 ONE_NUMBER = "the first of one number is the last"
 STAND_IN = "any bytes serve where the middleware gives none"
-COMPARED_TWICE = "another comparison, here or in the caller, decides"
 MAGNITUDE = "no magnitude is negative"
 NEGATIVE = "NumPy takes any negative number for what is left"
 POSTURES = "one random posture more or less serves as well"
@@ -26,7 +25,7 @@ IN_ROUNDING = "both are within the rounding of stamps"
 SET_ELSEWHERE = "it is so already, or set before it is read"
 
 EQUIVALENT: dict[str, str] = {
-    "gate/compiled_limits.py compile_limits: return limits.limit_torque -> pass": SHORTCUT,
+    "gate/joint_limits.py compile_limits: return limits.limit_torque -> pass": SHORTCUT,
     "gate/blind_brake.py doubted_time: ates.believed.unchanged[0] + dt)"
     " -> ates.believed.unchanged[-1] + dt)": ONE_NUMBER,
     "gate/blind_brake.py doubted_time:  change) if e * change > 0.0 else DOUBT"
@@ -48,40 +47,7 @@ EQUIVALENT: dict[str, str] = {
     ),
     "gate/blind_brake.py BlindBrake.tick: , dt: float, doubt: int=0) -> GateOutput:"
     " -> , dt: float, doubt: int=-1) -> GateOutput:": "no state is younger than now",
-    "gate/compiled_limits.py compile_size_check: argest': n}, has_masses=False)"
-    " -> argest': n}, has_masses=True)": "a certificate may read masses that it does not use",
-    "gate/compiled_limits.py compile_size_check: aw, {'tau': np.linspace(-2.0, 1.0, n)[None], 'lar"
-    " -> aw, {'tau': np.linspace(2.0, 1.0, n)[None], 'lar": SAMPLES,
-    "gate/compiled_limits.py compile_size_check: w, {'tau': np.linspace(-2.0, 1.0, n)[None], 'larg"
-    " -> w, {'tau': np.linspace(-4.0, 1.0, n)[None], 'larg": SAMPLES,
-    "gate/compiled_limits.py compile_size_check: w, {'tau': np.linspace(-2.0, 1.0, n)[None], 'larg"
-    " -> w, {'tau': np.linspace(-1.0, 1.0, n)[None], 'larg": SAMPLES,
-    "gate/compiled_limits.py compile_size_check: tau': np.linspace(-2.0, 1.0, n)[None], 'largest':"
-    " -> tau': np.linspace(-2.0, 2.0, n)[None], 'largest':": SAMPLES,
-    "gate/compiled_limits.py compile_size_check: tau': np.linspace(-2.0, 1.0, n)[None], 'largest': n"
-    " -> tau': np.linspace(-2.0, 0.5, n)[None], 'largest': n": SAMPLES,
-    "gate/compiled_limits.py compile_size_check: e], 'largest': np.ones((1, n))})"
-    " -> e], 'largest': np.ones((2, n))})": SAMPLES,
-    "gate/compiled_limits.py _room: _entry(np.abs(x['tau']) - x['largest'])}"
-    " -> _entry(np.abs(x['tau']) + x['largest'])}": "a certificate that never holds asks Python, which says the same",
     "gate/effort_gate.py EffortGate.__init__: self._refused = False *": FIRST_COMMAND,
-    "gate/effort_gate.py EffortGate.offer: self.period - ROUNDING <= age <= self._max_age:"
-    " -> self.period - ROUNDING < age <= self._max_age:": COMPARED_TWICE,
-    "gate/effort_gate.py EffortGate.offer: riod - ROUNDING <= age <= self._max_age:"
-    " -> riod - ROUNDING <= age < self._max_age:": COMPARED_TWICE,
-    "gate/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <= age <= self"
-    " -> if not -self.period + ROUNDING <= age <= self": COMPARED_TWICE,
-    "gate/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <"
-    " -> if not self.period - ROUNDING <": COMPARED_TWICE,
-    "gate/effort_gate.py EffortGate._refuse_out_of_time: f allowed and (not age <= allowed):"
-    " -> f allowed and (not age < allowed):": COMPARED_TWICE,
-    "gate/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING"
-    " -> if not age > -self.period - ROUNDING": COMPARED_TWICE,
-    "gate/effort_gate.py EffortGate._refuse_out_of_time: not age >= -self.period - ROUNDING:"
-    " -> not age >= -self.period + ROUNDING:": COMPARED_TWICE,
-    "gate/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING:"
-    " -> if not age >= self.period - ROUNDING:": COMPARED_TWICE,
-    "gate/gaps.py GapWatch.fault: return '' -> pass": SHORTCUT,
     "gate/inertia_floor.py SHORTEST:*": "it only keeps from dividing by zero: without time the gain is zero",
     "gate/inertia_floor.py SAMPLES: SAMPLES = 200 -> SAMPLES = 201": POSTURES,
     "gate/inertia_floor.py SAMPLES: SAMPLES = 200 -> SAMPLES = 199": POSTURES,
@@ -96,19 +62,19 @@ EQUIVALENT: dict[str, str] = {
     "gate/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
-    "gate/compiled_limits.py limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
+    "gate/joint_limits.py limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
         "the law reads no pose"
     ),
-    "gate/compiled_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
+    "gate/joint_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
-    "gate/compiled_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
+    "gate/joint_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
     "constraints/joint_rows.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": NEGATIVE,
-    "gate/compiled_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
-    "gate/compiled_limits.py _SCALES:*": SAMPLES,
-    "gate/compiled_limits.py _MIDDLES:*": SAMPLES,
-    "gate/compiled_limits.py _SPREADS:*": SAMPLES,
-    "gate/compiled_limits.py limit_samples:*": SAMPLES,
+    "gate/joint_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
+    "gate/joint_limits.py _SCALES:*": SAMPLES,
+    "gate/joint_limits.py _MIDDLES:*": SAMPLES,
+    "gate/joint_limits.py _SPREADS:*": SAMPLES,
+    "gate/joint_limits.py limit_samples:*": SAMPLES,
     "gate/torque_rules.py believed_time: if not dt > 0.0: -> if not dt >= 0.0:": "the lines behind it come to 0, too",
     "gate/torque_rules.py hold_torque: speed = 0.0 -> speed = -1.0": MAGNITUDE,
     "gate/torque_rules.py apply_hold: change = 0.0 -> change = -1.0": MAGNITUDE,

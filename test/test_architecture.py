@@ -145,7 +145,6 @@ def test_exceptions_are_few_and_needed():
 FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in ORDER[1:]}
 """Names on the face of each folder, with their modules."""
 COMPOSE = {
-    "gate.effort_gate": "one gate joins limits, constraints, floor, filter and the rules of commands",
     "control.loop": "one tick joins law, avoidance, estimates, limits and gate",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",

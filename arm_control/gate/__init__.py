@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         predict_state,
         seconds,
     )
-    from arm_control.gate.compiled_limits import LimitFunction, compile_limits, limit_by_name, limit_samples, limits_law
     from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
     from arm_control.gate.gaps import GapWatch, has_gap, has_long_gap, period_after
     from arm_control.gate.gates_behind import GATES_BEHIND, GateReport, GatesBehind, GateState
@@ -27,22 +26,23 @@ if TYPE_CHECKING:
         LARGEST_STIFFNESS,
         JointLimits,
         LimitedTorque,
+        LimitFunction,
         NextLimits,
+        compile_limits,
+        limit_by_name,
+        limit_samples,
+        limits_law,
     )
     from arm_control.gate.state_bounds import (
         BELIEVED,
         DEVIATION,
         DOUBTED,
-        IS_KNOWN,
-        N_AGREEING,
         NOT_FINITE,
         RETURNED,
         VIOLATION,
-        KnownState,
         NewState,
         StateBounds,
         StateMemory,
-        StateRanges,
         copy_memory,
         describe_outside,
         is_finite,
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from arm_control.gate.torque_rules import (
         AT_REST,
         FADED,
-        FADING,
         GROWTH,
         IS_RATE_LIMITED,
         IS_RESUMING,

@@ -68,8 +68,6 @@ class Moments(NamedTuple):
         When each came [ns].
     q, v, tau : ndarray, shape (N_MOMENTS * n,)
         Positions, velocities, torque, one state behind the other.
-    n : int
-        Number of joints.
     """
 
     counts: Ints
@@ -266,10 +264,6 @@ class BlindBrake:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    gate : EffortGate
-        Its gate.
     longest_step : float
         Longest time for which one torque counts in a prediction [s].
     moments : Moments, optional

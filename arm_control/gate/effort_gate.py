@@ -12,6 +12,7 @@ The gate knows no clock: a tick is a measured state, and the caller says how old
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,11 +24,9 @@ from arm_control.compiler import Binds, Floats, compile_procedure, procedure
 from arm_control.constraints import Constraints, ConstraintSet, in_words, read_constraints
 from arm_control.core import parameter
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.gate.compiled_limits import compile_limits, compile_size_check
 from arm_control.gate.gates_behind import BRAKING, ENABLED, HOLDING, PASSING, STATES, GateState
 from arm_control.gate.inertia_floor import InertiaFloor
-from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits
-from arm_control.gate.success_rate import SuccessRate
+from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits, compile_limits
 from arm_control.gate.torque_rules import (
     HAS_HOLD,
     IS_RATE_LIMITED,
@@ -56,6 +55,8 @@ UNLIKE = f"{ENABLED}a command asks for"
 """How the reason begins of a gate that goes on holding."""
 LAG_COUNTS = 2.5
 """How much more a lag of velocities counts than a delay of states, in the damping of a brake."""
+COUNTED = 100
+"""Commands over which the share of accepted ones is taken."""
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
 
@@ -121,10 +122,6 @@ class EffortGate:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm: joint names, limits.
-    parameters : GateParameters
-        The gate's own limits.
     knows_obstacles : bool
         Whether the caller says where obstacles are (:meth:`place`).
 
@@ -170,9 +167,7 @@ class EffortGate:
         self.limits = JointLimits(model, parameters, parameters.rate_limit)
         self._pass = compile_limits(model, self.limits)
         self._are_joint_limits_on = float(parameters.joint_limits)
-        self._max_age = parameters.max_age or np.inf
         self._largest = LARGEST_SHARE * model.tau_max
-        self._is_believable = compile_size_check(model, self._largest)
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self.velocities = VelocityFilter(model.nv) if parameters.inertia_floor else None
         self._knows_obstacles, asked = knows_obstacles, self._asked(parameters.constraints, knows_obstacles)
@@ -245,13 +240,7 @@ class EffortGate:
         return "" if self._floor is None else self._floor.describe(self._model.joint_names)
 
     def filtered(self, q: Array, v: Array, dt: float) -> Array:
-        """Return the velocities that count in a state, shape (nv,) [rad/s or m/s]: filtered where they come in steps.
-
-        Parameters
-        ----------
-        dt : float
-            Time since the state before [s].
-        """
+        """Return the velocities that count in a state, (nv,) [rad/s or m/s]: filtered where they come in steps."""
         if self.velocities is None:
             return v
         assert self._floor is not None
@@ -313,8 +302,7 @@ class EffortGate:
         if self.is_braked:
             raise InputError(f"braked ({self.reason}): enable first")
         try:
-            if not -self.period - ROUNDING <= age <= self._max_age:
-                self._refuse_out_of_time(age)
+            self._refuse_out_of_time(age)
             tau = self._model.in_joint_order(names, effort, "effort")
             if not self._is_believable(tau):
                 self._refuse_absurd(tau)
@@ -325,35 +313,13 @@ class EffortGate:
             raise
 
     def offer_in_order(self, tau: Array) -> None:
-        """Offer a command of this very tick, in the model's joint order.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Torque [N m or N].
-
-        Raises
-        ------
-        InputError
-            When the command must not pass: braked, not finite or absurdly large.
-        """
+        """Offer a command of this very tick, in the model's joint order; it is refused as by :meth:`offer`."""
         if self.state is BRAKING or not self._is_believable(tau):
             self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
 
     def offer_brake(self, reason: str) -> None:
-        """Refuse the torque of a controller that reports a brake; a passing gate brakes as well.
-
-        Parameters
-        ----------
-        reason : str
-            Why it brakes.
-
-        Raises
-        ------
-        InputError
-            Always.
-        """
+        """Refuse, always, the torque of a controller that reports a brake; a passing gate brakes as well."""
         if self.state is PASSING:
             self.brake(f"the controller brakes: {reason}")
         raise InputError(f"the controller brakes: {reason}")
@@ -363,8 +329,6 @@ class EffortGate:
 
         Parameters
         ----------
-        t : Terms
-            The measured state.
         dt : float
             Time since the last tick [s], for the rate limit; bounded as the module says.
         """
@@ -446,11 +410,6 @@ class EffortGate:
         Its answer is for :meth:`take`, which stands for an offer and a tick. None where a tick does more than limit a
         command: before the first one, after a brake, after commands that were missed or refused, with a floor of
         inertia.
-
-        Parameters
-        ----------
-        dt : float
-            Time since the last tick [s].
         """
         if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
             return None
@@ -500,13 +459,7 @@ class EffortGate:
         self._memory.counts[IS_RESUMING] = 0
 
     def hold_with(self, tau: Array) -> None:
-        """Hold the arm with the torque of another gate, which holds it now, from the next tick on.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Torque of the actuators [N m or N].
-        """
+        """Hold the arm with the torque of another gate, which holds it now, from the next tick on."""
         self._rebased = tau
 
     @property
@@ -552,13 +505,7 @@ class EffortGate:
             self._show(self.WAITING_REASON)
 
     def succeed(self, other: EffortGate) -> None:
-        """Take over from a gate of the same joints or of other ones: braked if it was, with the same torque.
-
-        Parameters
-        ----------
-        other : EffortGate
-            The gate that worked until now.
-        """
+        """Take over from a gate of the same joints or of other ones: braked if it was, with the same torque."""
         if other.is_braked:
             self.brake(other.reason)
         names = other._model.joint_names
@@ -582,6 +529,9 @@ class EffortGate:
         if not age >= -self.period - ROUNDING:
             raise InputError(f"from the future: {-age * 1e3:.1f} ms ahead, allowed {self.period * 1e3:.1f} ms")
 
+    def _is_believable(self, tau: Array) -> bool:
+        return bool((np.abs(tau) <= self._largest).all())
+
     def _refuse_absurd(self, tau: Array) -> None:
         j = int(np.argmax(np.abs(tau) / self._largest))
         name, largest = self._model.joint_names[j], self._largest[j]
@@ -597,6 +547,40 @@ class EffortGate:
             if miss_command(self._memory, self.parameters.max_missed):
                 self._carry_estimate()
                 self._show(f"no command for {self._memory.counts[MISSED]} states")
+
+
+class SuccessRate:
+    """Counts commands, and remembers which of the last 100 failed.
+
+    Attributes
+    ----------
+    n : int
+        Commands so far; one that is accepted is counted here.
+    failures : deque of int
+        Numbers of the commands that failed; :attr:`share` forgets the old ones.
+    """
+
+    def __init__(self) -> None:
+        self.failures = deque[int](maxlen=COUNTED)
+        self.n = 0
+
+    def fail(self) -> None:
+        """Count a command that was refused, or missed."""
+        self.n += 1
+        self.failures.append(self.n)
+
+    def clear(self) -> None:
+        """Start again."""
+        self.failures.clear()
+        self.n = 0
+
+    @property
+    def share(self) -> float:
+        """Share of accepted commands among the last 100; 1 when there were none."""
+        n, failures = min(self.n, COUNTED), self.failures
+        while failures and failures[0] <= self.n - COUNTED:
+            failures.popleft()
+        return (n - len(failures)) / n if failures else 1.0
 
 
 class _Tick(NamedTuple):

@@ -48,8 +48,6 @@ class GapWatch:
         States that were missing so far.
     period : float
         Usual time between two states [s]; 0: unknown.
-    max_missed : int or None
-        See the parameter.
     """
 
     def __init__(self, max_missed: int | None) -> None:
@@ -63,8 +61,6 @@ class GapWatch:
 
     def fault(self, dt: float) -> str:
         """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
-        if dt == self.period:  # as from a simulator
-            return ""
         period, self.period = self.period, _period_after(self.period, dt)
         if not _has_gap(period, dt):
             return ""

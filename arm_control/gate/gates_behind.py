@@ -89,11 +89,6 @@ class GatesBehind:
     watches_silence : bool
         Whether silence counts; not in lock step, where no clock does.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Nodes with these gates.
-
     Examples
     --------
     >>> gates = GatesBehind(["gate"], clock=lambda: 0.0)
@@ -152,11 +147,6 @@ class GatesBehind:
 
     def tau(self, joint_names: Sequence[str]) -> Array | None:
         """Return the newest torque of the gate that holds the controller.
-
-        Parameters
-        ----------
-        joint_names : sequence of str
-            Order of the joints.
 
         Returns
         -------

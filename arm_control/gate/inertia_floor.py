@@ -96,21 +96,7 @@ class FloorState(NamedTuple):
 
 
 def update_floor(state: FloorState, v: Array, swing: Array, F: Array, dt: Scalar) -> FloorState:
-    """Return the state after another measurement, equations (2) to (4); over any scalar.
-
-    Parameters
-    ----------
-    state : FloorState
-        The state before.
-    v : array, shape (n,)
-        Measured velocity [rad/s or m/s].
-    swing : array, shape (n,)
-        Changes above this count [rad/s or m/s].
-    F : array, shape (n,)
-        Proposed floor [kg m^2 or kg].
-    dt : scalar
-        Time since the state before [s].
-    """
+    """Return the state after another measurement, equations (2) to (4); over any scalar."""
     dv = v - state.v
     is_reversal = select(-dv * state.e, 1.0, 0.0)
     is_large = select(minimum(np.abs(dv), np.abs(state.e)) - swing, 1.0, 0.0)
@@ -143,8 +129,6 @@ class InertiaFloor:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     time : float
         T of equation (1) [s].
 
@@ -216,17 +200,7 @@ class InertiaFloor:
         return int(np.argmax(self._memory[SHAKE_ROW]))
 
     def add_to(self, terms: Terms, tau: Array, dt: float) -> Terms:
-        """Update the floor in a state, and return the state's terms with the floor in M, and with h of (6).
-
-        Parameters
-        ----------
-        terms : Terms
-            The measured state.
-        tau : ndarray, shape (nv,)
-            Torque sent last [N m or N].
-        dt : float
-            Time since the last state [s].
-        """
+        """Update the floor in a state, and return the state's terms with the floor in M, and with h of (6)."""
         if self._is_first:
             self._memory[3] = terms.v
             self._is_first, dt = False, 0.0

@@ -25,14 +25,29 @@ The law is written over any scalar: it runs on floats as it stands, and compiled
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.constraints import LimitNumbers, acceleration_bounds, speed_bounds
+from arm_control.compiler import (
+    ArrayArgument,
+    ArrayResult,
+    CallForm,
+    KernelCall,
+    Law,
+    NumberArgument,
+    NumberResult,
+    OwnWork,
+    TupleArgument,
+    TupleResult,
+    builtin_call,
+)
+from arm_control.constraints import LimitNumbers, acceleration_bounds
 from arm_control.core import Parameters, parameter
-from arm_control.maths import TINY, Array, Scalar, clamp, largest, maximum, select, solve
+from arm_control.maths import TINY, Array, Pose, Scalar, clamp, largest, maximum, mirrored, select, solve
 from arm_control.model import RobotModel, Terms
 
 LARGEST_STIFFNESS = 0.25
@@ -75,20 +90,12 @@ NextLimits: TypeAlias = tuple[Array, float, float]
 def limit_torque(
     terms: Terms, tau: Array, tau_0: Array, dt: Scalar, is_on: Scalar, numbers: LimitNumbers
 ) -> LimitedTorque:
-    """Return the torque that may pass, equations (5) to (7).
+    """Return the torque that may pass, equations (5) to (7); ``dt`` is the time between tau_0 and tau [s].
 
     Parameters
     ----------
-    terms : Terms
-        The measured state.
-    tau, tau_0 : array, shape (nv,)
-        Commanded torque, and the last one [N m or N].
-    dt : float
-        Time between the two [s].
     is_on : float
         1 when the joints' limits of position and speed count, 0 when not.
-    numbers : LimitNumbers
-        Limits and gains.
     """
     tau_max = numbers.tau_max
     within, is_cut = limit_acceleration(terms, tau, dt, numbers)
@@ -107,17 +114,6 @@ def limit_acceleration(terms: Terms, tau: Array, dt: Scalar, numbers: LimitNumbe
     """Return ``tau_a`` of equation (5), shape (nv,) [N m], and above zero whether that cuts something.
 
     In an absurd state the torque is that of gravity.
-
-    Parameters
-    ----------
-    terms : Terms
-        The measured state.
-    tau : array, shape (nv,)
-        Commanded torque [N m or N].
-    dt : float
-        Time since the last torque [s].
-    numbers : LimitNumbers
-        Limits and gains.
     """
     a_lo, a_hi = acceleration_bounds(terms, dt, numbers)
     a = solve(terms.M, tau - terms.h)
@@ -130,13 +126,6 @@ def shorten(change: Array, step: Scalar) -> Array:
     """``nu change`` of equation (7): a change of torque shortened as a whole, so that no joint's exceeds the step.
 
     Joint by joint it would no longer be the torque that stops one joint and leaves the others alone.
-
-    Parameters
-    ----------
-    change : array, shape (nv,)
-        ``tau_b - tau_0`` [N m].
-    step : float
-        Largest entry of the result [N m].
     """
     size = largest(np.abs(change))
     return change * select(size - step, step / maximum(size, TINY), 1.0)
@@ -156,10 +145,6 @@ class JointLimits:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
-    parameters : LimitParameters
-        Gains.
     rate_limit : float
         Largest rate of change of the torque [N m/s].
 
@@ -191,20 +176,6 @@ class JointLimits:
             tau_1, *cut = limit_torque(terms, tau, tau_0, dt, is_on, self._numbers)
         return LimitedTorque(tau_1, *map(float, cut))
 
-    def limit_acceleration(self, terms: Terms, tau: Array, dt: float) -> Array:
-        """Return ``tau_a`` of equation (5), ``tau`` itself when nothing is cut; parameters of :func:`limit_torque`."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            tau_a, is_cut = limit_acceleration(terms, tau, dt, self._numbers)
-        return tau_a if is_cut else tau
-
-    def acceleration_bounds(self, terms: Terms, dt: float) -> Array:
-        """Return ``a_lo`` and ``a_hi`` of equation (4), shape (2, nv); parameters of :func:`acceleration_bounds`."""
-        return acceleration_bounds(terms, dt, self._numbers)
-
-    def speed_bounds(self, terms: Terms) -> Array:
-        """Return ``v_lo`` and ``v_hi`` of equation (3), shape (2, nv) [rad/s or m/s]."""
-        return speed_bounds(terms, self._numbers)
-
 
 def _soft_limits(model: RobotModel, p: LimitParameters) -> tuple[Array, Array, Array]:
     """Soft limits (2, nv), ``k_position`` (nv,) [1/s] and ``k_velocity`` (nv,) [N m s/rad], 0 if not stated."""
@@ -222,3 +193,84 @@ def _soft_limits(model: RobotModel, p: LimitParameters) -> tuple[Array, Array, A
         if lower < upper and np.isfinite(model.q_min[i]):
             soft[:, i] = lower, upper
     return soft, k_position, k_velocity
+
+
+# -- one call of machine code a tick
+
+
+LimitFunction: TypeAlias = Callable[[Terms, Array, Array, float, float], LimitedTorque]
+"""From terms, tau, tau_0, dt and is_on, as for :func:`limit_torque`."""
+
+
+def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
+    """Return :meth:`JointLimits.limit_torque` as one call of machine code; as it stands where none can be made.
+
+    The kernel depends on the number of joints and on which of them have no limit of position: all numbers are inputs.
+    """
+    kernel = model.compile_law(limits_law(limits.is_unlimited), limit_samples(model.nv))
+    if not kernel.is_compiled:
+        return limits.limit_torque
+    work = OwnWork(kernel)
+    call = KernelCall(_form(model.nv), work, work.inputs, work.outputs, {"numbers": limits.numbers})
+
+    def limit(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> LimitedTorque:
+        limited: LimitedTorque | None = call(t, tau, tau_0, dt, is_on)
+        return limits.limit_torque(t, tau, tau_0, dt, is_on) if limited is None else limited
+
+    return builtin_call(call, limit) or limit
+
+
+def limits_law(is_unlimited: Array) -> Law:
+    """Return the limits as a law, with inputs ``q v h M tau g tau_0 dt is_on numbers`` in this order.
+
+    ``numbers`` are :attr:`JointLimits.numbers`; outputs are ``tau_1`` and ``cut``, the other items of a
+    :class:`LimitedTorque`.
+    """
+    n = len(is_unlimited)
+    sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "is_on": 1}
+    function, structure = partial(limit_by_name, is_unlimited), is_unlimited.tolist()
+    return Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure)
+
+
+def _form(n: int) -> CallForm:
+    """Form of :data:`LimitFunction` as a built-in call."""
+    q, v, g, h, tau, tau_0 = (ArrayArgument(name, (n,)) for name in ("q", "v", "g", "h", "tau", "tau_0"))
+    M = ArrayArgument("M", (n, n))
+    parts = {"q": q, "v": v, "M": M, "g": g, "h": h}
+    terms = TupleArgument(Terms, tuple(parts.get(name) for name in Terms._fields))
+    result = TupleResult(LimitedTorque, (ArrayResult("tau_1"), *(NumberResult("cut", k) for k in range(3))))
+    arguments = (terms, tau, tau_0, NumberArgument("dt"), NumberArgument("is_on"))
+    return CallForm("limit", arguments, result, bound=("numbers",), finite="nothing")  # else the law gives the weight
+
+
+def limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
+    """:func:`limit_torque` as a law: from inputs by name to outputs by name."""
+    n, none = len(is_unlimited), np.zeros(0)
+    M = mirrored(x["M"].reshape(n, n))
+    t = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], x["h"])
+    numbers = LimitNumbers.of(x["numbers"], is_unlimited)
+    result = limit_torque(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], numbers)
+    return {"tau_1": result.tau, "cut": result[1:]}
+
+
+_SCALES = {"v": (1.0, 5.0, 5.0, 1.0, 1.0), "tau": (1.0, 1.0, 30.0, 30.0, 0.0), "tau_0": (1.0, 1.0, 1.0, 1.0, 0.0)}
+"""Scales of random inputs in five samples, 1 for all others: every case of the law is among them."""
+_MIDDLES = (20.0, 100.0, 2.5, 15.0, -2.5, 2.5)
+_SPREADS = (5.0, 100.0, 0.5, 5.0, 0.5, 0.5)
+"""Of ``k_p k_velocity v_max tau_max`` and the two soft limits in the samples."""
+
+
+def limit_samples(n: int) -> dict[str, Array]:
+    """Inputs to compare a kernel on, one sample a row; joint limits count in all but one."""
+    rng, k = np.random.default_rng(0), 5
+    vectors = {
+        name: rng.uniform(-1.0, 1.0, (k, n)) * np.array(_SCALES.get(name, (1.0,) * k))[:, None]
+        for name in ("q", "v", "g", "h", "tau", "tau_0")
+    }
+    A = rng.uniform(-0.5, 0.5, (k, n, n))
+    M = (A @ A.swapaxes(1, 2) + np.eye(n)).reshape(k, -1)
+    middles, spreads = np.array(_MIDDLES)[:, None], np.array(_SPREADS)[:, None]
+    rows = (middles + spreads * rng.uniform(-1.0, 1.0, (k, 6, n))).reshape(k, -1)
+    numbers = np.hstack([np.full((k, 1), 1000.0), np.full((k, 1), 100.0), rows])
+    is_on = np.array([[1.0], [1.0], [1.0], [0.0], [1.0]])
+    return {**vectors, "M": M, "dt": np.full((k, 1), 1e-3), "is_on": is_on, "numbers": numbers}

@@ -77,8 +77,6 @@ class StateRanges(NamedTuple):
         Bounds (1) and (2).
     turn : ndarray, shape (n,)
         ``2 pi`` for a continuous joint, else 0.
-    n : int
-        Number of joints.
     """
 
     low: Floats
@@ -130,8 +128,6 @@ class StateMemory(NamedTuple):
 
     Attributes
     ----------
-    ranges : StateRanges
-        Bounds of the arm.
     believed : KnownState
         The last state that was believed.
     doubted : KnownState
@@ -293,13 +289,7 @@ def _unwrap(judged: _Judged) -> float:
 
 
 class StateBounds:
-    """The bounds of one arm; only one thread at a time may use them.
-
-    Attributes
-    ----------
-    memory : StateMemory
-        The states before.
-    """
+    """The bounds of one arm; only one thread at a time may use them."""
 
     def __init__(self, model: RobotModel) -> None:
         joints = model.urdf.robot.joint_map
@@ -405,13 +395,6 @@ def copy_memory(target: StateMemory, source: StateMemory) -> None:
 
 def describe_outside(model: RobotModel, q: Array) -> str:
     """Return the joints that are outside their limits, with these; empty when none is.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    q : ndarray, shape (nv,)
-        Joint positions [rad or m].
 
     Examples
     --------

@@ -44,8 +44,6 @@ class PredictedState(NamedTuple):
         Mass matrix, row by row; its Cholesky factor afterwards.
     dt : ndarray, shape (1,)
         Time step [s].
-    n : int
-        Number of joints.
     """
 
     q: Floats

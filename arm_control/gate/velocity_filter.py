@@ -254,8 +254,6 @@ class VelocityFilter:
 
         Parameters
         ----------
-        dt : float
-            Time since the state before [s].
         is_held : bool
             Whether the gate holds the arm, so that its velocities show their noise.
         """

@@ -22,9 +22,9 @@ from arm_control.gate import (
     LimitedTorque,
     LimitFunction,
     compile_limits,
-    compiled_limits,
+    limit_by_name,
+    limit_samples,
 )
-from arm_control.gate.compiled_limits import compile_size_check
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 
@@ -193,8 +193,8 @@ def test_a_kernel_that_is_wrong_is_refused(
 
 def test_the_check_of_a_kernel_meets_every_case():
     """What it compares must not all be passed, or all be cut."""
-    samples = compiled_limits.limit_samples(6)
-    law = partial(compiled_limits.limit_by_name, np.zeros(6, bool))
+    samples = limit_samples(6)
+    law = partial(limit_by_name, np.zeros(6, bool))
     cases = [{name: x[i] for name, x in samples.items()} for i in range(len(samples["q"]))]
     cuts = np.array([law(case)["cut"] for case in cases]) > 0.0
     assert (np.any(cuts, axis=0) & ~np.all(cuts, axis=0)).all()
@@ -225,18 +225,3 @@ def test_the_builtin_function_gives_the_answers_of_python(ur5: RobotModel):
         assert type(found) is LimitedTorque
         np.testing.assert_array_equal(found.tau, wanted.tau)
         np.testing.assert_array_equal(found[1:], wanted[1:])
-
-
-def test_the_size_of_a_torque_is_that_of_the_largest_entries(ur5: RobotModel, load_robot: Load):
-    largest = np.array([1.0, 2.0, 3.0, 4.0, 5.0, np.inf])
-    for model in (ur5, load_robot("ur5", backend="python")):
-        for bounds in (largest, largest[:5].tolist() + [6.0]):
-            is_small = compile_size_check(model, np.array(bounds))
-            assert is_small(np.zeros(6)) is True
-            assert is_small(np.array([1.0, -2.0, 3.0, -4.0, 5.0, 6.0])) is True
-            assert is_small(np.array([0.9, -1.9, 2.9, -3.9, 4.9, 5.9])) is True
-            for joint, sign in ((0, 1.0), (3, -1.0)):
-                tau = np.zeros(6)
-                tau[joint] = sign * np.nextafter(bounds[joint], 9.0)
-                assert is_small(tau) is False
-            assert is_small(np.array([0.0, 0.0, np.nan, 0.0, 0.0, 0.0])) is False

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.core import urdf_path
+from arm_control.constraints import LimitNumbers, joint_rows
 from arm_control.exceptions import ParameterError
-from arm_control.gate import EffortGate, GateOutput, GateParameters, JointLimits
+from arm_control.gate import EffortGate, GateOutput, GateParameters, JointLimits, joint_limits
 from arm_control.gate.joint_limits import LimitParameters, shorten
 from arm_control.maths import Array
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, Terms
 from arm_control.simulation import MujocoSimulator
 
 RATE = 1000.0
@@ -32,6 +32,25 @@ def limits(model: RobotModel, rate: float = RATE, **changes: float) -> JointLimi
     return JointLimits(model, LimitParameters(**changes), rate)
 
 
+def numbers(law: JointLimits) -> LimitNumbers:
+    return LimitNumbers.of(law.numbers, law.is_unlimited)
+
+
+def speed_bounds(law: JointLimits, terms: Terms) -> Array:
+    return joint_rows.speed_bounds(terms, numbers(law))
+
+
+def acceleration_bounds(law: JointLimits, terms: Terms, dt: float) -> Array:
+    return joint_rows.acceleration_bounds(terms, dt, numbers(law))
+
+
+def limit_acceleration(law: JointLimits, terms: Terms, tau: Array, dt: float) -> Array:
+    """``tau_a`` of equation (5); the same object where nothing is cut."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        tau_a, is_cut = joint_limits.limit_acceleration(terms, tau, dt, numbers(law))
+    return tau_a if is_cut else tau
+
+
 # -- the law -------------------------------------------------------------------------------------------
 
 
@@ -44,20 +63,20 @@ def test_the_speed_bound_is_the_braking_distance_solved_for_the_speed():
         inertia, weight = t.M[0, 0], abs(t.g[0])
         alpha = min(0.5 * (40.0 - weight) / inertia, 25.0 * 3.0)
         delay = 1 / 25.0 + alpha * inertia / (2 * RATE)
-        v = law.speed_bounds(t)[1, 0]
+        v = speed_bounds(law, t)[1, 0]
         assert v < 3.0
         assert v**2 / (2 * alpha) + v * delay == pytest.approx(0.95 - q, rel=1e-9)
         mirrored = model.evaluate([-q], [0.0])
-        assert law.speed_bounds(mirrored)[0, 0] == pytest.approx(-v, rel=1e-9)
-    assert law.speed_bounds(model.evaluate([0.0], [0.0])).ravel().tolist() == [-3.0, 3.0]
-    assert law.speed_bounds(model.evaluate([2.0], [0.0])).ravel().tolist() == [-3.0, pytest.approx(-0.3)]
-    assert law.speed_bounds(model.evaluate([-2.0], [0.0])).ravel().tolist() == [pytest.approx(0.3), 3.0]
+        assert speed_bounds(law, mirrored)[0, 0] == pytest.approx(-v, rel=1e-9)
+    assert speed_bounds(law, model.evaluate([0.0], [0.0])).ravel().tolist() == [-3.0, 3.0]
+    assert speed_bounds(law, model.evaluate([2.0], [0.0])).ravel().tolist() == [-3.0, pytest.approx(-0.3)]
+    assert speed_bounds(law, model.evaluate([-2.0], [0.0])).ravel().tolist() == [pytest.approx(0.3), 3.0]
 
 
 def test_a_strong_joint_brakes_no_harder_than_its_stiffness_asks_for():
     model = RobotModel.from_urdf(PENDULUM.format(kind="revolute", safety=""), effort_limits={"hinge": 4e3})
     t = model.evaluate([0.93], [0.0])
-    v = limits(model).speed_bounds(t)[1, 0]
+    v = speed_bounds(limits(model), t)[1, 0]
     delay = 1 / 25.0 + 75.0 * t.M[0, 0] / (2 * RATE)
     assert v**2 / (2 * 75.0) + v * delay == pytest.approx(0.02, rel=1e-9)
 
@@ -66,7 +85,7 @@ def test_a_joint_too_weak_for_its_weight_may_still_move_towards_a_limit():
     weak = RobotModel.from_urdf(PENDULUM.format(kind="revolute", safety=""), effort_limits={"hinge": 5.0})
     t = weak.evaluate([0.9], [0.0])
     assert abs(t.g[0]) > 5.0
-    alpha, v = 0.5 * 0.05 * 5.0 / t.M[0, 0], limits(weak).speed_bounds(t)[1, 0]
+    alpha, v = 0.5 * 0.05 * 5.0 / t.M[0, 0], speed_bounds(limits(weak), t)[1, 0]
     delay = 1 / 25.0 + alpha * t.M[0, 0] / (2 * RATE)
     assert v**2 / (2 * alpha) + v * delay == pytest.approx(0.05, rel=1e-9)
 
@@ -77,10 +96,10 @@ def test_the_acceleration_bound_is_damping_that_can_be_taken_back_in_time():
     zeta = RATE / model.mass_matrix([0.0])[0, 0]
     corner = zeta / 100.0**2
     for v in (3.0 - 0.5 * corner, 3.0 + 0.5 * corner):
-        assert law.acceleration_bounds(model.evaluate([0.0], [v]), MS)[1, 0] == pytest.approx(100.0 * (3.0 - v))
+        assert acceleration_bounds(law, model.evaluate([0.0], [v]), MS)[1, 0] == pytest.approx(100.0 * (3.0 - v))
     for v in (0.0, 2.0, 5.0):
         bent = np.sign(3.0 - v) * np.sqrt(2 * zeta * (abs(3.0 - v) - corner / 2))
-        assert law.acceleration_bounds(model.evaluate([0.0], [v]), MS)[1, 0] == pytest.approx(bent)
+        assert acceleration_bounds(law, model.evaluate([0.0], [v]), MS)[1, 0] == pytest.approx(bent)
 
 
 def test_the_bounds_are_continuous_and_fall_towards_the_limit(ur5: RobotModel):
@@ -89,7 +108,7 @@ def test_the_bounds_are_continuous_and_fall_towards_the_limit(ur5: RobotModel):
         highest = []
         for x in grid:
             q[2], v = (x, 0.0) if name == "q" else (1.9, x)
-            highest.append(law.acceleration_bounds(ur5.evaluate(q, v * (np.arange(6) == 2)), MS)[1, 2])
+            highest.append(acceleration_bounds(law, ur5.evaluate(q, v * (np.arange(6) == 2)), MS)[1, 2])
         steps = np.diff(highest)
         assert (steps <= 1e-9).all()
         assert np.abs(steps).max() < 0.02 * np.ptp(highest)
@@ -97,16 +116,8 @@ def test_the_bounds_are_continuous_and_fall_towards_the_limit(ur5: RobotModel):
 
 def test_a_sampled_loop_is_never_asked_for_more_than_it_can_follow():
     model, v = pendulum(), 3.0 + 1e-6
-    bound = limits(model, limit_damping=1e6).acceleration_bounds(model.evaluate([0.0], [v]), MS)[1, 0]
+    bound = acceleration_bounds(limits(model, limit_damping=1e6), model.evaluate([0.0], [v]), MS)[1, 0]
     assert bound == pytest.approx(-500.0 * 1e-6, rel=1e-3)
-
-
-def test_far_from_every_limit_the_very_same_array_comes_back(ur5: RobotModel, states: Callable[..., list]):
-    law = limits(ur5)
-    for q, v in states(ur5, 100):
-        t = ur5.evaluate(0.5 * q, v)
-        tau = t.h + t.M @ np.full(6, 10.0)
-        assert law.limit_acceleration(t, tau, MS) is tau
 
 
 def test_only_the_acceleration_towards_the_limit_is_cut(ur5: RobotModel):
@@ -114,16 +125,11 @@ def test_only_the_acceleration_towards_the_limit_is_cut(ur5: RobotModel):
     q[2] = np.pi - 0.04
     t = ur5.evaluate(q, np.zeros(6))
     a = np.array([5.0, -5.0, 5.0, 5.0, -5.0, 5.0])
-    cut = np.linalg.solve(t.M, law.limit_acceleration(t, t.h + t.M @ a, MS) - t.h)
+    cut = np.linalg.solve(t.M, limit_acceleration(law, t, t.h + t.M @ a, MS) - t.h)
     np.testing.assert_allclose(np.delete(cut, 2), np.delete(a, 2), rtol=0, atol=1e-9)
     assert cut[2] < 0.0
     away = t.h + t.M @ (a - 35.0 * (np.arange(6) == 2))
-    assert law.limit_acceleration(t, away, MS) is away
-
-
-def test_a_state_beyond_all_measure_gets_its_weight_back(ur5: RobotModel):
-    t = ur5.evaluate(HOME, np.zeros(6))._replace(h=np.full(6, np.inf))
-    np.testing.assert_array_equal(limits(ur5).limit_acceleration(t, np.zeros(6), MS), t.g)
+    assert limit_acceleration(law, t, away, MS) is away
 
 
 def test_a_step_is_shortened_as_a_whole():
@@ -149,7 +155,7 @@ def test_accelerations_and_torques_of_1e300_in_all_are_absurd(size: float, is_be
     """|a| + |tau_a| is twice the bias here."""
     model = pendulum()
     t = model.evaluate([0.0], [0.0])._replace(h=np.array([size]), M=np.eye(1))
-    tau_a = limits(model).limit_acceleration(t, np.zeros(1), MS)
+    tau_a = limit_acceleration(limits(model), t, np.zeros(1), MS)
     np.testing.assert_allclose(tau_a, [size] if is_believed else t.g)
 
 
@@ -176,7 +182,7 @@ def test_torque_follows_within_its_step_joint_by_joint_and_as_a_whole_where_limi
     q[2] = np.pi - 0.04
     t = ur5.evaluate(q, np.zeros(6))
     tau = t.h + t.M @ (10.0 * np.array([sign, -sign, 1.0, sign, 0.0, 0.0]))
-    tau_a = law.limit_acceleration(t, tau, MS)
+    tau_a = limit_acceleration(law, t, tau, MS)
     assert np.abs(tau_a - t.g).max() > 2.0
     found = law.limit_torque(t, tau, t.g, MS)
     np.testing.assert_allclose(found.tau - t.g, (tau_a - t.g) * 2.0 / np.abs(tau_a - t.g).max(), atol=1e-12)
@@ -196,7 +202,7 @@ def test_soft_limits_lie_inside_the_hard_ones_and_continuous_joints_have_none():
         model = pendulum("continuous", safety)
         assert limits(model).q_soft.ravel().tolist() == [-np.inf, np.inf]
         for q in (-100.0, 0.0, 100.0):
-            assert limits(model).speed_bounds(model.evaluate([q], [0.0])).ravel().tolist() == [-3.0, 3.0]
+            assert speed_bounds(limits(model), model.evaluate([q], [0.0])).ravel().tolist() == [-3.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -217,10 +223,10 @@ def test_soft_limits_of_the_urdf_hold_where_they_are_tighter(soft: str, expected
 def test_gains_of_the_urdf_are_used():
     plain, model = pendulum(), pendulum(safety='<safety_controller k_velocity="200" k_position="10"/>')
     t = model.evaluate([0.949], [0.0])
-    speeds = [limits(m, rate=1e9).speed_bounds(t)[1, 0] for m in (plain, model)]
+    speeds = [speed_bounds(limits(m, rate=1e9), t)[1, 0] for m in (plain, model)]
     assert speeds[1] / speeds[0] == pytest.approx(10.0 / 25.0, rel=1e-2)
     fast = model.evaluate([0.0], [3.1])
-    bound = limits(model, rate=1e9).acceleration_bounds(fast, MS)[1, 0]
+    bound = acceleration_bounds(limits(model, rate=1e9), fast, MS)[1, 0]
     assert bound == pytest.approx(-200.0 / fast.M[0, 0] * 0.1)
 
 
@@ -250,7 +256,7 @@ def test_limits_are_the_same_where_all_numbers_are():
 def test_a_stiff_urdf_is_held_to_critical_damping():
     model = pendulum(safety='<safety_controller k_velocity="1" k_position="100"/>')
     t = model.evaluate([0.949], [0.0])
-    assert limits(model).speed_bounds(t)[1, 0] == pytest.approx(limits(pendulum()).speed_bounds(t)[1, 0])
+    assert speed_bounds(limits(model), t)[1, 0] == pytest.approx(speed_bounds(limits(pendulum()), t)[1, 0])
 
 
 # -- in simulation -------------------------------------------------------------------------------------
@@ -330,37 +336,3 @@ def test_outside_its_range_a_joint_is_led_back_slowly():
     qs, vs, _ = drive(model, np.array([1.2]), lambda t: t.g - 20.0 * t.v, 3.0)
     assert qs[-1, 0] == pytest.approx(0.95, abs=2e-3)
     assert np.abs(vs).max() <= 0.1 * 3.0 * 1.02
-
-
-def test_without_the_limits_it_would_run_through():
-    model = pendulum()
-    gate, simulator = EffortGate(model, GateParameters(joint_limits=False)), MujocoSimulator(model, np.array([-0.9]))
-    highest = -0.9
-    for _ in range(2000):
-        gate.offer(model.joint_names, [0.0])
-        output = gate.tick(model.evaluate(simulator.q, simulator.v), MS)
-        assert not output.limited
-        simulator.step(output.tau)
-        highest = max(highest, simulator.q[0])
-    assert highest > 1.2
-
-
-def test_ordinary_motion_is_the_same_to_the_last_bit():
-    from arm_control.control import CompiledOsc, OscParameters
-    from arm_control.maths import Pose
-    from arm_control.motion import Reference
-
-    model = RobotModel.from_urdf(urdf_path("ur5"))
-    start = model.pose(HOME)
-    osc = CompiledOsc(model, OscParameters(posture=tuple(HOME)))
-    runs = []
-    for on in (True, False):
-        gate, simulator = EffortGate(model, GateParameters(joint_limits=on)), MujocoSimulator(model, HOME)
-        taus = []
-        for _ in range(1500):
-            output = osc.tick(simulator.q, simulator.v, Reference(Pose(start.R, start.p + [-0.1, -0.3, 0.15])))
-            gate.offer(model.joint_names, output.tau.tolist())
-            taus.append(gate.tick(output.state, MS).tau)
-            simulator.step(taus[-1])
-        runs.append(np.array(taus))
-    np.testing.assert_array_equal(*runs)
