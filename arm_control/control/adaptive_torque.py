@@ -107,8 +107,6 @@ class AdaptiveTorque:
     ----------
     tau : ndarray, shape (nv,)
         tau_a of (2): what is thought to act on the arm now [N m or N].
-    is_compiled : bool
-        False where the equations run as they stand.
 
     Examples
     --------
@@ -127,7 +125,8 @@ class AdaptiveTorque:
         n = model.nv
         self._least = float(learns_at_rest)
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
-        step = model.compile_law(step_law(tau_max), _samples(step_law(tau_max), 1))
+        law = step_law(tau_max)
+        step = model.compile_law(law, _samples(law))
         neurons = model.compile_law(neuron_loop(n), _neuron_samples(n))
         encoders, shape = tuning_curves(model, parameters)
         N = shape.shape[1]
@@ -138,10 +137,7 @@ class AdaptiveTorque:
         sums = split(self._sums, {name: (size,) for name, size in _sums(n).items()})
         self._neurons = neurons.bind({"encoder": encoders, "shape": shape, **state, **after, **shared, **sums})
         self._step, self._shared_out = step.call, step.outputs["shared"]
-        self._q_in, self._v_in, self._y_in, self._sums_in, self._mu_in = (
-            step.inputs[k] for k in step_law(tau_max).inputs
-        )
-        self.is_compiled = step.is_compiled and neurons.is_compiled
+        self._q_in, self._v_in, self._y_in, self._sums_in, self._mu_in = (step.inputs[name] for name in law.inputs)
         self.W, self._W_phi, self._tau_max = state["W"], sums["tau"], tau_max
         self._no_torque = np.zeros(n)
         self.configure(parameters)
@@ -256,7 +252,7 @@ def _neuron_samples(n: int) -> dict[str, Array]:
     return {name: rng.uniform(-1.0, 1.0, loop.shape(name, size, LANES)) for name, size in loop.law.inputs.items()}
 
 
-def _samples(law: Law, scale: float) -> dict[str, Array]:
+def _samples(law: Law) -> dict[str, Array]:
     """Inputs to compare a kernel on."""
     rng = np.random.default_rng(0)
-    return {name: scale * rng.uniform(0.1, 1.0, (3, size)) for name, size in law.inputs.items()}
+    return {name: rng.uniform(0.1, 1.0, (3, size)) for name, size in law.inputs.items()}

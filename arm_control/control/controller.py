@@ -265,14 +265,6 @@ def pose_goal(goal: Goal) -> PoseGoal:
     return goal
 
 
-def _no_obstacles(_: Any) -> bool:
-    return False
-
-
-def _any_rate(_: float) -> dict[str, float]:
-    return {}
-
-
 @dataclass(frozen=True)
 class ControllerRow(Generic[P]):
     """A controller as nodes, scenarios, launch files, the command line, bags and pages see it.
@@ -301,8 +293,8 @@ class ControllerRow(Generic[P]):
     figures: tuple[str, ...]
     goals: tuple[str, ...] = ()
     numbers: Mapping[str, str] = field(default_factory=dict)
-    sees_obstacles: Callable[[P], bool] = _no_obstacles
-    at_rate: Callable[[float], Mapping[str, float]] = _any_rate
+    sees_obstacles: Callable[[P], bool] = lambda _: False
+    at_rate: Callable[[float], Mapping[str, float]] = lambda _: {}
 
     @property
     def number_topics(self) -> tuple[str, ...]:

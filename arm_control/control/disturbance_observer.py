@@ -132,8 +132,6 @@ class DisturbanceObserver:
         y of (4): the torque that was neither sent nor known between the last two states [N m or N].
     is_residual_valid : bool
         Whether it counts: there were two states, and the gate passed commands.
-    is_compiled : bool
-        False where equations (4) to (7) run as they stand.
 
     Examples
     --------
@@ -166,7 +164,6 @@ class DisturbanceObserver:
         self._call, self._memory_in, self._numbers_in = kernel.call, x["memory"], x["numbers"]
         self._M_in = x["M"].reshape(n, n)
         self._v_in, self._h_in, self._law_in, self._dist_in, self._sent_in, self._floor_in = (x[k] for k in _VECTORS)
-        self.is_compiled = kernel.is_compiled
         self._memory_out, self._tau_out, self._residual_out = y["memory"], y["tau"].copy, y["residual"].copy
         self._memory = np.zeros(n * n + 4 * n)
         self.r = self._memory[-2 * n : -n]
@@ -180,13 +177,7 @@ class DisturbanceObserver:
         self._is_passing = self.is_residual_valid = False
 
     def begin_with(self, r: Array) -> bool:
-        """Begin with an estimate, within its bounds, where the observer estimates; return whether it does.
-
-        Parameters
-        ----------
-        r : ndarray, shape (nv,)
-            Estimated torque [N m or N].
-        """
+        """Begin with an estimate, within its bounds, where the observer estimates; return whether it does."""
         if self._estimates:
             self.reset()
             self.r[:] = np.clip(r, -self._r_max, self._r_max)

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     )
     from arm_control.maths.scalars import (
         Array,
-        Column,
         Scalar,
         atan2,
         clamp,

@@ -34,6 +34,6 @@ if TYPE_CHECKING:
     from arm_control.model.urdf.packages import add_package_path, folders_near, mesh_path, package_folders
     from arm_control.model.urdf.warnings import find_notes, find_warnings, gripper_warnings, mesh_warnings
     from arm_control.model.urdf.xml import principal_moments, read_robot
-    from arm_control.model.weights import CarriedWeight, carried_weight
+    from arm_control.model.weights import carried_weight
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -145,8 +145,3 @@ KINEMATICS = Method[tuple[Array, Array, Array]](
 )
 FRAMES = Method[Array]("frame_poses", ("frames",), ("q",), ArrayResult("frames"))
 POINT_JACOBIAN = Method[Array]("point_jacobian", ("J_point",), ("q", "point"), ArrayResult("J_point"))
-
-METHODS: tuple[Method[object], ...] = (
-    EVALUATE, POSE, JACOBIAN, MASS_MATRIX, GRAVITY, BIAS, INVERSE_DYNAMICS, FORWARD_DYNAMICS, TORQUE_DERIVATIVES,
-    ACCELERATION_DERIVATIVES, KINETIC_ENERGY, POTENTIAL_ENERGY, CENTRE_OF_MASS, KINEMATICS, FRAMES, POINT_JACOBIAN,
-)  # fmt: skip

@@ -124,20 +124,9 @@ class State:
         return X_WF.p + X_WF.R @ point
 
     def J_WP(self, link: str | None = None, point: Array | None = None) -> Array:
-        """Jacobian of that point, of the link's origin where none is given, world axes, (6, n).
-
-        Parameters
-        ----------
-        link : str or None
-            The link; None: the end effector, with its tool.
-        point : array, shape (3,), optional
-            In the link's frame [m].
-        """
-        frame = self.tree.tip if link is None else self.tree.frames[link]
-        return self.J_of(frame.body, self.X_WF(link).p if point is None else self.p_WP(link, point))
-
-    def J_of(self, body: int, p: Array) -> Array:
-        """Jacobian of the point of a body, -1 for the world, that is at p in the world [m], (6, n)."""
+        """Jacobian of that point, of the link's origin where none is given, world axes, (6, n)."""
+        body = (self.tree.tip if link is None else self.tree.frames[link]).body
+        p = self.X_WF(link).p if point is None else self.p_WP(link, point)
         return rec.jacobian(self.tree, self.X_W, body, p)
 
     @property

@@ -16,7 +16,7 @@ from typing import Any
 from arm_control.compiler import Program
 from arm_control.core import Cache
 from arm_control.exceptions import FrameNotFound, InputError, MissingExtra
-from arm_control.maths import Pose, cos, sin
+from arm_control.maths import cos, sin
 from arm_control.model.quantities import INPUTS, State, input_sizes, state_law
 from arm_control.model.recursions import relative_pose
 from arm_control.model.tree import Tree
@@ -162,13 +162,7 @@ class Symbolic:
         self.x = self._symbols["point"]
 
     def formula(self, quantity: str) -> Formula:
-        """Return a quantity of :data:`arm_control.model.quantities.INPUTS`: ``M``, ``g``, ``h``, ``J``, ...
-
-        Raises
-        ------
-        InputError
-            The quantity has no formula.
-        """
+        """Return a quantity of :data:`arm_control.model.quantities.INPUTS`: ``M``, ``g``, ``h``, ``J``, ..."""
         if quantity not in INPUTS or quantity == "J_point":
             raise InputError(
                 f"there is no formula '{quantity}'; allowed: {', '.join(sorted(INPUTS.keys() - {'J_point'}))}"
@@ -184,31 +178,15 @@ class Symbolic:
         seen_from : str, optional
             Link in whose frame the pose is; by default the base.
         """
-        return self._transform(frame, seen_from, "transform", lambda X: X)
-
-    def inverse_transform(self, frame: str, seen_from: str | None = None) -> Formula:
-        """Return the homogeneous matrix of the inverse pose, ``(R^T, -R^T p)``.
-
-        Parameters
-        ----------
-        frame, seen_from
-            As for :meth:`transform`.
-        """
-        return self._transform(frame, seen_from, "inverse transform", Pose.inverse)
+        base = next(iter(self._tree.frames)) if seen_from is None else seen_from
+        a, b = (self._tree.frames[self._check(name)] for name in (base, frame))
+        title = f"transform of {frame} from {base}"
+        return self._cached(title, ["q"], lambda state: relative_pose(self._tree, state.X, a, b).matrix())
 
     def jacobian(self, frame: str) -> Formula:
         """Return the Jacobian of the point x, in the link's frame, as a function of (q, x), shape (6, n)."""
         self._check(frame)
         return self._cached(f"Jacobian of {frame}", ["q", "point"], lambda state: state.J_point, frame)
-
-    def _transform(self, frame: str, seen_from: str | None, what: str, change: Callable[[Pose], Pose]) -> Formula:
-        base = next(iter(self._tree.frames)) if seen_from is None else seen_from
-        a, b = (self._tree.frames[self._check(name)] for name in (base, frame))
-        return self._cached(
-            f"{what} of {frame} from {base}",
-            ["q"],
-            lambda state: change(relative_pose(self._tree, state.X, a, b)).matrix(),
-        )
 
     def _check(self, frame: str) -> str:
         if frame not in self._tree.frames:

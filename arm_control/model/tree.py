@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths import Array, Pose, cos, rotation_from_rpy, rotation_with_z, sin
+from arm_control.maths import Array, Pose, cos, rotation_with_z, sin
 from arm_control.model.spatial_vectors import Inertia
-from arm_control.model.urdf.load import Urdf
+from arm_control.model.urdf.load import Urdf, origin_pose
 
 GRAVITY = (0.0, 0.0, -9.81)
 
@@ -146,7 +146,7 @@ def build_tree(urdf: Urdf, tip: str, armature: Array, gravity: Array) -> Tree:
     for name, _ in urdf.below(urdf.root):
         joint = urdf.robot.joint_map[name]
         parent = frames[joint.parent]
-        X_PF = parent.X_BF @ _origin(joint.origin)  # F: the frame of the joint's child link, at position zero
+        X_PF = parent.X_BF @ origin_pose(joint.origin)  # F: the frame of the joint's child link, at position zero
         if joint.type == "fixed":
             frames[joint.child] = Frame(parent.body, _rounded(X_PF))
             continue
@@ -173,7 +173,7 @@ def _with_inertias(bodies: list[Body], urdf: Urdf, frames: Mapping[str, Frame]) 
         frame = frames[link.name]
         if link.inertial is not None and frame.body >= 0:
             body = bodies[frame.body]
-            X_BC = frame.X_BF @ _origin(link.inertial.origin)  # C: the centre of mass
+            X_BC = frame.X_BF @ origin_pose(link.inertial.origin)  # C: the centre of mass
             bodies[frame.body] = replace(body, inertia=body.inertia + _inertia(link.inertial).in_parent(X_BC))
     return [replace(body, inertia=_rounded_inertia(body.inertia)) for body in bodies]
 
@@ -182,14 +182,6 @@ def _inertia(inertial: Any) -> Inertia:
     i = inertial.inertia
     J = np.array([[i.ixx, i.ixy, i.ixz], [i.ixy, i.iyy, i.iyz], [i.ixz, i.iyz, i.izz]], dtype=float)
     return Inertia(float(inertial.mass), np.zeros(3), J)
-
-
-def _origin(origin: Any) -> Pose:
-    """Pose that a URDF's <origin> describes."""
-    if origin is None:
-        return Pose.identity()
-    xyz, rpy = origin.xyz or (0.0, 0.0, 0.0), origin.rpy or (0.0, 0.0, 0.0)
-    return Pose(rotation_from_rpy(rpy), np.array(xyz, dtype=float))
 
 
 def _rounded(X: Pose) -> Pose:

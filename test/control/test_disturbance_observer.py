@@ -93,7 +93,6 @@ def test_where_a_floor_is_taken_back_the_estimate_starts_again(ur5: RobotModel):
 def test_a_law_gets_the_torque_for_the_rotors_as_well(ur5: RobotModel):
     """tau = (M + f) a + h without an estimate, also beside a known disturbance."""
     observer, a = DisturbanceObserver(ur5, ON), np.linspace(-3.0, 4.0, 6)
-    assert observer.is_compiled
     terms, f, known = ur5.evaluate(HOME, np.full(6, 0.2)), np.linspace(0.1, 0.6, 6), np.linspace(1.0, 2.0, 6)
     tau = observer.tick(terms, terms.M @ a + terms.h - known, known, f, MS)
     np.testing.assert_allclose(tau, terms.M @ a + f * a + terms.h - known, atol=1e-9)

@@ -18,9 +18,9 @@ import pytest
 from arm_control.compiler import builtin_calls
 from arm_control.core import Cache
 from arm_control.maths import Array
-from arm_control.model import Arm, RobotModel, Tool
-from arm_control.model.methods import METHODS
+from arm_control.model import Arm, RobotModel, Tool, methods
 
+METHODS = [method for method in vars(methods).values() if isinstance(method, methods.Method)]
 TOOL = Tool(mass=1.5, centre=(0.0, 0.1, 0.2))
 ARGUMENTS = {
     "evaluate": 2, "pose": 1, "jacobian": 1, "mass_matrix": 1, "gravity": 1, "bias": 2, "inverse_dynamics": 3,

@@ -95,7 +95,7 @@ def test_jacobian_of_a_point_is_a_function_of_q_and_x(ur5_formulas: Symbolic):
     assert ur5_formulas.jacobian("shoulder_link").expanded().free_symbols == {ur5_formulas.q[0], *ur5_formulas.x[:2]}
 
 
-def test_transforms_and_their_inverses(ur5_formulas: Symbolic):
+def test_transforms(ur5_formulas: Symbolic):
     model = load("ur5")
     q = numbers(model)["q"]
     for frame, base in (("tool0", None), ("forearm_link", "shoulder_link"), ("shoulder_link", "tool0")):
@@ -104,8 +104,6 @@ def test_transforms_and_their_inverses(ur5_formulas: Symbolic):
         expected = X_WA.inverse() @ model.pose(q, frame)
         np.testing.assert_allclose(X[:3, :3], expected.R, rtol=0, atol=1e-12)
         np.testing.assert_allclose(X[:3, 3], expected.p, rtol=0, atol=1e-12)
-        inverse = ur5_formulas.inverse_transform(frame, base).lambdify()(q)
-        np.testing.assert_allclose(np.asarray(X) @ inverse, np.eye(4), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("quantity", ["M", "tau", "a"])
@@ -140,7 +138,7 @@ def test_unknown_names_are_refused(ur5_formulas: Symbolic):
         ur5_formulas.formula("mass")
     with pytest.raises(InputError, match="no formula 'J_point'"):
         ur5_formulas.formula("J_point")
-    for ask in (ur5_formulas.transform, ur5_formulas.jacobian, ur5_formulas.inverse_transform):
+    for ask in (ur5_formulas.transform, ur5_formulas.jacobian):
         with pytest.raises(FrameNotFound, match="hand"):
             ask("hand")
 

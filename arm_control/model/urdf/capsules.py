@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import UrdfError
-from arm_control.maths import Array, Pose, rotation_from_rpy
-from arm_control.model.urdf.load import Urdf
+from arm_control.maths import Array, Pose
+from arm_control.model.urdf.load import Urdf, origin_pose
 from arm_control.model.urdf.mesh_capsules import (
     STANDARD_FIT,
     CapsuleFit,
@@ -106,11 +106,8 @@ def _capsules(link: str, collision: Any, folders: Sequence[Path], fit: CapsuleFi
 
 
 def shape_pose(collision: Any) -> Pose:
-    """Pose of a collision shape of a URDF in the frame of its link."""
-    origin = collision.origin
-    if origin is None:
-        return Pose.identity()
-    return Pose(rotation_from_rpy(origin.rpy or [0, 0, 0]), np.array(origin.xyz or [0, 0, 0], dtype=float))
+    """Pose of a shape in the frame of its link."""
+    return origin_pose(collision.origin)
 
 
 def _profile(geometry: Any) -> tuple[Pose, Array, Array]:

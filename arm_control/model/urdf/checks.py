@@ -29,8 +29,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from xml.etree.ElementTree import Element
 
-from arm_control.exceptions import UrdfError
-from arm_control.model.urdf.facts import Part, read_facts, whole_robot
+from arm_control.model.urdf.facts import Part
 from arm_control.model.urdf.xml import (
     CORE,
     MOVABLE,
@@ -40,7 +39,6 @@ from arm_control.model.urdf.xml import (
     numbers,
     principal_moments,
     quote,
-    read_robot,
 )
 
 MAX_PLACES = 12
@@ -73,32 +71,10 @@ DEGREES = f"limits beyond {MOST_TURNS:g} turns count as radians, as all angles d
 LOCKED = "joint that mimics no joint with a motion of its own is locked"
 
 
-def find_problems(text: str, effort_limits: Collection[str] = (), velocity_limits: Collection[str] = ()) -> list[str]:
-    """List the problems of a URDF in which every joint is controlled, one sentence each.
-
-    XML that cannot be read gives one problem, the first. A plausible but wrong value is none: a mass of 5 instead of
-    0.5 kg passes.
-
-    Parameters
-    ----------
-    text : str
-        The XML of the robot, with xacro already expanded.
-    effort_limits, velocity_limits : collection of str
-        Joints whose effort limit [N m or N] or velocity limit [rad/s or m/s] comes from outside the file: it need
-        not be in the file, and the value there is not used.
-    """
-    try:
-        robot = read_robot(text)
-    except UrdfError as error:
-        return [str(error)]
-    part = whole_robot(read_facts(robot))
-    return [*structure_problems(robot), *problems_of(find_findings(robot, part, effort_limits, velocity_limits))]
-
-
 def find_findings(
     robot: Element, part: Part, effort_limits: Collection[str] = (), velocity_limits: Collection[str] = ()
 ) -> list[Finding]:
-    """List the defects of a robot's values, in the order of the file; arguments as for :func:`find_problems`."""
+    """List the defects of a robot's values, in the order of the file; limits of the joints named come from outside."""
     findings = list(_robot_findings(robot))
     for link in robot.iterfind("link"):
         findings += [*inertial_findings(link, part), *shape_findings(link)]

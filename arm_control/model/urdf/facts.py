@@ -298,7 +298,7 @@ def choose_part(facts: Facts, base: str | None, tip: str | None, joints: Sequenc
             raise FrameNotFound(name, links)
     base = facts.root if base is None else base
     tip = default_tip(facts, base) if tip is None else tip
-    below = [joint for joint in facts.joints if base in _links_above(facts, joint)]
+    below = [joint for joint in facts.joints if base in _links_on(facts, joint.parent)]
     return part_of(facts, base, tip, _controlled(facts, below, tip, joints))
 
 
@@ -352,10 +352,6 @@ def _n_movable(path: Sequence[JointFacts]) -> int:
 def _links_on(facts: Facts, link: str) -> list[str]:
     """Every link from the root to a link."""
     return [*(joint.parent for joint in facts.path(link)), link]
-
-
-def _links_above(facts: Facts, joint: JointFacts) -> list[str]:
-    return _links_on(facts, joint.parent)
 
 
 def _controlled(

@@ -27,7 +27,7 @@ from urdf_parser_py.urdf import URDF
 
 from arm_control.core import urdf_path
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, UrdfError
-from arm_control.maths import Array
+from arm_control.maths import Array, Pose, rotation_from_rpy
 from arm_control.model.urdf.checks import Finding, find_findings, problems_of, structure_problems, warnings_of
 from arm_control.model.urdf.facts import Facts, Part, read_facts, whole_robot
 from arm_control.model.urdf.packages import folders_near
@@ -208,13 +208,7 @@ def _refusal(problems: list[str], name: str) -> UrdfError:
 def read_source(
     source: str | Path, xacro_args: Mapping[str, str] | None = None, package_path: Sequence[str | Path] = ()
 ) -> tuple[str, str]:
-    """Return the XML, with xacro expanded, and a name for it in messages.
-
-    Parameters
-    ----------
-    source, xacro_args, package_path
-        As for :func:`load_urdf`.
-    """
+    """Return the XML, with xacro expanded, and a name for it in messages."""
     if isinstance(source, str) and "<" in source:
         if xacro_args:
             raise UrdfError("xacro_args need a xacro file, but the source is XML")
@@ -325,6 +319,14 @@ def friction_in(urdf: Urdf, names: Sequence[str]) -> tuple[Array, Array]:
         np.array([getattr(entry, key, None) or 0.0 for entry in dynamics]) for key in ("friction", "damping")
     )
     return coulomb, viscous
+
+
+def origin_pose(origin: Any) -> Pose:
+    """Return the pose that a parsed ``<origin>`` says; the identity where there is none."""
+    if origin is None:
+        return Pose.identity()
+    xyz, rpy = origin.xyz or (0.0, 0.0, 0.0), origin.rpy or (0.0, 0.0, 0.0)
+    return Pose(rotation_from_rpy(rpy), np.array(xyz, dtype=float))
 
 
 def is_xacro(path: Path) -> bool:
