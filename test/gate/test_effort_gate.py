@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from arm_control import urdf_path
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.gate.inertia_floor import InertiaFloor
-from arm_control.gate.torque_rules import forget_hold
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.simulation import MujocoSimulator
@@ -73,11 +71,11 @@ def test_a_command_that_lacks_or_repeats_a_joint_is_refused(ur5: RobotModel):
         gate.offer([*names, "elbow_joint"], np.zeros(7))
 
 
-@pytest.mark.parametrize("age", [0.0201, 1.0, np.nan, np.inf])
-def test_a_stale_command_is_refused(ur5: RobotModel, age: float):
+@pytest.mark.parametrize(("age", "told"), [(0.0201, r"20\.1"), (1.0, r"1000\.0"), (np.nan, "nan"), (np.inf, "inf")])
+def test_a_stale_command_is_refused(ur5: RobotModel, age: float, told: str):
     gate = EffortGate(ur5, FAST)
     gate.offer(ur5.joint_names, np.zeros(6), 0.02)
-    with pytest.raises(InputError, match=r"stale: .* ms old, allowed 20.0 ms"):
+    with pytest.raises(InputError, match=rf"^stale: {told} ms old, allowed 20\.0 ms$"):
         gate.offer(ur5.joint_names, np.zeros(6), age)
 
 
@@ -208,11 +206,6 @@ def test_an_output_says_whether_commands_pass():
         assert (output.limited, output.success_rate) == (False, 1.0)
 
 
-def test_a_stale_command_is_told_its_age(ur5: RobotModel):
-    with pytest.raises(InputError, match=r"^stale: 1000\.0 ms old, allowed 20\.0 ms$"):
-        EffortGate(ur5, FAST).offer(ur5.joint_names, np.zeros(6), 1.0)
-
-
 def test_a_stamp_may_be_a_nanosecond_further_ahead_than_the_period(ur5: RobotModel):
     gate = EffortGate(ur5, FAST)
     gate.offer(ur5.joint_names, np.zeros(6), -1e-9)
@@ -237,14 +230,6 @@ def test_a_command_in_the_order_of_the_joints_passes_unless_it_is_braked(ur5: Ro
     with pytest.raises(InputError, match=r"^braked \(disabled\): enable first$"):
         gate.offer_in_order(tau)
     assert gate.tick(terms(ur5), MS).state is GateState.BRAKING
-
-
-def test_the_first_time_between_ticks_counts_up_to_a_tenth_of_a_second(ur5: RobotModel):
-    gate = EffortGate(ur5, GateParameters(joint_limits=False))
-    before = terms(ur5).g
-    step = answer(gate, ur5, [150.0, *before[1:]], dt=1.0).tau - before
-    np.testing.assert_allclose(step, [100.0, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
-    assert gate.period == 0.1
 
 
 def test_one_joint_is_enough_to_be_cut(ur5: RobotModel):
@@ -507,17 +492,6 @@ def test_a_braked_gate_says_so_before_anything_else(ur5: RobotModel):
 # -- the brake -----------------------------------------------------------------------------------------
 
 
-def test_the_brake_takes_energy_out_of_every_motion(ur5: RobotModel, states: Callable[..., list]):
-    strong = RobotModel.from_urdf(UR5, effort_limits=dict.fromkeys(ur5.joint_names, 1e6))
-    for q, v in states(ur5, 100):
-        t = strong.evaluate(q, v)
-        gate = EffortGate(strong, FAST)
-        gate.brake("test")
-        tau = gate.tick(t, 1.0).tau
-        np.testing.assert_allclose(tau, t.g - 50.0 * t.M @ v, rtol=0, atol=1e-9)
-        assert v @ (tau - t.g) < 0.0
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_brake_stops_the_arm_within_half_a_second(ur5: RobotModel, seed: int):
     rng = np.random.default_rng(seed)
@@ -548,47 +522,6 @@ def test_the_brake_stops_a_joint_before_its_limit_harder_than_the_limits_ask_for
     assert not output.limited
 
 
-def test_a_held_arm_gives_way_to_a_push_like_a_spring_and_does_not_drift(ur5: RobotModel):
-    """M d^2/4 (q_hold - q) balances M a where the arm is 4 a / d^2 away."""
-    gate, simulator = EffortGate(ur5, GateParameters()), MujocoSimulator(ur5, HOME)
-    acceleration = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0])
-    for _ in range(2000):
-        t = ur5.evaluate(simulator.q, simulator.v)
-        simulator.step(gate.tick(t, MS).tau + t.M @ acceleration)
-    np.testing.assert_allclose(simulator.q - HOME, acceleration * 4 / 50.0**2, rtol=0, atol=1e-5)
-    assert np.abs(simulator.v).max() < 1e-6
-
-
-def test_the_spring_joins_where_the_arm_is_slower_than_a_tenth_of_its_peak(ur5: RobotModel):
-    gate = EffortGate(ur5, FAST)
-    gate.brake("test")
-    for v in (0.5, 0.051, 0.051):
-        t = terms(ur5, v=v)
-        np.testing.assert_allclose(gate.tick(t, MS).tau, t.g - 50.0 * t.M @ t.v, rtol=0, atol=1e-9)
-    gate.tick(terms(ur5, HOME + 0.1, 0.049), MS)
-    t = terms(ur5, HOME + 0.11, 0.0)
-    np.testing.assert_allclose(gate.tick(t, MS).tau, t.g - 625.0 * t.M @ np.full(6, 0.01), rtol=0, atol=1e-9)
-
-
-def held_after(ur5: RobotModel, p: GateParameters, v: float, steps: int, dt: float = MS) -> int:
-    """Number of ticks of an arm that moves on at a speed, after 0.5 rad/s, until the spring joins."""
-    gate = EffortGate(ur5, p)
-    gate.brake("test")
-    gate.tick(terms(ur5, v=0.5), dt)
-    for k in range(1, steps):
-        gate.tick(terms(ur5, HOME + k * dt * v, v), dt)
-        if gate.is_held:
-            return k
-    return steps
-
-
-def test_an_arm_that_damping_does_not_stop_is_held_when_it_has_had_its_time(ur5: RobotModel):
-    """3 / d = 60 ms behind the braking torque; 0.3 s where that is never reached."""
-    assert held_after(ur5, FAST, 0.2, 400) == 60
-    assert held_after(ur5, FAST.replace(brake_damping=20.0), 0.2, 400) == 150
-    assert held_after(ur5, FAST.replace(rate_limit=1.0), 0.2, 400) == 299
-
-
 def test_late_states_allow_less_damping(ur5: RobotModel):
     for lateness, d in ((0.0, 50.0), (0.005, 50.0), (0.03, 50.0), (0.05, 30.0)):
         gate, t = EffortGate(ur5, FAST), terms(ur5, v=0.5)
@@ -598,17 +531,6 @@ def test_late_states_allow_less_damping(ur5: RobotModel):
         np.testing.assert_allclose(gate.tick(t, MS).tau, t.g - d * t.M @ t.v, rtol=0, atol=1e-9)
 
 
-def test_a_braking_torque_is_reached_along_a_straight_line(ur5: RobotModel):
-    """Joint by joint, the wrist would have its torque at once, and the shoulder that it belongs to later."""
-    gate, t = EffortGate(ur5, GateParameters()), terms(ur5, v=[1.0, 0.5, -0.5, 0.5, 0.5, 0.5])
-    before = gate.tick(terms(ur5), MS).tau
-    gate.brake("test")
-    output = gate.tick(t, MS)
-    change, whole = output.tau - before, np.clip(t.g - 50.0 * t.M @ t.v, -ur5.tau_max, ur5.tau_max) - before
-    np.testing.assert_allclose(change, whole / np.abs(whole).max(), rtol=0, atol=1e-9)
-    assert output.rate_limited
-
-
 def test_an_arm_that_moved_between_two_stops_is_held_at_the_second(ur5: RobotModel):
     gate, there = EffortGate(ur5, FAST), HOME + 0.5
     gate.tick(terms(ur5), MS)  # waits, holds HOME
@@ -616,22 +538,6 @@ def test_an_arm_that_moved_between_two_stops_is_held_at_the_second(ur5: RobotMod
     gate.brake("test")
     t = terms(ur5, there)
     np.testing.assert_allclose(gate.tick(t, MS).tau, t.g, rtol=0, atol=1e-9)
-
-
-def test_a_gate_that_forgets_its_place_holds_where_the_arm_rests_next(ur5: RobotModel):
-    gate, t = EffortGate(ur5, FAST), terms(ur5, HOME + 0.1)
-    gate.brake("test")
-    gate.tick(terms(ur5), MS)
-    forget_hold(gate.memory)
-    np.testing.assert_allclose(gate.tick(t, MS).tau, t.g, rtol=0, atol=1e-9)
-
-
-def test_an_arm_that_moves_at_the_bound_of_rest_is_not_held(ur5: RobotModel):
-    gate, t = EffortGate(ur5, FAST), terms(ur5, HOME + 0.1, 0.01)
-    gate.brake("test")
-    for moving in (terms(ur5, v=0.01), t):
-        tau = gate.tick(moving, MS).tau
-    np.testing.assert_allclose(tau, t.g - 50.0 * t.M @ t.v, rtol=0, atol=1e-9)
 
 
 def test_enabling_moves_nothing_and_carries_what_the_spring_carried(ur5: RobotModel):
