@@ -152,13 +152,7 @@ def osc_inputs(tree: Tree, page: OperationalSpaceController) -> dict[str, int]:
 
 
 def osc_structure(page: OperationalSpaceController, is_regular: bool) -> list[object]:
-    """Return all that the text is made from besides the arm, for the key of its kernel.
-
-    Parameters
-    ----------
-    is_regular : bool
-        Whether it is for states in which no direction fades.
-    """
+    """Return all that the text is made from besides the arm, for the key of its kernel."""
     structure = page.structure.regular if is_regular else page.structure
     return [page.law.__name__, [x.tolist() for x in page.limits], structure]
 
@@ -237,11 +231,6 @@ def between_law_and_gate(parameters: Parameters) -> list[str]:
     """Return the names of what is between operational space control and its gate, and which Python alone can do.
 
     Constraints without a clearance are not among them: those need no obstacles.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        All of a control loop with operational space control.
     """
     values = parameters.values()
     parts = [name for name in BETWEEN_LAW_AND_GATE if values[name]]
@@ -276,15 +265,7 @@ def step_laws(tree: Tree, page: OperationalSpaceController, limits: JointLimits)
 
 
 def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, is_regular: bool) -> Law:
-    """Return the law of this module for one kind of states.
-
-    Parameters
-    ----------
-    is_unlimited : ndarray of bool, shape (n,)
-        Joints without limits of position.
-    is_regular : bool
-        Whether it is for states in which no direction fades.
-    """
+    """Return the law of this module for one kind of states."""
     n = tree.n
     sizes = {**osc_inputs(tree, page), "tau_0": n, "dt": 1, "is_on": 1, "limits": 2 + 6 * n}
     return Law(

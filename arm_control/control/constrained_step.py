@@ -30,8 +30,6 @@ class ConstrainedRecord(NamedTuple):
         The constraints, and their memory.
     limit : RunsKernel
         The limits by themselves, and their memory.
-    n : int
-        Joints.
     """
 
     law: RunsKernel
@@ -112,13 +110,7 @@ def _compiled() -> Binds[ConstrainedRecord]:
 def constrained_run(
     model: RobotModel, law: RunsKernel, memory: OwnWork, rows: ConstraintSet, limits: JointLimits
 ) -> BoundProcedure[ConstrainedRecord]:
-    """Return what computes law and limits with constraints between them, on the memory of the first two.
-
-    Parameters
-    ----------
-    law : RunsKernel
-        Law and limits, on this memory.
-    """
+    """Return what computes law and limits with constraints between them, on the memory of the first two."""
     n, x, y, parts = model.nv, memory.inputs, memory.outputs, rows.parts
     limit = OwnWork(model.compile_law(limits_law(limits.is_unlimited), limit_samples(n)))
     n_inputs = sum(views.size for views in limit.inputs.values())

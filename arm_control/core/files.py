@@ -46,13 +46,7 @@ for _loader in (Loader, FastLoader):
 
 
 def load_yaml(path: Path) -> Any:
-    """Return the content of a file.
-
-    Raises
-    ------
-    ParameterError
-        When it cannot be read, is not text in UTF-8, is not YAML, or exceeds a limit.
-    """
+    """Return the content of a file."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -143,11 +137,6 @@ def share_path(*parts: str) -> Path:
     ----------
     *parts : str
         The path below the package's share folder, such as ``"config", "osc.yaml"``.
-
-    Raises
-    ------
-    ArmControlError
-        When there is no such file.
     """
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     source = Path(__file__).resolve().parents[2]
@@ -198,11 +187,6 @@ def urdf_path(robot: str) -> Path:
     robot : str
         Name of a robot that comes with the package (``urdf/<robot>/<robot>.urdf``), or path of a URDF
         or xacro file.
-
-    Raises
-    ------
-    ArmControlError
-        When there is no such robot or file.
     """
     if Path(robot).suffix in (".urdf", ".xacro"):
         if not Path(robot).is_file():
@@ -232,13 +216,7 @@ def _describe_choices(name: str, known: Sequence[str]) -> str:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that contains a mapping.
-
-    Raises
-    ------
-    ParameterError
-        When the file is missing, is not YAML, exceeds a limit, or contains something else.
-    """
+    """Read a YAML file that contains a mapping."""
     content = load_yaml(path)
     if content is None:
         raise ParameterError(f"{path}: a mapping is needed, the file is empty")
@@ -246,13 +224,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def as_mapping(content: Any, where: str) -> dict[str, Any]:
-    """Return a copy of a mapping; an empty one for None.
-
-    Raises
-    ------
-    ParameterError
-        When the content is something else.
-    """
+    """Return a copy of a mapping; an empty one for None."""
     if not isinstance(content, (Mapping, type(None))):
         hint = f" ({content!r}: is a colon missing?)" if isinstance(content, str) else ""
         raise ParameterError(f"{where}: a mapping is needed, not {type(content).__name__}{hint}")
@@ -267,11 +239,6 @@ def yaml_path(folder: str, name: str) -> Path:
     name : str
         Name of a file that comes with the package (``config/<folder>/<name>.yaml``), or a path that
         ends in ``.yaml``.
-
-    Raises
-    ------
-    ParameterError
-        When there is no such file in the package.
     """
     if Path(name).suffix == ".yaml":
         return Path(name)
@@ -307,13 +274,7 @@ def file_parameters(path: str | Path, node: str, foreign: Collection[str] = ()) 
 
 
 def ros_parameters(content: Any, where: str) -> dict[str, Any]:
-    """Return the parameters in an entry of a ROS parameter file.
-
-    Raises
-    ------
-    ParameterError
-        When it has something that stops ROS's own reader.
-    """
+    """Return the parameters in an entry of a ROS parameter file."""
     entry = as_mapping(content, where)
     values = as_mapping(entry.get("ros__parameters"), f"{where}: ros__parameters")
     if "ros__parameters" in entry and entry["ros__parameters"] is None:
@@ -347,13 +308,7 @@ def _refuse_unreadable(name: str, value: Any, where: str) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file.
-
-    Raises
-    ------
-    ArmControlError
-        When it cannot be written.
-    """
+    """Write a file."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -361,13 +316,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def require_writable_folder(folder: str | Path) -> None:
-    """Create a folder if it does not exist, and try to write a file in it.
-
-    Raises
-    ------
-    InputError
-        When that is not possible.
-    """
+    """Create a folder if it does not exist, and try to write a file in it."""
     if Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"{folder} is a file, and a folder is needed: choose another name")
     try:

@@ -156,13 +156,7 @@ class Parameters:
     @classmethod
     @cache
     def types(cls) -> dict[str, Any]:
-        """Type of each parameter, those of groups included, by name.
-
-        Raises
-        ------
-        TypeError
-            When two groups have a parameter of the same name.
-        """
+        """Type of each parameter, those of groups included, by name."""
         own = cls._own_types()
         types: dict[str, Any] = {}
         for field in dataclasses.fields(cls):

@@ -41,21 +41,7 @@ COEFFICIENTS = [
 
 
 def matrix_exponential(A: npt.ArrayLike) -> Array:
-    """Exponential of a matrix.
-
-    Parameters
-    ----------
-    A : array_like, shape (n, n)
-        Any square matrix of finite numbers, singular ones included.
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-
-    Raises
-    ------
-    InputError
-        When A is not square, or has a number that is not finite.
+    """Exponential of a square matrix of finite numbers.
 
     Examples
     --------

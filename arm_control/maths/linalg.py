@@ -15,24 +15,12 @@ MIN_LENGTH = 1e-12
 
 
 def dot(a: Array, b: Array) -> Scalar:
-    """``a^T b``.
-
-    Parameters
-    ----------
-    a, b : array, shape (3,)
-        Vectors of any units.
-    """
+    """``a^T b`` of vectors (3,)."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Array, b: Array) -> Array:
-    """``a x b``, shape (3,): ``numpy.cross`` for any scalar, and faster for one pair.
-
-    Parameters
-    ----------
-    a, b : array, shape (3,)
-        Vectors of any units.
-    """
+    """``a x b``, shape (3,): ``numpy.cross`` for any scalar, and faster for one pair."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
@@ -42,22 +30,7 @@ def skew(a: Array) -> Array:
 
 
 def length_and_direction(x: Array, default: Array) -> tuple[Scalar, Array]:
-    """Length of a vector and its direction.
-
-    Parameters
-    ----------
-    x : array, shape (3,)
-        Any vector.
-    default : array, shape (3,)
-        Direction of a vector shorter than :data:`MIN_LENGTH`.
-
-    Returns
-    -------
-    length : scalar
-        In the unit of x.
-    direction : array, shape (3,)
-        Unit vector.
-    """
+    """Length of a vector (3,), and its direction: ``default`` where it is shorter than :data:`MIN_LENGTH`."""
     length = sqrt(dot(x, x))
     has_direction = length - MIN_LENGTH
     return length, select(has_direction, x * (1.0 / select(has_direction, length, 1.0)), default)
@@ -111,15 +84,7 @@ def _numeric_inverse(S: Array) -> Array:
 
 
 def solve(S: Array, b: Array) -> Array:
-    """Solution x of ``S x = b`` for a positive definite matrix, cheaper than its inverse.
-
-    Parameters
-    ----------
-    S : array, shape (n, n)
-        Symmetric, positive definite.
-    b : array, shape (n,)
-        Right-hand side.
-    """
+    """Solution x of ``S x = b`` for a symmetric, positive definite matrix, cheaper than its inverse."""
     if is_numeric(S):
         return np.linalg.solve(S, b)
     L, D = _ltdl(S)
@@ -230,13 +195,7 @@ def _numeric_cholesky(S: Array) -> Cholesky:
 
 
 def lower_triangle(entries: Array, n: int) -> Array:
-    """Lower triangular matrix from its entries.
-
-    Parameters
-    ----------
-    entries : array, shape (n (n + 1) / 2,)
-        The triangle, row by row.
-    """
+    """Lower triangular matrix from its entries, row by row."""
     L = np.zeros((n, n), dtype=object)
     L[np.tril_indices(n)] = entries
     return L
@@ -251,15 +210,7 @@ def mirrored(A: Array) -> Array:
 
 
 def congruent(A: Array, S: Array) -> Array:
-    """``A S A^T``, each entry of the upper triangle computed once.
-
-    Parameters
-    ----------
-    A : array, shape (m, n)
-        Any matrix.
-    S : array, shape (n, n)
-        Symmetric.
-    """
+    """``A S A^T`` of a symmetric S, each entry of the upper triangle computed once."""
     AS = A @ S
     product = np.array([[AS[i] @ A[j] if j >= i else 0.0 for j in range(len(A))] for i in range(len(A))])
     return mirrored(product)
@@ -268,17 +219,7 @@ def congruent(A: Array, S: Array) -> Array:
 def geometric_mean(A: Array, B: Array) -> Array:
     """Geometric mean ``A # B = L (L^-1 B L^-T)^(1/2) L^T`` with ``A = L L^T``: the solution X of ``X A^-1 X = B``.
 
-    Parameters
-    ----------
-    A : array, shape (n, n)
-        Symmetric, positive definite.
-    B : array, shape (n, n)
-        Symmetric, positive semidefinite.
-
-    Returns
-    -------
-    array, shape (n, n)
-        Symmetric, in the unit of the root of A times B.
+    A is symmetric and positive definite, B symmetric and positive semidefinite.
 
     Examples
     --------

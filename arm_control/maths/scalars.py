@@ -93,13 +93,7 @@ def stored(x: Scalar, like: Scalar) -> Scalar:
 
 
 def maximum(x: Scalar, y: Scalar) -> Scalar:
-    """Return the larger of two scalars, or of two arrays entry by entry.
-
-    Parameters
-    ----------
-    x, y : scalar or array of scalars
-        Values in one unit; shapes broadcast.
-    """
+    """Return the larger of two scalars, or of two arrays entry by entry."""
     if isinstance(x, _NUMBER) and isinstance(y, _NUMBER):
         return x if x >= y else y
     if _is_array(x) or _is_array(y):
@@ -110,33 +104,14 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
 
 
 def minimum(x: Scalar, y: Scalar) -> Scalar:
-    """Return the smaller of two scalars, or of two arrays entry by entry.
-
-    Parameters
-    ----------
-    x, y : scalar or array of scalars
-        Values in one unit; shapes broadcast.
-    """
+    """Return the smaller of two scalars, or of two arrays entry by entry."""
     if _is_array(x) or _is_array(y):
         return np.minimum(x, y) if _is_numeric(x, y) else _MINIMUM(x, y)
     return -maximum(-x, -y)
 
 
 def select(x: Scalar, a: Scalar, b: Scalar) -> Scalar:
-    """Return a choice between two values without a branch.
-
-    Parameters
-    ----------
-    x : scalar or array of scalars
-        The condition, by its sign.
-    a, b : scalar or array of scalars
-        The values; their shapes and that of x broadcast.
-
-    Returns
-    -------
-    scalar or array of scalars
-        ``a`` where x > 0, else ``b``: also where x is NaN.
-    """
+    """Return ``a`` where x > 0, else ``b``, also where x is NaN: a choice without a branch; shapes broadcast."""
     if isinstance(x, _NUMBER) and isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
         return a if x > 0.0 else b
     if _is_array(x) or _is_array(a) or _is_array(b):

@@ -6,8 +6,8 @@ also at corners. The distance is a convex function of the point, because the sha
 segment in :mod:`arm_control.maths.segments` depends on that.
 
 Where the gradient is not unique (the centre of a sphere, the axis of a cylinder, equally near faces) the result is
-one of the possible ones, always of length 1 and never NaN. The distances take one point, over any scalar and
-without a branch.
+one of the possible ones, always of length 1 and never NaN. The distances take one point (3,) [m], over any scalar
+and without a branch.
 
 A ray is ``p + t d`` with a unit vector d and ``t >= 0``. It enters a shape where it crosses one of the surfaces that
 bound the shape, planes and quadrics, or begins inside:
@@ -46,44 +46,18 @@ Distance: TypeAlias = Callable[[Array], SignedDistance]
 
 
 def to_ball(p: Array, radius: Scalar) -> SignedDistance:
-    """Signed distance to a ball around the origin.
-
-    Parameters
-    ----------
-    p : array, shape (3,)
-        A point [m].
-    radius : scalar
-        [m].
-    """
+    """Signed distance to a ball around the origin."""
     distance, gradient = length_and_direction(p, X_AXIS)
     return SignedDistance(distance - radius, gradient)
 
 
 def to_capsule(p: Array, radius: Scalar, half_length: Scalar) -> SignedDistance:
-    """Signed distance to a capsule: all points within ``radius`` of a segment along z.
-
-    Parameters
-    ----------
-    p : array, shape (3,)
-        A point [m].
-    radius : scalar
-        [m].
-    half_length : scalar
-        The segment goes from ``-half_length`` to ``half_length`` [m].
-    """
+    """Signed distance to a capsule: all points within ``radius`` of a segment along z, ``2 half_length`` long."""
     return to_ball(np.array([p[0], p[1], p[2] - clamp(p[2], -half_length, half_length)]), radius)
 
 
 def to_box(p: Array, half_edges: Array) -> SignedDistance:
-    """Signed distance to a box.
-
-    Parameters
-    ----------
-    p : array, shape (3,)
-        A point [m].
-    half_edges : array, shape (3,)
-        Half of the edges along x, y and z [m].
-    """
+    """Signed distance to a box, given by half of its edges along x, y and z."""
     sign = select(-p, -1.0, 1.0)
     over = np.abs(p) - half_edges
     y_is_nearer = over[1] - over[0]
@@ -272,19 +246,9 @@ ROUNDING = 1e-9
 
 
 def ray_distances(shape: Shape, p: Array, d: Array) -> Array:
-    """Distances from a point to a shape along directions.
+    """Distances from a point (3,) to a shape along directions, unit vectors (n, 3), in its frame, shape (n,) [m].
 
-    Parameters
-    ----------
-    p : ndarray, shape (3,)
-        The point, in the shape's frame [m].
-    d : ndarray, shape (n, 3)
-        Unit vectors, in the shape's frame.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        0 for a point in the shape, infinite where the ray misses it [m].
+    0 for a point in the shape, infinite where the ray misses it.
 
     Examples
     --------
@@ -300,21 +264,9 @@ def ray_distances(shape: Shape, p: Array, d: Array) -> Array:
 
 
 def floor_distances(height: float, p: Array, d: Array) -> Array:
-    """Distances from a point to all that is below a height, along directions.
+    """Distances from a point to all that is below a height, ``-inf`` for nothing, along unit vectors, shape (n,) [m].
 
-    Parameters
-    ----------
-    height : float
-        The height z [m]; ``-inf`` for nothing.
-    p : ndarray, shape (3,)
-        The point [m].
-    d : ndarray, shape (n, 3)
-        Unit vectors.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        0 for a point below, infinite for a ray that does not go down [m].
+    0 for a point below, infinite for a ray that does not go down.
     """
     if p[2] <= height:
         return np.zeros(len(d))

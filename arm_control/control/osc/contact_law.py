@@ -141,15 +141,7 @@ def damping(Lambda: Blocks, contact: ContactNumbers) -> Blocks:
 
 
 def speed_share(V: Array, V_max: Array) -> Array:
-    """``s`` of equation (2), shape (6,): the linear part has one value, the angular part another.
-
-    Parameters
-    ----------
-    V : array, shape (6,)
-        Twist to which the spring would lead [m/s, rad/s].
-    V_max : array, shape (2,)
-        Largest linear and angular speed [m/s, rad/s].
-    """
+    """``s`` of equation (2), shape (6,): the linear part has one value, the angular part another."""
     speeds = [sqrt(V[part] @ V[part]) for part in (LINEAR, ANGULAR)]
     return np.repeat([x / maximum(speed, x) for x, speed in zip(V_max, speeds, strict=True)], 3)
 

@@ -156,11 +156,6 @@ def pose_error(X_WE: Pose, X_WT: Pose, rows: Sequence[int] = range(6), R_WF: Arr
 def pose_errors(X_WE: Sequence[Pose], X_WT: Sequence[Pose]) -> Array:
     """Errors of many poses at once, in all rows along the axes of the world: :func:`pose_error` of each.
 
-    Parameters
-    ----------
-    X_WE, X_WT : sequence of Pose
-        Poses of the end effector and of the target in the world, as many of each.
-
     Returns
     -------
     ndarray, shape (n, 6)

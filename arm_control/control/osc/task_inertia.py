@@ -100,15 +100,7 @@ def plain_inertia(mobility: Mobility) -> Array:
 
 
 def scaled_jacobian(J: Array, length: Scalar, rows: Sequence[int] = ALL) -> Array:
-    """``S J``, shape (m, n) [m]: metres and radians compare.
-
-    Parameters
-    ----------
-    length : float
-        Characteristic length L [m].
-    rows : sequence of int
-        Rows of a twist that J consists of.
-    """
+    """``S J``, shape (m, n) [m]: metres and radians compare."""
     return row_scales(length, rows)[:, None] * J
 
 
@@ -124,8 +116,6 @@ def condition_number(J: Array, rank: int, length: float = CHARACTERISTIC_LENGTH)
     ----------
     rank : int
         Singular values that count: a planar arm has 3, however many its joints are.
-    length : float
-        Characteristic length [m].
     """
     sigma = np.linalg.svd(scaled_jacobian(J, length), compute_uv=False)[..., :rank]
     return sigma[..., 0] / np.maximum(sigma[..., -1], 1e-12)
@@ -150,14 +140,6 @@ def _fading(SJ: Array, M: Array, s: Scalar) -> Array:
 
 
 def regularity(J: Array, length: Scalar, singular_value: Scalar, rows: Sequence[int] = ALL) -> Scalar:
-    """Smallest pivot of ``S J J^T S - s^2 1``: above zero exactly where no sigma_i is below s. No eigenvalues needed.
-
-    Parameters
-    ----------
-    length, singular_value : float
-        Characteristic length L [m] and threshold s [m].
-    rows : sequence of int
-        Rows of a twist that J consists of.
-    """
+    """Smallest pivot of ``S J J^T S - s^2 1``: above zero exactly where no sigma_i is below s."""
     SJ = scaled_jacobian(J, length, rows)
     return smallest_pivot(SJ @ SJ.T - singular_value * singular_value * np.eye(len(SJ)))
