@@ -80,10 +80,8 @@ def moved(obstacle: Obstacle, seconds: float) -> Obstacle:
 # -- what is near ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_the_rate_of_the_distance_is_its_derivative(name: str, request: pytest.FixtureRequest, around: list[Obstacle]):
-    model = request.getfixturevalue(name)
-    near = Proximity(model).near
+def test_the_rate_of_the_distance_is_its_derivative(ur5: RobotModel, around: list[Obstacle]):
+    model, near = ur5, Proximity(ur5).near
     rng, step, compared = np.random.default_rng(3), 1e-6, 0
     for q in rng.uniform(np.maximum(model.q_min, -2), np.minimum(model.q_max, 2), (20, model.nq)):
         v = rng.uniform(-1, 1, model.nv)
@@ -96,7 +94,7 @@ def test_the_rate_of_the_distance_is_its_derivative(name: str, request: pytest.F
         error = np.abs(pairs.J_n @ v - pairs.v_n - numeric)[away]
         assert (error < 1e-4).mean() > 0.97, "apart from where another capsule of the link becomes the nearest"
         compared += error.size
-    assert compared > 100 or name != "ur5"
+    assert compared > 100
 
 
 def test_links_that_are_neighbours_or_close_by_design_are_not_watched(ur5: RobotModel):
@@ -273,10 +271,9 @@ def test_wrong_obstacles_torques_and_parameters_are_refused(ur5: RobotModel, law
 # -- in simulation --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moving", [False, True])
-def test_the_arm_goes_through_an_obstacle_without_avoidance_and_not_with_it(ur5: RobotModel, moving: bool):
+def test_the_arm_goes_through_a_moving_obstacle_without_avoidance_and_not_with_it(ur5: RobotModel):
     campaign = load_campaign()
-    contact, drawn = campaign.Contact(ur5), campaign.scene(ur5, 0, moving, kinds="S")
+    contact, drawn = campaign.Contact(ur5), campaign.scene(ur5, 0, True, kinds="S")
     without = campaign.run(ur5, drawn, None, contact)
     assert without.distance < 0.0
     assert without.clearance <= 0.0
@@ -285,8 +282,7 @@ def test_the_arm_goes_through_an_obstacle_without_avoidance_and_not_with_it(ur5:
     assert with_it.distance > 0.0
     assert with_it.clearance > 0.0
     assert with_it.peak < 1.0
-    speed = np.linalg.norm(drawn.obstacle.V_WO)
-    assert (0.05 <= speed <= 0.2) if moving else speed == 0.0
+    assert 0.05 <= np.linalg.norm(drawn.obstacle.V_WO) <= 0.2
 
 
 # -- many obstacles ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_control.app import main
@@ -340,6 +340,7 @@ def test_an_entry_whose_size_changes_while_it_is_read_is_refused(cache: Cache, e
     assert "bytes; its header states" in warnings()[0]
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_no_byte_may_change_and_none_be_missing(data: st.DataObject):
     with tempfile.TemporaryDirectory() as folder:

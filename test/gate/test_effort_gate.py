@@ -760,7 +760,7 @@ def check_torque(arms, seed, sizes, dt, rate, stiffness, damping, margin, arm):
     assert gate.state is not GateState.PASSING
 
 
-test_torque_is_finite_and_within_limits_and_rate = settings(max_examples=300, derandomize=True)(
+test_torque_is_finite_and_within_limits_and_rate = settings(max_examples=100, derandomize=True)(
     COMMANDS_AND_A_BRAKE(check_torque)
 )
 test_torque_is_finite_and_within_limits_and_rate_5000_times = pytest.mark.campaign(
@@ -768,7 +768,7 @@ test_torque_is_finite_and_within_limits_and_rate_5000_times = pytest.mark.campai
 )
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(EVENT, min_size=1, max_size=30), st.sampled_from([0, 1]))
 def test_whatever_comes_the_torque_is_finite_and_within_limits_and_rate(arms: list[RobotModel], events: list, arm: int):
     model, p = arms[arm], GateParameters(max_missed=3)
