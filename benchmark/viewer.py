@@ -38,7 +38,7 @@ TOLERANT = ("-p", "max_missed:=1000", "-p", "max_age:=5.0")
 def node(name: str, folder: Path, *options: str) -> Iterator[Path]:
     """Run a node of the package; yields the file with its output."""
     output = folder / f"{name}.log"
-    command = [sys.executable, "-m", f"arm_control.nodes.{name}", "--ros-args", *options]
+    command = [sys.executable, "-m", "arm_control.nodes", name, "--ros-args", *options]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with output.open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)

@@ -70,7 +70,7 @@ SKIP = "; Ctrl-C again skips it"
 SECOND_RUN = "joint_states is published already: end the other run, or choose another ROS_DOMAIN_ID or --namespace"
 
 
-def run_scenario(options: RunOptions, console: Console | None = None) -> int:
+def run_scenario(options: RunOptions) -> int:
     """Run a scenario and report.
 
     Returns
@@ -78,8 +78,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     int
         Exit status: 0 when every target was reached, 1 when not, or as :func:`print_summary` says, 3 when a node died.
     """
-    console = console or Console()
-    scenario = options.load()
+    console, scenario = Console(), options.load()
     check_node_parameters(scenario.nodes, options.params_file)
     if not options.cache:
         os.environ["ARM_CONTROL_CACHE"] = "off"  # the nodes inherit it
@@ -266,13 +265,7 @@ def _print_output(processes: ScenarioProcesses, console: Console, more: Sequence
 
 
 class RunEnd:
-    """The end of a run: its last state and that state's command have come.
-
-    Parameters
-    ----------
-    duration : float
-        Simulated time [s]; 0: without end.
-    """
+    """The end of a run of so much simulated time [s], or of one without end (0): its last state has its command."""
 
     def __init__(self, duration: float) -> None:
         self._end_ns = round(duration * 1e9) if duration else math.inf

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from arm_control.nodes.support.real_time import take_real_time_priority
     from arm_control.nodes.support.running import run, run_named
     from arm_control.nodes.support.topics import LATCHED, STATE, doubles, ros
-    from arm_control.nodes.targets import TargetsNode
     from arm_control.nodes.tools.bag_player import PlaybackOptions, play
     from arm_control.nodes.tools.bag_recorder import TopicSelection, record
     from arm_control.nodes.tools.command_line_node import (
@@ -33,6 +32,5 @@ if TYPE_CHECKING:
     from arm_control.nodes.tools.gate_commands import current_gates, enable_gates, watch_gates
     from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode, wrench_series
     from arm_control.nodes.tools.topic_commands import echo_topic, list_topics
-    from arm_control.nodes.viewer import ViewerNode
 else:
     __getattr__, __dir__, __all__ = face(__name__)

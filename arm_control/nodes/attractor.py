@@ -19,7 +19,6 @@ from arm_control.motion import PoseFollower
 from arm_control.neural import AttractorFollower, SpikeRecord
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.support.controller_node import Telemetry
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import STATE, ros
 
 BINS = 50
@@ -65,7 +64,3 @@ class AttractorNode(OscNode):
             columns = [str(k) for k in range(counts.shape[1])]
             messages.append((spikes, ros.multi_array(counts, (rows, columns), stamp_ns)))
         return messages
-
-
-if __name__ == "__main__":
-    run(AttractorNode)

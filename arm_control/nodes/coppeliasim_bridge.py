@@ -26,7 +26,6 @@ from arm_control.maths import Array, Obstacle, Pose, rotation_vector
 from arm_control.model import Terms
 from arm_control.nodes.support.diagnostics import Health
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters, SensorTopics
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 from arm_control.simulation import CoppeliasimParameters, CoppeliasimSimulator, range_sensors_in
 
@@ -220,7 +219,6 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
         return message
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         level, message, figures = super().health()
         if self.ready:
             figures["CoppeliaSim"] = self.simulator.version
@@ -230,7 +228,3 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
 def _has_moved(X: Pose, last: Pose) -> bool:
     turned = rotation_vector(X.R @ last.R.T)
     return bool(np.abs(X.p - last.p).max() > MOVED or np.abs(turned).max() > MOVED)
-
-
-if __name__ == "__main__":
-    run(CoppeliasimBridgeNode)

@@ -19,7 +19,6 @@ from arm_control.kinematics import ROWS, InverseKinematics
 from arm_control.messages import link_of, nanoseconds, pose_from_message
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import OK, Health, Rate
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import WatchedStates, subscribe_to_goals
 from arm_control.nodes.support.topics import EVENTS, STATE, ros
 
@@ -63,8 +62,6 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         if first:
             subscribe_to_goals(self, {"ik_target": PoseStamped}, self._answer)
             self._states = WatchedStates(self, self._publish, self.parameters.rate)
-        else:
-            self._states.on_model()
 
     def _answer(self, _: str, message: PoseStamped) -> None:
         """Publish joint positions that put the end effector at a pose, near to the measured ones, or why not."""
@@ -93,9 +90,4 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         self._rate.tick()
 
     def health(self) -> Health:
-        """Return level, message and figures for ``/diagnostics``."""
         return OK, "publishing", {"rate [Hz]": self._rate.read()}
-
-
-if __name__ == "__main__":
-    run(DynamicsNode)

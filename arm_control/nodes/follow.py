@@ -5,7 +5,6 @@ from __future__ import annotations
 from arm_control.controllers import CONTROLLERS, FollowController, FollowNodeParameters
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.diagnostics import WARN, Health
-from arm_control.nodes.support.running import run
 
 
 class FollowNode(ControllerNode[FollowNodeParameters]):
@@ -20,7 +19,6 @@ class FollowNode(ControllerNode[FollowNodeParameters]):
         return self._controller
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         level, sentence, figures = self.pipeline.health()
         if not self.ready:
             return level, sentence, figures
@@ -33,7 +31,3 @@ class FollowNode(ControllerNode[FollowNodeParameters]):
             if level != WARN and (is_stale or last.reason):
                 level, sentence = WARN, "no newer chunk: the arm rests" if is_stale else f"{last.band}: {last.reason}"
         return level, sentence, figures
-
-
-if __name__ == "__main__":
-    run(FollowNode)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -21,7 +20,6 @@ from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
 from arm_control.nodes.support.gates import GateControl, GateStatePublisher
 from arm_control.nodes.support.message_bytes import effort_array_writer, joint_state_writer
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, full_names
 from arm_control.processes import Answers, GateProcess
@@ -55,7 +53,9 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._process: GateProcess | None = None
         self._obstacles: ObstacleSubscription | None = None
         self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
-        self._array = self._make_array_publisher()
+        has_array = self.parameters.driver.publish_effort_array
+        array_topic = "effort_controller/commands"
+        self._array = self.create_publisher(Float64MultiArray, array_topic, STATE) if has_array else None
         self._rivals = ""
         self._state = GateStatePublisher(self, self._gate)
         stop_topic = self.parameters.driver.driver_stop_topic
@@ -67,17 +67,11 @@ class GateNode(ArmNode[GateNodeParameters]):
     def _gate(self) -> EffortGate | None:
         return None if self._process is None else self._process.gate
 
-    def _make_array_publisher(self) -> Publisher | None:
-        if not self.parameters.driver.publish_effort_array:
-            return None
-        return self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
-
     def on_model(self, first: bool) -> None:
         """Make the gate for this robot and listen."""
         p, before = self.parameters, self._process
         if p.gate.constraints:
             self._obstacles = self._obstacles or ObstacleSubscription(self)
-            self._obstacles.on_model()
         obstacles = None if self._obstacles is None else self._obstacles.at
         self._process = GateProcess(self.model, p.gate, self.rejections.add, lock_step=p.lock_step, obstacles=obstacles)
         self._writer, self._array_bytes = joint_state_writer(self.model.joint_names), effort_array_writer(self.model.nv)
@@ -152,7 +146,6 @@ class GateNode(ArmNode[GateNodeParameters]):
         return self._process.may_take_model
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
         if self._process is not None:
             figures["success rate [%]"] = 100.0 * self._process.gate.success_rate
@@ -161,7 +154,3 @@ class GateNode(ArmNode[GateNodeParameters]):
             figures |= self._process.gate.constraint_figures()
         reason = "" if self._process is None else self._process.gate.reason
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)
-
-
-if __name__ == "__main__":
-    run(GateNode)

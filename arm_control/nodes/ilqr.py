@@ -19,7 +19,6 @@ from arm_control.exceptions import InputError
 from arm_control.motion import PoseFollower
 from arm_control.nodes.support.controller_node import ControllerNode, Telemetry
 from arm_control.nodes.support.diagnostics import WARN, Durations, Health
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import STATE, ros
 from arm_control.optimal import Answer, PlannerProcess, ReachPlan, Request, reach_planner
 
@@ -50,7 +49,6 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         self.pipeline.after, self.pipeline.telemetry = self._count_plan, self._plan_messages
 
     def n_goals(self) -> int:
-        """Return the number of goals known so far."""
         return 0 if self._goals is None else len(self._goals.queue)
 
     def make(self) -> IlqrController:
@@ -71,13 +69,11 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
             self._planner.close()
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         level, sentence, figures = self.pipeline.health()
         figures |= {
             "plans": self._planning.count - self._failed,
             "plans failed": self._failed,
-            "plan p50 [ms]": 1e3 * self._planning.quantile(0.5),
-            "plan p99 [ms]": 1e3 * self._planning.quantile(0.99),
+            **self._planning.figures("plan"),
         }
         if self.ready and self._controller.plans.failure and level != WARN:
             level, sentence = WARN, f"no plan: {self._controller.plans.failure}"
@@ -108,7 +104,3 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         line = ros.line_marker(np.array([X.p for X in poses]), self.frame(self.model.base), plan.stamp_ns)
         path = ros.pose_array(poses, self.frame(self.model.base), plan.stamp_ns)
         return [(self._path, path), (self._markers, MarkerArray(markers=[line]))]
-
-
-if __name__ == "__main__":
-    run(IlqrNode)

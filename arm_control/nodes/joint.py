@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 
 from arm_control.control import TickResult
 from arm_control.controllers import CONTROLLERS, JointController, JointNodeParameters
@@ -10,8 +10,7 @@ from arm_control.core import NANOSECONDS
 from arm_control.motion import REACHED, GoalQueue, JointGoal, Outcome, Target
 from arm_control.nodes.support.action_server import TrajectoryAction
 from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.diagnostics import WARN, Health
-from arm_control.nodes.support.running import run
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Health, status_of
 from arm_control.nodes.support.topics import LATCHED
 
 
@@ -31,7 +30,6 @@ class JointNode(ControllerNode[JointNodeParameters]):
         self.pipeline.after = self._after
 
     def n_goals(self) -> int:
-        """Return the number of goals known so far."""
         return len(self._goals)
 
     def make(self) -> JointController:
@@ -42,7 +40,6 @@ class JointNode(ControllerNode[JointNodeParameters]):
         return self._controller
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         level, sentence, figures = self.pipeline.health()
         if self.ready:
             outcome = self._controller.follower.outcome
@@ -64,15 +61,9 @@ class JointNode(ControllerNode[JointNodeParameters]):
         values = {"state": outcome.state, "joint": outcome.joint, "error": f"{outcome.error:.3g}"}
         if goal is not None:
             values["goal_stamp"] = f"{goal.stamp_ns / NANOSECONDS:.9f}"
-        message = DiagnosticStatus(name=f"{self.get_name()}: trajectory", message=str(outcome))
-        message.level = DiagnosticStatus.ERROR if outcome.failed else DiagnosticStatus.OK
-        message.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        self._outcomes.publish(message)
+        level = ERROR if outcome.failed else OK
+        self._outcomes.publish(status_of(f"{self.get_name()}: trajectory", level, str(outcome), values))
         if outcome.failed:
             self.get_logger().error(f"trajectory given up, {outcome}; the arm is held where it is")
         elif outcome.state == REACHED:
             self.get_logger().info(f"trajectory {outcome}")
-
-
-if __name__ == "__main__":
-    run(JointNode)

@@ -39,7 +39,6 @@ from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate
 from arm_control.nodes.support.message_bytes import joint_state_writer
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_joint_states
 from arm_control.nodes.support.topics import STATE, ros
 from arm_control.processes import OUT_OF_ORDER
@@ -62,6 +61,8 @@ class AvoidanceNodeParameters(ArmNodeParameters):
 class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
     """Obstacle avoidance as a node; the law is in ``arm_control.control.avoidance_law``."""
 
+    _obstacles: ObstacleSubscription
+
     def __init__(self) -> None:
         super().__init__("obstacle_avoidance", AvoidanceNodeParameters)
         self._measurement: Measurement | None = None
@@ -69,7 +70,6 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._early: tuple[JointStateFields, dict[str, Any]] | None = None
         self._output: AvoidanceOutput | None = None
         self._rate, self._count = Rate(), 0
-        self._obstacles: ObstacleSubscription | None = None
         self._efforts = self.create_publisher(JointState, "effort_out", self.state_qos())
         self._torque = self.create_publisher(JointState, "torque_terms/avoidance", STATE)
         self._figures = {
@@ -90,11 +90,9 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._accepted_ns = -1
         self._writer = joint_state_writer(self.model.joint_names)
         self._measurement = self._terms = None
-        if self._obstacles is None:
-            self._obstacles = ObstacleSubscription(self, is_counted=True)
-        self._obstacles.on_model()
         self._avoidance = Avoidance(self.model, self.parameters.avoidance)
         if first:
+            self._obstacles = ObstacleSubscription(self, is_counted=True)
             subscribe_to_joint_states(self, "joint_states", self._on_state)
             subscribe_to_joint_states(self, "effort_in", self._on_effort)
 
@@ -106,7 +104,6 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
     # -- one tick --------------------------------------------------------------------------------
 
     def _on_state(self, message: JointStateFields, info: dict[str, Any]) -> None:
-        assert self._obstacles is not None
         reading = self._reader.read(message, info)
         if isinstance(reading, Refused):
             self.rejections.add("joint_states", reading.error)
@@ -138,7 +135,6 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
             return
         self._lock.take(info)
         assert self._terms is not None
-        assert self._obstacles is not None
         self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement), tau)
         names = self.model.joint_names
         frame_id = message.header.frame_id  # says whether the controller brakes
@@ -166,7 +162,6 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         return tau
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
         if self._output is None:
             return WARN, "waiting for commands", figures
@@ -176,7 +171,3 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         if self._output.takeover:
             return WARN, f"avoidance alone: {near}", figures
         return OK, f"near: {near}" if near else "nothing near", figures
-
-
-if __name__ == "__main__":
-    run(ObstacleAvoidanceNode)

@@ -21,7 +21,6 @@ from arm_control.messages import WRENCH_GOAL, sensor_reading_of
 from arm_control.motion import PoseFollower, ReferenceSource
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.controller_node import ControllerNode, TorquePipeline
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import STATE, ros
 
 
@@ -82,7 +81,6 @@ class OscNode(ControllerNode[OscNodeParameters]):
         super().__init__(row)
 
     def n_goals(self) -> int:
-        """Return the number of goals known so far."""
         return 0 if self._goals is None else len(self._goals.queue) + self.taken[WRENCH_GOAL]
 
     def subscribe(self) -> None:
@@ -112,7 +110,6 @@ class OscNode(ControllerNode[OscNodeParameters]):
         self.pipeline.native = controller if p.loop == NATIVE else None
 
     def on_parameters(self) -> None:
-        """Take live changes; they act from the next state on, and the gate smooths the step."""
         super().on_parameters()
         if self.pipeline.loop is not None:
             self.pipeline.loop.disturbance.timeout = self.parameters.disturbance_timeout
@@ -125,7 +122,3 @@ class OscNode(ControllerNode[OscNodeParameters]):
             self.rejections.add("disturbance", error)
         else:
             self.pipeline.loop.disturbance.set(self.pipeline.now_ns, tau_dist)
-
-
-if __name__ == "__main__":
-    run(OscNode)

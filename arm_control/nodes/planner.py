@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
@@ -26,8 +26,7 @@ from arm_control.messages import goal_of, plan_markers, scene_markers
 from arm_control.motion import GoalQueue, JointGoal, Target
 from arm_control.nodes.support.action_server import PlannerAction
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
-from arm_control.nodes.support.diagnostics import OK, WARN, Durations, Health
-from arm_control.nodes.support.running import run
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Durations, Health, status_of
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates, subscribe_to_goals
 from arm_control.nodes.support.topics import LATCHED, STATE, TARGETS, ros
 from arm_control.optimal import PlannerProcess
@@ -53,6 +52,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
 
     NICE = 5  # the control loop comes first
     _obstacles: ObstacleSubscription
+    _states: WatchedStates
 
     def __init__(self) -> None:
         super().__init__("planner", PlannerNodeParameters)
@@ -60,7 +60,6 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._process: MotionProcess | None = None
         self.at_end.callback(self.end_planner)
         self._goals: GoalQueue[PlannerGoal] = GoalQueue()
-        self._states: WatchedStates | None = None
         self._shown = MotionStatus(Phase.IDLE)
         self._times = Durations()
         self._commands = self.create_publisher(JointTrajectory, "joint_trajectory", TARGETS)
@@ -85,16 +84,12 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._planner = PlannerProcess(self.model, partial(prepared_planner, p.planning))
         self.get_logger().info(f"the planner is process {self._planner.pid}")
         self._process = self._action.follower = MotionProcess(self.model, p.execution, self._planner, self._goals)
-        if self._states is not None:
-            self._states.on_model()
-            self._obstacles.on_model()
-            return
-        self._obstacles = ObstacleSubscription(self, is_counted=True)
-        subscribe_to_goals(self, TOPICS, self._add_goal)
-        self._states = WatchedStates(self, self._on_state, p.rate)
+        if first:
+            self._obstacles = ObstacleSubscription(self, is_counted=True)
+            self._states = WatchedStates(self, self._on_state, p.rate)
+            subscribe_to_goals(self, TOPICS, self._add_goal)
 
     def on_parameters(self) -> None:
-        """Take live changes; they act from the next state on."""
         if self._process is not None:
             self._process.parameters = self.parameters.execution
 
@@ -103,22 +98,14 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         if self._planner is not None:
             self._planner.close()
 
-    @property
-    def now_ns(self) -> int:
-        """Stamp of the newest state [ns]; 0 before the first."""
-        state = None if self._states is None else self._states.newest
-        return 0 if state is None else state.stamp_ns
-
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         if self._process is None:
             return WARN, "no planner", {}
         status = self._process.status
         figures: dict[str, object] = {
             "progress": status.progress,
             "plans": self._times.count,
-            "plan p50 [ms]": 1e3 * self._times.quantile(0.5),
-            "plan p99 [ms]": 1e3 * self._times.quantile(0.99),
+            **self._times.figures("plan"),
         }
         return WARN if status.phase.has_failed else OK, str(status), figures
 
@@ -143,7 +130,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._action.tick(state)
 
     def _add_goal(self, topic: str, message: Any) -> None:
-        goal = goal_of(topic, message, self.model, self.now_ns)
+        goal = goal_of(topic, message, self.model, self._states.now_ns)
         if self._process is not None and isinstance(goal, JointGoal | Target):
             self._process.add(goal)
 
@@ -173,18 +160,12 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         if status[:2] == self._shown[:2]:
             return
         self._shown = status
-        message = DiagnosticStatus(name=f"{self.get_name()}: goal", message=str(status))
-        message.level = DiagnosticStatus.ERROR if status.phase.has_failed else DiagnosticStatus.OK
         values = {"state": status.phase.value, "reason": status.reason}
         if goal is not None:
             values["goal_stamp"] = f"{goal.stamp_ns / NANOSECONDS:.9f}"
-        message.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        self._outcomes.publish(message)
+        level = ERROR if status.phase.has_failed else OK
+        self._outcomes.publish(status_of(f"{self.get_name()}: goal", level, str(status), values))
         if status.phase.has_failed:
             self.get_logger().error(f"goal given up, {status}")
         elif status.phase.is_over:
             self.get_logger().info(f"goal {status}")
-
-
-if __name__ == "__main__":
-    run(PlannerNode)

@@ -16,7 +16,6 @@ from arm_control.controllers import (
 )
 from arm_control.nodes.support.controller_node import ControllerNode
 from arm_control.nodes.support.diagnostics import Health
-from arm_control.nodes.support.running import run
 
 
 class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
@@ -31,7 +30,6 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
         load_primitive(self.parameters.control.primitive.file)
 
     def n_goals(self) -> int:
-        """Return the number of goals known so far."""
         return 0 if self._controller is None else len(self._controller.follower.goals)
 
     def make(self) -> PrimitiveController:
@@ -48,18 +46,12 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
         return controller
 
     def on_parameters(self) -> None:
-        """Take live changes; they act from the next state on, and the gate smooths the step."""
         super().on_parameters()
         if self.pipeline.loop is not None and self.pipeline.loop.avoidance is not None:
             self.pipeline.loop.avoidance.parameters = self.parameters.control.osc.avoidance
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         level, sentence, figures = super().health()
         if self._controller is not None:
             figures["phase"] = f"{self._controller.follower.phase:.3f}"
         return level, sentence, figures
-
-
-if __name__ == "__main__":
-    run(PrimitiveNode)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from visualization_msgs.msg import MarkerArray
@@ -20,8 +20,7 @@ from arm_control.core import group, parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages import nanoseconds
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Health, Rate
-from arm_control.nodes.support.running import run
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Health, Rate, status_of
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates
 from arm_control.nodes.support.topics import EVENTS, STATE, ros
 from arm_control.processes import ProximityParameters, ProximityProcess, Verdict
@@ -63,14 +62,11 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
             self._obstacles = ObstacleSubscription(self)
             self.control_path.subscribe(JointState, "proximity/query", self._on_query, EVENTS)
             self._states = WatchedStates(self, self._publish, self.parameters.rate)
-        self._obstacles.on_model()
-        self._states.on_model()
         file = self.parameters.allowed_pairs
         monitor = ContactMonitor(self.model, AllowedPairs.load(Path(file)) if file else None)
         self._process = ProximityProcess(monitor, self.parameters.proximity, ros)
 
     def on_parameters(self) -> None:
-        """Take a live change."""
         if self._process is not None:
             self._process.parameters = self.parameters.proximity
 
@@ -95,8 +91,7 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
             level, text, distances = WARN, str(error), {}
         stamp_ns = nanoseconds(message.header.stamp)
         values = {"stamp": f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}", **distances}
-        pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
-        self._answers.publish(DiagnosticStatus(level=level, name=self.get_name(), message=text, values=pairs))
+        self._answers.publish(status_of(self.get_name(), level, text, values))
 
     def _answer(self, message: JointState) -> tuple[bytes, Verdict]:
         if self._process is None:
@@ -108,12 +103,7 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
         return ERROR if verdict.in_collision else OK, verdict
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
         if self._verdict is None:
             return WARN, "waiting for joint states", figures
         return (WARN if self._verdict.in_collision else OK), self._verdict.text, figures
-
-
-if __name__ == "__main__":
-    run(ProximityNode)

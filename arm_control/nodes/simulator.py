@@ -13,7 +13,6 @@ from rclpy.publisher import Publisher
 from arm_control.control import rotate_to
 from arm_control.core import group, parameter
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters, SensorTopics
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.topics import ros
 from arm_control.simulation import (
     PREFIX,
@@ -86,7 +85,3 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
             self._sensors.observe(self.stamp_ns, true_arm(self.simulator))
             self._topics.publish(self.stamp_ns, self._sensors)
         super().publish_state()
-
-
-if __name__ == "__main__":
-    run(SimulatorNode)

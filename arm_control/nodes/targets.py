@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,6 @@ from arm_control.follow import chunks_along
 from arm_control.messages import ONLY_PUBLISHER, nanoseconds, publisher_of
 from arm_control.motion import Chunk, Motion, TargetList, Waypoints, load_trajectory
 from arm_control.nodes.support.arm_node import ArmNode
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import subscribe_to_markers
 from arm_control.nodes.support.topics import EVENTS, LATCHED_EVENTS, STATE, ros
 from arm_control.simulation import LEAD, NAMESPACE, ObstacleSchedule, World, load_world, planned_motion_in
@@ -150,9 +150,11 @@ class TargetsNode(ArmNode[TargetsParameters]):
         if sum(map(bool, (p.file, p.trajectory, p.policy, p.motion))) > 1:
             raise ParameterError("file, trajectory, policy and motion: only one of them is allowed")
         if p.trajectory:
-            self._publish_trajectory()
+            self._publish_trajectory(*load_trajectory(p.trajectory))
         elif p.motion:
-            self._publish_motion()
+            motion = Motion.load(p.motion)
+            message = ros.pose_trajectory(p.arm.tip, motion.points, motion.frame, 0)
+            self.create_publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED_EVENTS).publish(message)
         elif p.policy:
             self._policy = PolicyPublisher(self, p.policy)
         elif p.file or not p.world:
@@ -163,25 +165,14 @@ class TargetsNode(ArmNode[TargetsParameters]):
     def on_model(self, first: bool) -> None:
         """Publish the planned motion and the obstacles of the robot's world, once the first robot is known."""
         if first:
-            self._publish_plan()
+            planned = planned_motion_in(self.parameters.world, self.model)
+            if planned is not None:
+                self._publish_trajectory(self.model.joint_names, planned.points)
             self._obstacles = ObstaclePublisher(self, load_world(self.parameters.world), self.parameters.lead)
 
-    def _publish_plan(self) -> None:
-        planned = planned_motion_in(self.parameters.world, self.model)
-        if planned is not None:
-            self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)
-            self._trajectory.publish(ros.joint_trajectory(self.model.joint_names, planned.points, 0))
-
-    def _publish_motion(self) -> None:
-        motion = Motion.load(self.parameters.motion)
-        message = ros.pose_trajectory(self.parameters.arm.tip, motion.points, motion.frame, 0)
-        self._motion = self.create_publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED_EVENTS)
-        self._motion.publish(message)
-
-    def _publish_trajectory(self) -> None:
-        joints, points = load_trajectory(self.parameters.trajectory)
-        self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)
-        self._trajectory.publish(ros.joint_trajectory(joints, points, 0))
+    def _publish_trajectory(self, joints: Sequence[str], points: Waypoints) -> None:
+        publisher = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)
+        publisher.publish(ros.joint_trajectory(joints, points, 0))
 
     def _publish_list(self) -> None:
         self._list = TargetList.load(self.parameters.file)
@@ -220,7 +211,3 @@ class TargetsNode(ArmNode[TargetsParameters]):
         self.get_logger().info("another node sends targets: the list ends here")
         if time.monotonic() - self._sent_at < self.CROSSING_TIME:
             self._send(message)
-
-
-if __name__ == "__main__":
-    run(TargetsNode)

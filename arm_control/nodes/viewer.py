@@ -8,8 +8,9 @@ this node has no publisher, and requests nothing but names and values.
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -31,19 +32,14 @@ from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.page_requests import (
     PageCommandRunner,
     ServiceClients,
+    figures_in,
     may_be_braked,
     status_line,
-    value_in,
 )
 from arm_control.nodes.support.polling import LatestMessages
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import PoseGoals
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from arm_control.viewer import Drawing, Line
+from arm_control.viewer import Drawing, Line, MarkerStore, arm_parts, drawings_of_constraints, mesh_roots
 
 PERIOD = 1.0 / 30.0
 """Time between two updates of the page [s]."""
@@ -89,7 +85,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
     NEEDS_NO_MASSES = True
 
     def __init__(self) -> None:
-        from arm_control.viewer import MarkerStore, Page
+        from arm_control.viewer import Page
 
         super().__init__("viewer", ViewerParameters)
         self.page = Page(self.parameters.control, self.parameters.port)
@@ -132,8 +128,6 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def on_model(self, first: bool) -> None:
         """Show this robot from now on; ``first``: it is the first one."""
-        from arm_control.viewer import arm_parts, mesh_roots
-
         robot = self.parameters.robot
         parts, notes = arm_parts(self.model, mesh_roots(find_description(robot)[0] if robot else None))
         for note in notes:
@@ -143,7 +137,6 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self._approach, self._inverse_kinematics = None, InverseKinematics(self.model)
         if first:
             self._goals = PoseGoals(self, lambda: self.now_ns)
-        self._goals.on_model()
         self._goals.follower.restart(self.q)
         self._has_state = False
 
@@ -304,21 +297,17 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def _drawn_constraints(self) -> dict[Hashable, Drawing]:
         """Return drawings of the constraints of all nodes, those that act in another colour."""
-        from arm_control.viewer import drawings_of_constraints
-
         drawings: dict[Hashable, Drawing] = {}
         for name, file in self.service_clients.constraints.items():
             if file and file not in self._constraints:
                 self._constraints[file] = self._read_constraints(file)
-            active = value_in(self._diagnostics.get(name), "active constraints").split(", ")
+            active = figures_in(self._diagnostics.get(name)).get("active constraints", "").split(", ")
             drawn = drawings_of_constraints(self._constraints.get(file, ()), active, self.model, self.q)
             drawings |= {(file, key): drawing for key, drawing in drawn.items()}
         return drawings
 
     def _read_constraints(self, file: str) -> tuple[Constraint, ...]:
         """Return those of a file; none, and a warning, where they cannot be read and drawn."""
-        from arm_control.viewer import drawings_of_constraints
-
         try:
             constraints = read_constraints(file).constraints
             drawings_of_constraints(constraints, (), self.model, self.q)
@@ -358,8 +347,6 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def _target_line(self) -> Line | None:
         """Return whether the target is reached, and why not when the arm has stopped before."""
-        from arm_control.viewer import Line
-
         if self._approach is None or not self._goals.follower.active or self._is_braked():
             return None
         if self._reach is not None and not self._reach.converged and self._approach.state != REACHED:
@@ -388,8 +375,6 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def status(self) -> dict[str, Line]:
         """Return the lines of the page's status, by their short names."""
-        from arm_control.viewer import Line
-
         if self.is_alone:
             source = "sliders" if self.parameters.control else "sliders, in this picture only"
             return {"robot": Line(str(self.model.urdf.robot.name)), "moved by": Line(source)}
@@ -400,8 +385,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
             status = self._diagnostics.get(name, DiagnosticStatus(message="-"))
             lines[name] = Line(*status_line(name, status, self.parameters.control))
         for name in (name for name, file in self.service_clients.constraints.items() if file):
-            status = self._diagnostics.get(name)
-            active, margin = value_in(status, "active constraints"), value_in(status, "smallest margin")
+            figures = figures_in(self._diagnostics.get(name))
+            active, margin = figures.get("active constraints"), figures.get("smallest margin", "")
             lines["constraints"] = Line(f"{active or 'none'} acting" + (", least" if margin else ""), figure=margin)
         if target := self._target_line():
             lines["target"] = target
@@ -444,7 +429,3 @@ def matrix_of(message: Any, largest: int) -> Array:
     if not np.isfinite(matrix).all():
         raise InputError("a number is not finite")
     return matrix
-
-
-if __name__ == "__main__":
-    run(ViewerNode)

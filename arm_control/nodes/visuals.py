@@ -40,7 +40,6 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.running import run
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, PoseGoals, WatchedStates
 from arm_control.nodes.support.topics import LATCHED, STATE, ros
 
@@ -82,11 +81,11 @@ class VisualsNode(ArmNode[VisualsParameters]):
     """Publishes markers and transforms at a low rate; it affects no other node."""
 
     NICE = 10  # the control loop comes first
+    _states: WatchedStates
     _goals: PoseGoals
     _obstacles: ObstacleSubscription
 
     def __init__(self) -> None:
-        self._states: WatchedStates | None = None
         self._trace: deque[tuple[int, Array]] = deque()
         super().__init__("visuals", VisualsParameters)
         self.on_parameters()
@@ -107,25 +106,17 @@ class VisualsNode(ArmNode[VisualsParameters]):
     def on_model(self, first: bool) -> None:
         """Read the states of this robot from now on; ``first``: it is the first one."""
         self._proximity = Proximity(self.model)
-        if self._states is not None:
-            self._states.on_model()
-            self._goals.on_model()
-            self._obstacles.on_model()
-        else:
-            self._subscribe()
+        if first:
+            self._states = WatchedStates(self, self._on_state)
+            self._goals = PoseGoals(self, lambda: self._states.now_ns)
+            self._obstacles = ObstacleSubscription(self)
+            self._task = polled_subscription(self, JointState, "torque_terms/task", STATE)
+            self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
         self._sent = None
         if self._tf_static is not None:
             self._tf_static.publish(TFMessage(transforms=self.world()))
 
-    def _subscribe(self) -> None:
-        states = self._states = WatchedStates(self, self._on_state)
-        self._goals = PoseGoals(self, lambda: 0 if states.newest is None else states.newest.stamp_ns)
-        self._obstacles = ObstacleSubscription(self)
-        self._task = polled_subscription(self, JointState, "torque_terms/task", STATE)
-        self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
-
     def _on_timer(self) -> None:
-        assert self._states is not None
         self._states.look()
         if (state := self._states.newest) is not None:
             force = self._force(state, [message for message, _ in poll(self._task)])
@@ -272,7 +263,3 @@ def arrow(namespace: str, start: Array, along: Array, colour: Sequence[float], w
 def _colour(rgb: Sequence[float]) -> ColorRGBA:
     r, g, b = map(float, rgb)
     return ColorRGBA(r=r, g=g, b=b, a=0.95)
-
-
-if __name__ == "__main__":
-    run(VisualsNode)

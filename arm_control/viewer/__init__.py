@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from arm_control.viewer.drawings import Drawing, MarkerStore
     from arm_control.viewer.page import PERIOD, ArmPage, Page
     from arm_control.viewer.panel import Line, PageCommand
-    from arm_control.viewer.plan_view import PlanView
     from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -111,13 +111,7 @@ class MarkerStore:
         self._solids: dict[Hashable, tuple[tuple[Shape, Pose], ...]] = {}
 
     def update(self, message: Any, now_ns: int) -> None:
-        """Apply an array of markers.
-
-        Parameters
-        ----------
-        now_ns : int
-            Time of its reception [ns].
-        """
+        """Apply an array of markers that has come at a time [ns]."""
         self._forget_orders(now_ns)
         for marker in message.markers:
             key, stamp_ns = (marker.ns, marker.id), nanoseconds(marker.header.stamp)
@@ -227,13 +221,7 @@ def rgba_of(marker: Any) -> tuple[float, ...]:
 
 
 def drawing_of(marker: Any, X: Pose) -> Drawing | None:
-    """Return the drawing of a marker.
-
-    Returns
-    -------
-    Drawing or None
-        None for an unknown type, or without points.
-    """
+    """Return the drawing of a marker; None for an unknown type, or without points."""
     scale = np.array([marker.scale.x, marker.scale.y, marker.scale.z])
     points = np.array([(p.x, p.y, p.z) for p in marker.points], dtype=float).reshape(-1, 3)
     if not (np.isfinite(points).all() and np.isfinite(scale).all()):

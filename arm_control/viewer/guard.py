@@ -82,13 +82,7 @@ class Guard:
         return ""
 
     def is_login(self, path: str, headers: Callable[[str], Sequence[str]]) -> bool:
-        """Return whether a request, not of a web socket, has the token in its address.
-
-        Parameters
-        ----------
-        path, headers
-            As in :meth:`refusal`.
-        """
+        """Return whether a request, not of a web socket, has the token in its address."""
         tokens = parse_qs(urlsplit(path).query).get("token", [""])
         return not is_web_socket(headers) and len(tokens) == 1 and self.is_token(tokens[0])
 
@@ -150,13 +144,7 @@ def cookie_name(port: int) -> str:
 
 
 def cookie_of(headers: Callable[[str], Sequence[str]], port: int) -> str:
-    """Return the token in the cookie; empty when there is none.
-
-    Parameters
-    ----------
-    headers : callable
-        Returns all values of a header, by its name.
-    """
+    """Return the token in the cookie; empty when there is none."""
     try:
         cookies = SimpleCookie("; ".join(headers("Cookie")))
     except CookieError:

@@ -76,24 +76,12 @@ class Page:
         self.plan.set_arm(model, parts)
 
     def offer(self, simulator: bool, gate: bool, target: bool) -> None:
-        """Show the controls that have an effect, and hide the others.
-
-        Parameters
-        ----------
-        simulator, gate, target : bool
-            Whether a simulator is running, a gate, and a node that follows targets.
-        """
+        """Show the controls that have an effect, and hide the others."""
         self.panel.offer(simulator, gate, target)
         self.scene.offer_target(target)
 
     def plot(self, t: float, figures: Mapping[str, float], terms: Mapping[str, Mapping[str, float]]) -> None:
-        """Add values to the plots, which appear with the first ones.
-
-        Parameters
-        ----------
-        t, figures, terms
-            As in :meth:`.Plots.add`.
-        """
+        """Add values to the plots, as in :meth:`.Plots.add`; they appear with the first ones."""
         self.plots.add(t, figures, terms)
         if not self._side_panel.visible:
             self._side_panel.visible = True

@@ -102,13 +102,7 @@ class Panel:
             self.notify("")
 
     def notify(self, message: str, is_error: bool = False) -> None:
-        """Show a note for a while.
-
-        Parameters
-        ----------
-        message : str
-            The note; empty: none.
-        """
+        """Show a note for a while; an empty one is none."""
         colour = RED if is_error else GREEN
         text = f"<div style='font-size:12px;margin:2px 16px;color:{colour}'>{html.escape(message)}</div>"
         self._note_time = time.monotonic() if message else math.inf
@@ -279,13 +273,7 @@ class Panel:
                 self.gains[name] = slider
 
     def show_gain(self, name: str, value: float) -> None:
-        """Show the value of a gain.
-
-        Parameters
-        ----------
-        name : str
-            Name of the gain; an unknown one is ignored.
-        """
+        """Show the value of a gain; an unknown one is ignored."""
         slider = self.gains.get(name)
         if slider is not None:
             self._show_extended(slider, value)
@@ -328,6 +316,8 @@ def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
 
 
 COMMAND_TYPES = ("joint", "target", "obstacle", "add", "remove", "gain", "pause", "step", "reset", "speed", "enable")
+MOST_COMMANDS = 1000
+"""Commands of a page that wait; the oldest are dropped when more come."""
 VIEW_COMMANDS = ("joint",)
 """Commands of a page without control: they change the picture only."""
 
@@ -355,22 +345,14 @@ class PageCommandQueue:
     ----------
     control : bool
         Whether commands are accepted that change more than the view.
-    capacity : int
-        Longest queue; the oldest commands are dropped when more come.
     """
 
-    def __init__(self, control: bool, capacity: int = 1000) -> None:
+    def __init__(self, control: bool) -> None:
         self._control = control
-        self._queue: deque[PageCommand] = deque(maxlen=capacity)
+        self._queue: deque[PageCommand] = deque(maxlen=MOST_COMMANDS)
 
     def put(self, command_type: str, name: Any = "", value: Any = None) -> None:
-        """Append a command, see :class:`PageCommand`; a page without control gets those of :data:`VIEW_COMMANDS`.
-
-        Raises
-        ------
-        ValueError
-            When there is no such type.
-        """
+        """Append a command, see :class:`PageCommand`; a page without control gets those of :data:`VIEW_COMMANDS`."""
         if command_type not in COMMAND_TYPES:
             raise ValueError(f"no command '{command_type}'; there are: {', '.join(COMMAND_TYPES)}")
         if self._control or command_type in VIEW_COMMANDS:

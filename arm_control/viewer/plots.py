@@ -35,13 +35,7 @@ class History:
         self._rows = deque[tuple[float, dict[str, float]]](maxlen=math.ceil(seconds / step))
 
     def add(self, t: float, values: Mapping[str, float]) -> None:
-        """Add values; when time goes back, all before are removed.
-
-        Parameters
-        ----------
-        t : float
-            Time [s].
-        """
+        """Add values at a time [s]; when time goes back, all before are removed."""
         if self._rows and t < self._rows[-1][0]:
             self._rows.clear()
         if not self._rows or t >= self._rows[-1][0] + self._step:
@@ -90,13 +84,7 @@ class Plot:
         )
 
     def add(self, t: float, values: Mapping[str, float]) -> None:
-        """Add values; those of other plots are ignored.
-
-        Parameters
-        ----------
-        t : float
-            Time [s].
-        """
+        """Add values at a time [s]; those of other plots are ignored."""
         own = {name: values[name] for name in self._names if math.isfinite(values.get(name, math.nan))}
         if own:
             self.history.add(t, own)

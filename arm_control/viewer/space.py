@@ -79,10 +79,12 @@ class Scene:
         """Show another arm."""
         for handle in self._links.values():
             handle.remove()
-        self._model, self._parts = model, parts
+        self._model = model
         self._links = draw_arm(self._draw, "/arm", parts)
         self.clear_trace()
-        self._set_initial_camera()
+        camera = self._server.initial_camera
+        camera.position, camera.look_at = camera_of(model, parts)
+        camera.fov = FIELD_OF_VIEW
 
     def set_joints(self, q: Array) -> Pose:
         """Move the arm to joint positions, shape (nq,) [rad or m]; return the end effector's pose."""
@@ -90,12 +92,6 @@ class Scene:
             for link, handle in self._links.items():
                 move(handle, self._model.pose(q, link))
         return self._model.pose(q)
-
-    def _set_initial_camera(self) -> None:
-        """Place the camera where the whole arm is visible, on the side to which it reaches."""
-        camera = self._server.initial_camera
-        camera.position, camera.look_at = camera_of(self._model, self._parts)
-        camera.fov = FIELD_OF_VIEW
 
     # -- the target ----------------------------------------------------------------------------------
 

@@ -236,7 +236,7 @@ class Rig:
     def start_process(self, name: str, *arguments: str, **parameters: Any) -> Process:
         """Start a node of the package as a process, with these parameters; its output goes to a file."""
         options = ["--ros-args", *self._file_of(name, parameters)]
-        return self.run(name, "-m", f"arm_control.nodes.{name}", *options, *arguments)
+        return self.run(name, "-m", "arm_control.nodes", name, *options, *arguments)
 
     def _file_of(self, name: str, parameters: dict[str, Any]) -> list[str]:
         """Arguments that name a file with parameters."""

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import pkgutil
 import re
 import runpy
 import signal
@@ -24,10 +23,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 from std_srvs.srv import SetBool
 
-from arm_control import OscParameters, RobotModel, nodes, urdf_path
+from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.control import task_inertia
 from arm_control.messages import PublisherLock, nanoseconds, pose_from_message
-from arm_control.nodes import MonitorNode, ros
+from arm_control.nodes import NODES, MonitorNode, ros
 from arm_control.nodes.support.topics import LATEST
 
 
@@ -274,20 +273,6 @@ def test_a_run_hears_of_a_brake_from_the_gate_itself(rig: Rig, monkeypatch: pyte
     monitor.destroy_node()
 
 
-def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
-    wrong_node = rig.folder / "node.yaml"
-    wrong_node.write_text("ocs:\n  ros__parameters:\n    kp_linear: 100.0\n")
-    status = rig.command("run", "ur5_osc", "--params-file", str(wrong_node), label="node")
-    assert status == 2
-    assert "'ocs' is not a node of the scenario" in rig.log("node")
-    wrong_key = rig.folder / "key.yaml"
-    wrong_key.write_text("osc:\n  ros__parameters:\n    kp_liner: 100.0\n")
-    status = rig.command("run", "ur5_osc", "--params-file", str(wrong_key), label="key")
-    assert status == 2
-    assert "key.yaml: osc: unknown kp_liner; allowed: " in rig.log("key")
-    assert "did you mean 'kp_linear'?" in rig.log("key")
-
-
 EARLY = """
 import os, signal, rclpy
 from arm_control.nodes.support.running import run
@@ -314,19 +299,14 @@ def test_a_process_ends_at_any_moment_of_its_start(rig):
     assert "gone before its context" in rig.log("refused")
 
 
-@pytest.mark.filterwarnings("ignore:.*found in sys.modules after import")
-def test_every_executable_refuses_a_parameter_that_it_does_not_know(domain: int, monkeypatch, capsys):
-    """Each as a module of its own, and by its name; how processes end is shown by others."""
+def test_every_node_refuses_a_parameter_that_it_does_not_know(domain: int, monkeypatch, capsys):
+    """How processes end is shown by others."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    modules = [module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg]
-    assert {"osc", "joint", "ilqr", "simulator", "gate", "__main__"} <= set(modules)
-    mains = {name: name for name in modules if name != "__main__"} | {"guide": "__main__", "osc ": "__main__"}
-    for name, module in mains.items():
-        named = [name.strip()] if module == "__main__" else []
-        monkeypatch.setattr(sys, "argv", [module, *named, "--ros-args", "-p", "no_such_parameter:=1"])
+    for name in NODES:
+        monkeypatch.setattr(sys, "argv", ["nodes", name, "--ros-args", "-p", "no_such_parameter:=1"])
         with pytest.raises(SystemExit, match="2"):
-            runpy.run_module(f"{nodes.__name__}.{module}", run_name="__main__")
-        assert "unknown no_such_parameter" in capsys.readouterr().err, name
+            runpy.run_module("arm_control.nodes", run_name="__main__")
+        assert f"node {name}: unknown no_such_parameter" in capsys.readouterr().err
     for number, handler in handlers.items():
         signal.signal(number, handler)

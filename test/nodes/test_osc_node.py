@@ -24,6 +24,7 @@ from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths import Obstacle, Sphere
 from arm_control.motion import Reference
 from arm_control.nodes import ros
+from arm_control.nodes.support.page_requests import ServiceClients
 
 QUICK = {"rate_limit": 1e9, "telemetry_every": 15}
 """A gate that lets a step of torque pass."""
@@ -155,6 +156,10 @@ def test_ros_shows_what_was_proposed_and_a_gain_that_is_set_changes_what_follows
     results = held.call("set_parameters", whole, SetParameters).results
     assert [result.successful for result in results] == [True, False], "a whole number is a number; the tip stays"
     rig.spin(lambda: held.shown("kp_linear", "kp_angular") == [400.0, 50.0], what="a float, and what was given")
+    page = ServiceClients(rig.node, lambda *_: None)
+    rig.spin(lambda: page.discover() or page.gains, what="what the page shows of them")
+    assert (next(iter(page.gains)), page.gains["kp_linear"], page.gains["kp_angular"]) == ("kp_linear", 400.0, 50.0)
+    assert not {"rate_limit", "rate", "posture"} & page.gains.keys(), "common, fixed, no number"
 
 
 def test_ros_loads_the_dump_of_the_node_and_a_refused_value_changes_no_type(rig: Rig, ur5: RobotModel):
@@ -224,9 +229,6 @@ def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     shown = held.shown(*PROPOSED)
     assert [values[name] for name in PROPOSED] == shown, "to the last bit"
     assert "    # stiffness of the position [1/s^2], allowed >= 0.001\n    kp_linear: 123.0\n" in file.read_text()
-    status, said = tune(rig, "again", str(file))
-    assert (status, f"{file} exists already" in said) == (2, True), said
-    assert tune(rig, "forced", str(file), "--force")[0] == 0
     status, said = tune(rig, "nobody", str(rig.folder / "x.yaml"), "--node", "joint", "--namespace", "cell")
     assert (status, "no node /cell/joint is running; there are: " in said) == (2, True), said
     assert not (rig.folder / "x.yaml").exists()

@@ -14,11 +14,9 @@ from arm_control.maths import Pose
 BRAKED = "the arm is braked: `arm_control watch --once` says why, `arm_control enable` releases it"
 
 EXAMPLES = ("target 0.4 0.2 0.4", "target 0 0 0.05 --frame tool0", "target 0.4 0 0.3 --rpy 180 0 0")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     for axis in ("x", "y", "z"):
         parser.add_argument(axis, type=float, metavar=axis.upper(), help=f"{axis} of the hand [m]")
     shared.add_orientation_options(parser, "as it is")
@@ -53,6 +51,6 @@ def run(options: argparse.Namespace) -> int:
         print(f"{approach}, after {(arm.stamp_ns - begin_ns) * 1e-9:.1f} s")
         if approach.state == REACHED:
             return 0
-        is_braked = arm.figures.get("braking", 0.0) > 0.0
-        print(BRAKED if is_braked else approach.reason(arm.q, arm.figures.get("nearest_distance", np.inf)))
+        is_braked = arm.figure("braking", 0.0) > 0.0
+        print(BRAKED if is_braked else approach.reason(arm.q, arm.figure("nearest_distance", np.inf)))
         return 1

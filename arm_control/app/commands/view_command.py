@@ -16,13 +16,10 @@ if TYPE_CHECKING:
     from arm_control.planning import PlanRecord
 
 EXAMPLES = ("view --robot ur5", "view --robot my_arm.urdf --tip gripper_link", "view --plan plan.json")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
-    shared.add_xacro_options(parser)
     shared.add_trust_option(parser, "a xacro file that a plan names")
     parser.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")
     shared.add_chain_options(parser)
@@ -41,14 +38,13 @@ def run(options: argparse.Namespace) -> int:
         _show(robot, description, options.tip, options)
         return 0
     from arm_control.app.processes import set_ros_defaults
-    from arm_control.nodes import ViewerNode
-    from arm_control.nodes import run as run_node
+    from arm_control.nodes import run_named
 
     set_ros_defaults()
     ends = {"tip": options.tip, "base": options.base}
     values = {"robot": robot, "control": not options.read_only, "port": options.port, **ends}
     parameters = [word for name, value in values.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
-    run_node(ViewerNode, arguments=["viewer", "--ros-args", *parameters])
+    run_named(["viewer"], ["--ros-args", *parameters])
     return 0
 
 

@@ -45,6 +45,8 @@ class ArmNode(Node, Generic[P_co]):
         The values that somebody has set, at the start or later, by name.
     at_end : ExitStack
         What is closed before the node is destroyed.
+    at_model : list of callable
+        Called when another robot is taken, before :meth:`on_model`.
     changed : collection of str
         Names of the parameters of the last live change.
     control_path : ControlPath
@@ -74,6 +76,7 @@ class ArmNode(Node, Generic[P_co]):
 
     def __init__(self, name: str, parameter_class: type[P_co]) -> None:
         self.at_end = contextlib.ExitStack()
+        self.at_model: list[Callable[[], None]] = []
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
@@ -182,7 +185,7 @@ class ArmNode(Node, Generic[P_co]):
         if not self.ready:
             level, sentence = WARN, "no robot_description yet"
         health = level, sentence, {**figures, **self.rejections.figures()}
-        array = DiagnosticArray(status=[status_of(self.get_fully_qualified_name(), health)])
+        array = DiagnosticArray(status=[status_of(self.get_fully_qualified_name(), *health)])
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
 
@@ -263,6 +266,8 @@ class ArmNode(Node, Generic[P_co]):
         n_warnings = f"; {len(model.warnings)} warning(s): see `arm_control check`" if model.warnings else ""
         what = f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}"
         self.get_logger().info(what + n_warnings)
+        for take_model in self.at_model:
+            take_model()
         self.on_model(first)
 
 

@@ -340,14 +340,12 @@ class TorquePipeline:
         self._node.get_logger().warning(f"not heard yet: {names}: a brake there is not noticed here (gates_behind)")
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         loop = self.loop
         reason = "" if loop is None else self._why_held(loop) or self._stall.sentence
         self._name_unheard()
         figures: dict[str, object] = {
             "rate [Hz]": self._duration.read(),
-            "tick p50 [ms]": 1e3 * self._duration.quantile(0.5),
-            "tick p99 [ms]": 1e3 * self._duration.quantile(0.99),
+            **self._duration.figures("tick"),
             "tick longest [ms]": 1e3 * self._duration.longest,
             "states skipped": 0 if loop is None else loop.gaps.skipped,
             "targets": self._n_goals(),
@@ -402,7 +400,6 @@ class ControllerNode(ArmNode[C_co]):
             self.subscribe()
         if self.row.sees_obstacles(p) or p.gate.constraints:
             self._obstacles = self._obstacles or ObstacleSubscription(self, is_counted=True)
-            self._obstacles.on_model()
         controller = self.make()
         loop = new_loop(self.model, p, controller, waits_for_commands=p.lock_step)
         self.pipeline.obstacles = None if self._obstacles is None else self._obstacles.at
@@ -426,7 +423,6 @@ class ControllerNode(ArmNode[C_co]):
             self.pipeline.configure()
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         return self.pipeline.health()
 
     def log_proposals(self, tuning: OscTuning) -> None:

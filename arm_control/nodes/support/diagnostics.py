@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
@@ -13,9 +14,8 @@ Health = tuple[bytes, str, dict[str, object]]
 """Level, sentence and figures for ``/diagnostics``."""
 
 
-def status_of(name: str, health: Health) -> DiagnosticStatus:
-    """Return the health of a node, by its full name, as a message."""
-    level, message, figures = health
+def status_of(name: str, level: bytes, message: str, figures: Mapping[str, object]) -> DiagnosticStatus:
+    """Return a status, of a node by its full name, as a message."""
     texts = {key: f"{x:.4g}" if isinstance(x, float) else str(x) for key, x in figures.items()}
     values = [KeyValue(key=key, value=text) for key, text in texts.items()]
     return DiagnosticStatus(level=level, name=name, message=message, values=values)
@@ -75,6 +75,10 @@ class Durations(Rate):
                 return (i + 1) * self.BIN
         return 0.0
 
+    def figures(self, what: str) -> dict[str, object]:
+        """Return median and 99th percentile for ``/diagnostics``."""
+        return {f"{what} p50 [ms]": 1e3 * self.quantile(0.5), f"{what} p99 [ms]": 1e3 * self.quantile(0.99)}
+
 
 class AnswerLatency:
     """Times from a state of a simulator to the command that answers it."""
@@ -107,6 +111,5 @@ class AnswerLatency:
             "states": self._published,
             "states answered": self._latency.count,
             "answered within 2 ms [%]": 100.0 * self._latency.share_within(2e-3) * share,
-            "answer p50 [ms]": 1e3 * self._latency.quantile(0.5),
-            "answer p99 [ms]": 1e3 * self._latency.quantile(0.99),
+            **self._latency.figures("answer"),
         }

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
@@ -21,6 +21,7 @@ from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GatesBehind, GateState
 from arm_control.maths import Array
 from arm_control.nodes.support.arm_node import ArmNode
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, status_of
 from arm_control.nodes.support.topics import LATCHED, STATE
 from arm_control.processes import gate_values, read_gate_report
 
@@ -38,11 +39,7 @@ class GateStatePublisher:
     :mod:`arm_control.processes.gate_watch`.
     """
 
-    LEVELS: ClassVar = {
-        GateState.PASSING: DiagnosticStatus.OK,
-        GateState.HOLDING: DiagnosticStatus.WARN,
-        GateState.BRAKING: DiagnosticStatus.ERROR,
-    }
+    LEVELS: ClassVar = {GateState.PASSING: OK, GateState.HOLDING: WARN, GateState.BRAKING: ERROR}
 
     def __init__(self, node: ArmNode[ArmNodeParameters], gate: Callable[[], EffortGate | None]) -> None:
         self._node, self._gate = node, gate
@@ -70,13 +67,9 @@ class GateStatePublisher:
         self._state, self._reason = gate.state.value, gate.reason
         word, joints = self._state, self._node.model.joint_names
         values = gate_values(gate.success_rate, self._stamp_ns, self._since_ns, self._tau, joints)
-        status = DiagnosticStatus(
-            level=self.LEVELS[gate.state],
-            name=self._node.get_fully_qualified_name(),
-            message=f"{word}: {gate.reason}" if gate.reason else word,
-            values=[KeyValue(key=key, value=value) for key, value in values.items()],
-        )
-        self._publisher.publish(status)
+        message = f"{word}: {gate.reason}" if gate.reason else word
+        name = self._node.get_fully_qualified_name()
+        self._publisher.publish(status_of(name, self.LEVELS[gate.state], message, values))
 
 
 def listen_to_gates(node: ArmNode[ArmNodeParameters], names: Sequence[str]) -> GatesBehind:

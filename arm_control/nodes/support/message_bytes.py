@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
@@ -23,20 +23,6 @@ from arm_control.nodes.support.topics import ros
 
 MOVED = "messages have other bytes in this release of ROS than messages/joint_state_bytes.py knows"
 """What is said where a layout has moved, before the type that has."""
-
-
-class MessageReader(Protocol):
-    """Reads a ``JointState``; raises InputError where the bytes are none."""
-
-    def read(self, data: bytes) -> Any:
-        """Return an object with the fields of the message."""
-
-
-class MessageWriter(Protocol):
-    """Writes ``JointState`` messages of some joints."""
-
-    def message(self, stamp_ns: int, *values: Array, frame_id: str = "") -> bytes:
-        """Return a message with the values of its fields."""
 
 
 @cache
@@ -93,12 +79,12 @@ class RclpyWriter:
         return bytes(serialize_message(message))
 
 
-def joint_state_reader() -> MessageReader:
+def joint_state_reader() -> JointStateBytes | RclpyReader:
     """Return what reads messages of this release of ROS."""
     return RclpyReader() if layout_differences() else JointStateBytes()
 
 
-def joint_state_writer(names: Sequence[str], fields: Sequence[str] = ("effort",)) -> MessageWriter:
+def joint_state_writer(names: Sequence[str], fields: Sequence[str] = ("effort",)) -> JointStateWriter | RclpyWriter:
     """Return what writes messages of this release of ROS; the parameters are those of ``JointStateWriter``."""
     return (RclpyWriter if layout_differences() else JointStateWriter)(names, fields)
 

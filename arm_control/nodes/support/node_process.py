@@ -128,13 +128,7 @@ class ProcessEnd:
         raise KeyboardInterrupt
 
     def is_reached(self, may_end: Callable[[], bool]) -> bool:
-        """Return whether the process ends now.
-
-        Parameters
-        ----------
-        may_end : callable
-            Returns whether it is at rest; called only after a signal.
-        """
+        """Return whether the process ends now; whether it is at rest is asked only after a signal."""
         if not self.signals:
             return False
         self._since = self._since or time.monotonic()

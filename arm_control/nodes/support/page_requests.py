@@ -21,7 +21,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterEvent, ParameterType, ParameterValue
-from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 from sensor_msgs.msg import JointState
@@ -118,28 +118,18 @@ class ServiceClients:
         return [name for name in GATES if name in self._running]
 
     def _request_gains(self, node: str) -> None:
-        """Request descriptions, then values; ``gains`` is set with the second response."""
-
-        def on_descriptions(response: Any) -> None:
-            doubles = [entry for entry in response.descriptors if entry.type == ParameterType.PARAMETER_DOUBLE]
-            names = [entry.name for entry in doubles if not entry.read_only]
-
-            def on_values(response: Any) -> None:
-                if node == self.controller:
-                    self.gains = {n: v.double_value for n, v in zip(names, response.values, strict=True)}
-
-            request = GetParameters.Request(names=names)
-            self._call(GetParameters, f"{node}/get_parameters", request, on_values, silent=True)
-
-        parameters = CONTROLLERS[node].node_parameters
-        names = [
-            name
-            for name in parameters.types()
-            if parameters.spec(name).live and name not in ControllerNodeParameters.types()
-        ]
+        """Request the values of a controller's gains."""
+        parameters, common = CONTROLLERS[node].node_parameters, ControllerNodeParameters.types()
+        own = {name: type_ for name, type_ in parameters.types().items() if name not in common}
+        names = [name for name, type_ in own.items() if type_ is float and parameters.spec(name).live]
         names.sort(key=AvoidanceParameters.types().__contains__)  # the controller's own gains come first
-        request = DescribeParameters.Request(names=names)
-        self._call(DescribeParameters, f"{node}/describe_parameters", request, on_descriptions, silent=True)
+
+        def on_values(response: Any) -> None:
+            if node == self.controller:
+                self.gains = {n: v.double_value for n, v in zip(names, response.values, strict=False)}
+
+        request = GetParameters.Request(names=names)
+        self._call(GetParameters, f"{node}/get_parameters", request, on_values, silent=True)
 
     def _on_factor(self, response: Any) -> None:
         values = [value.double_value for value in response.values if value.type == ParameterType.PARAMETER_DOUBLE]
@@ -247,12 +237,12 @@ class ServiceClients:
 
 def may_be_braked(status: DiagnosticStatus | None) -> bool:
     """Return whether a gate may be braked, by its newest diagnostics; True without any."""
-    return status is None or not any(item.key == "braked" and item.value == "False" for item in status.values)
+    return figures_in(status).get("braked") != "False"
 
 
-def value_in(status: DiagnosticStatus | None, key: str) -> str:
-    """Return a figure of a node's newest diagnostics; empty where there is none."""
-    return next((item.value for item in status.values if item.key == key), "") if status is not None else ""
+def figures_in(status: DiagnosticStatus | None) -> dict[str, str]:
+    """Return the figures of a node's newest diagnostics; none without any."""
+    return {} if status is None else {item.key: item.value for item in status.values}
 
 
 def status_line(name: str, status: DiagnosticStatus, control: bool) -> tuple[str, int, str]:
@@ -272,7 +262,7 @@ def status_line(name: str, status: DiagnosticStatus, control: bool) -> tuple[str
     rate : str
         Rate of the node; empty when it publishes none.
     """
-    values = {item.key: item.value for item in status.values}
+    values = figures_in(status)
     rate = f"{float(values['rate [Hz]']):.0f} Hz" if "rate [Hz]" in values else ""
     level = min(ord(status.level), ERROR)
     if level < ERROR and values.get("braked") == "True":

@@ -154,13 +154,7 @@ class AwaitedCounts:
 
 
 class SensorTopics:
-    """Publishers of the sensors.
-
-    Parameters
-    ----------
-    wrench_rate : float
-        Messages per second of ``wrench`` [Hz]; 0: no such topic.
-    """
+    """Publishers of the sensors; of ``wrench`` at a rate [Hz], 0: no such topic."""
 
     def __init__(self, node: ArmNode[ArmNodeParameters], ranges: Sequence[RangeSensor], wrench_rate: float) -> None:
         self._node, qos = node, node.state_qos()
@@ -543,7 +537,6 @@ class PlantNode(ArmNode[P_co]):
         self.failure, self.output, self._published_ns = "", None, -1
 
     def health(self) -> Health:
-        """Level, sentence and figures for ``/diagnostics``."""
         if not self.ready:
             return WARN, "", {}
         figures: dict[str, object] = {

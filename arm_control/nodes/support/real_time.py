@@ -36,13 +36,7 @@ def join_control_path(parameters: Parameters) -> None:
 
 
 def stay_below(priority: int) -> None:
-    """Give this thread, of a process with that priority, one less: its other work never holds up threads that receive.
-
-    Parameters
-    ----------
-    priority : int
-        That of the process; 1 stays 1.
-    """
+    """Give this thread, of a process with that priority, one less, but 1 at least: threads that receive come first."""
     _set_fifo(max(1, priority - 1))
 
 

@@ -82,7 +82,8 @@ class WatchedStates:
         self, node: ArmNode[ArmNodeParameters], take: Callable[[Measurement], None], rate: float | None = None
     ) -> None:
         self._node, self._take = node, take
-        self.on_model()
+        self._begin()
+        node.at_model.append(self._begin)
         if rate == 0.0:
             node.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
             return
@@ -90,10 +91,14 @@ class WatchedStates:
         if rate is not None:
             node.control_path.every(1.0 / rate, self.look)
 
-    def on_model(self) -> None:
-        """Take the node's robot anew."""
+    def _begin(self) -> None:
         self._reader = JointStateReader(self._node.model, max_age=0.0)
         self.newest: Measurement | None = None
+
+    @property
+    def now_ns(self) -> int:
+        """Stamp of the newest state [ns]; 0 before the first."""
+        return 0 if self.newest is None else self.newest.stamp_ns
 
     def look(self) -> None:
         """Take the newest state, where there is a new one."""
@@ -177,12 +182,9 @@ class PoseGoals:
     def __init__(self, node: ArmNode[ArmNodeParameters], now_ns: Callable[[], int]) -> None:
         self._node, self._now_ns = node, now_ns
         self.follower = PoseFollower(node.model)
+        node.at_model.append(lambda: setattr(self.follower, "model", node.model))
         topics = {"target_pose": PoseStamped, "pose_trajectory": MultiDOFJointTrajectory}
         subscribe_to_goals(node, topics, self._add)
-
-    def on_model(self) -> None:
-        """Take the node's robot anew."""
-        self.follower.model = self._node.model
 
     def _add(self, topic: str, message: Any) -> None:
         """Add a goal; one with stamp 0 acts from the newest state on."""
@@ -209,24 +211,15 @@ def subscribe_to_markers(
 
 
 class ObstacleSubscription:
-    """Obstacles for a node whose robot is known.
-
-    Parameters
-    ----------
-    is_counted : bool
-        Whether their number goes to ``controller_state/obstacles``: a run waits for that before it starts.
-    """
+    """Obstacles for a node whose robot is known; a run waits for their count, ``controller_state/obstacles``."""
 
     def __init__(self, node: ArmNode[ArmNodeParameters], *, is_counted: bool = False) -> None:
         self._node = node
         self._tracker = ObstacleTracker(node.model)
+        node.at_model.append(lambda: self._tracker.set_model(node.model))
         self._count = node.create_publisher(Float64, "controller_state/obstacles", LATCHED) if is_counted else None
         self._published = -1
         subscribe_to_markers(node, self._on_obstacles)
-
-    def on_model(self) -> None:
-        """Take the node's robot anew."""
-        self._tracker.set_model(self._node.model)
 
     def on_measurement(self, measurement: Measurement) -> None:
         """Take the newest state: markers may be in the frame of a link, and time may have started over."""

@@ -85,11 +85,7 @@ def doubles(values: Array) -> array[float]:
     return result
 
 
-def _new_message(type_name: str) -> Any:
-    return message_class(type_name)()
-
-
-ros = MessageBuilder(_new_message, doubles)
+ros = MessageBuilder(lambda type_name: message_class(type_name)(), doubles)
 """Builds messages of ROS."""
 
 UNKNOWN = "_NODE_NAME_UNKNOWN_"

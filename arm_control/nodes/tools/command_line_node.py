@@ -17,8 +17,6 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 
@@ -31,13 +29,15 @@ from arm_control.messages import link_of, nanoseconds
 from arm_control.model import ArmParameters, RobotModel
 from arm_control.nodes.support.arm_node import ROS_OWN
 from arm_control.nodes.support.node_process import check_environment
-from arm_control.nodes.support.topics import LATCHED, LATEST, REPEAT_TIME, TARGETS, full_names, ros
+from arm_control.nodes.support.topics import LATCHED, LATEST, REPEAT_TIME, STATE, TARGETS, full_names, ros
 
 SETTLED = 3.5
 """Discovery ends when every node has services, one of them is wanted, and nothing new appears for so long [s].
 
 Fast DDS repeats its announcements every 3 s: a node whose first ones were lost is found then. So much on a machine with
 an idle core; one whose processes wait for each other needs more."""
+SEARCH_TIME = 4.0
+"""Time without a change after which a node or a gate is not running [s]."""
 DISCOVERY_TIME = 20.0
 """Longest discovery, while nodes appear [s]."""
 ANSWER_TIME = 10.0
@@ -56,15 +56,21 @@ def prefix_of(namespace: str) -> str:
 
 
 class CommandLineNode:
-    """A short-lived node with a context of its own; use it in a ``with`` statement."""
+    """A short-lived node with a context of its own; use it in a ``with`` statement.
+
+    Attributes
+    ----------
+    node : Node
+        The node, which :meth:`spin_until` serves.
+    """
 
     def __init__(self, name: str) -> None:
         check_environment()
         self._context = Context()
         rclpy.init(args=[], context=self._context)
-        self._node = Node(name, context=self._context, start_parameter_services=False)
+        self.node = Node(name, context=self._context, start_parameter_services=False)
         self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
+        self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {}
 
     def __enter__(self) -> CommandLineNode:
@@ -72,7 +78,7 @@ class CommandLineNode:
 
     def __exit__(self, *_: object) -> None:
         self._executor.shutdown()
-        self._node.destroy_node()
+        self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
     def find_nodes(
@@ -104,55 +110,23 @@ class CommandLineNode:
 
     def _graph(self) -> tuple[list[str], list[str]]:
         """Full names of the nodes and services, as far as they are known by now."""
-        nodes = [f"{namespace.rstrip('/')}/{name}" for name, namespace in self._node.get_node_names_and_namespaces()]
-        return sorted(nodes), sorted(name for name, _ in self._node.get_service_names_and_types())
+        nodes = [f"{namespace.rstrip('/')}/{name}" for name, namespace in self.node.get_node_names_and_namespaces()]
+        return sorted(nodes), sorted(name for name, _ in self.node.get_service_names_and_types())
 
     def _differs_from(self, graph: tuple[list[str], list[str]]) -> bool:
         return self._graph() != graph
 
     def owners(self, service: str, service_type: str) -> set[str]:
         """Full names of the nodes that offer a service, as far as they are known by now."""
-        services = [(*name.rpartition("/"), types) for name, types in self._node.get_service_names_and_types()]
+        services = [(*name.rpartition("/"), types) for name, types in self.node.get_service_names_and_types()]
         return {owner for owner, _, last, types in services if last == service and service_type in types}
 
-    def topics(self, message_type: str) -> set[str]:
-        """Full names of the topics of a type, such as ``std_msgs/msg/Bool``, as far as they are known by now."""
-        return {name for name, types in self._node.get_topic_names_and_types() if message_type in types}
-
-    def topic_types(self) -> dict[str, str]:
-        """Types of all topics, as far as they are known by now, by full name."""
-        return {name: types[0] for name, types in self._node.get_topic_names_and_types()}
-
-    def ends_of(self, topic: str) -> tuple[int, int]:
-        """Number of publishers and of subscriptions of a topic, as far as they are known by now."""
-        return self._node.count_publishers(topic), self._node.count_subscribers(topic)
-
-    def qos_of(self, topic: str) -> QoSProfile:
-        """QoS with which all publishers of a topic are heard, and latched messages where all of them latch."""
-        publishers = self._node.get_publishers_info_by_topic(topic)
-        latching = [one.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in publishers]
-        return LATCHED if latching and all(latching) else LATEST
-
-    def subscribe(self, message_type: Any, topic: str, take: Callable[[Any], None], qos: QoSProfile | int) -> None:
-        """Subscribe to a topic; ``take`` is called for each message, in :meth:`spin_until`."""
-        self._node.create_subscription(message_type, topic, take, qos)
-
-    def publisher(self, message_type: Any, topic: str, qos: QoSProfile) -> Publisher:
-        """Return a publisher."""
-        return self._node.create_publisher(message_type, topic, qos)
-
     def find_publishers(self, topics: Sequence[str], seconds: float) -> dict[str, list[str]]:
-        """Return the full names of the nodes that publish topics, by topic; without topics that nobody publishes.
-
-        Parameters
-        ----------
-        seconds : float
-            Wall time for discovery, which ends with the first one [s].
-        """
-        self.spin_until(lambda: any(map(self._node.count_publishers, topics)), seconds)
-        published = [topic for topic in topics if self._node.count_publishers(topic)]
-        self.spin_until(lambda: all(full_names(self._node, topic) for topic in published), seconds)
-        return {topic: full_names(self._node, topic) for topic in published}
+        """Return the full names of the nodes that publish topics, by topic; without topics that nobody publishes."""
+        self.spin_until(lambda: any(map(self.node.count_publishers, topics)), seconds)
+        published = [topic for topic in topics if self.node.count_publishers(topic)]
+        self.spin_until(lambda: all(full_names(self.node, topic) for topic in published), seconds)
+        return {topic: full_names(self.node, topic) for topic in published}
 
     def call(self, service_type: Any, service: str, request: Any, seconds: float = ANSWER_TIME) -> Any:
         """Call a service and wait for the response.
@@ -170,7 +144,7 @@ class CommandLineNode:
             The response; None when there is none in time.
         """
         if service not in self._clients:
-            self._clients[service] = self._node.create_client(service_type, service)
+            self._clients[service] = self.node.create_client(service_type, service)
         client = self._clients[service]
         if not self.spin_until(client.service_is_ready, seconds):
             return None
@@ -195,10 +169,10 @@ def _is_complete(nodes: Sequence[str], services: Sequence[str]) -> bool:
     return all(any(service.startswith(f"{node}/") for service in services) for node in nodes)
 
 
-def published_already(topics: Sequence[str], seconds: float = 1.0) -> str:
+def published_already(topics: Sequence[str]) -> str:
     """Return which of some topics has a publisher, and which node that is; empty where none has."""
     with CommandLineNode("arm_control_start") as looking:
-        found = looking.find_publishers(topics, seconds)
+        found = looking.find_publishers(topics, 1.0)
     owners = {topic: ", ".join(names) or "a node" for topic, names in found.items()}
     return next((f"{topic} is published already by {owner}" for topic, owner in owners.items()), "")
 
@@ -217,8 +191,6 @@ class ArmClient:
         Full name of the controller's node; empty without one.
     q : ndarray, shape (nq,)
         Joint positions of the newest state [rad or m].
-    figures : dict of str to float
-        Newest values of ``controller_state/*``.
 
     Raises
     ------
@@ -229,16 +201,12 @@ class ArmClient:
     def __init__(self, client: CommandLineNode, namespace: str = "") -> None:
         self._client = client
         self._prefix = prefix_of(namespace)
-        self._description = ""
-        self._state: JointState | None = None
-        self.figures: dict[str, float] = {}
-        client.subscribe(String, f"{self._prefix}robot_description", self._on_description, LATCHED)
-        client.subscribe(JointState, f"{self._prefix}joint_states", self._on_state, LATEST)
-        for name in FIGURES:
-            topic = f"{self._prefix}controller_state/{name}"
-            client.subscribe(Float64, topic, partial(self._on_figure, name), 1)
-        if not client.spin_until(lambda: self._state is not None and bool(self._description), HEARING_TIME):
-            missing = "robot_description" if self._state is not None else "joint_states"
+        self._newest: dict[str, Any] = {}
+        topics = [(String, "robot_description", LATCHED), (JointState, "joint_states", LATEST)]
+        for kind, topic, qos in [*topics, *((Float64, f"controller_state/{name}", STATE) for name in FIGURES)]:
+            client.node.create_subscription(kind, self._prefix + topic, partial(self._newest.__setitem__, topic), qos)
+        if not client.spin_until(lambda: {"joint_states", "robot_description"} <= self._newest.keys(), HEARING_TIME):
+            missing = "robot_description" if "joint_states" in self._newest else "joint_states"
             raise InputError(
                 f"no {self._prefix}{missing} within {HEARING_TIME:.0f} s: is an arm running, with the same"
                 " ROS_DOMAIN_ID and --namespace?"
@@ -246,7 +214,7 @@ class ArmClient:
         self.controller = self._find_controller()
         values = self._parameters()
         self._frame_prefix = str(values.pop("frame_prefix", ""))
-        self.model: RobotModel = ArmParameters.from_mapping(values).model(self._description)
+        self.model: RobotModel = ArmParameters.from_mapping(values).model(self._newest["robot_description"].data)
         self._read_state()
 
     def go_to(self, X_WT: Pose, seconds: float) -> Approach:
@@ -265,7 +233,7 @@ class ArmClient:
             When no node follows targets, or states end.
         """
         topic = f"{self._prefix}target_pose"
-        publisher = self._client.publisher(PoseStamped, topic, TARGETS)
+        publisher = self._client.node.create_publisher(PoseStamped, topic, TARGETS)
         if not self._client.spin_until(lambda: publisher.get_subscription_count() > 0, HEARING_TIME):
             raise InputError(f"no node listens to {topic}: is a controller running?")
         publisher.publish(ros.pose_stamped(X_WT, self._frame_prefix + self.model.base, 0))
@@ -300,65 +268,49 @@ class ArmClient:
         values = dict(zip(names, map(parameter_value_to_python, response.values), strict=True))
         return {name: value for name, value in values.items() if value is not None}
 
-    def _on_description(self, message: String) -> None:
-        self._description = message.data
-
-    def _on_state(self, message: JointState) -> None:
-        self._state = message
-
-    def _on_figure(self, name: str, message: Float64) -> None:
-        self.figures[name] = message.data
+    def figure(self, name: str, default: float) -> float:
+        """Return the newest value of ``controller_state/<name>``; a default before the first."""
+        topic = f"controller_state/{name}"
+        return float(self._newest[topic].data) if topic in self._newest else default
 
     def _is_newer(self, stamp_ns: int) -> bool:
         return self._newest_ns() != stamp_ns
 
     def _newest_ns(self) -> int:
-        return -1 if self._state is None else nanoseconds(self._state.header.stamp)
+        return nanoseconds(self._newest["joint_states"].header.stamp)
 
     def _read_state(self) -> None:
-        assert self._state is not None
-        self.q: Array = np.array(self.model.in_joint_order(self._state.name, self._state.position))
+        state = self._newest["joint_states"]
+        self.q: Array = np.array(self.model.in_joint_order(state.name, state.position))
         self.stamp_ns = self._newest_ns()
 
 
 # -- live parameters -----------------------------------------------------------------------------------
 
 
-def set_parameter(name: str, value: Any, node: str = "osc", namespace: str = "", seconds: float = 4.0) -> str:
-    """Set a live parameter of a running node; return why it refuses, empty where it does not.
-
-    Raises
-    ------
-    InputError
-        When there is no such node, or it does not answer.
-    """
+def set_parameter(name: str, value: Any, node: str, namespace: str) -> str:
+    """Set a live parameter of a running node; return why it refuses, empty where it does not."""
     with CommandLineNode("arm_control_tune") as client:
-        full_name = _find_node(client, node, namespace, seconds)
+        full_name = _find_node(client, node, namespace)
         parameter = Parameter(name, value=value).to_parameter_msg()
         request = SetParameters.Request(parameters=[parameter])
         (result,) = _request(client, SetParameters, full_name, "set", request).results
         return "" if result.successful else str(result.reason) or "no reason given"
 
 
-def _find_node(client: CommandLineNode, node: str, namespace: str, seconds: float) -> str:
+def _find_node(client: CommandLineNode, node: str, namespace: str) -> str:
     """Return the full name of a running node."""
     full_name = "/" + "/".join(filter(None, [*namespace.split("/"), *node.split("/")]))
-    nodes = client.find_nodes(*PARAMETER_SERVICE, "", seconds, full_name)
+    nodes = client.find_nodes(*PARAMETER_SERVICE, "", SEARCH_TIME, full_name)
     if full_name not in nodes:
         raise InputError(f"no node {full_name} is running; there are: {', '.join(nodes) or 'none'}")
     return full_name
 
 
-def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[SavedParameter]:
-    """Return the parameters of a running node that may change while it runs.
-
-    Raises
-    ------
-    InputError
-        When there is no such node, or it does not answer.
-    """
+def live_parameters(node: str, namespace: str) -> list[SavedParameter]:
+    """Return the parameters of a running node that may change while it runs."""
     with CommandLineNode("arm_control_tune") as client:
-        full_name = _find_node(client, node, namespace, seconds)
+        full_name = _find_node(client, node, namespace)
         names = _request(client, ListParameters, full_name, "list", ListParameters.Request()).result.names
         names = sorted(name for name in names if not name.startswith(ROS_OWN))
         described = _request(client, DescribeParameters, full_name, "describe", DescribeParameters.Request(names=names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -15,7 +16,7 @@ from arm_control.exceptions import InputError
 from arm_control.gate import GATES_BEHIND, GateReport
 from arm_control.nodes.support.node_process import ProcessEnd
 from arm_control.nodes.support.topics import LATCHED
-from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode, prefix_of
+from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, SEARCH_TIME, CommandLineNode, prefix_of
 from arm_control.processes import GateWatch
 
 STATE_TYPE = "diagnostic_msgs/msg/DiagnosticStatus"
@@ -27,6 +28,8 @@ GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
 SILENT = "no answer"
 OUTLOOK = "each of them will hold the measured posture; goals from before are void: send a new one"
 """What enabling means."""
+REPORT_TIME = 10.0
+"""Longest time until the first report [s]."""
 OTHERS = 1.5
 """Time after the first report in which all gates report: they do so once a second [s]."""
 Look = Callable[[Callable[[], bool], float], object]
@@ -44,11 +47,11 @@ def watch_gates(show: Callable[[GateReport], object], namespace: str = "") -> No
                 show(report)
 
 
-def current_gates(namespace: str = "", seconds: float = 10.0) -> list[GateReport]:
+def current_gates(namespace: str = "") -> list[GateReport]:
     """Return what every gate does now, in the order of their names."""
     with CommandLineNode("arm_control_watch") as client:
         watch, look = listen(client, lambda _: None, namespace)
-        _look_until(lambda: bool(watch.reports), look, seconds)
+        _look_until(lambda: bool(watch.reports), look, REPORT_TIME)
         _look_until(lambda: False, look, OTHERS if watch.reports else 0.0)
         return [watch.reports[name] for name in sorted(watch.reports)]
 
@@ -76,30 +79,24 @@ def listen(
         for status in message.status:
             take(status, watch.on_diagnostics)
 
-    client.subscribe(DiagnosticArray, "/diagnostics", take_all, 10)
+    client.node.create_subscription(DiagnosticArray, "/diagnostics", take_all, 10)
 
     def look(condition: Callable[[], bool], seconds: float) -> None:
-        for topic in client.topics(STATE_TYPE) - subscribed:
-            if topic.endswith("/state"):
+        for topic, types in client.node.get_topic_names_and_types():
+            if STATE_TYPE in types and topic.endswith("/state") and topic not in subscribed:
                 subscribed.add(topic)
-                client.subscribe(DiagnosticStatus, topic, lambda status: take(status, watch.on_state), LATCHED)
+                take_state = partial(take, read=watch.on_state)
+                client.node.create_subscription(DiagnosticStatus, topic, take_state, LATCHED)
         client.spin_until(condition, seconds)
 
     return watch, look
 
 
-def enable_gates(
-    namespace: str = "", show: Callable[[str], object] = lambda _: None, seconds: float = 4.0
-) -> list[tuple[str, bool, str]]:
+def enable_gates(namespace: str, show: Callable[[str], object]) -> list[tuple[str, bool, str]]:
     """Call the service ``~/enable`` of every gate in a namespace; show what they do before and behind that.
 
     The gate nearest the motors comes first, controllers come last. So no torque is on the way when a gate begins to
     take commands: a controller that brakes sends none, and one that is held has no goal from before.
-
-    Parameters
-    ----------
-    seconds : float
-        Wall time without a new node after which no gate is running [s].
 
     Returns
     -------
@@ -113,8 +110,8 @@ def enable_gates(
     """
     with CommandLineNode("arm_control_enable") as client:
         watch, look = listen(client, lambda _: None, namespace)
-        names = client.find_nodes("enable", "std_srvs/srv/SetBool", namespace, seconds)
-        are_gates = {name: _is_gate(client, name, seconds / 2.0) for name in names}
+        names = client.find_nodes("enable", "std_srvs/srv/SetBool", namespace, SEARCH_TIME)
+        are_gates = {name: _is_gate(client, name, SEARCH_TIME / 2.0) for name in names}
         gates = in_order([name for name, is_gate in are_gates.items() if is_gate is not False])
         if not gates:
             raise InputError(f"no gate is running{' in ' + namespace if namespace else ''}: nothing to enable")

@@ -52,8 +52,6 @@ class MonitorNode(Node):
     ----------
     awaited : mapping of str to int
         Number of ``targets``, and of ``obstacles``, that the controller must know before the simulator is started.
-    keep : int
-        Largest number of states and of commands; the newest are kept.
     first_target : PoseStamped, optional
         The scenario's own target for now; any other one for now is by hand. With it, a target must have come before the
         simulator is started.
@@ -78,7 +76,6 @@ class MonitorNode(Node):
         self,
         awaited: Mapping[str, int],
         simulator: str = "simulator",
-        keep: int = KEPT,
         first_target: PoseStamped | None = None,
     ) -> None:
         super().__init__("monitor", start_parameter_services=False)
@@ -89,8 +86,8 @@ class MonitorNode(Node):
         self.left_out = Counter[str]()
         self.started = False
         self._simulator = simulator
-        self.state_log = JointStateLog(keep, "position", "velocity")
-        self.command_log = JointStateLog(keep, "effort")
+        self.state_log = JointStateLog(KEPT, "position", "velocity")
+        self.command_log = JointStateLog(KEPT, "effort")
         self._target_messages: dict[int, PoseStamped] = {}
         self._known_targets: deque[PoseStamped] = deque(maxlen=MANY_TARGETS)
         self._first_target = first_target
@@ -103,7 +100,7 @@ class MonitorNode(Node):
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
         self._wrench_topics = {name: polled_subscription(self, WrenchStamped, name, EVENTS) for name in WRENCHES}
-        self._wrenches: dict[str, deque[WrenchStamped]] = {name: deque(maxlen=keep // 10) for name in WRENCHES}
+        self._wrenches: dict[str, deque[WrenchStamped]] = {name: deque(maxlen=KEPT // 10) for name in WRENCHES}
         self._awaited = AwaitedCounts(self, awaited)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)

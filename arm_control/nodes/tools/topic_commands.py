@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from arm_control.core import yaml_document
 from arm_control.exceptions import InputError
 from arm_control.nodes.support.node_process import ProcessEnd
-from arm_control.nodes.support.topics import message_class
+from arm_control.nodes.support.topics import LATCHED, LATEST, message_class
 from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode, prefix_of
 
 HEARING_TIME = 6.0
@@ -22,8 +24,8 @@ def list_topics(namespace: str = "") -> list[tuple[str, str, int, int]]:
     prefix = prefix_of(namespace)
     with CommandLineNode("arm_control_topics") as client:
         client.find_nodes(*PARAMETER_SERVICE, "", HEARING_TIME)  # discovery
-        seen = client.topic_types()
-        return [(name, kind, *client.ends_of(name)) for name, kind in sorted(seen.items()) if name.startswith(prefix)]
+        seen = [(name, kind) for name, kind in sorted(_types(client.node).items()) if name.startswith(prefix)]
+        return [(name, kind, *_ends(client.node, name)) for name, kind in seen]
 
 
 def echo_topic(topic: str, namespace: str, show: Callable[[str], object], once: bool = False) -> bool:
@@ -49,12 +51,30 @@ def echo_topic(topic: str, namespace: str, show: Callable[[str], object], once: 
         n_shown += 1
 
     with CommandLineNode("arm_control_topics") as client:
-        if not client.spin_until(lambda: any(client.ends_of(name)) or bool(stop.signals), HEARING_TIME):
-            known = ", ".join(sorted(client.topic_types())) or "none"
+        if not client.spin_until(lambda: any(_ends(client.node, name)) or bool(stop.signals), HEARING_TIME):
+            known = ", ".join(sorted(_types(client.node))) or "none"
             raise InputError(f"nobody publishes or hears {name}; topics: {known}")
-        client.subscribe(message_class(client.topic_types().get(name, "")), name, take, client.qos_of(name))
+        kind = message_class(_types(client.node).get(name, ""))
+        client.node.create_subscription(kind, name, take, _qos(client.node, name))
         client.spin_until(lambda: bool(stop.signals or (once and n_shown)), HEARING_TIME if once else np.inf)
     return n_shown > 0
+
+
+def _types(node: Node) -> dict[str, str]:
+    """Types of all topics, as far as they are known by now, by full name."""
+    return {name: types[0] for name, types in node.get_topic_names_and_types()}
+
+
+def _ends(node: Node, topic: str) -> tuple[int, int]:
+    """Number of publishers and of subscriptions of a topic, as far as they are known by now."""
+    return node.count_publishers(topic), node.count_subscribers(topic)
+
+
+def _qos(node: Node, topic: str) -> QoSProfile:
+    """QoS with which all publishers of a topic are heard, and latched messages where all of them latch."""
+    publishers = node.get_publishers_info_by_topic(topic)
+    latching = [one.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in publishers]
+    return LATCHED if latching and all(latching) else LATEST
 
 
 def as_mapping(message: Any) -> Any:
