@@ -172,13 +172,7 @@ def is_true(text: str) -> bool:
 
 
 def _number(name: str, text: str) -> float:
-    """Return the number that a launch argument is.
-
-    Raises
-    ------
-    ParameterError
-        When it is none.
-    """
+    """Return the number that a launch argument is; refuse any other text."""
     try:
         return float(text)
     except ValueError:
@@ -236,26 +230,14 @@ def _with_arguments(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
 
 
 def _refuse_gravity_of_gate(controller: str, params_file: str) -> None:
-    """Refuse a launch without the gate that would leave out gravity: the driver would add it a second time.
-
-    Raises
-    ------
-    ParameterError
-        When the parameter file has it under the gate's name only.
-    """
+    """Refuse a launch without the gate that alone would take off gravity: the driver would add it a second time."""
     name = "driver_adds_gravity"
     if file_parameters(params_file, "gate").get(name) and not file_parameters(params_file, controller).get(name):
         raise ParameterError(f"{params_file}: {name} is of the gate, which does not run: write it under /**")
 
 
 def _require_packages(nodes: Iterable[Node]) -> None:
-    """Refuse to start anything where a package is missing.
-
-    Raises
-    ------
-    ArmControlError
-        With the names of the packages.
-    """
+    """Refuse to start anything where a package is missing."""
     missing = [name for name in dict.fromkeys(node.node_package for node in nodes) if not _is_installed(name)]
     if missing:
         packages = " ".join(f"ros-$ROS_DISTRO-{name.replace('_', '-')}" for name in missing)
@@ -271,13 +253,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _refuse_second_launch(scenario: Scenario, namespace: str, driver: DriverTopics) -> None:
-    """Refuse to start where another node simulates or drives the arm: the messages would mix.
-
-    Raises
-    ------
-    ArmControlError
-        With the topic, and the nodes that publish it.
-    """
+    """Refuse to start where another node simulates or drives the arm: the messages would mix."""
     topics = ["joint_states"] if scenario.simulator else []
     topics += [*driver, "effort_in"] if scenario.controller or "gate" in scenario.nodes else []
     absolute = [topic if topic.startswith("/") else prefix_of(namespace) + topic for topic in topics]
@@ -363,13 +339,7 @@ def own_node(
 
 
 def foreign_node(package: str, launch: LaunchArguments, **details: Any) -> Node:
-    """Return a node of another package, which ends with this process where util-linux can see to that.
-
-    Parameters
-    ----------
-    package : str
-        Name of the package, of its executable and of the node.
-    """
+    """Return a node of another package, which has its name and ends with this process where util-linux sees to that."""
     prefix = "setpriv --pdeathsig INT" if shutil.which("setpriv") else None
     namespace = launch["namespace"]
     return Node(package=package, executable=package, name=package, namespace=namespace, prefix=prefix, **details)

@@ -30,6 +30,7 @@ from arm_control.simulation import Scenario, scenario_names
 
 BRAKING_TIME = 1.5
 """Time for the arm to brake after a node has ended, before the others are stopped [s]."""
+RECORDER = "arm_control.nodes.tools.bag_recorder"
 RECORDER_TIME = 15.0
 """Time for the recorder to end [s]; longer than it waits for lost messages."""
 ADDRESS = "viewer: http"
@@ -79,13 +80,7 @@ def describe_exit(code: int | None) -> str:
 
 
 class PrintedLines:
-    """Complete lines that processes have printed into a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file; it exists.
-    """
+    """Complete lines that processes have printed into a file, which exists."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open(errors="replace")
@@ -114,8 +109,8 @@ class ScenarioProcesses:
         A ROS parameter file that replaces values; empty for none.
     arm : mapping
         Parameters about the arm for all nodes, which replace those of the files.
-    extra : dict of str to list of str
-        Nodes beside the scenario, by name: the module below ``arm_control.nodes``, then its command line.
+    recorder : sequence of str
+        Command line of the recorder beside the nodes; empty for none.
     """
 
     scenario: Scenario
@@ -123,7 +118,7 @@ class ScenarioProcesses:
     namespace: str = ""
     single: bool = False
     arm: Mapping[str, Any] = field(default_factory=dict)
-    extra: dict[str, list[str]] = field(default_factory=dict)
+    recorder: Sequence[str] = ()
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __enter__(self) -> ScenarioProcesses:
@@ -145,17 +140,16 @@ class ScenarioProcesses:
         groups = [names] if self.single else [[name] for name in names]
         for group in groups:
             self.running["+".join(group)] = start_module("arm_control.nodes", [*group, *ros_arguments], output)
-        for label, (module, *arguments) in self.extra.items():
-            self.running[label] = start_module(f"arm_control.nodes.{module}", [*arguments, *ros_arguments], output)
+        if self.recorder:
+            self.running["recorder"] = start_module(RECORDER, [*self.recorder, *ros_arguments], output)
         self._lines = PrintedLines(output)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in self.extra:  # the recorder ends while the recorded nodes still run
-            interrupt(self.running[name])
-        for name in self.extra:
+        if self.recorder:  # it ends while the recorded nodes still run
+            interrupt(self.running["recorder"])
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.running[name].wait(RECORDER_TIME)
+                self.running["recorder"].wait(RECORDER_TIME)
         for process in self.running.values():
             interrupt(process)
         for process in self.running.values():
@@ -174,10 +168,10 @@ class ScenarioProcesses:
         return ", ".join(ended)
 
 
-def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, list[str]]:
-    """Return module and command line of the recorder, with everything a replay needs; empty without ``--bag``."""
+def recorder_arguments(scenario: Scenario, options: RunOptions) -> list[str]:
+    """Return the command line of the recorder, with everything a replay needs; empty without ``--bag``."""
     if not options.bag:
-        return {}
+        return []
     node = scenario.controller
     parameters = controller_file(options.params_file, node) | dict(options.arm)
     custom = {"robot": scenario.robot}
@@ -189,7 +183,7 @@ def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, lis
         custom |= {"scenario": name, "variant": variant, "parameters": json.dumps({node: parameters})}
     arguments = [word for key, value in custom.items() for word in ("--custom", f"{key}={value}")]
     arguments += [word for node in scenario.nodes for word in ("--node", node)]
-    return {"recorder": ["tools.bag_recorder", "-o", options.bag, "--namespace", options.namespace, *arguments]}
+    return ["-o", options.bag, "--namespace", options.namespace, *arguments]
 
 
 def parameter_text(nodes: Mapping[str, Mapping[str, Any]]) -> str:

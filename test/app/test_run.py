@@ -277,13 +277,13 @@ def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own(tmp_p
 def test_a_bag_of_an_arm_by_itself_names_the_controller_for_a_replay():
     options = RunOptions("planar2_reach", bag="bag", arm={"tip": "hand"}, title="arm.urdf", is_own_arm=True)
     scenario = replace(options, bag="").load()
-    words = recorder_arguments(scenario, options)["recorder"]
+    words = recorder_arguments(scenario, options)
     custom = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--custom")
     replayed = scenario_of(SimpleNamespace(custom=custom, path="bag"), ReplayOptions())  # type: ignore[arg-type]
     assert replayed is not None
     assert (replayed.robot, replayed.nodes) == ("", {"osc": scenario.nodes["osc"] | {"tip": "hand"}})
     named = replace(options, is_own_arm=False)
-    assert "scenario=planar2_reach" in recorder_arguments(scenario, named)["recorder"]
+    assert "scenario=planar2_reach" in recorder_arguments(scenario, named)
 
 
 def test_nodes_that_are_known_by_their_names_only_are_waited_for():

@@ -9,11 +9,9 @@ from pathlib import Path
 from arm_control.app.commands import shared
 
 EXAMPLES = ("attractor", "attractor --alpha 10 100 1000 --state scaled", "attractor --alpha 400 --neurons 200 --json")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument(
         "--alpha", nargs="+", type=shared.positive, default=[10.0, 100.0, 1000.0], metavar="A", help="damping [1/s]"
     )

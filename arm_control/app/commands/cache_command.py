@@ -9,11 +9,9 @@ import time
 from arm_control.core import Cache, default_directory
 
 EXAMPLES = ("cache list", "cache clear")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("action", choices=("list", "clear"))
 
 

@@ -65,13 +65,10 @@ EXAMPLES = (
     "check --robot my_arm.urdf --tip gripper_link --json",
     "check --robot ur5 --constraints ur5_cell --targets ur5_cell",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
-    shared.add_xacro_options(parser)
     shared.add_arm_options(parser)
     parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
     parser.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
@@ -102,14 +99,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--start and --targets say what is asked of constraints: name a file with --constraints")
     if not options.trust:
         refuse_xacro(robot)
-    check = check_file(
-        robot,
-        tip=options.tip or None,
-        base=options.base or None,
-        mesh_roots=options.package_path,
-        choices=_choices(options),
-        strict=options.strict,
-    )
+    check = check_file(robot, options.package_path, strict=options.strict, **_choices(options))
     kept = None if check.problems or not options.constraints else _check_constraints(robot, check, options)
     encoding = sys.stdout.encoding or "utf-8"
     text = as_json(check, kept) if options.json else as_text(check, kept)
@@ -199,6 +189,7 @@ def _choices(options: argparse.Namespace) -> dict[str, Any]:
     values = arm_values_in(options.params_file, tuple(CONTROLLERS))
     for name in ("effort_limits", "velocity_limits"):
         values[name] = [*values.get(name, []), *getattr(options, name)]
+    values |= {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
     choices = ArmParameters.from_mapping(values, where=options.params_file or "check").choices()
     return {**choices, "kinematics_only": options.kinematics_only}
 
@@ -232,31 +223,17 @@ class Check:
         return tuple(joint for joint in path[start:] if joint.is_movable)
 
 
-def check_file(
-    file: str,
-    *,
-    tip: str | None = None,
-    base: str | None = None,
-    mesh_roots: Sequence[str | Path] = (),
-    choices: Mapping[str, Any] | None = None,
-    strict: bool = False,
-) -> Check:
+def check_file(file: str, mesh_roots: Sequence[str | Path] = (), *, strict: bool = False, **choices: Any) -> Check:
     """Check a URDF or xacro file.
 
     Parameters
     ----------
     file : str
         Path, or the name of a robot that comes with the package; after a xacro file, its arguments.
-    tip, base : str, optional
-        Ends of the arm; by default as :meth:`arm_control.RobotModel.from_urdf` has it.
     mesh_roots : sequence of str or Path
         Folders that may contain packages with meshes.
-    choices : mapping, optional
-        Other options of :meth:`arm_control.RobotModel.from_urdf`.
-
-    Returns
-    -------
-    Check
+    **choices : object
+        Options of :meth:`arm_control.RobotModel.from_urdf`, such as the ends of the arm.
 
     Raises
     ------
@@ -271,14 +248,13 @@ def check_file(
     text, name = read_source(path, arguments, roots)
     robot = read_robot(text)
     facts = read_facts(robot)
-    options = {**(choices or {})}
-    base, tip = base or options.pop("base", None), tip or options.pop("tip", None)
+    base, tip = choices.pop("base", None), choices.pop("tip", None)
     has_tip = tip is not None
     _refuse_other_ends(facts, base, tip)
     about_meshes, about_packages = mesh_warnings(robot, path, roots)
     warnings: tuple[str, ...] = ()
     try:
-        arm = describe(text, **{**options, "base": base, "tip": tip})
+        arm = describe(text, base=base, tip=tip, **choices)
         tip, problems = arm.tip, list[str]()
         warnings = (*arm.warnings, *density_warnings(arm, [*roots, *folders_near(path)]))
         if arm.has_dynamics and (weight := carried_weight(arm)).sentence:

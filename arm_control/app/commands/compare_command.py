@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from arm_control.simulation import ComparedQuantity, Dynamics
 
 EXAMPLES = ("compare --robot ur5", "compare --robot my_arm.urdf --tip flange --json")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
     shared.add_arm_options(parser)
-    shared.add_xacro_options(parser)
     parser.add_argument("--states", type=count, default=100, metavar="N", help="number of random states; default: 100")
     parser.add_argument("--seed", type=int, default=0, metavar="SEED", help="seed of the random states; default: 0")
     shared.add_json_option(parser)

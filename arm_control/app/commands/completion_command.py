@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from arm_control.core import robot_names
 
 EXAMPLES = ("completion bash",)
-"""For the help."""
 NAMES = {
     "run": "scenarios",
     "simulate": "scenarios",
@@ -31,7 +30,6 @@ ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("shell", choices=("bash", "zsh"))
 
 

@@ -7,7 +7,6 @@ import argparse
 from arm_control.app.commands import run_command
 
 EXAMPLES = ("demo", "demo --duration 20 --no-viewer", "demo ur5_star --variant ''")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

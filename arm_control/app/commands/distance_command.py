@@ -27,7 +27,6 @@ EXAMPLES = (
     "distance my_arm.urdf --random 1000 --write-allowed allowed.yaml",
     "distance my_arm.urdf --bag my_bag --allowed allowed.yaml --margin 0.02 --report pictures",
 )
-"""For the help."""
 SHOWN = 20
 """Largest number of pairs in the table; JSON has all."""
 REACH = 10.0
@@ -35,7 +34,6 @@ REACH = 10.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
     states = parser.add_mutually_exclusive_group()
     states.add_argument(
@@ -86,7 +84,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", default="", metavar="DIR", help="draw the nearest state there")
     shared.add_json_option(parser)
     shared.add_chain_options(parser)
-    shared.add_xacro_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

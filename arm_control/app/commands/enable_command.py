@@ -7,11 +7,9 @@ import argparse
 from arm_control.core import printable
 
 EXAMPLES = ("enable", "enable --namespace left")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("--namespace", default="", help="only gates in it")
 
 

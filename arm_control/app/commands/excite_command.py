@@ -25,9 +25,7 @@ MARGIN, FLOOR_MARGIN = 0.03, 0.001
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
-    shared.add_xacro_options(parser)
     parser.add_argument("-o", "--output", default="excitation.yaml", metavar="FILE", help="the trajectory to write")
     shared.add_arm_options(parser)
     parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")

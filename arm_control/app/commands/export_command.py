@@ -24,13 +24,11 @@ EXAMPLES = (
     "export --scenario ur5_osc --name left_arm --out left_arm",
     "export panda --target page --out pages",
 )
-"""For the help."""
 TARGETS = ("c", "page")
 """What a controller may become."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
     parser.add_argument(
         "--controller",
@@ -58,7 +56,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the scenario's values"
     )
     shared.add_arm_options(parser)
-    shared.add_xacro_options(parser)
     shared.add_trust_option(parser)
 
 

@@ -12,11 +12,9 @@ from arm_control.exceptions import ArmControlError
 ARRANGEMENTS = ("controller", "gate", "simulator", "native", "serve", "serve-native", "exported")
 """Those of :mod:`arm_control.faults.arrangements`, which is not needed for the help."""
 EXAMPLES = ("faults", "faults states --controller osc --arrangement gate exported")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("name", nargs="?", default="", help="only faults whose name contains this; default: all")
     parser.add_argument("--arrangement", nargs="+", choices=ARRANGEMENTS, help="default: all")
     parser.add_argument("--controller", nargs="+", choices=("osc", "joint", "ilqr"), help="default: all")

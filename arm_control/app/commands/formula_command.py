@@ -12,7 +12,6 @@ EXAMPLES = (
     "formula ur5 J --c",
     "formula my_arm.urdf T --tip gripper_link",
 )
-"""For the help."""
 QUANTITIES = {
     "M": "mass matrix",
     "J": "Jacobian of the end effector, linear rows first",
@@ -25,7 +24,6 @@ MOST_SIMPLIFIED = 4
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
     listed = ", ".join(f"{name} ({what})" for name, what in QUANTITIES.items())
     parser.add_argument("quantity", choices=QUANTITIES, help=listed)
@@ -39,7 +37,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"without shared terms, simplified; of at most {MOST_SIMPLIFIED} joints",
     )
     shared.add_chain_options(parser)
-    shared.add_xacro_options(parser)
     parser.set_defaults(form="python")
 
 

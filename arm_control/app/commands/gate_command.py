@@ -10,11 +10,9 @@ EXAMPLES = (
     "gate --params-file my_arm.yaml",
     "gate -r joint_commands:=driver/commands -r effort_controller/commands:=driver/efforts -p rate_limit:=100.0",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_ros_options(parser)
 
 

@@ -15,11 +15,9 @@ EXAMPLES = (
     "guide ur5_guide --bag shown",
     "guide --robot my_arm.urdf --simulator none --params-file identified.yaml",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     run_command.add_options(parser)
     parser.add_argument("--waypoints", default="", metavar="FILE", help="trajectory to write; default: BAG.yaml")
 

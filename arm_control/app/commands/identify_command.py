@@ -23,7 +23,6 @@ EXAMPLES = ("identify my_bag", "identify my_bag --inertias", "identify my_bag --
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_bag_argument(parser)
     parser.add_argument("-o", "--output", default="", metavar="DIR", help="folder to write; default: BAG_identified")
     parser.add_argument("--topic", default="joint_states", help="topic of the joint states")

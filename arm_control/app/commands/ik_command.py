@@ -22,13 +22,11 @@ EXAMPLES = (
     "ik --robot ur5 --position 0.4 0.1 0.4 --rpy 180 0 0 --all",
     "ik --robot my_arm.urdf --position 0.3 0 0.2 --start 0 0.5 1 0 --json",
 )
-"""For the help."""
 OFF = 1e-4
 """Distance from the position that is named, where not all of it counts [m]."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
     parser.add_argument(
         "--position", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="of the hand, in the base [m]"
@@ -52,7 +50,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_json_option(parser)
     shared.add_chain_options(parser)
-    shared.add_xacro_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:

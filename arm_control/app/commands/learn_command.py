@@ -22,11 +22,9 @@ EXAMPLES = (
     "learn my_bag --out draw.yaml --end-effector --robot my_arm.urdf",
     "learn demonstration.yaml --out walk.yaml --rhythmic",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_bag_argument(parser)
     parser.epilog = "A YAML file, like those of config/demonstrations, may stand for the bag."
     parser.add_argument("-o", "--out", "--output", required=True, metavar="FILE", help="YAML file to write")

@@ -13,11 +13,9 @@ EXAMPLES = (
     "node osc -r joint_commands:=effort_in --params-file my_arm.yaml",
     "node dynamics visuals --namespace left -p tip:=gripper_link",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("nodes", nargs="+", choices=node_names(), metavar="NODE", help=", ".join(node_names()))
     add_ros_options(parser)
 

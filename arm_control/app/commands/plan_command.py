@@ -21,11 +21,9 @@ EXAMPLES = (
     "plan my_scene.yaml --variant slow --constraints cell.yaml",
     "plan --list",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("scene", nargs="?", default="", help="name below config/plans, or a YAML file")
     parser.add_argument("--list", action="store_true", help="list the scenes that come with the package")
     parser.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")

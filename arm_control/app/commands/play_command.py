@@ -9,11 +9,9 @@ from arm_control.app.commands import run_command
 from arm_control.exceptions import InputError
 
 EXAMPLES = ("play guided.yaml", "play guided.yaml --viewer", "play guided.yaml --robot my_arm.urdf --simulator none")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("file", metavar="FILE", help="trajectory of the joints, as `arm_control guide` writes it")
     run_command.add_options(parser)
 

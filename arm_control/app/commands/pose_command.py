@@ -16,7 +16,6 @@ from arm_control.maths import Array, Pose, quaternion_from_rotation, rpy_from_ro
 from arm_control.messages import link_of
 
 EXAMPLES = ("pose", "pose --json", "pose --robot ur5 0 -1.4 1.9 -2.07 -1.57 0")
-"""For the help."""
 
 
 class Hand(NamedTuple):
@@ -36,7 +35,6 @@ class Hand(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument(
         "joints", nargs="*", metavar="Q", help="with --robot: positions of its joints, in their order [rad or m]"
     )

@@ -10,11 +10,9 @@ if TYPE_CHECKING:
     from arm_control.primitives import Primitive
 
 EXAMPLES = ("primitive list", "primitive show digit_3", "primitive show reach.yaml --out reach.png")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     listed = actions.add_parser("list", help="those that come with the package", description=_list.__doc__)
     listed.set_defaults(action=_list)

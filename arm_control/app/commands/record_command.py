@@ -7,11 +7,9 @@ import os
 import time
 
 EXAMPLES = ("record", "record joint_states joint_commands -o my_bag")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("topics", nargs="*", help="names of topics; default: all of known types")
     parser.add_argument("-o", "--output", default="", metavar="FOLDER", help="the bag; default: a name with the time")
     parser.add_argument("--storage", default="mcap", choices=("mcap", "sqlite3"))

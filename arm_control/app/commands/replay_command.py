@@ -25,11 +25,9 @@ MODE_OPTIONS = {
 """Options that each mode of a replay accepts."""
 
 EXAMPLES = ("replay my_bag --offline", "replay my_bag --rate 0.5", "replay my_bag --model")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_bag_argument(parser)
     live = parser.add_argument_group("onto live topics")
     live.add_argument("--rate", type=positive, default=1.0, metavar="R", help="speed, as a factor")

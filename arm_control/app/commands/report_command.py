@@ -8,11 +8,9 @@ from pathlib import Path
 from arm_control.app.commands import shared
 
 EXAMPLES = ("report my_bag", "report my_bag --robot my_arm.urdf -o pages")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_bag_argument(parser)
     parser.add_argument("-o", "--output", default="", metavar="DIR", help="folder to write; default: BAG_report")
     parser.add_argument("--topic", default="joint_states", help="topic of the joint states")

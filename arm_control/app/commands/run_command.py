@@ -20,11 +20,9 @@ EXAMPLES = (
     "run --robot my_arm.urdf --viewer --control",
     "run ur5_star --headless --duration 20 --report pictures",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument(
         "scenario",
         nargs="?",

@@ -7,7 +7,6 @@ import argparse
 from arm_control.simulation import Scenario, scenario_names
 
 EXAMPLES = ("scenarios",)
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -36,7 +36,6 @@ EXAMPLES = (
     "serve --scenario ur5_osc",
     "serve my_arm.urdf --params-file gains.yaml --port 7000 --real-time-priority 50",
 )
-"""For the help."""
 PORT = 7301
 """Below 7400, where the ports begin on which the nodes of ROS find each other."""
 LARGEST = 65_535
@@ -55,7 +54,6 @@ NATIVE, PYTHON = "native", "python"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     shared.add_chosen_robot(parser)
     parser.add_argument("--scenario", default="", help="robot, controller, gains, limits and targets of a scenario")
     parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file with the controller's")
@@ -71,7 +69,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--states", type=int, default=0, metavar="N", help="end after N answers; 0: never")
     shared.add_gravity_option(parser)
     shared.add_arm_options(parser)
-    shared.add_xacro_options(parser)
     shared.add_trust_option(parser)
 
 

@@ -64,11 +64,6 @@ def check_namespace(namespace: str) -> None:
     """Refuse an invalid ROS namespace with one sentence; ROS itself raises a long exception.
 
     A slash at the begin or at the end is optional.
-
-    Raises
-    ------
-    InputError
-        When ROS would refuse the namespace.
     """
     inner = namespace.removeprefix("/").removesuffix("/")
     if inner and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", inner, re.ASCII):
@@ -95,9 +90,10 @@ def add_robot_option(parser: argparse._ActionsContainer, *names: str) -> None:
 
 
 def add_chosen_robot(parser: argparse.ArgumentParser) -> None:
-    """Add ``--robot``; the robot may stand without it, too, see :func:`chosen_robot`."""
+    """Add ``--robot`` and what a xacro file needs; the robot may stand without it, too, see :func:`chosen_robot`."""
     add_robot_option(parser)
     parser.add_argument("file", nargs="?", default="", help=argparse.SUPPRESS)
+    add_xacro_options(parser)
 
 
 def add_gravity_option(parser: argparse.ArgumentParser) -> None:
@@ -127,13 +123,7 @@ def driver_adds_gravity(options: argparse.Namespace, nodes: Mapping[str, Mapping
 
 
 def chosen_robot(options: argparse.Namespace) -> str:
-    """Return the robot of :func:`add_chosen_robot`, with the arguments of its xacro file.
-
-    Raises
-    ------
-    InputError
-        When there is none, or two.
-    """
+    """Return the one robot of :func:`add_chosen_robot`, with the arguments of its xacro file."""
     if bool(options.robot) == bool(options.file):
         what = f"{options.robot} and {options.file}: one robot only" if options.robot else "name the robot"
         raise InputError(f"{what}, with --robot FILE: a URDF or xacro file, or a name below urdf/")
@@ -281,11 +271,6 @@ def as_options(limits: dict[str, list[str]]) -> str:
 
 def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> None:
     """Give the arguments of a xacro file to the command, and make the folders with packages known.
-
-    Parameters
-    ----------
-    xacro_args : list of str
-        Such as ``prefix:=left_``.
 
     Raises
     ------

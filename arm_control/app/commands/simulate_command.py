@@ -25,11 +25,9 @@ EXAMPLES = (
     "simulate ur5_osc --variant real",
     "simulate ur5_osc --set osc.kp_linear=150.0 --set payload=2.0",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument(
         "scenario", nargs="?", default="", help="name, or path of a YAML file; left out: --robot by itself"
     )

@@ -21,11 +21,9 @@ EXAMPLES = (
     "sweep report --bags 'folder/**/*.mcap' --workers 2",
     "sweep best ur5_gains.parquet --best final_error --set gains.yaml",
 )
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("file", help="name below config/sweeps, or a YAML file; or the word report, or best")
     parser.add_argument("rows", nargs="?", default="", metavar="FILE.parquet", help="behind these: rows of a sweep")
     parser.add_argument(

@@ -7,11 +7,9 @@ import argparse
 from arm_control.core import printable
 
 EXAMPLES = ("topics", "topics joint_states --once", "topics /osc/state --namespace left")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("topic", nargs="?", default="", help="print its messages; left out: list all topics")
     parser.add_argument("--once", action="store_true", help="end after the first message")
     parser.add_argument("--namespace", default="", help="only topics in it")

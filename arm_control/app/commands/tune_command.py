@@ -9,11 +9,9 @@ from arm_control.app.commands import shared
 from arm_control.core import printable, write_text, yaml_value
 
 EXAMPLES = ("tune save my_gains.yaml", "tune set kp_linear 300.0", "tune set rate_limit 100.0 --node gate")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     saved = actions.add_parser("save", help="save the live parameters", description=_save.__doc__)
     saved.add_argument("file", help="ROS parameter file to write, for --params-file")

@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from arm_control.gate import GateReport
 
 EXAMPLES = ("watch", "watch --once")
-"""For the help."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("--namespace", default="", help="only gates in it")
     parser.add_argument("--once", action="store_true", help="show the present state of each gate, and end")
 

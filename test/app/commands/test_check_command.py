@@ -484,7 +484,7 @@ def test_a_speed_limit_that_only_fills_a_gap_is_a_warning(tmp_path: Path):
     (warning,) = check_file(str(file)).warnings
     assert warning.startswith("speed limit is implausible, no rotor is estimated from it")
     assert warning.endswith("joint 'joint0' (10000 rad/s or m/s)")
-    assert check_file(str(file), choices={"velocity_limits": {"joint0": 2.0}}).warnings == ()
+    assert check_file(str(file), velocity_limits={"joint0": 2.0}).warnings == ()
 
 
 def test_a_last_joint_that_opens_a_gripper_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
