@@ -237,15 +237,6 @@ def test_a_full_disk_is_one_sentence(monkeypatch, capsys):
     assert capsys.readouterr().err == "arm_control: report/planar2\\x1b.png: No space left on device\n"
 
 
-def test_a_xacro_file_is_expanded_only_when_it_is_trusted(tmp_path: Path, capsys):
-    pytest.importorskip("xacro")
-    file = tmp_path / "arm.urdf.xacro"
-    file.write_text(urdf_path("planar2").read_text())
-    assert status("check", str(file)) == 2
-    assert "a xacro file is a program" in capsys.readouterr().err
-    assert status("check", str(file), "--trust") == 0
-
-
 SCENARIOS = {
     "own": {"robot": "mine.urdf.xacro side:=left", "nodes": {"osc": {}, "simulator": {}}},
     "of a node": {"robot": "planar2", "nodes": {"osc": {}, "viewer": {"robot": "mine.urdf.xacro"}}},

@@ -41,12 +41,17 @@ def test_a_run_with_a_gate_has_it_between_controller_and_motors(monkeypatch: pyt
         return SimpleNamespace(poll=lambda: 0, wait=lambda _: 0)
 
     monkeypatch.setattr(processes, "start_module", start)
-    with processes.ScenarioProcesses(Scenario.load("ur5_osc").with_options(gate=True)):
+    scenario = Scenario.load("ur5_osc").with_options(gate=True)
+    with processes.ScenarioProcesses(scenario):
         pass
     assert written[0]["/**/osc"]["ros__parameters"]["gates_behind"] == ["gate", "simulator"]
     assert "gates_behind" not in written[0]["/**/simulator"]["ros__parameters"]
     assert all("osc:joint_commands:=effort_in" in words for words in commands)
     assert {words[0] for words in commands} >= {"osc", "gate", "simulator"}
+    commands.clear()
+    with processes.ScenarioProcesses(scenario, single=True):
+        pass
+    assert [words[: words.index("--ros-args")] for words in commands] == [[*scenario.nodes]]
     commands.clear()
     with processes.ScenarioProcesses(RunOptions("ur5_osc", simulator="none", targets=False).load()):
         pass

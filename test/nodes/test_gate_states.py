@@ -116,11 +116,11 @@ def test_a_controller_and_the_gate_behind_it_name_the_constraint_that_is_nearest
         assert change(name, wall["point"][0]).successful
 
 
-@pytest.mark.parametrize("loop", ["python", pytest.param("native", marks=tells_publishers_apart)])
-def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(loop: str, rig: Rig, ur5: RobotModel):
+@tells_publishers_apart
+def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(rig: Rig, ur5: RobotModel):
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    rig.start("osc", robot_description=ur5.urdf.text, lock_step=True, loop=loop, gates_behind=["gate", "simulator"])
+    rig.start("osc", robot_description=ur5.urdf.text, lock_step=True, loop="native", gates_behind=["gate", "simulator"])
     states = rig.state_publisher()
     gate = rig.publisher(DiagnosticStatus, "gate/state", LATCHED)
     times = itertools.count(1)
@@ -155,32 +155,44 @@ def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(loop: str,
     X_WE, goals = ur5.pose(np.array(HOME)), rig.publisher(PoseStamped, "target_pose")
     new = target(X_WE.p.tolist(), X_WE)
     rig.spin(repeating(lambda: goals.publish(new), lambda: is_said("passing commands")), what="a new goal")
-    if loop == "native":
-        rig.spin(lambda: answer(1) or answered() > n, what="states that are answered without Python again")
+    rig.spin(lambda: answer(1) or answered() > n, what="states that are answered without Python again")
     assert rig.log("osc").count("not heard yet") == 1
 
 
 def test_a_chain_that_brakes_is_enabled_from_the_motors_on(rig: Rig):
-    """Where the simulator brakes its controller is held, and goes on with it; where the controller brakes both do."""
+    """Where the simulator brakes its controller is held, and goes on with it; where the controller brakes both do.
+
+    The command enables every gate of a namespace, and nothing else that has such a service.
+    """
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
     patient = {"max_missed": 1000, "max_age": 5.0}
-    rig.start("osc", publish_effort_array=False, gates_behind=["simulator"], rate=200.0, **patient)
-    rig.start("simulator", robot="ur5", initial_position=HOME, timestep=0.005, **patient)
-    rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
-    assert rig.call("simulator/enable", SetBool.Request(data=False)).success
-    rig.spin(lambda: health(diagnostics, "/osc")[0] == "held: simulator: disabled", what="the hold")
-    assert rig.call("simulator/enable", SetBool.Request(data=True)).success
-    rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands that hold the arm")
-    assert rig.call("osc/enable", SetBool.Request(data=False)).success
-    rig.spin(lambda: "controller brakes" in health(diagnostics, "/simulator")[0], what="the simulator's brake")
-    rig.spin(lambda: health(diagnostics, "/osc")[0] == "disabled", what="the reason")
-    assert rig.command("enable") == 0
+    cell = ("-r", "__ns:=/cell")
+    rig.start("osc", *cell, publish_effort_array=False, gates_behind=["simulator"], rate=200.0, **patient)
+    rig.start("simulator", *cell, robot="ur5", initial_position=HOME, timestep=0.005, **patient)
+    called = []
+    rig.node.create_service(SetBool, "/cell/camera/enable", lambda request, response: called.append(1) or response)
+    rig.spin(lambda: health(diagnostics, "/cell/osc")[0] == "passing commands", what="commands")
+    assert rig.call("cell/simulator/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: health(diagnostics, "/cell/osc")[0] == "held: simulator: disabled", what="the hold")
+    assert rig.call("cell/simulator/enable", SetBool.Request(data=True)).success
+    rig.spin(lambda: health(diagnostics, "/cell/simulator")[0] == "running", what="commands that hold the arm")
+    assert rig.call("cell/osc/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: "controller brakes" in health(diagnostics, "/cell/simulator")[0], what="the simulator's brake")
+    rig.spin(lambda: health(diagnostics, "/cell/osc")[0] == "disabled", what="the reason")
+    assert rig.command("enable", "--namespace", "elsewhere", label="elsewhere") == 2
+    assert "no gate is running in elsewhere" in rig.log("elsewhere")
+    assert rig.command("enable", "--namespace", "cell") == 0
     before, after = rig.log("enable").split(OUTLOOK)
-    assert re.search(r"/simulator +braking +the controller brakes: disabled", before)
-    assert re.findall(r"^(/\w+): enabled; waiting for a new goal", after, re.MULTILINE) == ["/simulator", "/osc"]
-    rig.spin(lambda: health(diagnostics, "/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the brake")
-    rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands again")
+    assert re.search(r"/cell/simulator +braking +the controller brakes: disabled", before)
+    results = re.findall(r"^(/\S+): enabled; waiting for a new goal", after, re.MULTILINE)
+    assert results == ["/cell/simulator", "/cell/osc"]
+    now = [line.split()[:2] for line in after.splitlines()[-2:]]
+    assert [name for name, _ in now] == results
+    assert {word for _, word in now} <= {"passing", "holding"}
+    assert not called
+    rig.spin(lambda: health(diagnostics, "/cell/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the brake")
+    rig.spin(lambda: health(diagnostics, "/cell/simulator")[0] == "running", what="commands again")
 
 
 @tells_publishers_apart

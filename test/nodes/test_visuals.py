@@ -23,7 +23,7 @@ from arm_control import Pose, RobotModel, urdf_path
 from arm_control.control import Measurement
 from arm_control.maths import Obstacle, Sphere, rotation_from_rpy
 from arm_control.nodes import ros, visuals
-from arm_control.nodes.visuals import VisualsNode, force_of
+from arm_control.nodes.visuals import VisualsNode
 
 TURNED = rotation_from_rpy([0.3, -0.2, 0.9])
 Q = np.array(HOME)
@@ -254,10 +254,3 @@ def test_two_arms_have_frames_of_their_own(sending: VisualsNode, monkeypatch: py
     assert send(sending, 1) == (1, 1), "another arm publishes there, too"
     publishers.append(publishers[0])
     assert send(sending, 2) == (0, 0), "robot_state_publisher of this arm"
-
-
-def test_the_force_is_that_of_the_torque(ur5: RobotModel):
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        J, F = ur5.jacobian(rng.uniform(-2.0, 2.0, 6)), rng.normal(size=6)
-        assert np.allclose(force_of(J, J.T @ F), F[:3], atol=1e-6)
