@@ -41,7 +41,7 @@ class Watched:
         self._states = rig.publisher(JointState, "joint_states")
 
     def state(self, q: np.ndarray, seconds: float) -> None:
-        message = ros.joint_state(self.model.joint_names, round(seconds * 1e9), position=q, velocity=np.zeros(6))
+        message = ros.joint_state(self.model.joint_names, round(seconds * 1e9), position=q, velocity=0.0 * q)
         self._states.publish(message)
         self.rig.spin(lambda: self.heard and stamp(self.heard[-1]) == seconds, what=f"markers of {seconds} s")
 
@@ -108,6 +108,16 @@ def test_a_run_is_drawn_from_what_the_topics_say(watched: Watched, ur5: RobotMod
     assert not watched.drawn("trace"), "time started over, and so does the trace"
     watched.state(Q, 10.0)
     assert not watched.drawn("trace"), "what is older than trace_time is gone"
+
+    planar = watched.model = RobotModel.from_urdf(urdf_path("planar2"))
+    watched.description.publish(String(data=planar.urdf.text))
+    rig.spin(lambda: "robot with joints joint0, joint1" in rig.log("visuals"), what="another robot")
+    q = np.array([0.3, 0.5])
+    watched.state(q, 20.0)
+    ball = ros.marker(Obstacle(Sphere(0.05), Pose(np.eye(3), np.array([0.0, 0.2, 0.0]))))
+    ball.header.frame_id = "link1"  # of this robot only
+    rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[ball]))
+    rig.spin(lambda: watched.state(q, 20.0) or watched.drawn("distance"), what="an obstacle beside it")
 
 
 @pytest.fixture
