@@ -29,6 +29,13 @@ MS = 1_000_000
 UR5_JOINTS = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
 
 
+@pytest.fixture
+def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw nothing: what a page says does not depend on it."""
+    for name in ("draw_lines", "draw_path", "draw_torque", "draw_timing"):
+        monkeypatch.setattr(f"arm_control.report.pictures.bag_charts.{name}", lambda *_, **__: None)
+
+
 # -- recordings of real arms ----------------------------------------------------------------------
 
 
@@ -42,7 +49,7 @@ def test_a_tiago_is_read_as_its_tables_say():
         np.testing.assert_array_equal(getattr(series, field)[::80], columns)
 
 
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     path = DATA / "ubr1_calibration_poses.bag"
     assert cli.main(["report", str(path), "-o", str(tmp_path / "none")]) == 2
@@ -230,7 +237,7 @@ def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path
         (("learn", "bag", "-o", "p.yaml", "--end-effector"), "robot"),
     ],
 )
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("no_charts")
 def test_a_bag_has_no_file_expanded(
     words: tuple[str, ...], notes: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
@@ -278,7 +285,7 @@ def two_arms(path: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("no_charts")
 def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
     assert cli.main(["report", str(path), "-o", str(page)]) == 2
@@ -448,7 +455,7 @@ def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotMod
 # -- the page -------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     evil = "<script>alert(1)</script>"
     with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
@@ -462,7 +469,7 @@ def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     assert "&lt;script&gt;" in text
 
 
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("no_charts")
 def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -481,7 +488,7 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     assert "cannot be written: File exists" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("no_charts")
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
@@ -502,7 +509,7 @@ def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: R
 
 
 @pytest.mark.usefixtures("quick_pictures")
-def test_a_report_of_a_scenario_has_every_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
     assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
     text = (tmp_path / "index.html").read_text()
     assert "<strong>No targets to judge; largest torque 21 % of a limit.</strong>" in text
@@ -518,6 +525,11 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path, monkeypatch: p
         header = (tmp_path / image).read_bytes()[:24]
         assert header.startswith(b"\x89PNG")
         assert min(struct.unpack(">II", header[16:24])) > 150
+
+
+@pytest.mark.usefixtures("no_charts")
+def test_a_report_says_which_targets_were_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("arm_control.report.bag_figures.MAX_SAMPLES", 10)
     for is_reached, verdict in ((True, "Every target was reached"), (False, "Targets missed: 2")):
         reaches = tuple(Reach(n, *[0.0] * 4, n == 1 or is_reached, *[0.0] * 4) for n in (1, 2))
         monkeypatch.setattr("arm_control.report.bag_report.make_report", lambda *_, r=reaches: Report(r, ()))
@@ -525,7 +537,7 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path, monkeypatch: p
         assert f"<strong>{verdict}; largest torque" in (tmp_path / "index.html").read_text()
 
 
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("no_charts")
 def test_lines_of_the_log_have_the_time_of_the_states(tmp_path: Path):
     with BagWriter(tmp_path / "bag") as bag:
         bag.add("/joint_states", JOINT_STATE)
@@ -544,7 +556,7 @@ def test_lines_of_the_log_have_the_time_of_the_states(tmp_path: Path):
     assert "<strong>No targets to judge.</strong>" in text
 
 
-@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
     path = DATA / "moredmps_C-Shape-1_joints.bag"
     (figures,) = topic_figures(read_bag(path))
