@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from arm_control.simulation.obstacle_schedule import LEAD, NAMESPACE, PERIOD_NS, ObstacleSchedule, ObstacleUpdate
     from arm_control.simulation.offline import FreeMotion, FreeTrace, Simulation
     from arm_control.simulation.own_arm import bare_scenario, proposed_limits, start_posture, write_scenario
-    from arm_control.simulation.own_check import checking_arm
-    from arm_control.simulation.plan_check import PlanCheck, PlanRun, ScenePlanner, check_plan, nearest_distances
+    from arm_control.simulation.plan_check import (
+        PlanCheck,
+        PlanRun,
+        ScenePlanner,
+        check_plan,
+        checking_arm,
+        nearest_distances,
+    )
     from arm_control.simulation.plan_scene import PlanFile, PlanScene, is_at_rest, plan_names
     from arm_control.simulation.planned_motion import planned, planned_motion_in
     from arm_control.simulation.plant_properties import PREFIX, PlantProperties, real_values
@@ -38,9 +44,10 @@ if TYPE_CHECKING:
         load_world,
         merged,
         range_sensors_in,
+        require_values,
         scenario_names,
+        with_values,
     )
-    from arm_control.simulation.scenario_values import require_values, with_values
     from arm_control.simulation.scene import FAR, GuidingHand, Push, World
     from arm_control.simulation.sensors import RangeSensor, Sampling, SimulatedSensors
 else:

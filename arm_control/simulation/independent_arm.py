@@ -64,11 +64,11 @@ class IndependentArm:
         self._geometries = [shape.geometry for shape in self._shapes.geometryObjects]
 
     def torque(self, q: Array, v: Array, a: Array) -> Array:
-        """See :class:`~arm_control.simulation.own_check.CheckingArm`."""
+        """See :class:`~arm_control.simulation.plan_check.OwnArm`."""
         return pin.rnea(self._arm, self._data, self._state(q), self._column(v), self._column(a))[self._columns]
 
     def pose(self, q: Array) -> Pose:
-        """See :class:`~arm_control.simulation.own_check.CheckingArm`."""
+        """See :class:`~arm_control.simulation.plan_check.OwnArm`."""
         pin.framesForwardKinematics(self._arm, self._data, self._state(q))
         X = self._data.oMf[self._tip]
         return Pose(X.rotation.copy(), X.translation.copy())
@@ -79,7 +79,7 @@ class IndependentArm:
         return pin.computeFrameJacobian(self._arm, self._data, self._state(q), self._tip, axes)[:, self._columns]
 
     def distances(self, q: Array, t: float) -> tuple[float, float]:
-        """See :class:`~arm_control.simulation.own_check.CheckingArm`."""
+        """See :class:`~arm_control.simulation.plan_check.OwnArm`."""
         for number, told in enumerate(self._spans):
             present = [mover for mover in told if mover.span.begin <= t <= mover.span.end]
             obstacle = self._shapes.geometryObjects[self._first + number]

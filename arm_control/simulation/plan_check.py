@@ -1,6 +1,7 @@
 """Plans of a scene, seed by seed, and whether each is what the scene asks for.
 
-Plans are checked every millisecond by Pinocchio and coal, without what planners compute with:
+Plans are checked every millisecond by Pinocchio and coal, without what planners compute with; where these are not
+installed, by the model that made them:
 
     v(t) = (q(t + h) - q(t)) / h        a(t) = (q(t + h) - 2 q(t) + q(t - h)) / h^2        h = 1 ms
 
@@ -9,17 +10,20 @@ from positions alone: speeds or accelerations that a plan claims do not count, a
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.collision import Validity
+from arm_control.collision import Placed, Validity
 from arm_control.exceptions import InputError
 from arm_control.kinematics import ROWS, InverseKinematics, served_rows
-from arm_control.maths import Array, rotation_vector
+from arm_control.maths import Array, Pose, rotation_vector
+from arm_control.model import RobotModel
 from arm_control.planning import (
     TIMED,
     PathLimits,
@@ -38,9 +42,14 @@ from arm_control.planning import (
     plan_to_pose,
     shorten,
 )
-from arm_control.simulation.own_check import CheckingArm, checking_arm
 from arm_control.simulation.plan_scene import PlanScene
+from arm_control.simulation.scene import FAR
 
+if TYPE_CHECKING:
+    from arm_control.simulation.independent_arm import IndependentArm
+
+LOG = logging.getLogger("arm_control.plans")
+OWN = "Pinocchio and coal are not installed (pip install pin): plans are checked by the model that made them"
 STEP = 1e-3
 """Time between two samples [s]."""
 NEAR = 1e-6
@@ -58,6 +67,49 @@ MILLI = 1e3
 
 TimedPath: TypeAlias = Plan | PlannedMotion
 """A motion in time."""
+
+
+class OwnArm:
+    """The model itself among obstacles that move as told, with the capsules around its shapes."""
+
+    def __init__(self, model: RobotModel, obstacles: Sequence[Placed]) -> None:
+        self._model, self._validity = model, Validity(model)
+        self._validity.place(obstacles)
+
+    def torque(self, q: Array, v: Array, a: Array) -> Array:
+        """Torque of positions, velocities and accelerations of the joints, shape (n,) each [N m or N]."""
+        return self._model.inverse_dynamics(q, v, a)
+
+    def pose(self, q: Array) -> Pose:
+        """Pose of the end effector at joint positions, shape (n,) [rad or m]."""
+        return self._model.pose(q)
+
+    def distances(self, q: Array, t: float) -> tuple[float, float]:
+        """Smallest distance from obstacles at a time [s], and of links that must not touch [m]; negative within."""
+        pairs = self._validity.pairs(q, t, FAR)
+        smallest = [min((p.distance for p in pairs if p.is_self == is_self), default=FAR) for is_self in (False, True)]
+        return smallest[0], smallest[1]
+
+
+CheckingArm: TypeAlias = "OwnArm | IndependentArm"
+
+
+def checking_arm(
+    model: RobotModel, obstacles: Sequence[Placed], link_pairs: Sequence[tuple[str, str]] = ()
+) -> CheckingArm:
+    """Return an arm for checks; one that does not check independently says so in the log.
+
+    Parameters
+    ----------
+    link_pairs : sequence of tuple of str
+        Names of links that must not touch each other.
+    """
+    if find_spec("pinocchio") is None or find_spec("coal") is None:
+        LOG.warning(OWN)
+        return OwnArm(model, obstacles)
+    from arm_control.simulation.independent_arm import IndependentArm  # noqa: PLC0415  only with Pinocchio
+
+    return IndependentArm(model, obstacles, link_pairs)
 
 
 class Samples(NamedTuple):
@@ -174,35 +226,21 @@ def _measure(plan: TimedPath, scene: PlanScene, arm: CheckingArm, step: float) -
     poses = [arm.pose(state) for state in q]
     p, errors, angles = np.array([X.p for X in poses]), np.zeros(n + 1), np.zeros(n + 1)
     if scene.task is not None:
-        near = _nearest_places(scene.task, p, s)
-        errors = np.linalg.norm(scene.task.at(near).y - p[:, scene.task.numbers], axis=1)
+        near, errors = _nearest(scene.task, p, s)
         if scene.task.orientation is not None:
             angles = scene.task.orientation.angles(near, [X.R for X in poses])
     clearances = np.array([arm.distances(state, t) for state, t in zip(q, times.tolist(), strict=True)])
     return Samples(times, q, np.concatenate([v, v[-1:]]), tau, s, p, errors, angles, clearances)
 
 
-def distances_from(task: TaskPath, p: Array, s: Array) -> Array:
-    """Distances from a task path, at its places nearest to those that are given, shape (k,) [m].
-
-    Parameters
-    ----------
-    p : ndarray, shape (k, 3)
-        Positions of the end effector [m].
-    s : ndarray, shape (k,)
-        Places on the path, where the search for the nearest one begins.
-    """
-    return np.linalg.norm(task.at(_nearest_places(task, p, s)).y - p[:, task.numbers], axis=1)
-
-
-def _nearest_places(task: TaskPath, p: Array, near: Array) -> Array:
-    """Places on the path nearest to positions; where it does not move, those that are given."""
+def _nearest(task: TaskPath, p: Array, near: Array) -> tuple[Array, Array]:
+    """Places on the path nearest to positions, from given ones on, and the distances [m], shape (k,) each."""
     for _ in range(NEWTON_STEPS):
         point = task.at(near)
         squared = np.einsum("ki,ki->k", point.y_s, point.y_s)
         along = np.einsum("ki,ki->k", point.y_s, p[:, task.numbers] - point.y) / np.where(squared > 0.0, squared, 1.0)
         near = np.clip(near + along, 0.0, 1.0)
-    return near
+    return near, np.linalg.norm(task.at(near).y - p[:, task.numbers], axis=1)
 
 
 def nearest_distances(task: TaskPath, p: Array) -> Array:
@@ -213,7 +251,7 @@ def nearest_distances(task: TaskPath, p: Array) -> Array:
     s, y = np.linspace(0.0, 1.0, SAMPLES), p[:, task.numbers]
     samples = task.at(s).y
     nearest = np.array([np.argsort(np.square(samples - place).sum(axis=1))[:2] for place in y])
-    return np.minimum(*(distances_from(task, p, s[k]) for k in nearest.T))
+    return np.minimum(*(_nearest(task, p, s[k])[1] for k in nearest.T))
 
 
 def _problems(found: PlanCheck, scene: PlanScene) -> Iterator[str]:
@@ -365,8 +403,7 @@ class ScenePlanner:
             return plan
         short = shorten(self._validity, plan, seed=seed)
         if self.scene.kind == "dynamic":
-            a_max = self.scene.a_max if np.isfinite(self.scene.a_max).all() else None
-            limits = PathLimits.of(self.scene.model, a_max=a_max)
+            limits = PathLimits.of(self.scene.model, a_max=self.scene.acceleration_limits)
             return fastest_motion(TimeScaler(self.scene.model, limits), self._validity, short)
         times = np.concatenate([[0.0], np.cumsum(travel.need(np.diff(short.path, axis=0)))])
         return replace(short, times=times)

@@ -16,7 +16,7 @@ Checks are bounds on figures of :mod:`arm_control.report.simulation_figures`: ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,8 +37,9 @@ from arm_control.core import (
 from arm_control.exceptions import ParameterError
 from arm_control.model import ArmParameters, RobotModel, read_description, refuse_xacro_in
 from arm_control.motion import Motion, TargetList
+from arm_control.simulation.engine import EngineParameters
 from arm_control.simulation.plan_scene import PlanFile
-from arm_control.simulation.plant_properties import PREFIX, properties_of
+from arm_control.simulation.plant_properties import PREFIX, PlantProperties, properties_of
 from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
 from arm_control.simulation.scene import SURROUNDINGS, World, positive, read_scene, stretches
 from arm_control.simulation.sensors import RangeSensor, range_sensors_of
@@ -395,17 +396,14 @@ GATES = (*CONTROLLERS, "gate", "simulator")
 def is_needed(simulator: str, plant: Mapping[str, Any], where: str) -> bool:
     """Return whether the arm is not its model.
 
+    A ParameterError where a property of the plant is unknown or not allowed.
+
     Parameters
     ----------
     simulator : str
         What moves it: ``mujoco``, ``coppeliasim``, or ``none`` for a real arm.
     plant : mapping of str to value
         Parameters of the node ``simulator``.
-
-    Raises
-    ------
-    ParameterError
-        When a property of the plant is unknown or not allowed.
     """
     is_ideal = properties_of(plant, where).is_ideal
     return simulator == "none" or (simulator == "mujoco" and not is_ideal)
@@ -414,17 +412,14 @@ def is_needed(simulator: str, plant: Mapping[str, Any], where: str) -> bool:
 def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_needed: bool) -> Nodes:
     """Return the nodes with compensation, or without.
 
+    A ParameterError where ``friction`` is none of these.
+
     Parameters
     ----------
     friction : str
         ``true`` and ``false`` replace what the nodes have; ``auto`` does not.
     is_needed : bool
         Whether ``auto`` compensates.
-
-    Raises
-    ------
-    ParameterError
-        When ``friction`` is none of these.
     """
     if friction not in CHOICES:
         raise ParameterError(f"friction = {friction!r}, allowed {', '.join(CHOICES)}")
@@ -503,3 +498,65 @@ def check_parameter_file(
             raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")
         refuse_unknown(as_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
         ros_parameters(content, f"{path}: {key}")
+
+
+ROBOT = "robot"
+SHORT = {"payload": f"simulator.{PREFIX}payload_mass"}
+"""Names for what has a longer one."""
+OF_TARGETS = ("file", "motion", "trajectory", "count")
+OF_SIMULATORS = ("initial_position", "timestep", "damping", "wrench_rate")
+
+
+def with_values(scenario: Scenario, values: Mapping[str, Any], variant: str = "") -> Scenario:
+    """Return a variant of a scenario with other values; they take precedence over those of the variant.
+
+    Parameters
+    ----------
+    values : mapping of str to value
+        By ``node.parameter``, ``robot`` or ``payload`` [kg].
+    variant : str
+        Name of the variant; empty: the first.
+
+    Raises
+    ------
+    ParameterError
+        When a simulation of the scenario has no such value, or no such variant.
+    """
+    require_values(scenario, values)
+    chosen = scenario.file_variant(variant)
+    nodes: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        node, _, parameter = SHORT.get(name, name).partition(".")
+        if name != ROBOT:
+            nodes.setdefault(node, {})[parameter] = value
+    robot = str(values.get(ROBOT, chosen.robot))
+    return replace(chosen, robot=robot, nodes=merged(chosen.nodes, nodes), variants={})
+
+
+def require_values(scenario: Scenario, names: Iterable[str]) -> None:
+    """Refuse names of values that a simulation of the scenario does not read.
+
+    Raises
+    ------
+    ParameterError
+        With what is allowed.
+    """
+    nodes = {node: known for node, known in _known(scenario).items() if node in scenario.nodes}
+    for name in names:
+        node, dot, parameter = SHORT.get(name, name).partition(".")
+        if name == ROBOT:
+            continue
+        if node not in nodes or not dot:
+            forms = ", ".join([ROBOT, *SHORT, *(f"{node}.PARAMETER" for node in nodes)])
+            raise ParameterError(f"{scenario.name}: '{name}' is nothing that a simulation reads; allowed: {forms}")
+        refuse_unknown({parameter: None}, nodes[node], f"{scenario.name}: {node}")
+
+
+def _known(scenario: Scenario) -> dict[str, list[str]]:
+    """Names of the parameters that a simulation reads, by node."""
+    plant = [f"{PREFIX}{name}" for name in PlantProperties.types()]
+    simulator = [*OF_SIMULATORS, *EngineParameters.types(), *plant, *ArmParameters.types()]
+    known = {"simulator": simulator, "targets": list(OF_TARGETS)}
+    if scenario.controller:
+        known[scenario.controller] = list(CONTROLLERS[scenario.controller].parameters.types())
+    return known

@@ -67,7 +67,7 @@ def test_without_pinocchio_the_own_model_checks_and_says_so(
 ):
     x = scene(kind="dynamic")
     independent = checking_arm(x.model, x.obstacles, LINKS)
-    monkeypatch.setattr("arm_control.simulation.own_check.find_spec", lambda _: None)
+    monkeypatch.setattr("arm_control.simulation.plan_check.find_spec", lambda _: None)
     own = checking_arm(x.model, x.obstacles, LINKS)
     assert (type(independent).__name__, type(own).__name__) == ("IndependentArm", "OwnArm")
     assert "plans are checked by the model that made them" in caplog.text
