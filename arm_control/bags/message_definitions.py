@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_
 from rosbags.typesys.store import Typestore
 
 from arm_control.exceptions import BagError, InputError
-from arm_control.maths import Array
 from arm_control.messages import JOINT_STATE, JointStateBytes, MessageBuilder
 
 NEWEST = "kilted"
@@ -56,13 +55,7 @@ class Decoder:
         self._joint_states = JointStateBytes() if is_state else None
 
     def content(self, raw: bytes) -> Any:
-        """Return the message with the fields of its type.
-
-        Raises
-        ------
-        BagError
-            When the bytes are not a message of the type.
-        """
+        """Return the message with the fields of its type; a BagError where the bytes are not a message of the type."""
         if self._joint_states is not None:
             with suppress(InputError):
                 return self._joint_states.read(raw)
@@ -74,13 +67,7 @@ class Decoder:
             raise BagError(f"not readable as {self._type_name}: {type(error).__name__}") from error
 
     def cdr(self, raw: bytes) -> bytes:
-        """Return the bytes in the encoding of ROS 2.
-
-        Raises
-        ------
-        BagError
-            When the bytes are not a message of the type.
-        """
+        """Return the bytes in the encoding of ROS 2; a BagError where the bytes are not a message of the type."""
         if not self._is_ros1:
             return raw
         try:
@@ -92,10 +79,7 @@ class Decoder:
 def decoder_of(connection: Connection) -> Decoder:
     """Return the decoder of a connection's messages.
 
-    Raises
-    ------
-    BagError
-        When its type is unknown, here and in the bag, or defined otherwise than by ROS.
+    A BagError where its type is unknown, here and in the bag, or defined otherwise than by ROS.
     """
     is_ros1 = isinstance(connection.ext, ConnectionExtRosbag1)
     definition = connection.msgdef
@@ -189,9 +173,5 @@ def _empty_value(description: Any) -> Callable[[], Any]:
     return lambda: [empty() for _ in range(length)]
 
 
-def _doubles(values: Array) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
-plain = MessageBuilder(new_message, _doubles)
+plain = MessageBuilder(new_message, partial(np.ascontiguousarray, dtype=np.float64))
 """Builds messages without ROS, for bags."""

@@ -19,13 +19,9 @@ from arm_control.maths import Array, Obstacle
 from arm_control.messages import (
     FLOAT64,
     JOINT_STATE,
-    JOINT_TRAJECTORY,
     MARKER_ARRAY,
-    POSE_STAMPED,
-    POSE_TRAJECTORY,
     RANGE,
     STRING,
-    TWIST_STAMPED,
     WRENCH_STAMPED,
     ObstacleTracker,
     goal_of,
@@ -34,6 +30,7 @@ from arm_control.model import read_description
 from arm_control.motion import (
     ChunkGoal,
     Goal,
+    JointGoal,
     JointJog,
     Modulation,
     PoseMotion,
@@ -66,9 +63,7 @@ class SimulatedBag:
         When the bag cannot be written, or its folder is there already.
     """
 
-    def __init__(
-        self, path: str | Path, simulation: Simulation, scenario: Scenario, variant: str = "", storage: str = "mcap"
-    ) -> None:
+    def __init__(self, path: str | Path, simulation: Simulation, scenario: Scenario, variant: str = "") -> None:
         self._model = simulation.model
         self._names, self._controller = simulation.model.joint_names, row_of(simulation.parameters).name
         self._effort: Array | None = None
@@ -77,7 +72,7 @@ class SimulatedBag:
         self._obstacles = ObstacleTracker(simulation.model)
         reference = scenario.name if scenario.name in scenario_names() else scenario.source
         custom = {"scenario": reference, "variant": variant or next(iter(scenario.variants), "")}
-        self._bag = BagWriter(path, storage, {**custom, "recorded": "simulation"}, compressed=storage == "mcap")
+        self._bag = BagWriter(path, custom={**custom, "recorded": "simulation"}, compressed=True)
         self._bag.add("/robot_description", STRING, STATIC)
         self._bag.put("/robot_description", 0, plain.string(read_description(scenario.robot)))
         simulation.queue = [self._written(goal) for goal in simulation.queue]
@@ -160,34 +155,29 @@ class SimulatedBag:
 
     def _written(self, goal: Goal) -> Goal:
         """Write a goal, and return the goal that its message gives."""
-        if isinstance(goal, Target):
-            topic, type_name = "target_pose", POSE_STAMPED
-            message = plain.pose_stamped(goal.X_FT, goal.frame, goal.stamp_ns)
-        elif isinstance(goal, PoseMotion):
-            topic, type_name = "pose_trajectory", POSE_TRAJECTORY
-            message = plain.pose_trajectory("", goal.points, goal.frame, goal.stamp_ns)
-        elif isinstance(goal, TwistJog):
-            topic, type_name = "target_twist", TWIST_STAMPED
-            message = plain.twist_stamped(goal.velocity, goal.frame, goal.stamp_ns)
-        elif isinstance(goal, JointJog):
-            topic, type_name = "target_velocity", JOINT_STATE
-            message = plain.joint_state(self._names, goal.stamp_ns, velocity=goal.velocity)
-        elif isinstance(goal, WrenchGoal):
-            topic, type_name = "target_wrench", WRENCH_STAMPED
-            message = plain.wrench_stamped(goal.wrench, goal.frame, goal.stamp_ns)
-        elif isinstance(goal, ChunkGoal):
-            topic, type_name, chunk = "joint_chunk", JOINT_TRAJECTORY, goal.chunk
-            message = plain.joint_trajectory(self._names, Waypoints(*map(np.asarray, chunk[1:3])), chunk.stamp_ns)
-        elif isinstance(goal, Modulation):
-            topic, type_name = f"{self._controller}/{goal.quantity}", FLOAT64
-            message = plain.float64(goal.value)
-        elif isinstance(goal.destination, Waypoints):
-            topic, type_name = "joint_trajectory", JOINT_TRAJECTORY
-            message = plain.joint_trajectory(self._names, goal.destination, goal.stamp_ns)
-        else:
-            topic, type_name = "target_joint", JOINT_STATE
-            message = plain.joint_state(self._names, goal.stamp_ns, position=goal.destination)
+        names, stamp_ns = self._names, goal.stamp_ns
+        match goal:
+            case Target():
+                topic, message = "target_pose", plain.pose_stamped(goal.X_FT, goal.frame, stamp_ns)
+            case PoseMotion():
+                topic, message = "pose_trajectory", plain.pose_trajectory("", goal.points, goal.frame, stamp_ns)
+            case TwistJog():
+                topic, message = "target_twist", plain.twist_stamped(goal.velocity, goal.frame, stamp_ns)
+            case JointJog():
+                topic, message = "target_velocity", plain.joint_state(names, stamp_ns, velocity=goal.velocity)
+            case WrenchGoal():
+                topic, message = "target_wrench", plain.wrench_stamped(goal.wrench, goal.frame, stamp_ns)
+            case ChunkGoal(chunk=chunk):
+                points = Waypoints(*map(np.asarray, chunk[1:3]))
+                topic, message = "joint_chunk", plain.joint_trajectory(names, points, chunk.stamp_ns)
+            case Modulation():
+                topic, message = f"{self._controller}/{goal.quantity}", plain.float64(goal.value)
+            case JointGoal(destination=Waypoints() as points):
+                topic, message = "joint_trajectory", plain.joint_trajectory(names, points, stamp_ns)
+            case JointGoal():
+                q = np.asarray(goal.destination)
+                topic, message = "target_joint", plain.joint_state(names, stamp_ns, position=q)
         sent_ns = goal.stamp_ns if isinstance(goal, Modulation | ChunkGoal) else 0  # no stamp of it is in its message
-        self._bag.add(f"/{topic}", type_name, LATCHED)
+        self._bag.add(f"/{topic}", message.__msgtype__, LATCHED)
         self._bag.put(f"/{topic}", sent_ns, message)
         return goal_of(topic, message, self._model, sent_ns)

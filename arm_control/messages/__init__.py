@@ -8,13 +8,10 @@ if TYPE_CHECKING:
     from arm_control.messages.build import (
         FLOAT64,
         JOINT_STATE,
-        JOINT_TRAJECTORY,
         MARKER_ARRAY,
         POSE_STAMPED,
-        POSE_TRAJECTORY,
         RANGE,
         STRING,
-        TWIST_STAMPED,
         WRENCH_STAMPED,
         MessageBuilder,
     )
@@ -32,9 +29,7 @@ if TYPE_CHECKING:
         pose_goal_of,
         pose_points_from_message,
         sensor_reading_of,
-        twist_jog_of,
         waypoints_from_message,
-        wrench_goal_of,
         wrench_numbers,
     )
     from arm_control.messages.joint_state_bytes import (

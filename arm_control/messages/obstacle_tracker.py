@@ -150,10 +150,6 @@ class MarkerTrack:
         elif self.current is not None and state.stamp_ns == self.current.stamp_ns:
             self.current = replace(self.current, begin_ns=state.begin_ns, lifetime_ns=state.lifetime_ns)
 
-    def add_ahead(self, state: MarkerState) -> None:
-        """Add a state that takes effect at its stamp."""
-        self.ahead[state.stamp_ns] = state
-
     def advance(self, now_ns: int) -> None:
         """Let the states that are due take effect, and end the one whose lifetime is over [ns]."""
         for stamp_ns in sorted(stamp_ns for stamp_ns in self.ahead if stamp_ns < now_ns + MOMENT_NS):
@@ -288,7 +284,7 @@ class MarkerTracks:
         track = self._track(marker, len(obstacles), now_ns)
         before = track.size
         if now_ns + MOMENT_NS <= stamp_ns <= now_ns + AHEAD_NS:
-            track.add_ahead(MarkerState(obstacles, stamp_ns, stamp_ns, lifetime_ns))
+            track.ahead[stamp_ns] = MarkerState(obstacles, stamp_ns, stamp_ns, lifetime_ns)
         else:
             track.set_current(MarkerState(obstacles, stamp_ns, now_ns, lifetime_ns))
         self._n_obstacles += track.size - before

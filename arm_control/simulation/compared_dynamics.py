@@ -103,11 +103,8 @@ def own_dynamics(model: RobotModel) -> Dynamics:
 def pinocchio_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
     """Return Pinocchio's version, and its functions for an arm: its own algorithms, and nothing around them.
 
-    Raises
-    ------
-    ModelError
-        When it is not installed; when its joints are others, or in another order: where a joint mimics another one, or
-        the arm has branches.
+    A ModelError where it is not installed; when its joints are others, or in another order: where a joint mimics
+    another one, or the arm has branches.
     """
     if pin is None:
         raise ModelError(f"Pinocchio is not installed: {sys.executable} -m pip install pin")
@@ -115,7 +112,8 @@ def pinocchio_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
     if not np.array_equal(arm.G, np.eye(model.nv)):
         raise ModelError("Pinocchio has other joint coordinates: a joint mimics another one, or the arm has branches")
     theirs, tip, axes = arm.model, arm.tip_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-    theirs.frames[tip].placement = pin.SE3(*_tip_on_its_joint(arm, model))
+    placement = theirs.frames[theirs.getFrameId(model.tip, pin.FrameType.BODY)].placement
+    theirs.frames[tip].placement = pin.SE3(placement.rotation.copy(), placement.translation.copy())
     theirs.armature = model.armature
     data = theirs.createData()
     return pin.__version__, {
@@ -127,19 +125,10 @@ def pinocchio_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
     }
 
 
-def _tip_on_its_joint(arm: PinocchioBackEnd, model: RobotModel) -> tuple[Array, Array]:
-    """Pose of the tip's link in the frame of the joint that carries it, as Pinocchio reads it."""
-    placement = arm.model.frames[arm.model.getFrameId(model.tip, pin.FrameType.BODY)].placement
-    return placement.rotation.copy(), placement.translation.copy()
-
-
 def mujoco_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
     """Return MuJoCo's version, and its functions for an arm.
 
-    Raises
-    ------
-    MissingExtra, ModelError
-        When it is not installed, or refuses the arm.
+    A MissingExtra or ModelError where it is not installed, or refuses the arm.
     """
     if mujoco is None:
         raise MissingExtra("mujoco", "mujoco")

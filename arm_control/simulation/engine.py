@@ -43,13 +43,7 @@ SimulatedArm: TypeAlias = "MujocoSimulator | RigidBodySimulator"
 
 
 def engine_of(values: Mapping[str, Any], where: str) -> EngineParameters:
-    """Return the engine among a simulator's parameters.
-
-    Raises
-    ------
-    ParameterError
-        When one is unknown or not allowed.
-    """
+    """Return the engine among a simulator's parameters; a ParameterError where one is unknown or not allowed."""
     own = {name: value for name, value in values.items() if name == "engine" or name.startswith(PREFIX)}
     return EngineParameters.from_mapping(own, where=where)
 
@@ -66,6 +60,8 @@ def make_arm(
 ) -> SimulatedArm:
     """Return an arm in an engine, with the masses, rotors, payload, base and contacts of its properties.
 
+    A ParameterError where the links are to touch anything, or an arm is from a file, in another engine than MuJoCo.
+
     Parameters
     ----------
     q_initial : array_like, shape (nq,), or None
@@ -77,11 +73,6 @@ def make_arm(
     **options
         ``timestep``, ``damping`` and ``friction`` of a
         :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`.
-
-    Raises
-    ------
-    ParameterError
-        When the links are to touch anything, or an arm is from a file, in another engine than MuJoCo.
     """
     has_links, is_changed = properties.contacts == "arm", not properties.is_ideal
     solids = () if properties.contacts == "none" else solids
@@ -118,6 +109,8 @@ class RealArm:
         Duration of one step [s].
     damping : float
         Viscous damping of every joint, beside that of the properties [N m s/rad].
+    solids : sequence of Obstacle
+        What the end effector touches; by default nothing.
     movers : sequence of Mover
         What all links touch, where the properties say that they touch anything.
 
@@ -191,18 +184,7 @@ class RealArm:
         return self.arm.touching_steps
 
     def step(self, tau: Array) -> None:
-        """Command a torque for one time step.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Joint torque [N m or N].
-
-        Raises
-        ------
-        SimulationDiverged
-            When the state or the torque is not finite, or absurd.
-        """
+        """Command a torque for one time step, as :meth:`RigidBodySimulator.step` applies it."""
         if self._tau is None:
             self._tau = tau.copy()
             self._sent.extend([tau] * self._delay)
@@ -245,27 +227,14 @@ def make_simulator(
     q_initial: npt.ArrayLike | None,
     properties: PlantProperties,
     *,
-    timestep: float = 1e-3,
-    damping: float = 0.0,
-    solids: Sequence[Obstacle] = (),
-    movers: Sequence[Mover] = (),
     engine: EngineParameters | None = None,
+    **options: Any,
 ) -> SimulatedArm | RealArm:
     """Return a simulated arm with properties: its model where nothing differs.
 
-    Parameters
-    ----------
-    q_initial : array_like, shape (nq,), or None
-        Joint positions at the start [rad or m]; None for zero.
-    timestep, damping : float
-        Duration of one step [s]; viscous damping of every joint [N m s/rad].
-    solids : sequence of Obstacle
-        What the end effector touches; by default nothing.
-    movers : sequence of Mover
-        Obstacles; with ``contacts = arm`` they are bodies, which all links touch.
+    The arguments, ``options`` among them, are those of :class:`RealArm`.
     """
     engine = engine or EngineParameters()
-    options: dict[str, Any] = {"timestep": timestep, "damping": damping, "solids": solids, "movers": movers}
     if properties.is_ideal:
         return make_arm(model, q_initial, engine, properties, **options)
     return RealArm(model, q_initial, properties=properties, engine=engine, **options)

@@ -124,10 +124,7 @@ def _scenario(name: str, trust: bool) -> Scenario:
 def function_named(name: str, folder: str) -> Callable[..., Any]:
     """Return the function ``package.module:name``, which a folder may have.
 
-    Raises
-    ------
-    InputError
-        When there is no such function.
+    An InputError where there is no such function.
     """
     module, _, attribute = name.partition(":")
     if folder not in sys.path:

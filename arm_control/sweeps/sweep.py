@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from arm_control.core import as_mapping, file_names, read_yaml, refuse_unknown, yaml_path
+from arm_control.core import as_mapping, read_yaml, refuse_unknown, yaml_path
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.model import refuse_xacro_in
 from arm_control.report import DEFINITIONS
@@ -33,7 +33,6 @@ from arm_control.simulation import Scenario, require_values
 from arm_control.sweeps.sample_points import QUASI_RANDOM, SAMPLINGS, Axis, SamplePoints, kind_of, whole
 from arm_control.sweeps.single_run import COLUMNS, RunPlan
 
-FOLDER = "sweeps"
 ALL = "all"
 MOST_SHOWN = 100
 """Values of an axis in the metadata of a file."""
@@ -82,7 +81,7 @@ class Sweep:
         InputError
             When it names a function without being trusted.
         """
-        path = yaml_path(FOLDER, name)
+        path = yaml_path("sweeps", name)
         trust = trust or Path(name).suffix != ".yaml"
         return cls.from_content(read_yaml(path), path.stem, str(path), str(path.absolute().parent), trust=trust)
 
@@ -182,8 +181,3 @@ def _figures(content: Mapping[str, Any], where: str) -> tuple[str, ...]:
     if "function" not in content:
         refuse_unknown(dict.fromkeys(map(str, given)), DEFINITIONS, f"{where}: figures")
     return tuple(map(str, given))
-
-
-def sweep_names() -> tuple[str, ...]:
-    """Return the names of the package's sweeps."""
-    return file_names(f"config/{FOLDER}", ".yaml")

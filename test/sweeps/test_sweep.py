@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
+from arm_control.core import file_names
 from arm_control.exceptions import ArmControlError, InputError, MissingExtra, ParameterError
 from arm_control.sweeps import (
     VARYING,
@@ -25,7 +26,6 @@ from arm_control.sweeps import (
     levels,
     repeat_command,
     run_row,
-    sweep_names,
 )
 
 needs_scipy = pytest.mark.skipif(find_spec("scipy") is None, reason="SciPy is of the extra 'sweep'")
@@ -173,7 +173,7 @@ def test_what_runs_the_code_of_others_needs_trust(tmp_path: Path):
         Sweep.from_content(QUICK | {"axes": {"robot": ["planar2", "arm.xacro"]}}, "quick")
 
 
-@pytest.mark.parametrize("name", sweep_names())
+@pytest.mark.parametrize("name", file_names("config/sweeps", ".yaml"))
 def test_a_sweep_of_the_package_runs(name: str, monkeypatch: pytest.MonkeyPatch):
     if name in ("plants",):
         pytest.importorskip("scipy")

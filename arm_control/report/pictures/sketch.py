@@ -61,7 +61,8 @@ def sketch(model: RobotModel, shots: Shots) -> Frames:
         _stick(axes, link_points(model, q), GREY, alpha=0.25)
     frames = np.zeros((len(arms), height, width, 3), np.uint8)
     for i, arm in enumerate(arms):
-        moving = [*_thick_arm(axes, arm), *_trail(axes, shots.trail[: shots.n_trail_points[i]])]
+        trail = axes.plot(*shots.trail[: shots.n_trail_points[i]].T, ".", markersize=4, color=ORANGE, zorder=7)
+        moving = [*_thick_arm(axes, arm), *trail]
         targets = shots.targets[shots.visible[i]]
         moving += _add(axes, triads(targets, shots.triad), len(targets))
         canvas.draw()
@@ -143,10 +144,6 @@ def _thick_arm(axes: Any, points: Array) -> list[Any]:
     joints = axes.plot(*points[1:-1].T, linestyle="", marker="o", markersize=7, color=BLUE, zorder=6)
     axes.computed_zorder = False
     return [axes.add_collection3d(outline), axes.add_collection3d(metal), *joints]
-
-
-def _trail(axes: Any, points: Array) -> list[Any]:
-    return list(axes.plot(*points.T, linestyle="", marker=".", markersize=4, color=ORANGE, zorder=7))
 
 
 def _number(axes: Any, record: MotionRecord) -> None:
