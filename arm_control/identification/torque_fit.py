@@ -150,6 +150,8 @@ def fit_torque(
 ) -> TorqueFit:
     """Fit (1) to the windows that are not held out.
 
+    An InputError where no joint moves long enough.
+
     Parameters
     ----------
     rows : TorqueRows
@@ -162,11 +164,6 @@ def fit_torque(
         Whether the effort is no torque.
     slow : float
         Share of a joint's speed above which a window counts for it.
-
-    Raises
-    ------
-    InputError
-        When no joint moves long enough.
     """
     is_held_out = _held_out(rows.t)
     sizes = np.maximum(np.sqrt(np.square(rows.tau[~is_held_out]).mean(axis=0)), 1e-9)

@@ -89,15 +89,12 @@ def nanoseconds(stamp: Any) -> int:
 def effective_stamp(stamp: Any, now_ns: int) -> int:
     """Return the moment at which a message takes effect: its stamp, but not before now [ns].
 
+    An InputError where that is more than a day ahead.
+
     Parameters
     ----------
     stamp : builtin_interfaces/Time
         Stamp of the message; 0: now.
-
-    Raises
-    ------
-    InputError
-        When that is more than a day ahead.
     """
     stamp_ns = max(nanoseconds(stamp), now_ns)
     if stamp_ns - now_ns > HORIZON_NS:
@@ -216,10 +213,7 @@ def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
 def chunk_goal_of(message: Any, now_ns: int) -> ChunkGoal:
     """Return the chunk of a ``JointTrajectory`` on ``joint_chunk``, whose stamp is that of its observation; 0: now.
 
-    Raises
-    ------
-    InputError
-        When its points have no equal numbers of positions; all else is judged where it is joined.
+    An InputError where its points have no equal numbers of positions; all else is judged where it is joined.
     """
     try:
         positions = np.array([point.positions for point in message.points], dtype=float)
@@ -232,15 +226,12 @@ def chunk_goal_of(message: Any, now_ns: int) -> ChunkGoal:
 def modulation_of(topic: str, message: Any, now_ns: int) -> Modulation:
     """Return the number that a ``Float64`` sets for a controller, from now on.
 
+    An InputError where the number is not finite, or a period is not positive.
+
     Parameters
     ----------
     topic : str
         ``<controller>/<quantity>``, such as ``primitive/period``.
-
-    Raises
-    ------
-    InputError
-        When the number is not finite, or a period is not positive.
     """
     quantity, value = topic.rpartition("/")[2], float(message.data)
     is_positive = quantity == "period"
@@ -273,10 +264,7 @@ def sensor_reading_of(message: Any, model: RobotModel, now_ns: int) -> SensorRea
 def wrench_of(message: Any) -> tuple[float, ...]:
     """Return force and moment of a ``WrenchStamped``, six numbers [N, N m].
 
-    Raises
-    ------
-    InputError
-        When a number is not finite, or too large for any arm.
+    An InputError where a number is not finite, or too large for any arm.
     """
     values = wrench_numbers(message)
     if not all(abs(value) < LARGEST_WRENCH for value in values):

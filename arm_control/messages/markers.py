@@ -45,15 +45,12 @@ CORNERS = 24
 def check_size(n_markers: int, n_bytes: int = 0) -> None:
     """Refuse a message that takes too long to read.
 
+    An InputError where it has more than :data:`MOST_MARKERS` markers or :data:`MOST_BYTES` bytes.
+
     Parameters
     ----------
     n_bytes : int
         Its size, where it is known [bytes].
-
-    Raises
-    ------
-    InputError
-        When it has more than :data:`MOST_MARKERS` markers or :data:`MOST_BYTES` bytes.
     """
     if n_markers > MOST_MARKERS:
         raise InputError(f"{n_markers} markers in one message: at most {MOST_MARKERS}, send several messages")

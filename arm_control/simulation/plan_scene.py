@@ -169,13 +169,7 @@ def plan_names() -> tuple[str, ...]:
 
 
 def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
-    """Return the scene that entries describe.
-
-    Raises
-    ------
-    ParameterError
-        When an entry is missing or not valid.
-    """
+    """Return the scene that entries describe; a ParameterError where an entry is missing or not valid."""
     targets = [key for key in GOALS if entries.get(key) is not None]
     if len(targets) != 1:
         raise ParameterError(f"{where}: {' and '.join(targets) or 'none'} of {', '.join(GOALS)}: one is needed")

@@ -130,10 +130,7 @@ class PlantProperties(Parameters):
 def properties_of(values: Mapping[str, Any], where: str) -> PlantProperties:
     """Return the properties among a simulator's parameters, whose names begin with ``plant.``.
 
-    Raises
-    ------
-    ParameterError
-        When a property is unknown or not allowed.
+    A ParameterError where a property is unknown or not allowed.
     """
     own = {name.removeprefix(PREFIX): value for name, value in values.items() if name.startswith(PREFIX)}
     return PlantProperties.from_mapping(own, where=where)

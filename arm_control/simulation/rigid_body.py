@@ -389,15 +389,12 @@ def largest_decay(model: RobotModel, q: Array, b: Array) -> float:
 def end_stops(model: RobotModel, p: RigidBodyParameters) -> tuple[Array, Array]:
     """Return the lower and the upper end stops of the joints, shape (nq,) each [rad or m].
 
+    A ParameterError where a list does not suit the arm, or stops cross.
+
     Parameters
     ----------
     p : RigidBodyParameters
         Its stops; without lists they are the joints' limits.
-
-    Raises
-    ------
-    ParameterError
-        When a list does not suit the arm, or stops cross.
     """
     lower = _per_joint(model, p.stop_lower, "stop_lower", model.q_min)
     upper = _per_joint(model, p.stop_upper, "stop_upper", model.q_max)

@@ -212,15 +212,12 @@ class RangeSensor(Parameters):
 def range_sensors_of(entries: Any, where: str) -> tuple[RangeSensor, ...]:
     """Return the sensors of a scenario.
 
+    A ParameterError where it is no list of mappings, a value is unknown or not allowed, or a name occurs twice.
+
     Parameters
     ----------
     entries : object
         A list of mappings, from YAML, or None.
-
-    Raises
-    ------
-    ParameterError
-        When it is no list of mappings, a value is unknown or not allowed, or a name occurs twice.
     """
     if entries is None:
         return ()

@@ -46,13 +46,7 @@ def find(sim: Any, path: str) -> int:
 
 
 def find_object(sim: Any, path: str) -> int:
-    """Return the handle of an object.
-
-    Raises
-    ------
-    ModelError
-        When there is none.
-    """
+    """Return the handle of an object; a ModelError where there is none."""
     handle = find(sim, path)
     if handle < 0:
         raise ModelError(f"the scene in CoppeliaSim lacks {path}")
@@ -62,15 +56,12 @@ def find_object(sim: Any, path: str) -> int:
 def joint_paths(model: RobotModel, exceptions: Sequence[str]) -> dict[str, str]:
     """Return the path of each joint in the scene, by default ``/name``.
 
+    A JointNotFound where the model has no joint of that name.
+
     Parameters
     ----------
     exceptions : sequence of str
         Other paths, as ``name:path``.
-
-    Raises
-    ------
-    JointNotFound
-        When the model has no joint of that name.
     """
     paths = dict(entry.partition(":")[::2] for entry in exceptions)
     for name in paths:
@@ -80,13 +71,7 @@ def joint_paths(model: RobotModel, exceptions: Sequence[str]) -> dict[str, str]:
 
 
 def find_joints(sim: Any, paths: Mapping[str, str]) -> list[int]:
-    """Return the handles of joints.
-
-    Raises
-    ------
-    ModelError
-        When the scene lacks some of them.
-    """
+    """Return the handles of joints; a ModelError where the scene lacks some of them."""
     handles = {name: find(sim, path) for name, path in paths.items()}
     missing = [f"{name} ({paths[name]})" for name, handle in handles.items() if handle < 0]
     if missing:
@@ -178,13 +163,7 @@ def _rows(X: Pose) -> list[float]:
 
 
 def shape_of(sim: Any, path: str, handle: int) -> Shape:
-    """Return the shape of an object in the scene.
-
-    Raises
-    ------
-    ModelError
-        When it is no primitive shape.
-    """
+    """Return the shape of an object in the scene; a ModelError where it is no primitive shape."""
     is_shape = sim.getObjectType(handle) == sim.object_shape_type
     _, shape_type, size = sim.getShapeGeomInfo(handle) if is_shape else (0, 0, (0.0,) * 3)
     x, y, z = (float(edge) for edge in size[:3])
@@ -233,10 +212,7 @@ class SceneSensors:
     def find(self, sim: Any) -> None:
         """Find the sensors in the open scene of CoppeliaSim's API ``sim``.
 
-        Raises
-        ------
-        ModelError
-            When one that is named is missing, or is another object.
+        A ModelError where one that is named is missing, or is another object.
         """
         if self._force_path:
             self.force_handle = find_object(sim, self._force_path)
@@ -253,17 +229,14 @@ class SceneSensors:
     def take(self, force: Sequence[float], distances: Sequence[float]) -> None:
         """Take note of what was read.
 
+        A ModelError where there are more or fewer numbers.
+
         Parameters
         ----------
         force : sequence of float
             Force [N] and moment [N m] on the force sensor, six numbers; empty before it has measured.
         distances : sequence of float
             Distance of each proximity sensor in :attr:`handles` [m]; below 0 for nothing.
-
-        Raises
-        ------
-        ModelError
-            When there are more or fewer numbers.
         """
         if len(force) not in (0, 6) or len(distances) != len(self._proximity):
             given = f"{len(force)} numbers of force and {len(distances)} distances"

@@ -119,15 +119,12 @@ class Connection:
     def call(self, script: int, function: str, *arguments: Any) -> Any:
         """Call a function of the bridge's script in CoppeliaSim.
 
+        A SimulatorLost or ModelError where there is no response, or the response is an error.
+
         Returns
         -------
         object
             The result, or the list of results.
-
-        Raises
-        ------
-        SimulatorLost, ModelError
-            When there is no response, or the response is an error.
         """
         with self.errors():
             response = self.sim.callScriptFunction("arm_call", script, function, *arguments)

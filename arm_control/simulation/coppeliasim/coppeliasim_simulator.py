@@ -218,12 +218,7 @@ class CoppeliasimSimulator:
         return self._sensors.distance(sensor) if self.steps else None
 
     def step(self, tau: Array) -> None:
-        """Apply a torque for one time step; nothing happens while the simulation is paused or stopped.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Joint torque [N m or N].
+        """Apply a torque, shape (nv,) [N m or N], for one time step; not while the simulation is paused or stopped.
 
         Raises
         ------
@@ -369,10 +364,7 @@ def create_script(sim: Any) -> int:
 def end_earlier_bridge(connection: Connection) -> None:
     """Stop the simulation of an earlier bridge, and remove its script.
 
-    Raises
-    ------
-    ModelError
-        When the simulation belongs to another program or to a running bridge; it is left alone.
+    A ModelError where the simulation belongs to another program or to a running bridge; it is left alone.
     """
     sim = connection.sim
     script = find(sim, f"/{SCRIPT}")
@@ -398,13 +390,7 @@ def _is_in_use(connection: Connection, script: int) -> bool:
 
 
 def stop(sim: Any) -> None:
-    """Stop the simulation, if it is running or paused.
-
-    Raises
-    ------
-    SimulatorLost
-        When it does not stop.
-    """
+    """Stop the simulation, if it is running or paused; a SimulatorLost where it does not stop."""
     if sim.getSimulationState() != sim.simulation_stopped:
         sim.stopSimulation()
         wait_until(lambda: sim.getSimulationState() == sim.simulation_stopped, "stop")
@@ -413,10 +399,7 @@ def stop(sim: Any) -> None:
 def wait_until(condition: Callable[[], bool], verb: str) -> None:
     """Poll a condition of CoppeliaSim, which answers once in each cycle of its main loop.
 
-    Raises
-    ------
-    SimulatorLost
-        When the condition does not hold within :data:`SETTLING_TIME`.
+    A SimulatorLost where the condition does not hold within :data:`SETTLING_TIME`.
     """
     end = time.monotonic() + SETTLING_TIME
     while not condition():

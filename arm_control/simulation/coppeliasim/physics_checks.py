@@ -35,13 +35,7 @@ INERTIA_TOLERANCE = 1e-2
 
 
 def checked_version(sim: Any) -> int:
-    """Return CoppeliaSim's version, such as 40900.
-
-    Raises
-    ------
-    ModelError
-        When it is too old, or cannot create scripts.
-    """
+    """Return CoppeliaSim's version, such as 40900; a ModelError where it is too old, or cannot create scripts."""
     version = int(sim.getInt32Param(sim.intparam_program_version))
     if version < MIN_VERSION:
         raise ModelError(f"this is CoppeliaSim {_dotted(version)}; {_dotted(MIN_VERSION)} or later is needed")
@@ -56,17 +50,14 @@ def checked_version(sim: Any) -> int:
 def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> None:
     """Set the physics engine, and the armature of the joints.
 
+    A ModelError where CoppeliaSim does not have the engine, the engine has no armature, or another value is read back.
+
     Parameters
     ----------
     name : str
         The engine, one of :data:`ENGINES`.
     armature : ndarray, shape (nv,)
         Armature of the joints [kg m^2 or kg].
-
-    Raises
-    ------
-    ModelError
-        When CoppeliaSim does not have the engine, the engine has no armature, or another value is read back.
     """
     engines = {getattr(sim, f"physics_{engine}", None): engine for engine in ENGINES}
     number = getattr(sim, f"physics_{name}")
@@ -88,15 +79,12 @@ def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> N
 def set_timestep(sim: Any, seconds: float) -> None:
     """Set the time step of the simulation and of the engine, and switch real time off.
 
+    A ModelError where another value is read back.
+
     Parameters
     ----------
     seconds : float
         Time step [s].
-
-    Raises
-    ------
-    ModelError
-        When another value is read back.
     """
     sim.setBoolParam(sim.boolparam_realtime_simulation, False)
     for name in ("simulation_time_step", "dynamic_step_size"):
@@ -110,10 +98,7 @@ def set_timestep(sim: Any, seconds: float) -> None:
 def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
     """Put joints under torque control; before 4.4 under velocity control, with the torque as its limit.
 
-    Raises
-    ------
-    ModelError
-        When another mode is read back.
+    A ModelError where another mode is read back.
     """
     mode = sim.jointdynctrl_force if version >= SIGNED_TORQUE else sim.jointdynctrl_velocity
     for name, joint in joints.items():
@@ -131,10 +116,7 @@ def check_simulated(sim: Any, joints: Mapping[str, int]) -> None:
 
     CoppeliaSim keeps an engine whose plugin is missing; nothing moves then, and nothing is an error.
 
-    Raises
-    ------
-    ModelError
-        When some of them stand still.
+    A ModelError where some of them stand still.
     """
     still = [name for name, joint in joints.items() if not sim.isDynamicallyEnabled(joint)]
     if still:
@@ -147,17 +129,14 @@ def check_simulated(sim: Any, joints: Mapping[str, int]) -> None:
 def check_links(model: RobotModel, links: Sequence[Any], q: Sequence[float]) -> None:
     """Compare each joint's axis, and the inertia of its link, with the model, in the arm's frame F.
 
+    A ModelError where an axis, a mass, a centre of mass or an inertia differs by more than is allowed.
+
     Parameters
     ----------
     links : sequence
         Result of ``arm_links`` of ``coppeliasim/bridge.lua`` for each joint.
     q : sequence of float
         Joint positions in CoppeliaSim [rad or m].
-
-    Raises
-    ------
-    ModelError
-        When an axis, a mass, a centre of mass or an inertia differs by more than is allowed.
     """
     X_FBs: list[Pose] = []
     for body, (joint, *shapes) in zip(model.tree.bodies, links, strict=True):
@@ -226,17 +205,14 @@ def _six(J: Array) -> str:
 def check_gravity(model: RobotModel, g: Sequence[float], R_WF: Array) -> None:
     """Compare gravity in the arm's frame F with the model's.
 
+    A ModelError where it differs by more than :data:`GRAVITY_TOLERANCE`.
+
     Parameters
     ----------
     g : sequence of float
         Gravity in CoppeliaSim's world [m/s^2].
     R_WF : ndarray, shape (3, 3)
         Orientation of F in that world.
-
-    Raises
-    ------
-    ModelError
-        When it differs by more than :data:`GRAVITY_TOLERANCE`.
     """
     g_F = R_WF.T @ np.array(g, dtype=float)
     if np.abs(g_F - model.gravity_W).max() > GRAVITY_TOLERANCE:
