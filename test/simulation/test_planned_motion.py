@@ -21,6 +21,7 @@ from arm_control.simulation import (
     World,
     load_world,
     make_simulator,
+    planned,
     planned_motion_in,
 )
 
@@ -61,9 +62,9 @@ def test_a_watched_motion_avoids_what_was_not_told():
 
 
 def test_the_motion_of_a_scenario_for_a_node(ur5: RobotModel):
-    planned = planned_motion_in("ur5_plan", ur5)
-    assert planned.points.times[0] == 0.0
-    assert np.allclose(planned.points.qs[0], Scenario.load("ur5_plan").nodes["simulator"]["initial_position"])
+    points = planned_motion_in("ur5_plan", ur5).points
+    assert points.times[0] == 0.0
+    assert np.allclose(points.qs[0], Scenario.load("ur5_plan").nodes["simulator"]["initial_position"])
     assert planned_motion_in("ur5_obstacle", ur5) is None
     assert planned_motion_in("", ur5) is None
     nodes = Scenario.load("ur5_plan").with_options().nodes
@@ -141,3 +142,29 @@ def test_a_scene_of_another_arm_is_refused():
     scenario = replace(Scenario.load("ur5_plan"), plan={"scene": "lwr_circle_dynamic"})
     with pytest.raises(ParameterError, match="lwr_circle_dynamic is for another arm"):
         Simulation(scenario)
+
+
+def test_joint_and_planner_take_the_place_of_the_controller():
+    scenario = Scenario.load("ur5_obstacle")
+    chosen = planned(scenario, "with").with_options(awaits_controller=True, paced=True)
+    assert list(chosen.nodes) == ["simulator", "dynamics", "joint", "planner", "targets"]
+    arm = scenario.variant("with").arm()
+    assert arm
+    assert chosen.nodes["planner"] == {**arm, "lock_step": True}
+    assert chosen.nodes["joint"] == {**arm, "lock_step": True, "publish_effort_array": False}
+    assert (chosen.controller, chosen.awaited()) == ("joint", {"targets": 0, "obstacles": 1})
+    real = planned(scenario, "real").with_options()
+    assert real.nodes["joint"]["disturbance_observer"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("ur5_ilqr", "ur5_ilqr has the controller ilqr, which follows no plans; allowed: osc, joint"),
+        ("ur5_joint", "the targets of ur5_joint are a way of their own, which cannot be planned for"),
+        ("ur4_damped", "ur4_damped has no controller, which follows no plans; allowed: osc, joint"),
+    ],
+)
+def test_what_cannot_be_planned_for_is_a_sentence(name: str, sentence: str):
+    with pytest.raises(ParameterError, match=f"^{sentence}$"):
+        planned(Scenario.load(name))
