@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,7 +94,8 @@ LONGEST = 1.3
         *(pytest.param(name, seed, marks=pytest.mark.campaign) for name in PROOFS for seed in range(10)),
     ],
 )
-def test_plans_take_little_longer_than_known_solutions(name: str, seed: int):
+def test_plans_take_little_longer_than_known_solutions(name: str, seed: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("arm_control.simulation.plan_check.check_plan", partial(check_plan, step=0.005))
     run = ScenePlanner(scene(name)).plan(seed)
     assert run.check is not None
     assert run.check.problems == ()
