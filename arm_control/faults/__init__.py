@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from arm_control.faults.exported_arrangement import (
         CC,
         CPU,
-        UNWRITTEN,
         CController,
         can_compile,
         compile_c,

@@ -21,9 +21,9 @@ of the time before (:func:`arm_control.gate.torque_rules.believed_time`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -152,10 +152,6 @@ class Row:
     said: dict[str, int]
     failure: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
-
 
 # -- cases -----------------------------------------------------------------------------------------
 
@@ -234,14 +230,14 @@ def setup_of(case: Case, plant: str = EXACT) -> Setup:
 # -- runs ------------------------------------------------------------------------------------------
 
 
-def run_cases(cases: Sequence[Case], n_processes: int = 0) -> Iterator[Row]:
+def run_cases(cases: Sequence[Case]) -> Iterator[Row]:
     """Run cases and yield their rows, in order, on processes as :func:`arm_control.sweeps.in_order` has them.
 
     What is compiled is compiled once, before.
     """
     for setup in {case[1:]: setup_of(case) for case in cases}.values():
         Chain(setup).advance(2 * STEP)
-    for rows in in_order(run_case, cases, n_processes):
+    for rows in in_order(run_case, cases):
         yield from rows
 
 

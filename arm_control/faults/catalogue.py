@@ -106,16 +106,6 @@ def disable(chain: Chain) -> None:
     chain.arrangement.brake("disabled")
 
 
-def kill_controller(chain: Chain) -> None:
-    """End the controller's process."""
-    chain.arrangement.end_controller()
-
-
-def send_zero_stamp(chain: Chain) -> None:
-    """Send one state of another publisher with stamp 0."""
-    send_older(chain, 1, stamped_zero)
-
-
 def send_older(chain: Chain, n: int, edit: Edit) -> None:
     """Send states of another publisher."""
     for k in range(n):
@@ -125,10 +115,6 @@ def send_older(chain: Chain, n: int, edit: Edit) -> None:
         chain.send_state(Delivery(message, publisher=OTHER))
 
 
-def _heavier(mass: re.Match[str]) -> str:
-    return f'mass value="{1.05 * float(mass[1])}"'
-
-
 @cache
 def other_model(robot: str, name: str) -> RobotModel:
     """Return an arm that is not the one that is there: ``newline``, ``heavy``, ``exchanged`` or ``other``."""
@@ -136,7 +122,7 @@ def other_model(robot: str, name: str) -> RobotModel:
     if name == "newline":
         return RobotModel.from_urdf(f"{text}\n")
     if name == "heavy":
-        return RobotModel.from_urdf(re.sub(r'mass value="([\d.]+)"', _heavier, text))
+        return RobotModel.from_urdf(re.sub(r'(?<=mass value=")[\d.]+', lambda mass: str(1.05 * float(mass[0])), text))
     if name == "exchanged":
         a, b = RobotModel.from_urdf(urdf_path(robot)).joint_names[1:3]
         return RobotModel.from_urdf(text.replace(a, "another_joint").replace(b, a).replace("another_joint", b))
@@ -286,19 +272,19 @@ def _of_publishers() -> Iterable[Fault]:
 
 
 def _of_processes() -> Iterable[Fault]:
-    yield Fault(
-        "controller:killed", "the controller ends", events=((0.0, kill_controller),), arrangements=WITH_COMMANDS
-    )
+    kill = (0.0, lambda chain: chain.arrangement.end_controller())
+    yield Fault("controller:killed", "the controller ends", events=(kill,), arrangements=WITH_COMMANDS)
 
 
 def _of_latches() -> Iterable[Fault]:
     brake = (0.0, disable)
     yield Fault("braked:by-hand", "somebody brakes", events=(brake,))
+    zero = partial(send_older, n=1, edit=stamped_zero)
     older = partial(send_older, n=20, edit=shifted(-NANOSECONDS // 4))
     newline, heavy = partial(publish_model, "newline"), partial(publish_model, "heavy")
     for when, t in (("in-motion", 0.01), ("at-rest", 0.4)):
         for name, what, event, arrangements in (
-            ("stamp-0", "one state with stamp 0", send_zero_stamp, WITH_STAMPS),
+            ("stamp-0", "one state with stamp 0", zero, WITH_STAMPS),
             ("20-older", "20 states with older stamps", older, WITH_STAMPS),
             ("same-model", "the robot_description with a newline more", newline, OF_NODES),
             ("other-masses", "a robot_description with 5 % more mass", heavy, OF_NODES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from arm_control.core import require_writable_folder, write_text
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if options.page:
         write_text(options.page, page(rows) + "\n")
     content = {
-        "rows": [row.as_dict() for row in rows],
+        "rows": [asdict(row) for row in rows],
         **worst,
         "schedules": options.schedules,
         "failed_schedules": len(failed),
