@@ -46,6 +46,8 @@ from arm_control.simulation.sensors import SimulatedSensors
 
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""
+LOOK = 20
+"""Ticks between two looks for joints that do not move, as the nodes' ``telemetry_every``."""
 SECONDS = 10.0
 """Duration where nothing says another one [s]."""
 
@@ -130,7 +132,9 @@ class Simulation:
                 loop.tick(k)
         except SimulationDiverged as error:
             trouble = str(error)
-        self.stall, self.velocities, self.self_pairs = loop.stall_watch.last, loop.velocities, loop.self_pairs
+        gate, avoidance = loop.control.gate, loop.control.avoidance
+        self.stall, self.velocities = loop.stall_watch.last, gate.describe_velocities()
+        self.self_pairs = "" if avoidance is None else avoidance.self_pairs
         touching = simulator.touching_steps if self._properties.contacts == "arm" else None
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble, touching)
 
@@ -184,7 +188,7 @@ class Simulation:
             return [self.planned.goal()]
         if isinstance(self.parameters, JointLoopParameters):
             name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
-            return [self._joint_goal(name)] if name else []
+            return [JointGoal(0, self._waypoints(name))] if name else []
         if policy := self._scenario.nodes.get("targets", {}).get("policy", ""):
             chunks = chunks_along(self._waypoints(policy), self._q0, self.duration)
             return [ChunkGoal(at_ns, chunk) for at_ns, chunk in chunks]
@@ -196,9 +200,6 @@ class Simulation:
         poses, period = self.targets.targets, self.targets.period
         targets = [Target(round(k * period * 1e9), self.targets.frame, poses[k % len(poses)]) for k in range(count)]
         return [*targets, *self.targets.wrench_goals(count)]
-
-    def _joint_goal(self, name: str) -> JointGoal:
-        return JointGoal(0, self._waypoints(name))
 
     def _waypoints(self, name: str) -> Waypoints:
         joints, points = load_trajectory(name)
@@ -232,7 +233,7 @@ class _Loop:
         recorder: SimulationRecorder | None,
     ) -> None:
         self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
-        self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
+        self.control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
         self._sensors = simulation.sensors() if recorder is not None else None
         self._planned = simulation.planned
@@ -243,34 +244,26 @@ class _Loop:
             self._model, compensated_share(self._model, parameters.observer, parameters.adaptation)
         )
 
-    @property
-    def velocities(self) -> str:
-        return self._control.gate.describe_velocities()
-
-    @property
-    def self_pairs(self) -> str:
-        """Which pairs of links push each other; empty without avoidance."""
-        return "" if self._control.avoidance is None else self._control.avoidance.self_pairs
-
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
         stamp_ns, there = round(t * 1e9), self._world.obstacles(t)
         known = there if self._recorder is None else self._recorder.obstacles(stamp_ns, q)
         if self._planned is not None:
-            self._planned.look(t, there, self._control.controller)
+            self._planned.look(t, there, self.control.controller)
         if self._world.solids:
             self._measure(stamp_ns, q)
         if self._sensors is not None and self._recorder is not None:
             self._sensors.observe(stamp_ns, true_arm(self._simulator))
             self._recorder.sense(stamp_ns, self._sensors)
-        result = self._control.tick(Measurement(stamp_ns, q, v, self._dt if k else 0.0, is_restart=k == 0), known)
+        result = self.control.tick(Measurement(stamp_ns, q, v, self._dt if k else 0.0, is_restart=k == 0), known)
         self._log.take(k, result)
         if self._recorder is not None:
             self._recorder.record(result)
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
-            margins = {} if (kept := self._control.gate.constraints) is None else kept.margins
+            margins = {} if (kept := self.control.gate.constraints) is None else kept.margins
             self._log.look(result.law.terms.J, distance, margins)
+        if k % LOOK == 0:
             self.stall_watch.look(result)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t, result.law.terms))
@@ -283,7 +276,7 @@ class _Loop:
         self._log.contact.append(F_W)
         if self._recorder is not None:
             self._recorder.sensor(reading)
-        self._control.wrench.measure(reading)
+        self.control.wrench.measure(reading)
 
 
 class _Log:
