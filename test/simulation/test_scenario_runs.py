@@ -32,11 +32,21 @@ THRASHING = {("planar2_singular", v) for v in ("truncate", "damp", "none")} | {(
 THRASHING |= {("ur5_singular", "truncate"), ("planar3_null_space", "without"), ("ur5_lqr", "lqr_once")}
 """Runs in which the last bit of a number grows into another motion: no figure of theirs is compared."""
 CALM = [case for case in CASES if case not in THRASHING]
+SELDOM = {case for case in CASES if case[1] in ("without", "none")}
+SELDOM |= {("planar2_singular", "truncate"), ("planar2_singular", "damp"), ("ur5_singular", "truncate")}
+SELDOM |= {("planar3_heavy", "light"), ("ur5_cube", ""), ("ur5_star", "")}
+"""Runs in campaigns only, whose parts other runs have: without a feature; with one that the tests of the law compare,
+and of which only a bound of the gate is checked; the same arm and law towards other targets."""
 
 
 def on_their_own(cases: list[tuple[str, str]]) -> list[Any]:
-    """Give all tests of one run to the same worker, which then runs it once."""
-    return [pytest.param(*case, marks=pytest.mark.xdist_group(f"scenario {' '.join(case)}")) for case in cases]
+    """Give all tests of one run to the same worker, which then runs it once; those of :data:`SELDOM` to campaigns."""
+    return [pytest.param(*case, marks=marks_of(case)) for case in cases]
+
+
+def marks_of(case: tuple[str, str]) -> list[pytest.MarkDecorator]:
+    group = pytest.mark.xdist_group(f"scenario {' '.join(case)}")
+    return [group, pytest.mark.campaign] if case in SELDOM else [group]
 
 
 @cache
