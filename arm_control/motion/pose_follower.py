@@ -15,13 +15,10 @@ from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
+from arm_control.motion.goals import NEVER, GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
 from arm_control.motion.jogging import LEAD, JogLimits, PoseJogging, near
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, transform_reference
 from arm_control.motion.references import Reference
-
-MOST_JOGS = 1000
-"""Velocities that are kept."""
 
 
 class ReferenceSource(Protocol):
@@ -89,23 +86,25 @@ class PoseFollower:
         self._X_WF = Pose.identity()
         self._approach: PoseTrajectory | None = None
         self.jog_limits = JogLimits(np.array([0.5, 1.0]), np.array([2.5, 6.0]), timeout=0.1)
-        self._jogs: GoalQueue[TwistJog] = GoalQueue(MOST_JOGS)
+        self._jogs: GoalQueue[TwistJog] | None = None
         self._jogging: PoseJogging | None = None
         self._has_run = False
         self.is_holding = False
 
     def add(self, goal: PoseGoal) -> None:
         """Add a goal."""
-        if isinstance(goal, TwistJog):
-            self._jogs.add(goal)
-        else:
+        if not isinstance(goal, TwistJog):
             self.queue.add(goal)
+            return
+        if self._jogs is None:
+            self._jogs = GoalQueue(capacity=1000)
+        self._jogs.add(goal)
 
     def restart(self, q: Array) -> None:
         """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], until a goal is due."""
         self.active = None
         if self._has_run:  # velocities of before mean nothing any more
-            self._jogs, self._jogging = GoalQueue(MOST_JOGS), None
+            self._jogs = self._jogging = None
         self._has_run = True
         self.queue.restart()
         self._approach = None
@@ -114,6 +113,8 @@ class PoseFollower:
 
     def hold(self, stamp_ns: int, q: Array) -> None:
         """See :class:`ReferenceSource`."""
+        if self._jogs is None:
+            self._jogs = GoalQueue(capacity=1000)
         for queue in (self.queue, self._jogs):
             queue.end(stamp_ns)
         self.active = self._approach = self._jogging = None
@@ -128,8 +129,9 @@ class PoseFollower:
         due = self.queue.active(stamp_ns)
         if due is not None and due is not self.active:
             self._activate(due, self._active_reference(due.stamp_ns), q)
-        self._jogs.end_stream(stamp_ns, int(self.jog_limits.timeout * NANOSECONDS))
-        self._jog(self._jogs.active(stamp_ns), stamp_ns, q)
+        if self._jogs is not None:
+            self._jogs.end_stream(stamp_ns, int(self.jog_limits.timeout * NANOSECONDS))
+            self._jog(self._jogs.active(stamp_ns), stamp_ns, q)
         is_moving = self._jogging is not None or isinstance(self.active, PoseMotion)
         return self._active_reference(stamp_ns) if is_moving else self._held
 
@@ -138,14 +140,15 @@ class PoseFollower:
 
         None while it moves, and where the next state has a goal to take up. The reference of the state is known.
         """
-        jog = self._jogs.active(stamp_ns)
+        jog = None if self._jogs is None else self._jogs.active(stamp_ns)
         is_jogged = jog is not None and (self.active is None or jog.stamp_ns > self.active.stamp_ns)
         if self.queue.active(stamp_ns) is not self.active or self._jogging is not None or is_jogged:
             return None
         motion = self.active if isinstance(self.active, PoseMotion) else None
         if motion is not None and (stamp_ns - motion.stamp_ns) * 1e-9 < motion.trajectory.duration:
             return None
-        return self._active_reference(stamp_ns), min(self.queue.next_ns(stamp_ns), self._jogs.next_ns(stamp_ns))
+        next_jog_ns = NEVER if self._jogs is None else self._jogs.next_ns(stamp_ns)
+        return self._active_reference(stamp_ns), min(self.queue.next_ns(stamp_ns), next_jog_ns)
 
     def _jog(self, jog: TwistJog | None, stamp_ns: int, q: Array) -> None:
         """Follow a velocity, if it is newer than the active goal."""

@@ -124,7 +124,9 @@ class PlainAxes:
         """Start from a state, shape (2, n)."""
         self.x = x
 
-    hold = restart
+    def hold(self, x: Array) -> None:
+        """Keep a state, shape (2, n), for a step."""
+        self.x = x
 
     def step(self, u: Array) -> None:
         """Go one step towards goals, shape (n,), in units of the radius."""

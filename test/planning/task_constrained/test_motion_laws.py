@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.polynomial.polynomial import polyder, polyval
 
 from arm_control import RobotModel, urdf_path
 from arm_control.maths import Array
@@ -38,12 +37,6 @@ def kinematic(model: RobotModel, q: Array, i: dict[str, Array]) -> tuple[Array, 
     point = path_point(PIECE, U)
     task = task_at(State(model.tree, {"q": q}), ROWS, point, i)
     return slope(task, i), task.J, task.e
-
-
-def test_a_place_of_a_piece_is_that_of_its_polynomials():
-    c = np.random.default_rng(0).normal(size=(6, 2))
-    for order, values in enumerate(path_point(c.ravel(), 0.7)):
-        np.testing.assert_allclose(values, polyval(0.7, polyder(c, order)), atol=1e-12)
 
 
 @pytest.mark.parametrize("direction", [1.0, -1.0, 0.0])
