@@ -1,4 +1,4 @@
-"""One file format for scenarios and planning scenes: its entries, and the surroundings of the arm.
+"""One file format for scenarios and planning scenes: its entries, their old words, and the surroundings of the arm.
 
 A file has any of :data:`ENTRIES`. ``arm_control simulate`` needs ``nodes``, ``arm_control plan`` needs ``task``,
 ``goal`` or ``pose``; a node that is told a world needs ``obstacles``, ``pushes``, ``floor`` or ``range_sensors`` only.
@@ -6,9 +6,11 @@ A file has any of :data:`ENTRIES`. ``arm_control simulate`` needs ``nodes``, ``a
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ from arm_control.maths import (
 from arm_control.model import Terms
 from arm_control.motion import Motion, PoseTrajectory
 
+LOG = logging.getLogger("arm_control.scene")
+
 SURROUNDINGS = ("obstacles", "pushes", "floor")
 """Entries of a :class:`World`."""
 GOALS = ("task", "goal", "pose")
@@ -47,6 +51,13 @@ ENTRIES = (
     *("nodes", "duration", "checks", "range_sensors"),
 )
 """Entries of a file."""
+OLD_WORDS = {
+    **{f"world.{name}": name for name in SURROUNDINGS},
+    **{f"plan.{name}": name for name in ("goal", "pose", "margin", "horizon")},
+    "nodes.simulator.initial_position": "start",
+    "tip": "arm.tip",
+}
+"""Present words by the old ones, which are still read."""
 SHAPES: dict[str, tuple[Callable[..., Shape], int]] = {
     "sphere": (Sphere, 1),
     "box": (lambda *size: Box(size), 3),
@@ -65,12 +76,52 @@ NOT_BESIDE_POSITIONS = ("mesh", "position", "velocity", "from", "until", "solid"
 
 
 def read_scene(path: Path) -> dict[str, Any]:
-    """Read a file; ``variants`` is a mapping of mappings. A ParameterError where it is missing, or an entry unknown."""
+    """Read a file, with the present words for its entries; ``variants`` is a mapping of mappings.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such file, it has an unknown entry, or one under its old word and its present one.
+    """
     content = read_yaml(path)
     variants = as_mapping(content.get("variants"), f"{path}: variants")
     content["variants"] = {name: as_mapping(changes, f"{path}: {name}") for name, changes in variants.items()}
+    for old, new in OLD_WORDS.items():
+        _rename(content, old, new, str(path))
+        for name, changes in content["variants"].items():
+            _rename(changes, old.removeprefix("nodes."), new, f"{path}: {name}")
+    refuse_unknown(as_mapping(content.pop("world", None), f"{path}: world"), SURROUNDINGS, f"{path}: world")
     refuse_unknown(content, ENTRIES, str(path))
     return content
+
+
+def _rename(content: dict[str, Any], old: str, new: str, where: str) -> None:
+    """Move an entry from its old word to its present one, and warn."""
+    place = content
+    *outer, key = old.split(".")
+    for name in outer:
+        if not isinstance(place.get(name), dict):
+            return
+        place[name] = dict(place[name])  # an alias in YAML is the same object
+        place = place[name]
+    if key not in place:
+        return
+    value, before, now = place.pop(key), old.replace(".", ": "), new.replace(".", ": ")
+    *outer, key = new.split(".")
+    target = content
+    for name in outer:
+        target[name] = as_mapping(target.get(name), f"{where}: {name}")
+        target = target[name]
+    if key in target:
+        raise ParameterError(f"{where}: '{before}' is the old word for '{now}', which is there, too")
+    target[key] = value
+    _warn(f"{where}: '{before}' is an old word: write '{now}'")
+
+
+@cache
+def _warn(sentence: str) -> None:
+    """Warn once."""
+    LOG.warning(sentence)
 
 
 @dataclass(frozen=True)
@@ -179,7 +230,10 @@ class World:
 def obstacles_in(entries: Any, where: str) -> tuple[Placed, ...]:
     """Return the obstacles of a file as they are told: without the changes of their motion.
 
-    A ParameterError where an entry is missing, unknown or not valid.
+    Raises
+    ------
+    ParameterError
+        When an entry is missing, unknown or not valid.
     """
     if not isinstance(entries, (list, tuple, type(None))):
         raise ParameterError(f"{where}: a list is needed, not {type(entries).__name__}")
@@ -246,7 +300,10 @@ def _pose(entry: Mapping[str, Any]) -> Pose:
 def pose_in(entry: Any, where: str) -> tuple[Pose, bool]:
     """Return the pose of an entry, and whether it has an orientation.
 
-    A ParameterError where the position is missing, or an entry is unknown or not valid.
+    Raises
+    ------
+    ParameterError
+        When the position is missing, or an entry is unknown or not valid.
     """
     content = as_mapping(entry, where)
     refuse_unknown(content, ("position", "quat_xyzw"), where)
@@ -259,7 +316,13 @@ def pose_in(entry: Any, where: str) -> tuple[Pose, bool]:
 
 
 def stretches(placed: Placed, where: str) -> tuple[Mover, ...]:
-    """Return what an obstacle does, one stretch of time after the other; a ParameterError where it is a mesh."""
+    """Return what an obstacle does, one stretch of time after the other.
+
+    Raises
+    ------
+    ParameterError
+        When it is a mesh.
+    """
     if isinstance(placed, Mover):
         return (placed,)
     if isinstance(placed, Obstacle):
@@ -314,7 +377,13 @@ def _floor(value: Any) -> float:
 
 
 def numbers(value: Any, n: int, where: str) -> Array:
-    """Return finite numbers, shape (n,); a ParameterError where the value is something else."""
+    """Return finite numbers, shape (n,).
+
+    Raises
+    ------
+    ParameterError
+        When the value is something else.
+    """
     try:
         result = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -327,7 +396,10 @@ def numbers(value: Any, n: int, where: str) -> Array:
 def positive(value: Any, where: str, *, or_zero: bool = False) -> float:
     """Return a finite number above zero; or zero, where that is allowed.
 
-    A ParameterError where the value is something else.
+    Raises
+    ------
+    ParameterError
+        When the value is something else.
     """
     try:
         number = float(value)

@@ -287,7 +287,7 @@ def test_a_bad_trajectory_is_refused(change: dict[str, Any], message: str, tmp_p
         ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc, start"),
         ({"variants": {"a": {}}, "checks": {"b": {}}}, "checks: unknown b; allowed: a, all"),
         ({"duration": "long"}, "duration = 'long': a number is needed"),
-        ({"world": {"floor": 0.0}}, "unknown world; allowed"),
+        ({"world": {"walls": []}}, "world: unknown walls"),
     ],
 )
 def test_a_bad_scenario_is_refused(content: Any, message: str, tmp_path: Path):

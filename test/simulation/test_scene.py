@@ -1,21 +1,81 @@
-"""One file format for scenarios and planning scenes."""
+"""One file format for scenarios and planning scenes, and the old words of its entries."""
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import yaml
 
 from arm_control.core import read_yaml, yaml_path
+from arm_control.exceptions import ParameterError
 from arm_control.simulation import PlanFile, Scenario, Simulation
-from arm_control.simulation.scene import ENTRIES
+from arm_control.simulation.scene import ENTRIES, OLD_WORDS, read_scene
+
+OLD: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "world.obstacles": ({"world": {"obstacles": []}}, {"obstacles": []}),
+    "world.pushes": ({"world": {"pushes": []}}, {"pushes": []}),
+    "world.floor": ({"world": {"floor": -1.0}}, {"floor": -1.0}),
+    "plan.goal": ({"plan": {"goal": [0.0], "speed": 0.5}}, {"goal": [0.0], "plan": {"speed": 0.5}}),
+    "plan.pose": ({"plan": {"pose": {}}}, {"pose": {}, "plan": {}}),
+    "plan.margin": ({"plan": {"margin": 0.1}}, {"margin": 0.1, "plan": {}}),
+    "plan.horizon": ({"plan": {"horizon": 2.0}}, {"horizon": 2.0, "plan": {}}),
+    "nodes.simulator.initial_position": (
+        {"nodes": {"simulator": {"initial_position": [0.5], "timestep": 0.01}}},
+        {"nodes": {"simulator": {"timestep": 0.01}}, "start": [0.5]},
+    ),
+    "tip": ({"tip": "hand", "arm": {"base": "rail"}}, {"arm": {"base": "rail", "tip": "hand"}}),
+}
 
 
 def write(path: Path, content: dict[str, Any]) -> Path:
     path.write_text(yaml.safe_dump(content))
     return path
+
+
+def read(path: Path, content: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in read_scene(write(path, content)).items() if value or key != "variants"}
+
+
+@pytest.mark.parametrize("word", OLD)
+def test_an_old_word_is_read_with_a_warning(word: str, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    old, new = OLD[word]
+    with caplog.at_level(logging.WARNING, "arm_control.scene"):
+        assert read(tmp_path / "new.yaml", new) == new
+        assert not caplog.messages
+        assert read(tmp_path / "old.yaml", old) == new
+    before, now = (name.replace(".", ": ") for name in (word, OLD_WORDS[word]))
+    assert caplog.messages == [f"{tmp_path / 'old.yaml'}: '{before}' is an old word: write '{now}'"]
+
+
+def test_every_old_word_is_tried():
+    assert OLD.keys() == OLD_WORDS.keys()
+
+
+def test_old_words_of_variants_are_read(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    nodes = {"simulator": {"initial_position": [0.0]}, "joint": {}}
+    content = {"nodes": nodes, "variants": {"a": {"simulator": {"initial_position": [0.5]}}, "b": {}}}
+    scenario = Scenario.load(str(write(tmp_path / "a.yaml", content)))
+    starts = [scenario.variant(name).nodes["simulator"]["initial_position"] for name in ("a", "b")]
+    assert starts == [[0.5], [0.0]]
+    assert [message.partition(": ")[2].partition(" is")[0] for message in caplog.messages] == [
+        "'nodes: simulator: initial_position'", "a: 'simulator: initial_position'",
+    ]  # fmt: skip
+
+
+def test_an_alias_is_renamed_wherever_it_stands(tmp_path: Path):
+    path = tmp_path / "a.yaml"
+    path.write_text("nodes: {simulator: &s {initial_position: [0.5]}}\nvariants: {a: {simulator: *s}}\n")
+    content = read_scene(path)
+    assert (content["start"], content["variants"]["a"]["start"]) == ([0.5], [0.5])
+
+
+def test_an_old_word_beside_its_present_one_is_refused(tmp_path: Path):
+    with pytest.raises(ParameterError, match="'world: floor' is the old word for 'floor', which is there, too"):
+        read(tmp_path / "a.yaml", {"world": {"floor": 0.0}, "floor": 0.0})
 
 
 def test_a_file_is_a_scenario_and_a_planning_scene(tmp_path: Path):
