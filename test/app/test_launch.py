@@ -40,6 +40,7 @@ PIP_EXTRAS = {
     "coal": "coal",
     "coppeliasim_zmqremoteapi_client": "coppeliasim",
     "zmq": "coppeliasim",
+    "cbor2": "coppeliasim",
     "viser": "viewer",
     "ruckig": "jerk",
     "nengo": "nengo",
