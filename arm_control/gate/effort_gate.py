@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import le
 from typing import NamedTuple
 
 import numpy as np
@@ -167,7 +168,7 @@ class EffortGate:
         self.limits = JointLimits(model, parameters, parameters.rate_limit)
         self._pass = compile_limits(model, self.limits)
         self._are_joint_limits_on = float(parameters.joint_limits)
-        self._largest = LARGEST_SHARE * model.tau_max
+        self._largest: list[float] = (LARGEST_SHARE * model.tau_max).tolist()
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self.velocities = VelocityFilter(model.nv) if parameters.inertia_floor else None
         self._knows_obstacles, asked = knows_obstacles, self._asked(parameters.constraints, knows_obstacles)
@@ -530,7 +531,7 @@ class EffortGate:
             raise InputError(f"from the future: {-age * 1e3:.1f} ms ahead, allowed {self.period * 1e3:.1f} ms")
 
     def _is_believable(self, tau: Array) -> bool:
-        return bool((np.abs(tau) <= self._largest).all())
+        return all(map(le, map(abs, tau.tolist()), self._largest))
 
     def _refuse_absurd(self, tau: Array) -> None:
         j = int(np.argmax(np.abs(tau) / self._largest))
