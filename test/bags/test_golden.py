@@ -219,7 +219,7 @@ def test_what_the_node_would_refuse_is_counted_and_passed_over():
     assert bag.malformed == {("/target_pose", "unknown frame 'nowhere'; the model has"): 1}
 
 
-@pytest.mark.parametrize("name", ["ur5_press", "panda_reach"])
+@pytest.mark.parametrize("name", ["ur5_press", "panda_reach", "ur5_joint"])
 def test_a_bag_of_today_replays_to_the_same_bits(name: str, tmp_path: Path):
     """The simulated controller hears its orders as messages say them: rounded, as quaternions round."""
     write(name, tmp_path / "bag")
