@@ -25,6 +25,12 @@ IN_ROUNDING = "both are within the rounding of stamps"
 SET_ELSEWHERE = "it is so already, or set before it is read"
 
 EQUIVALENT: dict[str, str] = {
+    "core/cache.py Cache.load: ectory, follow_symlinks=False) -> ectory, follow_symlinks=True)": (
+        "the file that has been read is no link, and can only become one between two calls"
+    ),
+    "core/cache.py Cache._read: return None -> pass": "a function that ends returns None",
+    "core/cache.py Cache._make_room: if status.st_mtime < time.time() - LEFTOVER_"
+    " -> if status.st_mtime <= time.time() - LEFTOVER_": "no file is as old to the nanosecond",
     "gate/joint_limits.py compile_limits: return limits.limit_torque -> pass": SHORTCUT,
     "gate/blind_brake.py doubted_time: ates.believed.unchanged[0] + dt)"
     " -> ates.believed.unchanged[-1] + dt)": ONE_NUMBER,
