@@ -356,7 +356,7 @@ class EffortGate:
         tau = self._tau if command is None else command
         self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, self._are_joint_limits_on)
         cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
-        return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, self._share()))
+        return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, self._rate.share))
 
     def _constrained(self, constraints: ConstraintSet, t: Terms, command: Array, dt: float) -> Array | None:
         """The command changed for the constraints; None, and a brake, where one of them does not hold."""
@@ -393,10 +393,7 @@ class EffortGate:
             self._refuse_unlike(unlike, float(command[unlike] - m.asked[unlike]))
         self._tau = m.tau.copy()
         cuts = bool(m.counts[IS_SATURATED]), bool(m.counts[IS_RATE_LIMITED])
-        return GateOutput(self._tau, self.state, self.reason, *cuts, success_rate=self._share())
-
-    def _share(self) -> float:
-        return self._rate.share if self._rate.failures else 1.0
+        return GateOutput(self._tau, self.state, self.reason, *cuts, success_rate=self._rate.share)
 
     def _refuse_unlike(self, joint: int, excess: float) -> None:
         """Go on holding: a command would move the arm; the first one says why."""

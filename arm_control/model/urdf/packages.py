@@ -7,7 +7,7 @@ name, or one whose ``package.xml`` has it. Names lead to no place outside the fo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
@@ -32,7 +32,7 @@ def find_package(package: str, near: Path | None = None, roots: Sequence[Path] =
     """
     if not package or "/" in package or package in (".", ".."):
         return None
-    folders = [*roots, *(folders_near(near) if near is not None else ()), *_environment_folders()]
+    folders = [*roots, *(folders_near(near) if near is not None else ()), *package_folders()]
     return next((found for folder in folders if (found := _package_in(folder, package))), None)
 
 
@@ -55,17 +55,13 @@ def folders_near(file: Path) -> list[Path]:
 
 def package_folders() -> list[Path]:
     """Return the folders with packages that the environment names."""
-    return list(_environment_folders())
-
-
-def _environment_folders() -> Iterator[Path]:
-    for variable, below in ((PACKAGE_PATH, ""), ("AMENT_PREFIX_PATH", "share")):
-        for folder in os.environ.get(variable, "").split(os.pathsep):
-            if folder:
-                yield Path(folder, below)
-    yield share_path("urdf").parent  # this package, whose source tree may have any name
+    variables = (PACKAGE_PATH, ""), ("AMENT_PREFIX_PATH", "share")
+    paths = [(os.environ.get(variable, "").split(os.pathsep), below) for variable, below in variables]
+    folders = [Path(folder, below) for names, below in paths for folder in names if folder]
+    folders.append(share_path("urdf").parent)  # this package, whose source tree may have any name
     if (coal := find_spec("coal")) is not None and coal.origin is not None:  # example-robot-data is installed beside it
-        yield Path(coal.origin).parents[4] / "share"
+        folders.append(Path(coal.origin).parents[4] / "share")
+    return folders
 
 
 def mesh_path(name: str, folders: Sequence[Path] = ()) -> Path | None:
