@@ -43,8 +43,8 @@ from arm_control.follow.chunk_follower import KNOT_NS
 from arm_control.follow.chunk_plan import SplineMemory, read_spline
 from arm_control.follow.torque_bound import torque_law, torque_samples
 from arm_control.kinematics import InverseKinematics
-from arm_control.maths import Array, Box, Obstacle, Pose
-from arm_control.motion import Chunk, ChunkGoal, powers
+from arm_control.maths import Array, Box, Obstacle, Pose, quaternion_from_rotation
+from arm_control.motion import Chunk, ChunkGoal, PoseChunk, powers
 from arm_control.simulation import MujocoSimulator
 
 MS = 1_000_000
@@ -407,8 +407,27 @@ def times() -> dict[str, float]:
             if report.band == REFUSE:
                 raise SystemExit(report.reason)
         figures[name] = 1e6 * median(taken)
+    figures["join_poses_us"] = pose_time()
     ticks = Contender(f.at, [(now_ns + k * MS,) for k in range(1000)])
     return figures | {"tick_us": take_turns({"tick": ticks}, 30)["tick"].median}
+
+
+def pose_time() -> float:
+    """Median time to take and join a chunk of 50 poses of a UR5, with the torque's bound [us]."""
+    model, t = RobotModel.from_urdf(urdf_path("ur5")), np.arange(1, 51) / 50.0
+    home, taken = np.array(HOME["ur5"]), []
+    f, X = ChunkFollower(model, ChunkParameters(), home, 0), model.pose(home)
+    quat = quaternion_from_rotation(X.R)
+    for k in range(1, 301):
+        now_ns = 20 * k * MS
+        rows = [[*X.p + [0.0, 0.1 * np.sin(2.0 * (now_ns / 1e9 + s)), 0.0], *quat] for s in t]
+        chunk = PoseChunk(now_ns - 5 * MS, t, np.array(rows))
+        begin = perf_counter()
+        report = f.take(chunk, now_ns)
+        taken.append(perf_counter() - begin)
+        if report.band == REFUSE:
+            raise SystemExit(report.reason)
+    return 1e6 * median(taken)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from arm_control.bags.message_definitions import plain
 from arm_control.bags.writer import BagWriter, Publication
 from arm_control.control import SensorReading, TickResult
 from arm_control.controllers import row_of
-from arm_control.maths import Array, Obstacle
+from arm_control.maths import Array, Obstacle, Pose
 from arm_control.messages import (
     FLOAT64,
     JOINT_STATE,
@@ -33,7 +33,9 @@ from arm_control.motion import (
     JointGoal,
     JointJog,
     Modulation,
+    PoseChunk,
     PoseMotion,
+    PosePoints,
     Target,
     TwistJog,
     Waypoints,
@@ -167,6 +169,10 @@ class SimulatedBag:
                 topic, message = "target_velocity", plain.joint_state(names, stamp_ns, velocity=goal.velocity)
             case WrenchGoal():
                 topic, message = "target_wrench", plain.wrench_stamped(goal.wrench, goal.frame, stamp_ns)
+            case ChunkGoal(chunk=PoseChunk() as chunk):
+                places = tuple(Pose.at(x[:3], x[3:]) for x in np.asarray(chunk.poses))
+                path = PosePoints(np.asarray(chunk.times), places)
+                topic, message = "pose_chunk", plain.pose_trajectory("", path, chunk.frame, chunk.stamp_ns)
             case ChunkGoal(chunk=chunk):
                 points = Waypoints(*map(np.asarray, chunk[1:3]))
                 topic, message = "joint_chunk", plain.joint_trajectory(names, points, chunk.stamp_ns)

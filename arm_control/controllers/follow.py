@@ -1,4 +1,4 @@
-"""The controller of chunks: joint positions of a learned policy, followed by a law of joint space."""
+"""The controller of chunks: joint positions or poses of a learned policy, followed by a law of joint space."""
 
 from __future__ import annotations
 
@@ -74,6 +74,10 @@ class FollowController(Controller):
         self._law = JointSpaceController(self._model, parameters.law)
         self.scales_with_inertia = self._law.scales_with_inertia
 
+    def prepare_poses(self) -> None:
+        """Compile what a chunk of poses needs, which takes longer than a tick."""
+        self.follower.prepare_poses()
+
     def add(self, goal: Goal) -> None:
         if not isinstance(goal, ChunkGoal):
             raise InputError("chunks are followed, and no other goals")
@@ -120,6 +124,6 @@ ROW = ControllerRow(
     make=lambda model, parameters: FollowController(model, parameters.control),
     torque_terms=JOINT_TERMS,
     figures=("joint_error", "chunk_latency", "chunk_error", "chunks_slewed", "chunks_refused", "stale"),
-    goals=("joint_chunk",),
+    goals=("joint_chunk", "pose_chunk"),
     at_rate=lambda rate: {"period": 1.0 / rate},
 )

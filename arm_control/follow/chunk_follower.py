@@ -9,12 +9,14 @@ point of the newest chunk, unless the next one comes before. A chunk falls in on
     refuse    it is dropped, with the reason, and the plan under way goes on
 
 so a plan counts only with all its limits proved, the stop at its end included, and refusing costs nothing of that.
+Poses become joint positions one after the other, from the motion under way on, so that the arm stays on its branch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,12 +32,13 @@ from arm_control.compiler import (
     builtin_call,
 )
 from arm_control.core import NANOSECONDS, Parameters, parameter
-from arm_control.exceptions import InputError
+from arm_control.exceptions import ArmControlError, FrameNotFound, InputError
 from arm_control.follow import chunk_plan as plan
 from arm_control.follow.torque_bound import torque_law, torque_samples
+from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Array
 from arm_control.model import RobotModel
-from arm_control.motion import Chunk, JointReference
+from arm_control.motion import Chunk, JointReference, PoseChunk
 
 KNOT_NS = 20_000_000
 """Time between two knots [ns]."""
@@ -44,6 +47,8 @@ MOST_POINTS = 500
 PASS, SLEW, REFUSE = "pass", "slew", "refuse"
 NEVER_SEEN = -(2**63)
 """Stamp before all chunks [ns]."""
+POSE_COLUMNS = np.arange(7)
+"""Numbers of a pose."""
 PER_TAU = 6.0
 """Time of a join, over tau."""
 
@@ -151,14 +156,23 @@ class ChunkFollower:
         m.counts[plan.KNOWN] = 0
         self._base_ns, self._newest_ns, self._path_ns = now_ns, NEVER_SEEN, now_ns
 
-    def take(self, chunk: Chunk, now_ns: int) -> ChunkReport:
+    def prepare_poses(self) -> None:
+        """Compile what the first chunk of poses would compile, which takes longer than a tick."""
+        self._inverse_kinematics.along([], np.zeros(self._model.nq))
+
+    def take(self, chunk: Chunk | PoseChunk, now_ns: int) -> ChunkReport:
         """Follow a chunk from now on, or say why it is refused."""
         try:
             self.last = self._joined(chunk, now_ns)
-        except InputError as error:
+        except ArmControlError as error:
             self.last = ChunkReport(REFUSE, str(error), (now_ns - chunk.stamp_ns) / NANOSECONDS, 0.0)
         self.counts[self.last.band] += 1
         return self.last
+
+    @property
+    def points(self) -> Array:
+        """Joint positions of the newest chunk, as far as it has some, shape (k, nv) [rad or m]."""
+        return self._memory.chunk[: self._memory.counts[plan.N_POINTS]]
 
     def at(self, now_ns: int) -> JointReference:
         """Return the reference at a time [ns], not before the chunk that was taken last."""
@@ -169,16 +183,21 @@ class ChunkFollower:
         """Whether the newest chunk has come to its end, or none has come yet."""
         return now_ns >= self._path_ns
 
-    def _joined(self, chunk: Chunk, now_ns: int) -> ChunkReport:
-        """Join a chunk to the plan; an InputError where it is refused."""
+    def _joined(self, chunk: Chunk | PoseChunk, now_ns: int) -> ChunkReport:
+        """Join a chunk to the plan; an error where it is refused."""
         m, latency = self._memory, (now_ns - chunk.stamp_ns) / NANOSECONDS
+        m.counts[plan.N_POINTS] = 0
         if latency < 0.0:
             raise InputError(f"it was observed {-latency:.3f} s after now")
         if chunk.stamp_ns <= self._newest_ns:
             raise InputError("it is not newer than the last one")
+        times, rows = self._numbers(chunk)
+        if isinstance(chunk, PoseChunk):
+            times, rows = self._joints(chunk, times, rows, now_ns)
         span = max((now_ns - self._base_ns) // KNOT_NS, 0)
         base_ns = self._base_ns + span * KNOT_NS
-        self._copy(chunk, (chunk.stamp_ns - base_ns) / NANOSECONDS)
+        m.counts[plan.N_POINTS] = n = len(times)
+        m.chunk[:n], m.times[:n] = rows, times + (chunk.stamp_ns - base_ns) / NANOSECONDS
         if self._torque is not None:
             self._torque.inputs["tool"][:] = self._model.tool
         m.counts[plan.SPAN] = span
@@ -190,25 +209,46 @@ class ChunkFollower:
         limited = self._limited()
         return ChunkReport(SLEW if limited else PASS, limited, latency, float(m.numbers[plan.ERROR]))
 
-    def _copy(self, chunk: Chunk, offset: float) -> None:
-        """Copy a chunk to the memory, its times with an offset [s]."""
+    @cached_property
+    def _inverse_kinematics(self) -> InverseKinematics:
+        return InverseKinematics(self._model, n_starts=1)
+
+    def _joints(self, chunk: PoseChunk, times: Array, rows: Array, now_ns: int) -> tuple[Array, Array]:
+        """Times and joint positions of a chunk of poses, from the last pose before now on."""
+        model, poses, frame = self._model, _matrices(rows), chunk.frame or self._model.base
+        if frame not in model.frames:
+            raise FrameNotFound(frame, model.frames)
+        if model.tree.frames[frame].body >= 0:
+            raise InputError(f"frame '{frame}' moves with the arm; allowed: one that stands still, as '{model.base}'")
+        first = max(int(np.searchsorted(times, (now_ns - chunk.stamp_ns) / NANOSECONDS, side="right")) - 1, 0)
+        q = self.at(max(now_ns, chunk.stamp_ns + int(times[first] * NANOSECONDS))).q_des
+        poses = model.pose(q, frame).matrix() @ poses[first:]
+        positions = self._inverse_kinematics.along(poses, q)
+        if len(positions) < len(poses):
+            p = poses[len(positions), :3, 3].round(3).tolist()
+            raise InputError(f"pose {first + len(positions)}, at {p} m, is out of reach on this branch")
+        return times[first:], positions
+
+    def _numbers(self, chunk: Chunk | PoseChunk) -> tuple[Array, Array]:
+        """Times of a chunk, and its positions in the model's order, or its poses as they are."""
         try:
-            times, positions = np.asarray(chunk.times, dtype=float), np.asarray(chunk.positions, dtype=float)
-            n, columns = len(times), self._columns(chunk.names)
+            times, rows = np.asarray(chunk.times, dtype=float), np.asarray(chunk[2], dtype=float)
+            n, columns = len(times), POSE_COLUMNS if isinstance(chunk, PoseChunk) else self._columns(chunk.names)
         except InputError:
             raise
         except (TypeError, ValueError) as error:
             raise InputError(f"no numbers, or no names: {error}") from None
-        if times.ndim != 1 or positions.shape != (n, len(columns)) or not 0 < n <= MOST_POINTS:
+        if times.ndim != 1 or rows.shape != (n, len(columns)) or not 0 < n <= MOST_POINTS:
+            what, row = "positions", f"a position of each of {len(columns)} joints"
+            if columns is POSE_COLUMNS:
+                what, row = "poses", "x y z and a quaternion x y z w"
             raise InputError(
-                f"positions of shape {positions.shape} at times of shape {times.shape}; allowed: 1 to {MOST_POINTS}"
-                f" times, and a position of each of {len(columns)} joints at each"
+                f"{what} of shape {rows.shape} at times of shape {times.shape}; allowed: 1 to {MOST_POINTS} times,"
+                f" and {row} at each"
             )
         if not np.isfinite(times).all() or (times[1:] <= times[:-1]).any():
             raise InputError("its times do not increase")
-        self._memory.counts[plan.N_POINTS] = n
-        self._memory.chunk[:n] = positions[:, columns]
-        self._memory.times[:n] = times + offset
+        return times, rows[:, columns]
 
     def _columns(self, names: Sequence[str]) -> Array:
         """Column of each joint; the model's order without names."""
@@ -239,6 +279,21 @@ class ChunkFollower:
             return f"{m.counts[plan.N_CLAMPED]} control points at a limit"
         level = int(m.counts[plan.LEVEL])
         return f"joined over {self.parameters.join_time * plan.GROWTH**level:.2g} s" if level else ""
+
+
+def _matrices(rows: Array) -> Array:
+    """Poses, shape (k, 4, 4), of positions and quaternions, shape (k, 7)."""
+    is_pose = (abs(rows) < plan.FARTHEST).all(axis=1) & (abs(rows[:, 3:]).max(axis=1) > plan.ROUNDING)
+    if not is_pose.all():
+        i = int(np.argmin(is_pose))
+        raise InputError(f"pose {i} is {rows[i].tolist()}; allowed: finite numbers, and a quaternion other than 0")
+    quat = rows[:, 3:] / np.linalg.norm(rows[:, 3:], axis=1)[:, None]
+    K, X = np.zeros((len(rows), 3, 3)), np.tile(np.eye(4), (len(rows), 1, 1))
+    K[:, [2, 0, 1], [1, 2, 0]] = quat[:, :3]
+    K -= K.transpose(0, 2, 1)
+    X[:, :3, :3] += 2.0 * (quat[:, 3, None, None] * K + K @ K)
+    X[:, :3, 3] = rows[:, :3]
+    return X
 
 
 def _memory(model: RobotModel, p: ChunkParameters) -> plan.PlanMemory:

@@ -220,6 +220,25 @@ class InverseKinematics:
         return IkBatch(attempts.q, attempts.is_done, attempts.iterations, attempts.error, why)
 
     @exclusive
+    def along(self, poses: Sequence[Pose] | Array, start: npt.ArrayLike) -> Array:
+        """Joint positions along poses, each from those of the pose before alone, so that the branch stays.
+
+        No other start is tried: it takes 2 us a pose, and an end soon where a pose is not reached.
+
+        Returns
+        -------
+        ndarray, shape (k, nq)
+            Those of as many poses as are reached in turn [rad or m].
+
+        Raises
+        ------
+        InputError
+            When a pose is no pose, or the start is not finite or of another shape.
+        """
+        self._search.follow_tool()
+        return self._search.along(target_rows(poses), self._first_starts(start, 1)[0])
+
+    @exclusive
     def all(self, X_WT: Pose, start: npt.ArrayLike | None = None) -> Branches:
         """All postures at a pose, of an arm with as many joints as rows; angles are turned near to the start.
 

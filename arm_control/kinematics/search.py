@@ -187,6 +187,27 @@ class Search:
         iterations = arrays["repetitions"][0].astype(int) - is_done
         return Attempts(arrays["q"].T, arrays["error"].T, is_done, iterations)
 
+    def along(self, targets: Array, start: Array) -> Array:
+        """Joint positions along poses, each from those of the pose before; as many rows as poses are reached in turn.
+
+        Parameters
+        ----------
+        targets : ndarray, shape (N, 12)
+            R_WT and p_WT of each.
+        start : ndarray, shape (n,)
+            Joint positions before the first one [rad or m].
+        """
+        outputs, found = self._outputs(1), np.empty((len(targets), len(start)))
+        q, target, reference = start[:, None].copy(), np.zeros((12, 1)), np.zeros((len(start), 1))
+        seek = self.bind({**outputs, "q": q, "target": target, "reference": reference}, LIMIT)
+        for k, numbers in enumerate(targets):
+            reference[:], target[:, 0] = q, numbers
+            seek()
+            if outputs["more"][0, 0] > 0.0:
+                return found[:k]
+            found[k] = q[:, 0]
+        return found
+
     def bind(self, arrays: Mapping[str, Array], limit: int) -> Callable[[], float]:
         """Bind the repeated step to arrays, with the limits and the tool; ``limit`` is the largest number of steps.
 

@@ -24,6 +24,7 @@ from arm_control.motion import (
     JointGoal,
     JointJog,
     Modulation,
+    PoseChunk,
     PoseMotion,
     PosePoints,
     Target,
@@ -38,7 +39,7 @@ HORIZON_NS = 24 * 3600 * NANOSECONDS
 POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint", "target_velocity")
 WRENCH_GOAL = "target_wrench"
-CHUNK = "joint_chunk"
+CHUNKS = ("joint_chunk", "pose_chunk")
 STALE_NS = NANOSECONDS
 """Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
 SENSOR_SKEW = 1.0
@@ -146,16 +147,21 @@ def pose_points_from_message(message: Any, tip: str) -> PosePoints:
         When it moves another link, or must not be followed; see
         :meth:`arm_control.motion.pose_trajectory.PosePoints.checked`.
     """
-    if list(message.joint_names) not in ([], [tip]):
-        raise InputError(f"joint_names = {list(message.joint_names)}: the end effector is ['{tip}']; empty means it")
-    if any(len(point.transforms) != 1 for point in message.points):
-        raise InputError("one transform per point is needed")
-    poses = [_pose_of(point.transforms[0]) for point in message.points]
+    poses = [_pose_of(transform) for transform in _transforms_of(message, tip)]
     velocities = _rows(message, "velocities")
     accelerations = _rows(message, "accelerations")
     Vs = velocities and [_twist_of(twists) for twists in velocities]
     As = accelerations and [_twist_of(twists) for twists in accelerations]
     return PosePoints.checked(_times_of(message), poses, Vs, As)
+
+
+def _transforms_of(message: Any, tip: str) -> list[Any]:
+    """The transform of each point of a ``MultiDOFJointTrajectory`` of the end effector."""
+    if list(message.joint_names) not in ([], [tip]):
+        raise InputError(f"joint_names = {list(message.joint_names)}: the end effector is ['{tip}']; empty means it")
+    if any(len(point.transforms) != 1 for point in message.points):
+        raise InputError("one transform per point is needed")
+    return [point.transforms[0] for point in message.points]
 
 
 def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
@@ -168,8 +174,8 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     """
     if topic == WRENCH_GOAL:
         return wrench_goal_of(message, model, now_ns)
-    if topic == CHUNK:
-        return chunk_goal_of(message, now_ns)
+    if topic in CHUNKS:
+        return chunk_goal_of(topic, message, model, now_ns)
     if "/" in topic:
         return modulation_of(topic, message, now_ns)
     if topic in JOINT_GOALS:
@@ -210,16 +216,21 @@ def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
     return WrenchGoal(stamp_ns, frame, wrench_of(message), _is_immediate(message, now_ns))
 
 
-def chunk_goal_of(message: Any, now_ns: int) -> ChunkGoal:
-    """Return the chunk of a ``JointTrajectory`` on ``joint_chunk``, whose stamp is that of its observation; 0: now.
+def chunk_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> ChunkGoal:
+    """Return the chunk of a message on one of :data:`CHUNKS`, whose stamp is that of its observation; 0: now.
 
-    An InputError where its points have no equal numbers of positions; all else is judged where it is joined.
+    An InputError where its points have no equal numbers of positions, or not one pose of the end effector each; all
+    else is judged where it is joined.
     """
+    stamp_ns = nanoseconds(message.header.stamp) or now_ns
+    if topic == "pose_chunk":
+        transforms = _transforms_of(message, model.tip)
+        poses = [[p.x, p.y, p.z, o.x, o.y, o.z, o.w] for p, o in ((t.translation, t.rotation) for t in transforms)]
+        return ChunkGoal(now_ns, PoseChunk(stamp_ns, _times_of(message), poses, str(message.header.frame_id)))
     try:
         positions = np.array([point.positions for point in message.points], dtype=float)
     except ValueError:
         raise InputError("points of a chunk with different numbers of positions") from None
-    stamp_ns = nanoseconds(message.header.stamp) or now_ns
     return ChunkGoal(now_ns, Chunk(stamp_ns, _times_of(message), positions, tuple(message.joint_names)))
 
 

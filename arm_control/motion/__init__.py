@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         JointJog,
         JointTolerances,
         Modulation,
+        PoseChunk,
         PoseGoal,
         PoseMotion,
         Target,

@@ -180,6 +180,27 @@ class Chunk(NamedTuple):
     names: Sequence[str] = ()
 
 
+class PoseChunk(NamedTuple):
+    """Poses of the end effector of a policy.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Time of the observation [ns].
+    times : array_like, shape (k,)
+        Times of the poses from the stamp on [s].
+    poses : array_like, shape (k, 7)
+        Position [m] and quaternion x, y, z, w in each row.
+    frame : str
+        The link in whose frame they are, one that stands still; empty: the base.
+    """
+
+    stamp_ns: int
+    times: npt.ArrayLike
+    poses: npt.ArrayLike
+    frame: str = ""
+
+
 class ChunkGoal(NamedTuple):
     """A chunk, and when it comes.
 
@@ -190,7 +211,7 @@ class ChunkGoal(NamedTuple):
     """
 
     stamp_ns: int
-    chunk: Chunk
+    chunk: Chunk | PoseChunk
     is_immediate: bool = False
 
 

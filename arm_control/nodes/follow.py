@@ -16,6 +16,7 @@ class FollowNode(ControllerNode[FollowNodeParameters]):
     def make(self) -> FollowController:
         """Return the controller of this robot."""
         self._controller = FollowController(self.model, self.parameters.control)
+        self._controller.prepare_poses()
         return self._controller
 
     def health(self) -> Health:

@@ -12,10 +12,10 @@ from arm_control.controllers.follow import FollowLoopParameters
 from arm_control.exceptions import InputError
 from arm_control.follow import Script, scripted_chunks
 from arm_control.gate import GateState
-from arm_control.maths import Array
+from arm_control.maths import Array, quaternion_from_rotation
 from arm_control.messages import goal_of
 from arm_control.model import RobotModel
-from arm_control.motion import Chunk, ChunkGoal, JointJog, Waypoints
+from arm_control.motion import Chunk, ChunkGoal, JointJog, PosePoints, Waypoints
 from arm_control.simulation import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -154,6 +154,20 @@ def test_a_broken_policy_brakes_nothing_and_leaves_the_arm_at_rest(ur5: RobotMod
     assert counts["refuse"] == {"killed": 0, "flooding": 0}.get(fault, 1500 - (fault == "frozen"))
     assert abs(run.simulator.v).max() < 2e-3
     assert 0.02 < (run.simulator.q - HOME).min() < 0.4
+
+
+def test_a_message_becomes_poses_of_the_end_effector_in_a_frame(ur5: RobotModel):
+    X = ur5.pose(HOME)
+    message = plain.pose_trajectory("tool0", PosePoints(TIMES[:2], (X, X)), "base", 400 * MS)
+    message.points[1].transforms[0].rotation.w = np.nan
+    goal = goal_of("pose_chunk", message, ur5, 500 * MS)
+    assert (goal.stamp_ns, goal.chunk.stamp_ns, goal.chunk.frame) == (500 * MS, 400 * MS, "base")
+    np.testing.assert_allclose(goal.chunk.poses[0], [*X.p, *quaternion_from_rotation(X.R)])
+    assert np.isnan(goal.chunk.poses[1][6]), "judged where it is joined"
+    np.testing.assert_allclose(goal.chunk.times, TIMES[:2], atol=1e-9)
+    message.joint_names = ["panda_hand"]
+    with pytest.raises(InputError, match="the end effector is"):
+        goal_of("pose_chunk", message, ur5, 0)
 
 
 def test_a_message_becomes_a_chunk_of_its_observation(ur5: RobotModel):

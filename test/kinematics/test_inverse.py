@@ -216,6 +216,21 @@ def test_a_batch_takes_arrays_and_its_own_starts(ur5: RobotModel, ik: InverseKin
         ik.solve_batch([*poses[:3], Pose(np.eye(3), np.array([0.0, np.inf, 0.0])), *poses[3:]])
 
 
+def test_along_poses_the_branch_stays_and_ends_where_one_is_out_of_reach(ur5: RobotModel, ik: InverseKinematics):
+    start = np.array([0.3, -1.2, 1.5, -1.9, -1.4, 0.2])
+    qs = start + 0.4 * np.sin(np.outer(np.arange(20) / 19.0, np.arange(1, 7)))
+    poses = [ur5.pose(q) for q in qs]
+    np.testing.assert_allclose(ik.along(poses, start), qs, atol=1e-5)
+    far = Pose(poses[12].R, poses[12].p + [0.0, 0.0, 2.0])
+    assert len(ik.along([*poses[:12], far, *poses[13:]], start)) == 12
+    assert ik.along([], start).shape == (0, 6)
+    turned = start + 2.0 * np.pi * np.array([0, 0, 0, 1, 0, -1])
+    np.testing.assert_allclose(ik.along(poses[:1], turned)[0], turned, atol=1e-5)
+    for wrong in (start[:5], np.full(6, np.nan)):
+        with pytest.raises(InputError, match="starts have shape"):
+            ik.along(poses, wrong)
+
+
 def test_the_work_space_is_that_of_one_thread(lock_depths: Callable[[Any, Any, Sequence[str]], list[int]]):
     """For one pose, for a batch, for all postures and along a curve."""
     model = RobotModel.from_urdf(urdf_path("planar3"))

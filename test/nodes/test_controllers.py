@@ -150,7 +150,7 @@ def test_what_must_not_be_followed_is_refused_with_the_reason(rig: Rig, ur5: Rob
 def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diagnosis(rig: Rig, ur5: RobotModel):
     driver, heard = Driver(rig, ur5, "follow"), list[DiagnosticArray]()
     rig.hear(DiagnosticArray, "/diagnostics", heard)
-    chunk = rig.publisher(JointTrajectory, "joint_chunk")
+    chunk, poses = rig.publisher(JointTrajectory, "joint_chunk"), rig.publisher(MultiDOFJointTrajectory, "pose_chunk")
 
     def diagnosed(level: str, **values: str) -> bool:
         found = {pair.key: pair.value for pair in heard[-1].status[0].values} if heard else {}
@@ -166,6 +166,9 @@ def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diag
     rig.spin(lambda: diagnosed("passing", chunk="pass", stale="False"), what="the diagnosis")
     driver.answers(1500)
     rig.spin(lambda: diagnosed("no newer chunk", stale="True"), what="the diagnosis of silence")
+    X = ur5.pose(HOME)
+    poses.publish(ros.pose_trajectory("tool0", PosePoints(points.times, (X,) * 30), "kitchen", 0))
+    driver.until(lambda _: "goal refused: unknown frame 'kitchen'" in rig.log("follow"))
 
 
 def test_an_arm_off_the_path_is_held_where_it_is(rig: Rig, ur5: RobotModel):

@@ -56,7 +56,12 @@ GOALS = {
     "target_wrench": WrenchStamped,
 }
 """Topics with goals, of which every message counts, and their types."""
-JOGS = {"target_twist": TwistStamped, "target_velocity": JointState, "joint_chunk": JointTrajectory}
+JOGS = {
+    "target_twist": TwistStamped,
+    "target_velocity": JointState,
+    "joint_chunk": JointTrajectory,
+    "pose_chunk": MultiDOFJointTrajectory,
+}
 """Topics with velocities and chunks, of which the newest counts."""
 REPORT_PERIOD = 0.02
 """Time between two looks at what the native loop has done [s]."""
