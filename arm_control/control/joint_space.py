@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.controller import LawOutput, Measurement
+from arm_control.control.controller import LawOutput
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths import Array, wrap_angle
@@ -132,16 +132,16 @@ class JointSpaceController:
         if parameters.law == "pd":
             self.K_p, self.K_v = pd_gains(model, parameters)
 
-    def tick(self, t: Terms, reference: JointReference) -> JointOutput:
-        """Joint torque for one state."""
-        e = reference.q_des - t.q
-        e = np.where(self._continuous, wrap_angle(e), e)  # the short way round
+    def tick(self, t: Terms, reference: JointReference, stiffness: float = 1.0, damping: float = 1.0) -> JointOutput:
+        """Joint torque for one state, with shares of the gains of position and of velocity."""
+        e = self._error(t, reference)
         e_v = reference.v_des - t.v
         if self.scales_with_inertia:
-            feedback = t.M @ (self.parameters.kv * e_v + self.parameters.kp * e)  # (1)
+            feedback = t.M @ (damping * self.parameters.kv * e_v + stiffness * self.parameters.kp * e)  # (1)
             feedforward, bias = t.M @ reference.a_des, t.h  # (2)
         else:
-            feedback, feedforward, bias = self.K_p * e + self.K_v * e_v, np.zeros_like(e), t.g  # (3)
+            feedback = stiffness * self.K_p * e + damping * self.K_v * e_v  # (3)
+            feedforward, bias = np.zeros_like(e), t.g
         friction = None
         if self._has_friction:
             v_des = reference.v_des
@@ -152,17 +152,17 @@ class JointSpaceController:
 
     def answer(
         self,
-        measurement: Measurement,
+        t: Terms,
         reference: JointReference,
         figures: Callable[[], dict[str, float]] = dict,
         refused: ArmControlError | None = None,
+        shares: tuple[float, float] = (1.0, 1.0),
     ) -> LawOutput:
-        """Answer a measurement; ``figures`` are those of the controller beside the error of the joints."""
-        terms = self._model.evaluate(measurement.q, measurement.v)
-        output = self.tick(terms, reference)
+        """Answer a state; ``figures`` are those of the controller beside the error, shares as of :meth:`tick`."""
+        output = self.tick(t, reference, *shares)
         error = float(abs(output.error).max())
         return LawOutput(
-            terms,
+            t,
             output.tau,
             lambda: output.terms,
             self._model.pose(reference.q_des),
@@ -170,6 +170,17 @@ class JointSpaceController:
             refused=refused,
             friction=output.friction,
         )
+
+    def energy_and_power(self, t: Terms, reference: JointReference) -> tuple[float, float]:
+        """Energy that the springs hold with all of the stiffness [J], and power that all of the damping takes [W]."""
+        e, e_v = self._error(t, reference), reference.v_des - t.v
+        if self.scales_with_inertia:
+            return 0.5 * self.parameters.kp * float(e @ t.M @ e), self.parameters.kv * float(e_v @ t.M @ e_v)
+        return 0.5 * float(self.K_p @ e**2), float(self.K_v @ e_v**2)
+
+    def _error(self, t: Terms, reference: JointReference) -> Array:
+        e = reference.q_des - t.q
+        return np.where(self._continuous, wrap_angle(e), e)  # the short way round
 
 
 def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Array]:

@@ -20,10 +20,10 @@ from arm_control.control import (
 )
 from arm_control.core import Parameters, group
 from arm_control.exceptions import InputError
-from arm_control.follow import REFUSE, SLEW, ChunkFollower, ChunkParameters
+from arm_control.follow import BOUNDS, REFUSE, SLEW, ChunkFollower, ChunkParameters, StiffnessParameters, StiffnessTank
 from arm_control.maths import Array
-from arm_control.model import RobotModel
-from arm_control.motion import ChunkGoal, Goal, GoalQueue
+from arm_control.model import RobotModel, Terms
+from arm_control.motion import ChunkGoal, Goal, GoalQueue, JointReference, Modulation
 
 CAPACITY = 2000
 """Chunks that a simulation may have ahead, or a node behind."""
@@ -31,10 +31,11 @@ CAPACITY = 2000
 
 @dataclass(frozen=True)
 class FollowParameters(Parameters):
-    """Joint space control: its law, and how it follows chunks."""
+    """Joint space control: its law, how it follows chunks, and how its stiffness changes."""
 
     law: JointParameters = group(JointParameters)
     chunks: ChunkParameters = group(ChunkParameters)
+    stiffness: StiffnessParameters = group(StiffnessParameters)
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,27 @@ class FollowController(Controller):
     ----------
     follower : ChunkFollower
         It holds the arm where a run begins, and where a brake has left it.
+    stiffness : StiffnessTank
+        Shares of the law's stiffness and damping.
     """
 
     has_schedule = True
 
     def __init__(self, model: RobotModel, parameters: FollowParameters) -> None:
         self._model = model
-        self._chunks: GoalQueue[ChunkGoal] = GoalQueue(CAPACITY)
-        self._due: ChunkGoal | None = None
+        self._stiffness_parameters = parameters.stiffness
+        self._begin()
         self._held: Array | None = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
         self._has_run = False
         self.follower = ChunkFollower(model, parameters.chunks, self._held, 0)
         self.configure(parameters)
+
+    def _begin(self) -> None:
+        """Know no chunk, and be stiff."""
+        self._chunks: GoalQueue[ChunkGoal] = GoalQueue(CAPACITY)
+        self._shares: dict[str, GoalQueue[Modulation]] = {name: GoalQueue(CAPACITY) for name in BOUNDS}
+        self.stiffness = StiffnessTank(self._stiffness_parameters)
+        self._due: ChunkGoal | None = None
 
     def configure(self, parameters: FollowParameters) -> None:
         """Take another law; how chunks are followed does not change while the arm may move."""
@@ -79,13 +89,19 @@ class FollowController(Controller):
         self.follower.prepare_poses()
 
     def add(self, goal: Goal) -> None:
-        if not isinstance(goal, ChunkGoal):
+        if isinstance(goal, Modulation):
+            low, high = BOUNDS[goal.quantity]
+            if not low <= goal.value <= high:
+                raise InputError(f"{goal.quantity} {goal.value:g}: from {low:g} to {high:g} is allowed")
+            self._shares[goal.quantity].add(goal)
+        elif isinstance(goal, ChunkGoal):
+            self._chunks.add(goal)
+        else:
             raise InputError("chunks are followed, and no other goals")
-        self._chunks.add(goal)
 
     def restart(self, q: Array) -> None:
         if self._has_run:  # chunks of before mean nothing any more
-            self._chunks = GoalQueue(CAPACITY)
+            self._begin()
         self._has_run, self._held, self._is_holding, self._due = True, q, False, None
 
     def hold(self, stamp_ns: int, q: Array) -> None:
@@ -104,7 +120,18 @@ class FollowController(Controller):
             refused = InputError(report.reason) if report.band == REFUSE else None
             self._is_holding = self._is_holding and report.band == REFUSE
         reference = self.follower.at(stamp_ns)
-        return self._law.answer(measurement, reference, lambda: self._chunk_figures(stamp_ns), refused)
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        self._change_stiffness(measurement, terms, reference)
+        shares = self.stiffness.stiffness, self.stiffness.damping
+        return self._law.answer(terms, reference, lambda: self._chunk_figures(stamp_ns), refused, shares)
+
+    def _change_stiffness(self, measurement: Measurement, terms: Terms, reference: JointReference) -> None:
+        """Move the shares of stiffness and damping towards those that are due."""
+        for quantity, queue in self._shares.items():
+            if (due := queue.active(measurement.stamp_ns)) is not None:
+                self.stiffness.wanted[quantity] = due.value
+        if not self.stiffness.rests:
+            self.stiffness.step(*self._law.energy_and_power(terms, reference), measurement.dt)
 
     def _chunk_figures(self, stamp_ns: int) -> dict[str, float]:
         last, counts = self.follower.last, self.follower.counts
@@ -114,6 +141,7 @@ class FollowController(Controller):
             "chunks_slewed": float(counts[SLEW]),
             "chunks_refused": float(counts[REFUSE]),
             "stale": float(self.follower.is_stale(stamp_ns)),
+            "stiffness": self.stiffness.stiffness,
         }
 
 
@@ -123,7 +151,11 @@ ROW = ControllerRow(
     node_parameters=FollowNodeParameters,
     make=lambda model, parameters: FollowController(model, parameters.control),
     torque_terms=JOINT_TERMS,
-    figures=("joint_error", "chunk_latency", "chunk_error", "chunks_slewed", "chunks_refused", "stale"),
+    figures=("joint_error", "chunk_latency", "chunk_error", "chunks_slewed", "chunks_refused", "stale", "stiffness"),
     goals=("joint_chunk", "pose_chunk"),
+    numbers={
+        "stiffness": "share of the stiffness, 0.01 to 1, reached at a bounded rate from now on",
+        "damping": "share of the damping that belongs to it, 0.1 to 1",
+    },
     at_rate=lambda rate: {"period": 1.0 / rate},
 )

@@ -128,7 +128,7 @@ class JointController(Controller):
         refused = self._start_due_goal(measurement)
         self._follow_due_jog(measurement.stamp_ns)
         reference = self.follower.tick(measurement.stamp_ns, measurement.q)
-        return self._law.answer(measurement, reference, refused=refused)
+        return self._law.answer(self._model.evaluate(measurement.q, measurement.v), reference, refused=refused)
 
     def cancel(self, goal: JointGoal, now_ns: int) -> None:
         """Stop the joints along a ramp if they follow a goal, and hold them there; else forget the goal."""

@@ -112,7 +112,8 @@ class JointPrimitiveController(Controller):
     def tick(self, measurement: Measurement, tau_dist: Array | None, *_: Any) -> LawOutput:
         reference = self.follower.reference(measurement.stamp_ns, measurement.q)
         phase = self.follower.phase
-        return self._law.answer(measurement, reference, lambda: {"phase": phase}, self.follower.refused)
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        return self._law.answer(terms, reference, lambda: {"phase": phase}, self.follower.refused)
 
 
 class PosePrimitiveController(Controller):

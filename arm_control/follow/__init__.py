@@ -14,5 +14,6 @@ if TYPE_CHECKING:
         ChunkReport,
     )
     from arm_control.follow.scripted_policy import Script, chunks_along, scripted_chunks
+    from arm_control.follow.stiffness_tank import BOUNDS, StiffnessParameters, StiffnessTank
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -64,6 +64,20 @@ def test_pd_is_a_spring_a_damper_and_gravity(ur5: RobotModel, states: States):
         np.testing.assert_allclose(output.tau, expected, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("law", ["computed_torque", "pd"])
+def test_shares_of_the_gains_scale_springs_and_dampers(law: str, ur5: RobotModel, states: States):
+    """The energy of the springs and the power of the dampers are those of the torque that they give."""
+    controller = JointSpaceController(ur5, JointParameters(law=law))
+    for (q, v), want in zip(states(ur5, 5), references(ur5, 5), strict=True):
+        t = ur5.evaluate(q, v)
+        spring, damper = (controller.tick(t, want, *shares).terms["feedback"] for shares in ((1.0, 0.0), (0.0, 1.0)))
+        both = controller.tick(t, want, 0.3, 0.6).terms["feedback"]
+        np.testing.assert_allclose(both, 0.3 * spring + 0.6 * damper, rtol=1e-9, atol=1e-11)
+        energy, power = controller.energy_and_power(t, want)
+        assert energy == pytest.approx(0.5 * (want.q_des - q) @ spring)
+        assert power == pytest.approx((want.v_des - v) @ damper)
+
+
 def test_the_controller_knows_which_joints_have_no_end(load_robot):
     pendulum = load_robot("double_pendulum")
     for law in ("computed_torque", "pd"):

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from arm_control.bags import (
+    ReplayOptions,
+    SimulatedBag,
+    compare,
+    controller_of,
+    read_bag,
+    recorded_commands,
+    replayed_commands,
+)
 from arm_control.bags.message_definitions import plain
 from arm_control.control import ControlLoop, Measurement, TickResult
 from arm_control.controllers import control_loop
@@ -15,8 +26,8 @@ from arm_control.gate import GateState
 from arm_control.maths import Array, quaternion_from_rotation
 from arm_control.messages import goal_of
 from arm_control.model import RobotModel
-from arm_control.motion import Chunk, ChunkGoal, JointJog, PosePoints, Waypoints
-from arm_control.simulation import MujocoSimulator
+from arm_control.motion import Chunk, ChunkGoal, JointJog, Modulation, PoseChunk, PosePoints, Waypoints
+from arm_control.simulation import MujocoSimulator, Scenario, Simulation
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000
@@ -32,12 +43,12 @@ class Run:
         self.simulator = MujocoSimulator(model, HOME)
         self.controller = self.loop.controller
 
-    def go(self, n: int) -> TickResult:
-        """Go on for some milliseconds; returns the last tick."""
+    def go(self, n: int, push: float = 0.0) -> TickResult:
+        """Go on for some milliseconds, while something pushes the first joint [N m]; returns the last tick."""
         for _ in range(n):
             now = Measurement(self.k * MS, self.simulator.q, self.simulator.v, 1e-3 if self.k else 0.0, self.k == 0)
             result = self.loop.tick(now)
-            self.simulator.step(result.gate.tau)
+            self.simulator.step(result.gate.tau + push * np.eye(6)[0])
             self.k += 1
         return result
 
@@ -154,6 +165,67 @@ def test_a_broken_policy_brakes_nothing_and_leaves_the_arm_at_rest(ur5: RobotMod
     assert counts["refuse"] == {"killed": 0, "flooding": 0}.get(fault, 1500 - (fault == "frozen"))
     assert abs(run.simulator.v).max() < 2e-3
     assert 0.02 < (run.simulator.q - HOME).min() < 0.4
+
+
+def test_a_policy_makes_the_arm_softer_and_stiffer_again(ur5: RobotModel):
+    """At a bounded rate, a push moves it in proportion, a brake leaves it soft, and a run begins stiff."""
+    run = Run(ur5, law="pd")
+    run.go(1000, push=5.0)
+    stiff = run.simulator.q[0]
+    run.controller.add(Modulation(run.k * MS, "stiffness", 0.5))
+    run.controller.add(Modulation(run.k * MS, "damping", 0.8))
+    assert run.go(101, push=5.0).law.figures()["stiffness"] == pytest.approx(0.8, abs=0.01)
+    assert run.go(1500, push=5.0).law.figures()["stiffness"] == 0.5
+    assert run.controller.stiffness.damping == pytest.approx(0.8 * 0.5**0.5)
+    assert run.simulator.q[0] == pytest.approx(2.0 * stiff, rel=0.05)
+    assert stiff > 1e-3
+    run.loop.gate.brake("a test")
+    run.go(100)
+    assert run.controller.stiffness.stiffness == 0.5
+    run.k = 0
+    assert run.go(10).law.figures()["stiffness"] == 1.0
+    for quantity, value in (("stiffness", 1.01), ("stiffness", 0.0), ("damping", 0.09)):
+        with pytest.raises(InputError, match=f"{quantity} .* is allowed"):
+            run.controller.add(Modulation(0, quantity, value))
+
+
+def test_a_spring_that_is_held_stretched_takes_no_more_than_its_tank(ur5: RobotModel):
+    """Both laws: what the stiffness adds while an arm is held away from its reference."""
+    for law in ("pd", "computed_torque"):
+        parameters = FollowLoopParameters.from_mapping({"law": law, "stiffness_energy": 0.2})
+        loop = control_loop(ur5, parameters)
+        controller, q = loop.controller, HOME + 0.05
+
+        def energy(k: int, at: Array, controller=controller) -> float:
+            output = controller.tick(Measurement(k * MS, at, np.zeros(6), 1e-3), None)
+            return 0.5 * float((HOME - at) @ output.split()["feedback"])
+
+        controller.restart(HOME)
+        controller.add(Modulation(0, "stiffness", 0.1))
+        for k in range(600):
+            energy(k, HOME)
+        controller.add(Modulation(600 * MS, "stiffness", 1.0))
+        before = energy(599, q)
+        added = [energy(k, q) - before for k in range(600, 1600)]
+        assert max(added) == pytest.approx(0.2, rel=1e-6), law
+        assert controller.stiffness.stiffness < 0.9
+
+
+def test_poses_of_a_policy_move_the_hand_and_a_bag_has_them(ur5: RobotModel, tmp_path: Path):
+    """A simulation of poses and a softer arm replays to the same bits."""
+    scenario = Scenario.load("ur5_policy")
+    del scenario.nodes["targets"]
+    simulation = Simulation(scenario)
+    X = ur5.pose(HOME)
+    rows = [[*X.p + [0.0, 0.05 * t, 0.0], *quaternion_from_rotation(X.R)] for t in TIMES]
+    simulation.queue = [ChunkGoal(20 * MS, PoseChunk(10 * MS, TIMES, rows)), Modulation(30 * MS, "stiffness", 0.5)]
+    with SimulatedBag(tmp_path / "bag", simulation, scenario) as bag:
+        trace = simulation.run(0.25, recorder=bag)
+    np.testing.assert_allclose(ur5.pose(trace.q[-1]).p - X.p, [0.0, 0.05 * 0.23, 0.0], atol=2e-3)
+    recording = read_bag(tmp_path / "bag")
+    model, parameters = controller_of(recording, ReplayOptions(changes={"newest_weight": 0.5}))
+    replayed = replayed_commands(recording, model, parameters)
+    assert compare(recorded_commands(recording, model), replayed, model, 0.0).identical
 
 
 def test_a_message_becomes_poses_of_the_end_effector_in_a_frame(ur5: RobotModel):

@@ -10,7 +10,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from rig import HOME, LATCHED, Driver, Rig, target
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
@@ -151,6 +151,7 @@ def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diag
     driver, heard = Driver(rig, ur5, "follow"), list[DiagnosticArray]()
     rig.hear(DiagnosticArray, "/diagnostics", heard)
     chunk, poses = rig.publisher(JointTrajectory, "joint_chunk"), rig.publisher(MultiDOFJointTrajectory, "pose_chunk")
+    stiffness = rig.publisher(Float64, "follow/stiffness")
 
     def diagnosed(level: str, **values: str) -> bool:
         found = {pair.key: pair.value for pair in heard[-1].status[0].values} if heard else {}
@@ -169,6 +170,8 @@ def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diag
     X = ur5.pose(HOME)
     poses.publish(ros.pose_trajectory("tool0", PosePoints(points.times, (X,) * 30), "kitchen", 0))
     driver.until(lambda _: "goal refused: unknown frame 'kitchen'" in rig.log("follow"))
+    stiffness.publish(Float64(data=2.0))
+    driver.until(lambda _: "follow/stiffness refused: stiffness 2: from 0.01 to 1 is allowed" in rig.log("follow"))
 
 
 def test_an_arm_off_the_path_is_held_where_it_is(rig: Rig, ur5: RobotModel):
