@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
+from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel
 from arm_control.controllers import control_loop
@@ -150,6 +151,8 @@ def test_what_must_not_be_followed_is_refused_with_the_reason(rig: Rig, ur5: Rob
 def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diagnosis(rig: Rig, ur5: RobotModel):
     driver, heard = Driver(rig, ur5, "follow"), list[DiagnosticArray]()
     rig.hear(DiagnosticArray, "/diagnostics", heard)
+    drawn = list[MarkerArray]()
+    rig.hear(MarkerArray, "plan_markers", drawn)
     chunk, poses = rig.publisher(JointTrajectory, "joint_chunk"), rig.publisher(MultiDOFJointTrajectory, "pose_chunk")
     stiffness = rig.publisher(Float64, "follow/stiffness")
 
@@ -165,8 +168,15 @@ def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diag
     chunk.publish(ros.joint_trajectory(ur5.joint_names, points, 0))
     driver.until(lambda tau: np.abs(tau - ur5.gravity(HOME)).max() > 0.3)
     rig.spin(lambda: diagnosed("passing", chunk="pass", stale="False"), what="the diagnosis")
+    line = drawn[-1].markers[0]
+    assert (line.ns, line.id, line.color.g) == ("chunk", 0, pytest.approx(0.7)), "green: it passes"
+    hand = ur5.pose(points.qs[-1]).p
+    np.testing.assert_allclose([line.points[-1].x, line.points[-1].y, line.points[-1].z], hand, atol=0.02)
     driver.answers(1500)
     rig.spin(lambda: diagnosed("no newer chunk", stale="True"), what="the diagnosis of silence")
+    chunk.publish(ros.joint_trajectory(ur5.joint_names, Waypoints(points.times, points.qs + 0.5), 0))
+    driver.until(lambda _: drawn[-1].markers[0].id == 1)
+    assert drawn[-1].markers[0].color.r == pytest.approx(0.9), "red: it is refused"
     X = ur5.pose(HOME)
     poses.publish(ros.pose_trajectory("tool0", PosePoints(points.times, (X,) * 30), "kitchen", 0))
     driver.until(lambda _: "goal refused: unknown frame 'kitchen'" in rig.log("follow"))
