@@ -274,6 +274,7 @@ class Plant:
         rows.limit(terms, terms.g, terms.g, TICK)  # numbers of what only rows need
         links = [(rows._pair_name, x.link) for x in rows._proximity.capsules]
         self.labels = rows.labels + list(dict.fromkeys(links))
+        self.repeats = [label in self.labels[:i] for i, label in enumerate(self.labels)]
         unit = {c.name: c.unit for c in rows.constraints}
         self.units = [unit[name] for name, _ in self.labels]
         self.margins = np.array([MARGIN[x] for x in self.units])
@@ -344,7 +345,7 @@ class Episodes:
 
     def _end(self, which: int) -> None:
         """Count a violation of the last episode, or of a row that did not act at all."""
-        h = self._plant.least[which]
+        h = np.inf if self._plant.repeats[which] else self._plant.least[which]
         self._worst[which] = min(self._worst[which], h)
         self._violations += bool(self._servable[which] and h < -self._plant.margins[which])
         self._plant.least[which] = np.inf

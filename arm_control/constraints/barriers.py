@@ -15,8 +15,8 @@ as the acceleration can be taken back in time:
          speed   hdot  >= servo(-h)
     (4)  servo(e) = k_v e   where |e| <= zeta / k_v^2,   sqrt(2 zeta (|e| - zeta / (2 k_v^2)))   where it is larger
 
-As a row of joint accelerations, that of a place is no more than what the rate of torque allows from the last
-acceleration on,
+As a row of joint accelerations, that of a place, or of a speed ahead (10), is no more than what the rate of torque
+allows from the last acceleration on,
 
     (5)  c a >= b = min(bound of (3) - d, c a_1 + 2 zeta dt),   a_1 = M^-1 (tau_0 - h_b - e)
 
@@ -41,7 +41,12 @@ joint inertia: without that, a light wrist is thrown to its speed limit to spare
          max(-tau_max, tau_0 - step) <= M a + h_b + e <= min(tau_max, tau_0 + step),   step = rate_limit dt
     (8)  H = M + diag(t_f tau_max / v_max) = L L^T,   y = L^T (a - a_0)
 
-which is the least distance of :mod:`arm_control.constraints.least_change`:
+A velocity may turn round sooner than its acceleration can be taken back: so a speed has a second row, and a joint its
+bound, in the direction of the velocity that is there when the acceleration of the last torque has been taken back,
+
+    (10)  v + a |a| / (2 zeta)
+
+(7) is the least distance of :mod:`arm_control.constraints.least_change`:
 
     (9)  tau_1 = tau + T y,   G = C L^-T;   the rows of a joint are those of L^-T, those of its torque those of
          T = M L^-T
@@ -49,6 +54,7 @@ which is the least distance of :mod:`arm_control.constraints.least_change`:
     h, c, d, d_t      constraint, its gradient, the rest of its second (or first) and first derivative
     M, g, h_b         mass matrix, gravity torque, bias              [kg m^2; N m; N m]
     v_max, t_f        largest joint velocity; 0.02                   [rad/s; s]
+    v, a              velocity and acceleration of a point, or of a joint
     tau, tau_0, e     torque asked for, the last one, known beside the model       [N m]
     alpha, zeta       affordable deceleration of h, and its rate     [m/s^2, m/s^3; rad for angles]
     gamma             speed lost to delays                           [m/s]
@@ -90,12 +96,15 @@ class ConstraintRow(NamedTuple):
         d: second derivative of a place, first one of a speed, where no joint accelerates.
     h_dot : float or None
         First derivative of a place; None for a speed.
+    is_ahead : float
+        1 for the second row of a speed, along (10); else 0.
     """
 
     h: Scalar
     c: Array
     drift: Scalar
     h_dot: Scalar | None = None
+    is_ahead: Scalar = 0.0
 
 
 class Room(NamedTuple):
@@ -145,13 +154,24 @@ def servo(e: Scalar, k_v: Scalar, zeta: Scalar) -> Scalar:
     return select(e, answer, -answer)
 
 
+def affordable_jerk(c: Array, room: Room) -> Scalar:
+    """``zeta`` of equation (1)."""
+    G = room.L_inv @ c
+    return maximum(SHARE * (G @ G) * room.rate_limit / maximum(largest(np.abs(c)), TINY), SLOWEST)
+
+
+def change_ahead(a: Array, size: Scalar, zeta: Scalar) -> Array:
+    """Equation (10); ``size`` is |a|."""
+    return a * (0.5 * size / zeta)
+
+
 def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
     """Return the row of (9), shape (n,), and what ``G y`` has to reach; equations (1) to (4)."""
     G = room.L_inv @ row.c
     mu = G @ G
     size = np.abs(row.c)
     alpha = maximum(SHARE * mu / maximum(largest(size / room.tau_left), TINY), SLOWEST)  # (1)
-    zeta = maximum(SHARE * mu * room.rate_limit / maximum(largest(size), TINY), SLOWEST)
+    zeta = affordable_jerk(row.c, room)
     if row.h_dot is None:
         b = servo(-row.h, room.k_v, zeta)
     else:
@@ -161,8 +181,8 @@ def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
         slope = select(row.h, alpha / root, room.k_p)
         b = servo(-(row.h_dot + s), room.k_v, zeta) - slope * row.h_dot  # (3)
     b = b - row.drift
-    if row.h_dot is not None:
-        b = minimum(b, row.c @ room.a_1 + zeta * room.dt / SHARE)  # (5)
+    within_rate = minimum(b, row.c @ room.a_1 + zeta * room.dt / SHARE)  # (5)
+    b = select(row.is_ahead, within_rate, b) if row.h_dot is None else within_rate
     return G, b - row.c @ room.a_0
 
 

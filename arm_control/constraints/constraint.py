@@ -49,6 +49,8 @@ class Point(NamedTuple):
         Its place in the frame of its link as a vector in the world; the link's angular velocity [rad/s].
     radius : float
         Of the ball around it [m].
+    ahead : array, shape (3,)
+        Change of v until its acceleration is taken back, where a kind is one of speeds [m/s].
     """
 
     p: Array
@@ -56,6 +58,7 @@ class Point(NamedTuple):
     direction: Array
     w: Array
     radius: Scalar
+    ahead: Array = NONE
 
 
 class Gradient(NamedTuple):
@@ -69,12 +72,15 @@ class Gradient(NamedTuple):
         Gradients by the point and by the turn of its body; of a speed, by the velocities of both.
     bend : float
         What (2) has beside them.
+    is_ahead : float
+        1 where f of a speed is along what the velocity is to become.
     """
 
     h: Scalar
     f: Array
     m: Array = NONE
     bend: Scalar = 0.0
+    is_ahead: Scalar = 0.0
 
 
 @dataclass(frozen=True)

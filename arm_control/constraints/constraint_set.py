@@ -47,8 +47,17 @@ from arm_control.compiler import (
     in_machine_code,
     procedure,
 )
-from arm_control.constraints.barriers import TICKS, ConstraintRow, Room, reduced_row, torque_left
-from arm_control.constraints.constraint import HAND, Constraint, Point, Priority, motion_at, vector
+from arm_control.constraints.barriers import (
+    TICKS,
+    ConstraintRow,
+    Room,
+    affordable_jerk,
+    change_ahead,
+    norm,
+    reduced_row,
+    torque_left,
+)
+from arm_control.constraints.constraint import HAND, NONE, Constraint, Point, Priority, motion_at, vector
 from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
@@ -61,6 +70,7 @@ from arm_control.maths import (
     cholesky,
     clamp,
     cross,
+    largest,
     lower_triangle,
     maximum,
     minimum,
@@ -804,8 +814,9 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
     high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
     a_lo, a_hi = acceleration_bounds(terms, dt, limits)
     turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
-    _, a_turn = acceleration_bounds(terms._replace(v=np.abs(x["v"])), dt, turning)
-    sign = select(x["v"], np.ones(n), -np.ones(n))
+    ahead = change_ahead(a_1, np.abs(a_1), limits.rate_limit / largest(np.abs(terms.M)))
+    sign = select(x["v"] + ahead, np.ones(n), -np.ones(n))
+    _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning)
     need = np.concatenate([low, -high, a_lo - a_0, a_0 - a_hi, sign * a_0 - a_turn])  # (7)
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]
@@ -880,19 +891,30 @@ def point_row(
 ) -> tuple[ConstraintRow, Scalar]:
     """Return the row of one point, over any scalar, and 1 where it is that of a speed; ``kind`` has 1 for its kind."""
     n_bodies, n = joint_coupling.shape
-    axes = Shared.of(x["room"], n, n_bodies).axes
+    shared = Shared.of(x["room"], n, n_bodies)
+    axes = shared.axes
     _, w, _, alpha = x["motion"].reshape(4, 3)
     p, direction = x["place"][:3], x["place"][3:]
     v, a = motion_at(x["motion"], p)
-    point = Point(p, v, direction, w, x["radius"][0])
-    chosen: list[Any] = [0.0] * 9
+
+    def gradient(f: Array, m: Array) -> Array:
+        return (x["sign"] * (f @ axes[:3] + (cross(p, f) + m) @ axes[3:])) @ joint_coupling
+
+    ahead = NONE
+    if any(kind.is_speed for kind in kinds):
+        J = np.array([gradient(e, NONE) for e in np.eye(3)])
+        a_p = a + J @ shared.room.a_1
+        size = norm(a_p)
+        ahead = change_ahead(a_p, size, affordable_jerk(a_p / size @ J, shared.room))
+    point = Point(p, v, direction, w, x["radius"][0], ahead)
+    chosen: list[Any] = [0.0] * 10
     for is_this, kind in zip(x["kind"], kinds, strict=False):  # one place at least, of no kind
         g = kind.gradient(x["numbers"], point)
-        of_kind = [g.h, *g.f, *g.m, g.bend, float(kind.is_speed)]
+        of_kind = [g.h, *g.f, *g.m, g.bend, g.is_ahead, float(kind.is_speed)]
         chosen = [select(is_this, new, old) for new, old in zip(of_kind, chosen, strict=True)]
-    h, f, m, bend, is_speed = chosen[0], np.array(chosen[1:4]), np.array(chosen[4:7]), chosen[7], chosen[8]
-    c = (x["sign"] * (f @ axes[:3] + (cross(p, f) + m) @ axes[3:])) @ joint_coupling
-    return ConstraintRow(h, c, f @ a + m @ alpha + bend, f @ v + m @ w), is_speed
+    h, f, m = chosen[0], np.array(chosen[1:4]), np.array(chosen[4:7])
+    bend, is_ahead, is_speed = chosen[7:]
+    return ConstraintRow(h, gradient(f, m), f @ a + m @ alpha + bend, f @ v + m @ w, is_ahead), is_speed
 
 
 def _point_law(kinds: Sequence[type[Constraint]], joint_coupling: Array) -> Law:

@@ -10,6 +10,8 @@ import pytest
 from arm_control.constraints.barriers import (
     ConstraintRow,
     Room,
+    affordable_jerk,
+    change_ahead,
     norm,
     obstacle_speed,
     reduced_row,
@@ -67,15 +69,16 @@ def needed(row: ConstraintRow, room: Room) -> float:
             return float(np.copysign(sqrt(2.0 * zeta * (size - zeta / (2.0 * room.k_v**2))), e))
         return room.k_v * e
 
+    within_rate = float(row.c @ room.a_1 + 2.0 * zeta * room.dt)
     if row.h_dot is None:
-        return bent(-row.h) - row.drift
+        return min(bent(-row.h) - row.drift, within_rate if row.is_ahead else np.inf)
     gamma = alpha * (1.0 / room.k_p + alpha / (2.0 * zeta))
     s, slope = max(room.k_p * row.h, -room.v_back), room.k_p
     if row.h > 0.0:
         root = sqrt(gamma**2 + 2.0 * alpha * row.h)
         s, slope = root - gamma, alpha / root
     wanted = bent(-(row.h_dot + s)) - slope * row.h_dot - row.drift
-    return float(min(wanted, c @ room.a_1 + 2.0 * zeta * room.dt))
+    return min(float(wanted), within_rate)
 
 
 @pytest.mark.parametrize("h_dot", [None, -30.0, -0.5, 0.0, 0.4])
@@ -84,9 +87,10 @@ def test_a_row_is_that_of_the_page(h: float, h_dot: float | None):
     rng = np.random.default_rng(0)
     for _ in range(5):
         row, room = draw(rng, h, h_dot)
-        G, need = reduced_row(row, room)
-        np.testing.assert_allclose(G, room.L_inv @ row.c, rtol=1e-12)
-        assert need == pytest.approx(needed(row, room) - row.c @ room.a_0, rel=1e-9, abs=1e-9)
+        for some in (row, row._replace(is_ahead=1.0)):
+            G, need = reduced_row(some, room)
+            np.testing.assert_allclose(G, room.L_inv @ row.c, rtol=1e-12)
+            assert need == pytest.approx(needed(some, room) - row.c @ room.a_0, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("h_dot", [None, 0.0])
@@ -95,6 +99,16 @@ def test_a_row_that_nothing_moves_is_finite_and_asks_for_little(h_dot: float | N
     G, need = reduced_row(row._replace(c=np.zeros(3), drift=0.0), room)
     assert not G.any()
     assert 0.0 < need <= sqrt(2.0 * 1e-3 * 0.01)  # the slowest zeta
+
+
+def test_a_change_ahead_is_that_until_the_acceleration_is_taken_back():
+    row, room = draw(np.random.default_rng(2), 0.0, None)
+    mu = room.L_inv @ row.c @ (room.L_inv @ row.c)
+    zeta = affordable_jerk(row.c, room)
+    assert zeta == pytest.approx(0.5 * mu * 800.0 / np.abs(row.c).max(), rel=1e-12)
+    a, dt = np.array([3.0, 0.0, -4.0]), 5.0 / zeta / 1000
+    taken_back = [a * (1.0 - (k + 0.5) / 1000) * dt for k in range(1000)]
+    np.testing.assert_allclose(change_ahead(a, 5.0, zeta), np.sum(taken_back, axis=0), rtol=1e-9)
 
 
 def test_an_obstacle_is_no_faster_than_half_of_the_joints_speeds_can_evade():

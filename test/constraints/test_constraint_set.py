@@ -309,6 +309,19 @@ def test_bounds_of_turning_yield_to_places_and_speeds_to_them(model):
     assert rows._run.record.rows.program.level[: len(levels)].tolist() == levels == [*sorted(levels[:-2]), 3, 5]
 
 
+@pytest.mark.parametrize(("kind", "most"), [("turn", 500.0), ("speed", 10.0)])
+def test_a_velocity_that_turns_round_is_foreseen(model, kind: str, most: float):
+    """What acts just after it has turned acts just before, too: then there is time to take the acceleration back."""
+    rows = constraint_set(model, *([SpeedConstraint("slow", 0.2)] if kind == "speed" else []))
+    J = model.evaluate(Q, np.zeros(2)).J[:2] if kind == "speed" else np.eye(2)
+    unit = np.linalg.inv(J)[:, 0] if kind == "speed" else np.array([0.0, 1.0])
+    for a, acts in ((most, False), (2.0 * most, True)):
+        for v in (-1e-6, 1e-6):
+            terms = model.evaluate(Q, v * unit)
+            last = terms.M @ (a * unit) + terms.h
+            assert (rows.limit(terms, last, last, TICK) != last).any() == acts
+
+
 def test_a_ball_that_comes_to_a_link_that_turns_on_the_spot_moves_nothing():
     """However that joint turns, the ball comes; so it is not thrown about."""
     ur5 = RobotModel.from_urdf(urdf_path("ur5"))

@@ -38,6 +38,7 @@ def test_rows_are_derivatives(constraint: Constraint):
     model = RobotModel.from_urdf(urdf_path("ur5"))
     limits = JointLimits(model, GateParameters(), 1000.0)
     columns = _columns(model, ArmShape(model), constraint)
+    columns = columns[:1] if constraint.is_speed else columns  # the second row is along another direction in each state
     balls, kinds = tuple(dict.fromkeys(column.ball for column in columns)), (type(constraint),)
     at = _point_arrays(model, columns, balls, kinds)
     numbers, coupling = [column.constraint.numbers[column.side] for column in columns], np.eye(6)
@@ -99,6 +100,15 @@ def at(p: tuple[float, ...], v: tuple[float, ...] = (0.0, 0.0, 0.0), radius: flo
 )
 def test_what_is_left_at_a_place(constraint: Constraint, point: Point, h: float):
     assert constraint.gradient(np.array(constraint.numbers[0]), point).h == pytest.approx(h, abs=1e-9)
+
+
+def test_a_speed_has_a_row_along_what_the_velocity_is_to_become():
+    now, ahead = SpeedConstraint("slow", 0.7).numbers
+    point = at((1.0, 2.0, 3.0), (0.3, 0.0, 0.4))._replace(ahead=np.array([-0.3, 0.0, 0.4]))
+    for numbers, u, h in ((now, [0.6, 0.0, 0.8], 0.2), (ahead, [0.0, 0.0, 1.0], 0.3)):
+        gradient = SpeedConstraint.gradient(np.array(numbers), point)
+        assert gradient.h == pytest.approx(h, abs=1e-9)
+        np.testing.assert_allclose(gradient.f, -np.array(u), atol=1e-9)
 
 
 def test_a_turned_box_is_measured_along_its_own_axes():

@@ -11,7 +11,7 @@ from arm_control.maths import Array
 
 @dataclass(frozen=True)
 class SpeedConstraint(Constraint):
-    """Points are not faster than a limit: ``h = limit - |v|``.
+    """Points are not faster than a limit: ``h = limit - u . v``, u along v, and along what v is to become.
 
     Attributes
     ----------
@@ -24,14 +24,17 @@ class SpeedConstraint(Constraint):
 
     unit = "m/s"
     is_speed = True
+    sides = ("", "")
 
     @property
     def numbers(self) -> list[list[float]]:
-        """The limit."""
-        return [[size("limit", self.limit)]]
+        """The limit, and how much of the change ahead counts."""
+        limit = size("limit", self.limit)
+        return [[limit, 0.0], [limit, 1.0]]
 
     @staticmethod
     def gradient(numbers: Array, x: Point) -> Gradient:
-        """Against the velocity."""
-        speed = norm(x.v)
-        return Gradient(numbers[0] - speed, x.v * (-1.0 / speed))
+        """Against u."""
+        foreseen = x.v + numbers[1] * x.ahead
+        u = foreseen * (1.0 / norm(foreseen))
+        return Gradient(numbers[0] - u @ x.v, -u, is_ahead=numbers[1])
