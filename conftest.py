@@ -90,15 +90,6 @@ def _count_spawned_processes() -> None:
 _count_spawned_processes()
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int | None:
-    """One process more than there are processors: tests of nodes wait for a third of their time."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return own + 1
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the standard error of this process, which is not captured at this moment, and the order of tests."""
     config.stash[_stderr] = os.dup(2)
