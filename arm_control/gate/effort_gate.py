@@ -168,6 +168,7 @@ class EffortGate:
         self.limits = JointLimits(model, parameters, parameters.rate_limit)
         self._pass = compile_limits(model, self.limits)
         self._are_joint_limits_on = float(parameters.joint_limits)
+        self._max_age = parameters.max_age or np.inf
         self._largest: list[float] = (LARGEST_SHARE * model.tau_max).tolist()
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self.velocities = VelocityFilter(model.nv) if parameters.inertia_floor else None
@@ -303,7 +304,8 @@ class EffortGate:
         if self.is_braked:
             raise InputError(f"braked ({self.reason}): enable first")
         try:
-            self._refuse_out_of_time(age)
+            if not -self.period - ROUNDING <= age <= self._max_age:
+                self._refuse_out_of_time(age)
             tau = self._model.in_joint_order(names, effort, "effort")
             if not self._is_believable(tau):
                 self._refuse_absurd(tau)
@@ -575,10 +577,12 @@ class SuccessRate:
     @property
     def share(self) -> float:
         """Share of accepted commands among the last 100; 1 when there were none."""
+        if not self.failures:
+            return 1.0
         n, failures = min(self.n, COUNTED), self.failures
         while failures and failures[0] <= self.n - COUNTED:
             failures.popleft()
-        return (n - len(failures)) / n if failures else 1.0
+        return (n - len(failures)) / n
 
 
 class _Tick(NamedTuple):
