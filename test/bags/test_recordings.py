@@ -29,13 +29,6 @@ MS = 1_000_000
 UR5_JOINTS = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
 
 
-@pytest.fixture
-def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw nothing: what a page says does not depend on it."""
-    for name in ("draw_lines", "draw_path", "draw_torque", "draw_timing"):
-        monkeypatch.setattr(f"arm_control.report.pictures.bag_charts.{name}", lambda *_, **__: None)
-
-
 # -- recordings of real arms ----------------------------------------------------------------------
 
 
@@ -237,7 +230,7 @@ def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path
         (("learn", "bag", "-o", "p.yaml", "--end-effector"), "robot"),
     ],
 )
-@pytest.mark.usefixtures("no_charts")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_bag_has_no_file_expanded(
     words: tuple[str, ...], notes: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
@@ -285,7 +278,7 @@ def two_arms(path: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("no_charts")
+@pytest.mark.usefixtures("blank_pictures")
 def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
     assert cli.main(["report", str(path), "-o", str(page)]) == 2
@@ -469,7 +462,7 @@ def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     assert "&lt;script&gt;" in text
 
 
-@pytest.mark.usefixtures("no_charts")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -488,7 +481,7 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     assert "cannot be written: File exists" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_charts")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
@@ -527,7 +520,7 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
         assert min(struct.unpack(">II", header[16:24])) > 150
 
 
-@pytest.mark.usefixtures("no_charts")
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_report_says_which_targets_were_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("arm_control.report.bag_figures.MAX_SAMPLES", 10)
     for is_reached, verdict in ((True, "Every target was reached"), (False, "Targets missed: 2")):
@@ -537,7 +530,7 @@ def test_a_report_says_which_targets_were_missed(tmp_path: Path, monkeypatch: py
         assert f"<strong>{verdict}; largest torque" in (tmp_path / "index.html").read_text()
 
 
-@pytest.mark.usefixtures("no_charts")
+@pytest.mark.usefixtures("blank_pictures")
 def test_lines_of_the_log_have_the_time_of_the_states(tmp_path: Path):
     with BagWriter(tmp_path / "bag") as bag:
         bag.add("/joint_states", JOINT_STATE)
