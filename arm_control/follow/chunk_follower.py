@@ -36,7 +36,7 @@ from arm_control.exceptions import ArmControlError, FrameNotFound, InputError
 from arm_control.follow import chunk_plan as plan
 from arm_control.follow.torque_bound import torque_law, torque_samples
 from arm_control.kinematics import InverseKinematics
-from arm_control.maths import Array
+from arm_control.maths import Array, rotations_from_quaternions
 from arm_control.model import RobotModel
 from arm_control.motion import Chunk, JointReference, PoseChunk
 
@@ -232,7 +232,8 @@ class ChunkFollower:
     def _numbers(self, chunk: Chunk | PoseChunk) -> tuple[Array, Array]:
         """Times of a chunk, and its positions in the model's order, or its poses as they are."""
         try:
-            times, rows = np.asarray(chunk.times, dtype=float), np.asarray(chunk[2], dtype=float)
+            numbers = chunk.poses if isinstance(chunk, PoseChunk) else chunk.positions
+            times, rows = np.asarray(chunk.times, dtype=float), np.asarray(numbers, dtype=float)
             n, columns = len(times), POSE_COLUMNS if isinstance(chunk, PoseChunk) else self._columns(chunk.names)
         except InputError:
             raise
@@ -287,11 +288,8 @@ def _matrices(rows: Array) -> Array:
     if not is_pose.all():
         i = int(np.argmin(is_pose))
         raise InputError(f"pose {i} is {rows[i].tolist()}; allowed: finite numbers, and a quaternion other than 0")
-    quat = rows[:, 3:] / np.linalg.norm(rows[:, 3:], axis=1)[:, None]
-    K, X = np.zeros((len(rows), 3, 3)), np.tile(np.eye(4), (len(rows), 1, 1))
-    K[:, [2, 0, 1], [1, 2, 0]] = quat[:, :3]
-    K -= K.transpose(0, 2, 1)
-    X[:, :3, :3] += 2.0 * (quat[:, 3, None, None] * K + K @ K)
+    X = np.tile(np.eye(4), (len(rows), 1, 1))
+    X[:, :3, :3] = rotations_from_quaternions(rows[:, 3:] / np.linalg.norm(rows[:, 3:], axis=1)[:, None])
     X[:, :3, 3] = rows[:, :3]
     return X
 

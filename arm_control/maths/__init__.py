@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         rotation_from_vector,
         rotation_vector,
         rotation_with_z,
+        rotations_from_quaternions,
         rpy_from_rotation,
         wrap_angle,
     )

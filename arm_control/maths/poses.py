@@ -11,7 +11,7 @@ Source: J. Sola, J. Deray, D. Atchuthan, "A micro Lie theory for state estimatio
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -135,7 +135,16 @@ def rotation_from_quaternion(quat_xyzw: npt.ArrayLike) -> Array:
     norm = float(np.linalg.norm(quat)) if quat.shape == (4,) else math.nan
     if not (math.isfinite(norm) and norm >= 1e-6):
         raise InputError(f"quaternion {quat.tolist()} is not a rotation; allowed: 4 finite numbers, not all 0")
-    x, y, z, w = (quat / norm).tolist()
+    return _rotation(*(quat / norm).tolist())
+
+
+def rotations_from_quaternions(quats_xyzw: Array) -> Array:
+    """Rotation matrices, shape (k, 3, 3), of unit quaternions, shape (k, 4), scalar last."""
+    return np.moveaxis(_rotation(*quats_xyzw.T), -1, 0)
+
+
+def _rotation(x: Any, y: Any, z: Any, w: Any) -> Array:
+    """Rotation matrix of a unit quaternion, shape (3, 3); of arrays (k,), shape (3, 3, k)."""
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
