@@ -61,14 +61,32 @@ class LimitNumbers(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Array, is_unlimited: Array) -> LimitNumbers:
-        """Return the numbers that :attr:`JointLimits.numbers` lists; joints without limits of position have none."""
+        """Return the numbers that :attr:`JointLimits.numbers` lists.
+
+        Parameters
+        ----------
+        numbers : array, shape (2 + 6 nv,)
+            The list.
+        is_unlimited : ndarray of bool, shape (nv,)
+            Joints without limits of position.
+        """
         k_p, k_velocity, v_max, tau_max, lower, upper = numbers[2:].reshape(6, -1)
         q_soft = np.where(is_unlimited, [[-np.inf], [np.inf]], [lower, upper])
         return cls(numbers[0], numbers[1], k_p, k_velocity, v_max, tau_max, q_soft)
 
 
 def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers) -> Array:
-    """Accelerations ``a_lo`` and ``a_hi`` of equation (4), shape (2, nv) [rad/s^2 or m/s^2]."""
+    """Accelerations ``a_lo`` and ``a_hi`` of equation (4), shape (2, nv) [rad/s^2 or m/s^2].
+
+    Parameters
+    ----------
+    terms : Terms
+        The measured state.
+    dt : float
+        Time since the last torque [s].
+    numbers : LimitNumbers
+        Limits and gains.
+    """
     zeta = numbers.rate_limit / largest(np.abs(terms.M))  # (1)
     e = speed_bounds(terms, numbers) - terms.v
     k_v = maximum(numbers.limit_damping, numbers.k_velocity / np.diagonal(terms.M))

@@ -337,6 +337,11 @@ class Avoidance:
         """Let pairs of links act from this posture on, but for those whose capsules overlap in it.
 
         Capsules are larger than links: what overlaps where an arm stands would push it away for ever.
+
+        Parameters
+        ----------
+        q : ndarray, shape (nv,)
+            Joint positions [rad or m].
         """
         self.left_out = self.proximity.overlapping(q)
         for search in (self._search, self.proximity.search):
@@ -358,6 +363,11 @@ class Avoidance:
         ----------
         tau_task : array_like, shape (nv,), optional
             Torque of any controller, gravity compensation included; 0 by default [N m or N].
+
+        Raises
+        ------
+        InputError
+            When ``tau_task`` has another shape.
         """
         n = len(terms.v)
         tau_task = np.zeros(n) if tau_task is None else np.asarray(tau_task, dtype=float)

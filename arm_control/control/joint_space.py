@@ -195,6 +195,11 @@ def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Arr
     -------
     K_p, K_v : ndarray, shape (nv,)
         Stiffness [N m/rad] and damping [N m s/rad] of each joint.
+
+    Raises
+    ------
+    ParameterError
+        When there are not as many as joints, or only one of stiffness and damping is set.
     """
     stated = parameters.stiffness, parameters.damping
     if any(stated):

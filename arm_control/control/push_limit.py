@@ -52,8 +52,15 @@ class PushLimit:
 
     Parameters
     ----------
+    tau_max : ndarray, shape (nv,)
+        Effort limits [N m or N].
     largest : float
         f_max [N].
+
+    Attributes
+    ----------
+    sentence : str
+        What was cut last; empty where nothing ever was.
     """
 
     def __init__(self, tau_max: Array, largest: float) -> None:

@@ -183,7 +183,13 @@ PrimitiveController = JointPrimitiveController | PosePrimitiveController
 
 
 def load_primitive(file: str) -> Primitive:
-    """Return the primitive in a file."""
+    """Return the primitive in a file.
+
+    Raises
+    ------
+    ParameterError
+        When no file is named, or there is no primitive in it.
+    """
     if not file:
         raise ParameterError("file: name the primitive, one of config/primitives or a YAML file")
     return PrimitiveFile.load(file).primitive
@@ -192,7 +198,13 @@ def load_primitive(file: str) -> Primitive:
 def primitive_controller(
     model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive
 ) -> PrimitiveController:
-    """Return the controller of a primitive: of joints, or of the end effector."""
+    """Return the controller of a primitive: of joints, or of the end effector.
+
+    Raises
+    ------
+    ParameterError
+        When it is not one of this arm.
+    """
     controller = JointPrimitiveController if primitive.names else PosePrimitiveController
     return controller(model, parameters, primitive)
 

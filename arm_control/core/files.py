@@ -46,7 +46,13 @@ for _loader in (Loader, FastLoader):
 
 
 def load_yaml(path: Path) -> Any:
-    """Return the content of a file."""
+    """Return the content of a file.
+
+    Raises
+    ------
+    ParameterError
+        When it cannot be read, is not text in UTF-8, is not YAML, or exceeds a limit.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -137,6 +143,11 @@ def share_path(*parts: str) -> Path:
     ----------
     *parts : str
         The path below the package's share folder, such as ``"config", "osc.yaml"``.
+
+    Raises
+    ------
+    ArmControlError
+        When there is no such file.
     """
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     source = Path(__file__).resolve().parents[2]
@@ -187,6 +198,11 @@ def urdf_path(robot: str) -> Path:
     robot : str
         Name of a robot that comes with the package (``urdf/<robot>/<robot>.urdf``), or path of a URDF
         or xacro file.
+
+    Raises
+    ------
+    ArmControlError
+        When there is no such robot or file.
     """
     if Path(robot).suffix in (".urdf", ".xacro"):
         if not Path(robot).is_file():
@@ -216,7 +232,13 @@ def _describe_choices(name: str, known: Sequence[str]) -> str:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that contains a mapping."""
+    """Read a YAML file that contains a mapping.
+
+    Raises
+    ------
+    ParameterError
+        When the file is missing, is not YAML, exceeds a limit, or contains something else.
+    """
     content = load_yaml(path)
     if content is None:
         raise ParameterError(f"{path}: a mapping is needed, the file is empty")
@@ -224,7 +246,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def as_mapping(content: Any, where: str) -> dict[str, Any]:
-    """Return a copy of a mapping; an empty one for None."""
+    """Return a copy of a mapping; an empty one for None.
+
+    Raises
+    ------
+    ParameterError
+        When the content is something else.
+    """
     if not isinstance(content, (Mapping, type(None))):
         hint = f" ({content!r}: is a colon missing?)" if isinstance(content, str) else ""
         raise ParameterError(f"{where}: a mapping is needed, not {type(content).__name__}{hint}")
@@ -239,6 +267,11 @@ def yaml_path(folder: str, name: str) -> Path:
     name : str
         Name of a file that comes with the package (``config/<folder>/<name>.yaml``), or a path that
         ends in ``.yaml``.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such file in the package.
     """
     if Path(name).suffix == ".yaml":
         return Path(name)
@@ -274,7 +307,13 @@ def file_parameters(path: str | Path, node: str, foreign: Collection[str] = ()) 
 
 
 def ros_parameters(content: Any, where: str) -> dict[str, Any]:
-    """Return the parameters in an entry of a ROS parameter file."""
+    """Return the parameters in an entry of a ROS parameter file.
+
+    Raises
+    ------
+    ParameterError
+        When it has something that stops ROS's own reader.
+    """
     entry = as_mapping(content, where)
     values = as_mapping(entry.get("ros__parameters"), f"{where}: ros__parameters")
     if "ros__parameters" in entry and entry["ros__parameters"] is None:
@@ -308,7 +347,13 @@ def _refuse_unreadable(name: str, value: Any, where: str) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file."""
+    """Write a file.
+
+    Raises
+    ------
+    ArmControlError
+        When it cannot be written.
+    """
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -316,7 +361,13 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def require_writable_folder(folder: str | Path) -> None:
-    """Create a folder if it does not exist, and try to write a file in it."""
+    """Create a folder if it does not exist, and try to write a file in it.
+
+    Raises
+    ------
+    InputError
+        When that is not possible.
+    """
     if Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"{folder} is a file, and a folder is needed: choose another name")
     try:

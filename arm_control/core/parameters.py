@@ -156,7 +156,13 @@ class Parameters:
     @classmethod
     @cache
     def types(cls) -> dict[str, Any]:
-        """Type of each parameter, those of groups included, by name."""
+        """Type of each parameter, those of groups included, by name.
+
+        Raises
+        ------
+        TypeError
+            When two groups have a parameter of the same name.
+        """
         own = cls._own_types()
         types: dict[str, Any] = {}
         for field in dataclasses.fields(cls):

@@ -242,7 +242,13 @@ class EffortGate:
         return "" if self._floor is None else self._floor.describe(self._model.joint_names)
 
     def filtered(self, q: Array, v: Array, dt: float) -> Array:
-        """Return the velocities that count in a state, (nv,) [rad/s or m/s]: filtered where they come in steps."""
+        """Return the velocities that count in a state, shape (nv,) [rad/s or m/s]: filtered where they come in steps.
+
+        Parameters
+        ----------
+        dt : float
+            Time since the state before [s].
+        """
         if self.velocities is None:
             return v
         assert self._floor is not None
@@ -316,13 +322,35 @@ class EffortGate:
             raise
 
     def offer_in_order(self, tau: Array) -> None:
-        """Offer a command of this very tick, in the model's joint order; it is refused as by :meth:`offer`."""
+        """Offer a command of this very tick, in the model's joint order.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Torque [N m or N].
+
+        Raises
+        ------
+        InputError
+            When the command must not pass: braked, not finite or absurdly large.
+        """
         if self.state is BRAKING or not self._is_believable(tau):
             self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
 
     def offer_brake(self, reason: str) -> None:
-        """Refuse, always, the torque of a controller that reports a brake; a passing gate brakes as well."""
+        """Refuse the torque of a controller that reports a brake; a passing gate brakes as well.
+
+        Parameters
+        ----------
+        reason : str
+            Why it brakes.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
         if self.state is PASSING:
             self.brake(f"the controller brakes: {reason}")
         raise InputError(f"the controller brakes: {reason}")
@@ -410,6 +438,11 @@ class EffortGate:
         Its answer is for :meth:`take`, which stands for an offer and a tick. None where a tick does more than limit a
         command: before the first one, after a brake, after commands that were missed or refused, with a floor of
         inertia.
+
+        Parameters
+        ----------
+        dt : float
+            Time since the last tick [s].
         """
         if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
             return None
@@ -459,7 +492,13 @@ class EffortGate:
         self._memory.counts[IS_RESUMING] = 0
 
     def hold_with(self, tau: Array) -> None:
-        """Hold the arm with the torque of another gate, which holds it now, from the next tick on."""
+        """Hold the arm with the torque of another gate, which holds it now, from the next tick on.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Torque of the actuators [N m or N].
+        """
         self._rebased = tau
 
     @property

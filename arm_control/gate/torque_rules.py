@@ -126,7 +126,17 @@ class GateMemory(NamedTuple):
 
 
 def new_gate_memory(tau_max: Floats, brake_damping: float, rate_limit: float) -> GateMemory:
-    """Return the memory of a gate that holds an arm until the first command."""
+    """Return the memory of a gate that holds an arm until the first command.
+
+    Parameters
+    ----------
+    tau_max : ndarray, shape (n,)
+        Effort limits [N m or N].
+    brake_damping : float
+        Largest d of (1) [1/s].
+    rate_limit : float
+        Largest rate of change of a torque [N m/s].
+    """
     n = len(tau_max)
     rows = {name: np.zeros(n * n if name == "M" else n) for name in GateMemory._fields[2:-1]}
     times = np.array([0.0, 0.0, 0.0, brake_damping, 0.0, rate_limit])

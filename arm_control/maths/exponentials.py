@@ -41,7 +41,21 @@ COEFFICIENTS = [
 
 
 def matrix_exponential(A: npt.ArrayLike) -> Array:
-    """Exponential of a square matrix of finite numbers.
+    """Exponential of a matrix.
+
+    Parameters
+    ----------
+    A : array_like, shape (n, n)
+        Any square matrix of finite numbers, singular ones included.
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+
+    Raises
+    ------
+    InputError
+        When A is not square, or has a number that is not finite.
 
     Examples
     --------

@@ -84,7 +84,15 @@ def _numeric_inverse(S: Array) -> Array:
 
 
 def solve(S: Array, b: Array) -> Array:
-    """Solution x of ``S x = b`` for a symmetric, positive definite matrix, cheaper than its inverse."""
+    """Solution x of ``S x = b`` for a positive definite matrix, cheaper than its inverse.
+
+    Parameters
+    ----------
+    S : array, shape (n, n)
+        Symmetric, positive definite.
+    b : array, shape (n,)
+        Right-hand side.
+    """
     if is_numeric(S):
         return np.linalg.solve(S, b)
     L, D = _ltdl(S)
@@ -195,7 +203,13 @@ def _numeric_cholesky(S: Array) -> Cholesky:
 
 
 def lower_triangle(entries: Array, n: int) -> Array:
-    """Lower triangular matrix from its entries, row by row."""
+    """Lower triangular matrix from its entries.
+
+    Parameters
+    ----------
+    entries : array, shape (n (n + 1) / 2,)
+        The triangle, row by row.
+    """
     L = np.zeros((n, n), dtype=object)
     L[np.tril_indices(n)] = entries
     return L
@@ -210,7 +224,15 @@ def mirrored(A: Array) -> Array:
 
 
 def congruent(A: Array, S: Array) -> Array:
-    """``A S A^T`` of a symmetric S, each entry of the upper triangle computed once."""
+    """``A S A^T``, each entry of the upper triangle computed once.
+
+    Parameters
+    ----------
+    A : array, shape (m, n)
+        Any matrix.
+    S : array, shape (n, n)
+        Symmetric.
+    """
     AS = A @ S
     product = np.array([[AS[i] @ A[j] if j >= i else 0.0 for j in range(len(A))] for i in range(len(A))])
     return mirrored(product)
@@ -219,7 +241,17 @@ def congruent(A: Array, S: Array) -> Array:
 def geometric_mean(A: Array, B: Array) -> Array:
     """Geometric mean ``A # B = L (L^-1 B L^-T)^(1/2) L^T`` with ``A = L L^T``: the solution X of ``X A^-1 X = B``.
 
-    A is symmetric and positive definite, B symmetric and positive semidefinite.
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        Symmetric, positive definite.
+    B : array, shape (n, n)
+        Symmetric, positive semidefinite.
+
+    Returns
+    -------
+    array, shape (n, n)
+        Symmetric, in the unit of the root of A times B.
 
     Examples
     --------

@@ -68,12 +68,22 @@ class Pose(NamedTuple):
             Position [m].
         quat_xyzw : array_like, shape (4,)
             Quaternion, scalar last; it is normalised. By default the axes are parallel.
+
+        Raises
+        ------
+        InputError
+            When a shape is wrong or a number is not finite.
         """
         return cls(rotation_from_quaternion(quat_xyzw), _position(position))
 
     @classmethod
     def from_matrix(cls, X: npt.ArrayLike) -> Pose:
         """Return the pose of a homogeneous matrix, shape (4, 4) [m], the inverse of :meth:`matrix`.
+
+        Raises
+        ------
+        InputError
+            When it has another shape, or is no rotation and translation.
 
         Examples
         --------
@@ -122,7 +132,21 @@ def _floats(values: npt.ArrayLike, what: str) -> Array:
 
 
 def rotation_from_quaternion(quat_xyzw: npt.ArrayLike) -> Array:
-    """Rotation matrix of a quaternion, scalar last, of any length except zero; it is normalised.
+    """Rotation matrix of a quaternion.
+
+    Parameters
+    ----------
+    quat_xyzw : array_like, shape (4,)
+        Quaternion, scalar last, of any length except zero; it is normalised.
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
+
+    Raises
+    ------
+    InputError
+        When an entry is not finite or the length is below 1e-6.
 
     Examples
     --------
@@ -157,6 +181,11 @@ def _rotation(x: Any, y: Any, z: Any, w: Any) -> Array:
 def quaternion_from_rotation(R: Array) -> Array:
     """Quaternion of a rotation matrix, with a scalar part that is not negative.
 
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation matrix.
+
     Returns
     -------
     ndarray, shape (4,)
@@ -183,6 +212,11 @@ def quaternion_from_rotation(R: Array) -> Array:
 def rotation_vector(R: Array) -> Array:
     """Axis times angle of a rotation matrix: ``log R``.
 
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation matrix.
+
     Returns
     -------
     ndarray, shape (3,)
@@ -206,6 +240,10 @@ def rotation_from_vector(vector: npt.ArrayLike) -> Array:
     ----------
     vector : array_like, shape (3,)
         Rotation vector [rad], any length.
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
     """
     vector = np.asarray(vector, dtype=float)
     angle = float(np.linalg.norm(vector))
@@ -220,6 +258,10 @@ def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
     ----------
     rpy : array_like, shape (3,)
         Roll, pitch, yaw [rad].
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
     """
     (sr, sp, sy), (cr, cp, cy) = np.sin(rpy).tolist(), np.cos(rpy).tolist()
     return np.array(
@@ -241,6 +283,11 @@ def rotation_with_z(axis: Array) -> Array:
 
 def rpy_from_rotation(R: Array) -> Array:
     """Roll, pitch and yaw of a rotation matrix, the inverse of :func:`rotation_from_rpy`.
+
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation matrix.
 
     Returns
     -------
@@ -316,6 +363,17 @@ def wrap_angle(angle: Array) -> Array:
 
 def limit_magnitude(vector: Array, longest: Scalar) -> Array:
     """A vector, shortened to the length ``longest`` if it is longer (O. Khatib, 1986).
+
+    Parameters
+    ----------
+    vector : ndarray, shape (n,)
+        Any vector.
+    longest : float
+        Largest length of the result, in the vector's unit; not negative.
+
+    Returns
+    -------
+    ndarray, shape (n,)
 
     Examples
     --------

@@ -48,7 +48,19 @@ class Nearest(NamedTuple):
 
 
 def closest_on_segment(p: Array, a: Array, b: Array) -> Scalar:
-    """Return the place of the point of a segment nearest to p: 0 at a, 1 at b; 0 where the segment has no length.
+    """Return the place of the point of a segment nearest to p.
+
+    Parameters
+    ----------
+    p : array, shape (3,)
+        A point [m].
+    a, b : array, shape (3,)
+        Ends of the segment [m]; they may coincide.
+
+    Returns
+    -------
+    scalar
+        From 0 at a to 1 at b; 0 where the segment has no length.
 
     Examples
     --------
@@ -62,7 +74,15 @@ def closest_on_segment(p: Array, a: Array, b: Array) -> Scalar:
 
 
 def to_point(a: Array, b: Array, p: Array) -> Nearest:
-    """Return the nearest points of a segment and a point."""
+    """Return the nearest points of a segment and a point.
+
+    Parameters
+    ----------
+    a, b : array, shape (3,)
+        Ends of the segment [m]; they may coincide.
+    p : array, shape (3,)
+        The point [m].
+    """
     nearest = a + closest_on_segment(p, a, b) * (b - a)
     distance, normal = length_and_direction(nearest - p, any_perpendicular(b - a))
     return Nearest(distance, nearest, p, normal)
@@ -74,7 +94,15 @@ def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
     Either both nearest points are inside their segments, on the common perpendicular, or one of them is an
     end: five candidates, the nearest of which is the result. No division by an angle that may vanish.
 
-    Where they cross, the normal is perpendicular to both.
+    Parameters
+    ----------
+    a0, a1, b0, b1 : array, shape (3,)
+        Ends of the segments [m]; they may coincide.
+
+    Returns
+    -------
+    Nearest
+        Its normal is perpendicular to both segments where they cross.
     """
     places = _nearest_places(a0, a1, b0, b1)
     s, t, gap = places.s, places.t, places.gap
@@ -86,7 +114,13 @@ def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
 
 
 def squared_between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Scalar:
-    """Return the squared distance of segments a and b [m^2]; see :func:`between_segments`."""
+    """Return the squared distance of segments a and b [m^2]; see :func:`between_segments`.
+
+    Parameters
+    ----------
+    a0, a1, b0, b1 : array, shape (3,)
+        Ends of the segments [m]; they may coincide.
+    """
     return _nearest_places(a0, a1, b0, b1).squared
 
 
@@ -136,6 +170,13 @@ def squared_segment_to_box(a: Array, b: Array, half_edges: Array) -> Scalar:
     Half of the squared distance of the point ``x = a + s d`` has the slope ``d^T (x - clamp(x))`` along the segment,
     which never falls and is straight between the places where the segment crosses the planes of the box's faces: the
     place where it vanishes follows from these six, in closed form.
+
+    Parameters
+    ----------
+    a, b : array, shape (3,)
+        Ends of the segment in the box's frame [m]; they may coincide.
+    half_edges : array, shape (3,)
+        Half of the edges along x, y and z [m].
 
     Examples
     --------

@@ -57,7 +57,15 @@ def to_capsule(p: Array, radius: Scalar, half_length: Scalar) -> SignedDistance:
 
 
 def to_box(p: Array, half_edges: Array) -> SignedDistance:
-    """Signed distance to a box, given by half of its edges along x, y and z."""
+    """Signed distance to a box.
+
+    Parameters
+    ----------
+    p : array, shape (3,)
+        A point [m].
+    half_edges : array, shape (3,)
+        Half of the edges along x, y and z [m].
+    """
     sign = select(-p, -1.0, 1.0)
     over = np.abs(p) - half_edges
     y_is_nearer = over[1] - over[0]
@@ -264,9 +272,21 @@ def ray_distances(shape: Shape, p: Array, d: Array) -> Array:
 
 
 def floor_distances(height: float, p: Array, d: Array) -> Array:
-    """Distances from a point to all that is below a height, ``-inf`` for nothing, along unit vectors, shape (n,) [m].
+    """Distances from a point to all that is below a height, along directions.
 
-    0 for a point below, infinite for a ray that does not go down.
+    Parameters
+    ----------
+    height : float
+        The height z [m]; ``-inf`` for nothing.
+    p : ndarray, shape (3,)
+        The point [m].
+    d : ndarray, shape (n, 3)
+        Unit vectors.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        0 for a point below, infinite for a ray that does not go down [m].
     """
     if p[2] <= height:
         return np.zeros(len(d))

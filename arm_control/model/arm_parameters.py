@@ -41,7 +41,13 @@ class ArmParameters(Parameters):
     )
 
     def choices(self) -> dict[str, Any]:
-        """Return what they mean as options of :meth:`arm_control.RobotModel.from_urdf`."""
+        """Return what they mean as options of :meth:`arm_control.RobotModel.from_urdf`.
+
+        Raises
+        ------
+        ParameterError
+            When an entry is not of the form 'joint:number'.
+        """
         return {
             "base": self.base or None,
             "tip": self.tip or None,

@@ -260,6 +260,11 @@ class BatchFunction:
             A row per state for each of ``inputs``.
         out : ndarray, shape (N, n_results), optional
             Memory to use again: new memory costs time. The results are views of it.
+
+        Raises
+        ------
+        InputError
+            When a value has a wrong shape or an entry that is not finite.
         """
         arrays = {name: np.ascontiguousarray(x, float) for name, x in zip(self.inputs, values, strict=True)}
         n = len(arrays["q"])

@@ -124,7 +124,15 @@ class State:
         return X_WF.p + X_WF.R @ point
 
     def J_WP(self, link: str | None = None, point: Array | None = None) -> Array:
-        """Jacobian of that point, of the link's origin where none is given, world axes, (6, n)."""
+        """Jacobian of that point, of the link's origin where none is given, world axes, (6, n).
+
+        Parameters
+        ----------
+        link : str or None
+            The link; None: the end effector, with its tool.
+        point : array, shape (3,), optional
+            In the link's frame [m].
+        """
         body = (self.tree.tip if link is None else self.tree.frames[link]).body
         p = self.X_WF(link).p if point is None else self.p_WP(link, point)
         return rec.jacobian(self.tree, self.X_W, body, p)

@@ -162,7 +162,13 @@ class Symbolic:
         self.x = self._symbols["point"]
 
     def formula(self, quantity: str) -> Formula:
-        """Return a quantity of :data:`arm_control.model.quantities.INPUTS`: ``M``, ``g``, ``h``, ``J``, ..."""
+        """Return a quantity of :data:`arm_control.model.quantities.INPUTS`: ``M``, ``g``, ``h``, ``J``, ...
+
+        Raises
+        ------
+        InputError
+            The quantity has no formula.
+        """
         if quantity not in INPUTS or quantity == "J_point":
             raise InputError(
                 f"there is no formula '{quantity}'; allowed: {', '.join(sorted(INPUTS.keys() - {'J_point'}))}"

@@ -184,7 +184,18 @@ class RealArm:
         return self.arm.touching_steps
 
     def step(self, tau: Array) -> None:
-        """Command a torque for one time step, as :meth:`RigidBodySimulator.step` applies it."""
+        """Command a torque for one time step.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Joint torque [N m or N].
+
+        Raises
+        ------
+        SimulationDiverged
+            When the state or the torque is not finite, or absurd.
+        """
         if self._tau is None:
             self._tau = tau.copy()
             self._sent.extend([tau] * self._delay)

@@ -156,7 +156,13 @@ class OperationalSpaceController:
 def structure_of(
     parameters: OscParameters, model: RobotModel, contact: ContactParameters = WITHOUT_CONTACT
 ) -> LawStructure:
-    """Return the structure of the law that parameters choose."""
+    """Return the structure of the law that parameters choose.
+
+    Raises
+    ------
+    ParameterError
+        When a force axis is no row of a task.
+    """
     tasks = rows_of(parameters.tasks) or movable_rows(model)
     inertia = INERTIAS[parameters.singularity]
     structure = LawStructure(tasks, parameters.task_frame, inertia, SPEED_LIMITS[parameters.speed_limit_form])

@@ -116,6 +116,8 @@ def condition_number(J: Array, rank: int, length: float = CHARACTERISTIC_LENGTH)
     ----------
     rank : int
         Singular values that count: a planar arm has 3, however many its joints are.
+    length : float
+        Characteristic length [m].
     """
     sigma = np.linalg.svd(scaled_jacobian(J, length), compute_uv=False)[..., :rank]
     return sigma[..., 0] / np.maximum(sigma[..., -1], 1e-12)

@@ -143,6 +143,11 @@ def propose(model: RobotModel, rate: float = 1000.0, rate_limit: float = 1000.0,
     rate_limit : float
         The gate's, for the torque of each joint [N m/s].
 
+    Raises
+    ------
+    ParameterError
+        When the overrides cannot work together.
+
     Examples
     --------
     >>> from arm_control import urdf_path
@@ -181,7 +186,13 @@ def propose_rate_limit(model: RobotModel) -> float:
 
 @lru_cache(maxsize=8)
 def capability(model: RobotModel, rate_limit: float = 1000.0) -> tuple[float, tuple[float, float]]:
-    """Reach and acceleration of an arm, equations (0) and (1), from SAMPLES random postures."""
+    """Reach and acceleration of an arm, equations (0) and (1), from SAMPLES random postures.
+
+    Parameters
+    ----------
+    rate_limit : float
+        The gate's, for the torque of each joint [N m/s].
+    """
     rng = np.random.default_rng(0)
     low, high = drawn_range(model.q_min, model.q_max)
     states = [model.evaluate(q, np.zeros(model.nv)) for q in rng.uniform(low, high, (SAMPLES, model.nv))]
