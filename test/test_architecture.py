@@ -146,6 +146,7 @@ FACES = {name: module_of_each_name(PACKAGE / name / "__init__.py") for name in O
 """Names on the face of each folder, with their modules."""
 COMPOSE = {
     "control.loop": "one tick joins law, avoidance, estimates, limits and gate",
+    "collision.validity": "capsules, tables, meshes, obstacles and points of one check",
     "planning.motion_planner": "path, timing, monitor and goals of one plan",
     "simulation.offline": "runs a scenario: arm, controller, simulator, sensors, goals",
     "nodes.*": "a node joins parameters, topics and processes",

@@ -6,9 +6,10 @@ from arm_control.core.face import face
 
 if TYPE_CHECKING:
     from arm_control.collision.allowed_pairs import AllowedPairs, ContactMonitor, find_allowed_pairs
-    from arm_control.collision.arm_shape import ArmShape
+    from arm_control.collision.arm_shape import ArmShape, by_coordinate, point_reach
     from arm_control.collision.densities import density_warnings
     from arm_control.collision.hulls import Hull, HullObstacle
+    from arm_control.collision.kept_points import KeptPoint
     from arm_control.collision.motions import (
         PROGRESS,
         MotionChecks,

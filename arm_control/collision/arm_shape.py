@@ -22,7 +22,7 @@ articulated robots in complex environments", IEEE Trans. Robotics 21 (2005), sec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -86,6 +86,25 @@ def _across(joint: Body, travel: Array, centre: Array, radius: float, direction:
     low, high = sorted(travel[joint.coordinate] * joint.ratio + joint.offset)
     middle = (low + high) / 2.0 if np.isfinite(low + high) else 0.0
     return 1.0, np.array([x, y, z + direction * middle]), radius + (high - low) / 2.0
+
+
+def point_reach(model: RobotModel, body: int, point: Array, other: int = WORLD) -> Array:
+    """:func:`joint_reach` within the limits of an arm's joint positions."""
+    travel = np.stack([model.q_min - SLIDING_TOLERANCE, model.q_max + SLIDING_TOLERANCE], axis=1)
+    return joint_reach(model.tree, travel, body, point, other)
+
+
+def by_coordinate(tree: Tree, reach: Array) -> Array:
+    """What a motion of each body's joint brings about, shape (n_bodies,), per motion of the arm's joints, (n,)."""
+    result = np.zeros(tree.n)
+    for body, distance in zip(tree.bodies, reach, strict=True):
+        result[body.coordinate] += abs(body.ratio) * distance
+    return result
+
+
+def turning(tree: Tree, bodies: Container[int]) -> Array:
+    """Angle that the joints of some bodies turn by per motion of the arm's joints, shape (n,)."""
+    return by_coordinate(tree, np.array([k in bodies and not x.is_prismatic for k, x in enumerate(tree.bodies)], float))
 
 
 BALL_STEPS = 2000
@@ -228,9 +247,8 @@ class ArmShape:
 
     def _largest_reach(self, body: int, capsules: tuple[LinkCapsule, ...], other: int = WORLD) -> Array:
         """Reach of the joints between two bodies for capsules on the first one, shape (n_bodies,) [m]."""
-        travel = np.stack([self.model.q_min - SLIDING_TOLERANCE, self.model.q_max + SLIDING_TOLERANCE], axis=1)
         ends = [end for c in capsules for end in (c.a, c.b)]
-        return np.max([joint_reach(self.model.tree, travel, body, end, other) for end in ends], axis=0)
+        return np.max([point_reach(self.model, body, end, other) for end in ends], axis=0)
 
     @cached_property
     def excesses(self) -> dict[str, float]:
@@ -270,7 +288,7 @@ class ArmShape:
 
     def reach(self, k: int) -> Array:
         """How much a link's distance changes at most per motion of each joint, shape (n,) [m/rad or 1]."""
-        return self._by_coordinate(self.links[k].reach)
+        return by_coordinate(self.model.tree, self.links[k].reach)
 
     def moving_clusters(self, g: int, h: int, margin: float = 0.0) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
         """Clusters of two links without capsules that keep a distance above a margin [m] from all of the other link.
@@ -321,20 +339,14 @@ class ArmShape:
         """
         one, other = self.links[g].whole, self.links[h].whole
         reach_of_one = self._largest_reach(one.body, one.capsules, other.body)
-        return self._by_coordinate(np.minimum(reach_of_one, self._largest_reach(other.body, other.capsules, one.body)))
+        return by_coordinate(
+            self.model.tree, np.minimum(reach_of_one, self._largest_reach(other.body, other.capsules, one.body))
+        )
 
     def turning(self, g: int, h: int | None = None) -> Array:
         """Angle by which each joint turns link g against link h, or the world, per motion of the joint, shape (n,)."""
         tree, of_other = self.model.tree, [] if h is None else self.model.tree.path(self._link_bodies[h])
-        between = set(tree.path(self._link_bodies[g])) ^ set(of_other)
-        turns = [k in between and not body.is_prismatic for k, body in enumerate(tree.bodies)]
-        return self._by_coordinate(np.array(turns, dtype=float))
-
-    def _by_coordinate(self, reach: Array) -> Array:
-        result = np.zeros(self.model.nq)
-        for body, distance in zip(self.model.tree.bodies, reach, strict=True):
-            result[body.coordinate] += abs(body.ratio) * distance
-        return result
+        return turning(tree, set(tree.path(self._link_bodies[g])) ^ set(of_other))
 
     @property
     def made_from(self) -> list[object]:

@@ -39,6 +39,10 @@ the longer free piece counts:
 With a deviation e of the joints, as of a curve from its chord or of a controller from its reference, all motions within
 it are checked: m grows by ``sum_j reach_kj e_j``.
 
+Points that are kept to their places (:mod:`arm_control.collision.kept_points`) count as pairs do: with the margin,
+
+    (7)  r(s) = min over points  (h - m) / (slope sum_j reach_j x_j).
+
 Sources: F. Schwarzer, M. Saha, J.-C. Latombe, 2005 (:mod:`~arm_control.collision.arm_shape`); B. Mirtich,
 "Impulse-based dynamic simulation of rigid body systems", 1996, for conservative advancement.
 """
@@ -88,7 +92,7 @@ from arm_control.maths import (
     rotation_from_vector,
     select,
 )
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, State
 
 SHAPES: dict[str, tuple[Shape, Shape]] = {
     "sphere": (Sphere(0.1), Sphere(0.2)),
@@ -177,10 +181,17 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Loo
         if has_deviation:
             margins = tuple(m + R @ x["deviation"] for m, R in zip(margins, (reach, pair_reach), strict=True))
         q = x["a"] + s * step
-        values = arm.values(q, step)
+        state = State(arm.shape.model.tree, {"q": q, "v": step})
+        values = arm.values(state)
         if arm.tables:
             deviation = x["deviation"] if has_deviation else np.zeros(n)
             values |= {"q": q, "moved": moved + SMALLEST_SPEED, "deviates": deviation + LEAST_CLEARANCE * np.ones(n)}
+        known = minimum(maximum(half, end - s), maximum(select(scout, 0.0, half), FURTHER * seen)) + 2.0 * CLOSED
+        if arm.kept is not None:
+            ways, rooms = arm.kept.reach @ moved, np.array(arm.kept.rooms(state.X_W, x["margins"][3])) - LEAST_CLEARANCE
+            aside = arm.kept.reach @ x["deviation"] if has_deviation else np.zeros(len(rooms))
+            for room, off, way in zip(rooms, aside, ways, strict=True):  # (7)
+                known = minimum(known, (room - off) / (way + SMALLEST_SPEED))
         return {
             **values,
             "time": [x["times"][0] + s * duration, abs(duration) + SMALLEST_SPEED, late],
@@ -190,13 +201,13 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Loo
             "pair_speeds": pair_reach @ moved + SMALLEST_SPEED,
             "gaps": margins[0],
             "pair_gaps": margins[1],
-            "free": [minimum(maximum(half, end - s), maximum(select(scout, 0.0, half), FURTHER * seen)) + 2.0 * CLOSED],
+            "free": [known],
         }
 
     folds = [_obstacle_fold(arm, kind) for kind in kinds]
     folds += [_link_fold(arm)] if pairs else []
     inputs = {"a": n, "b": n, "times": 2, "progress": len(PROGRESS)} | ({"deviation": n} if has_deviation else {})
-    inputs |= {"margins": 3, "tolerance": 1, "nothing": 1} | table_inputs(kinds)
+    inputs |= {"margins": 4, "tolerance": 1, "nothing": 1} | table_inputs(kinds)
     structure = ["motion", arm.made_from, kinds, has_deviation]
     law = Law(
         "free motion",
@@ -386,8 +397,8 @@ class MotionChecks:
 
     Parameters
     ----------
-    margins : ndarray, shape (2,)
-        Smallest distances that count as free, to obstacles and between links [m].
+    margins : tuple of float
+        Smallest distances that count as free, to obstacles, between links, and of points that are kept [m].
 
     Attributes
     ----------
@@ -395,9 +406,9 @@ class MotionChecks:
         Columns of the motions: inputs ``a``, ``b``, ``times``, ``deviation``; results.
     """
 
-    def __init__(self, arm: ArmText, margins: Array) -> None:
+    def __init__(self, arm: ArmText, margins: tuple[float, float, float]) -> None:
         self._arm, self._n = arm, arm.shape.model.nq
-        self._shared = {"margins": np.append(margins, 0.0), "tolerance": np.zeros(1), "nothing": np.full(1, np.nan)}
+        self._shared = {"margins": np.insert(margins, 2, 0.0), "tolerance": np.zeros(1), "nothing": np.full(1, np.nan)}
         self._kernels: dict[tuple[tuple[str, ...], bool], LoopKernel] = {}
         self._calls: dict[tuple[tuple[str, ...], bool], BoundLoop] = {}
         self.memory = {"a": np.zeros((self._n, 0))}
@@ -473,7 +484,7 @@ class MotionChecks:
                 "progress": np.repeat(np.array(START)[:, None], n, axis=1),
                 "deviation": np.full((self._n, n), 0.01),
             }
-            samples |= self._shared | {"margins": np.array([0.01, 0.0, 1e13])}
+            samples |= self._shared | {"margins": np.array([0.01, 0.0, 1e13, 0.0])}
             samples |= {"tolerance": np.array([0.01]), "nothing": np.array([-7.0])} | sample_tables(kinds)
             self._kernels[key] = model.compile_law(motion_law(self._arm, kinds, has_deviation), samples)
         return self._kernels[key]

@@ -21,6 +21,7 @@ import numpy as np
 from arm_control.collision.arm_shape import ArmShape, Cluster
 from arm_control.collision.hulls import squared_segment_to_facet
 from arm_control.collision.joint_tables import JointTable
+from arm_control.collision.kept_points import KeptPoints
 from arm_control.collision.obstacle_rows import (
     AXIS,
     BALL,
@@ -199,24 +200,26 @@ class ArmText:
         Smallest distance between them that counts as free [m].
     tables : mapping of tuple of int to JointTable
         Of some of these pairs the postures in which they touch.
+    kept : KeptPoints, optional
+        Points that functions keep to their places.
     """
 
     shape: ArmShape
     pairs: tuple[tuple[int, int], ...]
     link_margin: float = 0.0
     tables: Mapping[tuple[int, int], JointTable] = field(default_factory=dict)
+    kept: KeptPoints | None = None
 
     @property
     def moving(self) -> list[int]:
         """Numbers of the links that obstacles may touch."""
         return self.shape.moving
 
-    def values(self, q: Array, v: Array) -> dict[str, Any]:
+    def values(self, state: State) -> dict[str, Any]:
         """``poses`` of all bodies (12 each), ``centres`` of the balls around all links (3 each), and ``speeds``.
 
-        A speed is the largest one of a point of the segments in a moving link's capsules.
+        A speed is the largest one of a point of the segments in a moving link's capsules. The state has velocities.
         """
-        state = State(self.shape.model.tree, {"q": q, "v": v})
         rates = [sqrt(dot(V.w, V.w)) for V in state.V]
         speeds = []
         for ball in (self.shape.links[k].whole for k in self.moving):
@@ -277,7 +280,8 @@ class ArmText:
     def made_from(self) -> list[object]:
         """All that programs depend on."""
         tables = [[pair, table.made_from] for pair, table in self.tables.items()]
-        return [self.shape.made_from, self.pairs, self.link_margin, *([tables] if tables else [])]
+        kept = [] if self.kept is None else [self.kept.made_from]
+        return [self.shape.made_from, self.pairs, self.link_margin, *([tables] if tables else []), *kept]
 
 
 def table_inputs(kinds: tuple[str, ...]) -> dict[str, int]:

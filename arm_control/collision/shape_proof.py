@@ -6,7 +6,8 @@ from a to b, d is the distance of two shapes, and m the margin:
 
     (1)  r(s) = min over pairs  (d - m) / w,      w = sum_j (reach_j + R) |b_j - a_j|
 
-The motion is free from s to s + r. reach_j is that of the segments in the link's capsules
+Points that are kept to their places (:mod:`arm_control.collision.kept_points`) count as pairs do. The motion is free
+from s to s + r. reach_j is that of the segments in the link's capsules
 (:mod:`~arm_control.collision.arm_shape`); the link is inside the capsules, so that its points are farther from the axis
 of a joint that turns by the largest radius R at most. Between two links the larger R of both counts. Of a pair whose
 capsules are farther apart than :data:`NEAR`, that is its d.
@@ -33,6 +34,7 @@ import numpy as np
 from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.hulls import Hull, HullObstacle, coal_hull
 from arm_control.collision.joint_tables import ROUNDING, RealShape, real_shapes
+from arm_control.collision.kept_points import KeptPoints
 from arm_control.collision.near_pairs import Proximity
 from arm_control.collision.obstacle_rows import Placed
 from arm_control.exceptions import ModelError
@@ -75,6 +77,8 @@ class ShapeProof:
         Pairs of links that are checked.
     margin, link_margin : float
         Smallest distance that counts as free, to obstacles and between links [m].
+    kept : KeptPoints
+        Points that functions keep to their places.
 
     Raises
     ------
@@ -82,8 +86,15 @@ class ShapeProof:
         Without coal, or where a mesh cannot be read.
     """
 
-    def __init__(self, shape: ArmShape, link_pairs: Sequence[tuple[str, str]], margin: float, link_margin: float):
-        self._shape, self._margins = shape, (margin, link_margin)
+    def __init__(
+        self,
+        shape: ArmShape,
+        link_pairs: Sequence[tuple[str, str]],
+        margin: float,
+        link_margin: float,
+        kept: KeptPoints,
+    ) -> None:
+        self._shape, self._margins, self._kept = shape, (margin, link_margin), kept
         self._links = {name: [LinkPart.of(real) for real in real_shapes(shape.model, name)] for name in shape.names}
         self._proximity = Proximity(shape.model, link_pairs, shape)
         number = {name: k for k, name in enumerate(shape.names)}
@@ -120,7 +131,11 @@ class ShapeProof:
         near = self._proximity.near(q, self._obstacles, room, room)
         ways = {names: (float(reach @ moved), float(reach @ deviation)) for names, reach in self._reach.items()}
         r = min(((NEAR - ROUNDING - aside) / max(way, LEAST_WAY) for way, aside in ways.values()), default=np.inf)
-        placed = self._placed_links(q)
+        X_W = State(self._shape.model.tree, {"q": q}).X_W
+        kept = self._kept
+        for room, reach in zip(kept.rooms(X_W), kept.reach, strict=True):
+            r = min(r, float(room - ROUNDING - reach @ deviation) / max(float(reach @ moved), LEAST_WAY))
+        placed = self._placed_links(X_W)
         for (name, other), rho, obstacle in zip(near.names, near.rho.tolist(), near.obstacle.tolist(), strict=True):
             way, aside = ways[name, other if obstacle < 0 else ""]
             gap = self._margins[obstacle < 0] + ROUNDING + aside
@@ -133,8 +148,8 @@ class ShapeProof:
             r = min(r, (distance - gap) / max(way, LEAST_WAY))
         return max(r, 0.0)
 
-    def _placed_links(self, q: Array) -> dict[str, list[PlacedShape]]:
-        X_W = [*State(self._shape.model.tree, {"q": q}).X_W, Pose.identity()]  # the last one is the world's
+    def _placed_links(self, X_W: Sequence[Pose]) -> dict[str, list[PlacedShape]]:
+        X_W = [*X_W, Pose.identity()]  # the last one is the world's
         frames = self._shape.model.tree.frames
         return {name: [part.at(X_W[frames[name].body]) for part in parts] for name, parts in self._links.items()}
 

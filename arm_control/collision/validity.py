@@ -35,6 +35,7 @@ import numpy.typing as npt
 from arm_control.collision.allowed_pairs import AllowedPairs, Tables, contact_tables, find_allowed_pairs
 from arm_control.collision.arm_shape import SLIDING_TOLERANCE, ArmShape
 from arm_control.collision.joint_tables import JointTable
+from arm_control.collision.kept_points import KeptPoint, KeptPoints
 from arm_control.collision.motions import MotionChecks, MotionColumns, Motions
 from arm_control.collision.near_pairs import REACH, NearPair, Proximity
 from arm_control.collision.obstacle_rows import (
@@ -203,6 +204,12 @@ class Validity:
         Pairs of links that may touch; by default found by sampling.
     margin, link_margin : float
         Smallest distance that counts as free, to obstacles and between links [m].
+    kept : sequence of KeptPoint
+        Points that functions keep to their places: what does not keep them is not free.
+    kept_margin : float
+        What is left of these functions at least, but of those of an angle [m].
+    has_meshes : bool
+        Whether :meth:`free_by_shapes` looks at meshes; else the capsules around them count alone.
 
     Attributes
     ----------
@@ -229,8 +236,11 @@ class Validity:
         allowed: AllowedPairs | None = None,
         margin: float = 0.0,
         link_margin: float = 0.0,
+        kept: Sequence[KeptPoint] = (),
+        kept_margin: float = 0.0,
+        has_meshes: bool = True,
     ) -> None:
-        if not (0.0 <= margin <= LARGEST and 0.0 <= link_margin <= LARGEST):
+        if not all(0.0 <= x <= LARGEST for x in (margin, link_margin, kept_margin)):
             raise InputError(f"margins are {margin} and {link_margin} m; allowed: 0 to {LARGEST:g} m")
         self.lock = RLock()
         self.shape = ArmShape(model) if shape is None else shape
@@ -244,8 +254,9 @@ class Validity:
         self.tables: dict[frozenset[str], JointTable] = {
             frozenset(*self.shape.names_of([pair])): table for pair, table in tables.items()
         }
-        arm = ArmText(self.shape, pairs, link_margin, tables)
-        self._checks = MotionChecks(arm, np.array([margin, link_margin]))
+        self._kept, self._has_meshes = KeptPoints(model, kept, kept_margin), has_meshes
+        arm = ArmText(self.shape, pairs, link_margin, tables, self._kept if self._kept.points else None)
+        self._checks = MotionChecks(arm, (margin, link_margin, kept_margin))
         self.placed: tuple[Placed, ...] = ()
         self.link_pairs = self.shape.names_of(arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
@@ -259,10 +270,11 @@ class Validity:
     def _shape_proof(self) -> ShapeProof | None:
         """What proves motions by the shapes of the URDF; None without meshes, which capsules are larger than."""
         shape = self.shape
-        if not shape.is_described or shape.notes or not shape.has_mesh(*range(len(shape.names))):
+        has_meshes = self._has_meshes and shape.is_described and not shape.notes
+        if not has_meshes or not shape.has_mesh(*range(len(shape.names))):
             return None
         try:
-            return ShapeProof(shape, self.link_pairs, self._margin, self._link_margin)
+            return ShapeProof(shape, self.link_pairs, self._margin, self._link_margin, self._kept)
         except (ImportError, OSError, ValueError):
             return None
 
@@ -408,11 +420,14 @@ class Validity:
         share = float(found.contact[k] if is_seen else found.covered[k])
         q = qs[k] + share * (qs[k + 1] - qs[k])
         t = float(stamps[k] + share * (stamps[k + 1] - stamps[k]))
-        reach, aside = self._largest_margin + TOUCH, 0.0
+        more, aside = TOUCH, 0.0
         if rows is not None:
-            reach += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
+            more += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
             aside = float(rows[k].max())
-        return Contact(k, share, t, q, self.pairs(q, t, reach, aside), is_seen)
+        near = self.pairs(q, t, self._largest_margin + more, aside)
+        margins = {True: self._link_margin + more, False: self._margin + more}
+        pairs = tuple(pair for pair in near if pair.distance < margins[pair.is_self])
+        return Contact(k, share, t, q, pairs, is_seen)
 
     def _is_free_by_shapes(self, ends: Array, deviations: Array | None, k: int) -> bool:
         """Whether segment k of a path is free by the shapes of the URDF."""
@@ -467,6 +482,14 @@ class Validity:
         near = self._proximity.nearest(state, there, names, max(reach, TOUCH))
         near = [pair if pair.is_self else pair._replace(obstacle=numbers[pair.obstacle]) for pair in near]
         return tuple(pair for pair in near if pair.distance < reach and not self._is_apart(pair, state, aside))
+
+    def broken(self, q: npt.ArrayLike) -> tuple[str, ...]:
+        """A sentence for each point that is not kept to its place in a state (n,) [rad or m], the worst first."""
+        return self._kept.broken(self._states(np.asarray(q, dtype=float)[None], "q")[0])
+
+    def pulled(self, qs: Array) -> Array:
+        """States (N, n) moved until points keep their places, as far as some steps bring them [rad or m]."""
+        return self._kept.pulled(qs)
 
     def _is_apart(self, pair: NearPair, q: Array, aside: float) -> bool:
         """Whether two links are free by their table, though not by their capsules."""

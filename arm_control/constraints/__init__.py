@@ -47,5 +47,6 @@ if TYPE_CHECKING:
         Solver,
         solve,
     )
+    from arm_control.constraints.plan_bounds import PlanBounds, bounds_of_constraints, bounds_of_file
 else:
     __getattr__, __dir__, __all__ = face(__name__)

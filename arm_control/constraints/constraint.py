@@ -24,6 +24,8 @@ from arm_control.maths import Array, Scalar, cross
 
 HAND = "hand"
 """The end effector, with its tool."""
+ARM = "arm"
+"""The ends of all capsules."""
 NONE = np.zeros(3)
 
 
@@ -117,6 +119,16 @@ class Constraint:
     def gradient(numbers: Array, x: Point) -> Gradient:
         """Return the constraint at a point; ``numbers`` is one list of them."""
         raise NotImplementedError
+
+    @property
+    def slope(self) -> float:
+        """Largest change of the function per metre of its point, or per radian of its turn."""
+        return 1.0
+
+    @property
+    def inside(self) -> float:
+        """Value of the function well inside, where random postures of a plan are moved to."""
+        return 0.01
 
     def left(self, h: float) -> float:
         """Return the distance, angle or speed that is left where the function is h."""

@@ -57,7 +57,7 @@ from arm_control.constraints.barriers import (
     reduced_row,
     torque_left,
 )
-from arm_control.constraints.constraint import HAND, NONE, Constraint, Point, Priority, motion_at, vector
+from arm_control.constraints.constraint import ARM, HAND, NONE, Constraint, Point, Priority, motion_at, vector
 from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
@@ -80,7 +80,6 @@ from arm_control.model import TOOL, RobotModel, State, Terms, Tree, drawn_range,
 
 FAR = 1e12
 """A bound that is larger counts as this."""
-ARM = "arm"
 FLOOR = 0.02
 """Time in which a motor reaches its speed limit against the floor of joint inertia, equation (8) [s]."""
 K_P = 50.0
@@ -474,7 +473,7 @@ class ConstraintSet:
         clearances = [c.name for c in constraints if c.sees_obstacles]
         if len(clearances) > 1:
             raise ParameterError(f"two clearances: '{clearances[0]}' and '{clearances[1]}'; one may be there")
-        return [column for c in constraints for column in _columns(self._model, self._shape, c)]
+        return [column for c in constraints for column in point_columns(self._model, self._shape, c)]
 
     def _make_laws(self) -> None:
         """Make laws and memory for balls and kinds, without constraints."""
@@ -771,7 +770,7 @@ def _form(n: int) -> CallForm:
     return CallForm("limit", arguments, ArrayResult("tau_1"), 4, ("tool", "limits"), takes_none=True)
 
 
-def _columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[PointColumn]:
+def point_columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[PointColumn]:
     """The rows of a constraint."""
     if isinstance(c, ClearanceConstraint):
         return []

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from arm_control.planning.joint_space import SearchParameters
     from arm_control.planning.motion_monitor import Action, MonitorParameters, MotionMonitor, stop
     from arm_control.planning.motion_planner import (
-        TORQUE_SHARE,
         MotionAnswer,
         MotionPlanner,
         MotionPlannerParameters,
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
         PlannerRequest,
         WatchAnswer,
         WatchRequest,
+        bounded_validity,
+        motion_limits,
         plan_to_pose,
         prepared_planner,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,8 @@ class SearchSpace:
         where it is furthest out.
     has_limits : bool
         Whether states must be kept within the limits against rounding: where a joint slides.
+    pulled : callable
+        Moves states, shape (k, n), until points keep their places.
     """
 
     model: RobotModel
@@ -36,6 +39,7 @@ class SearchSpace:
     high: Array
     weights: Array
     has_limits: bool
+    pulled: Callable[[Array], Array]
 
     @classmethod
     def of(cls, validity: Validity) -> SearchSpace:
@@ -48,7 +52,7 @@ class SearchSpace:
         weights[sliding] = 1.0 / max(reach[turning], default=1.0)
         low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
         high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
-        return cls(model, low, high, weights, bool(sliding))
+        return cls(model, low, high, weights, bool(sliding), validity.pulled)
 
     def states(self, q: npt.ArrayLike, name: str) -> Array:
         """Return joint positions within the limits, shape (k, n), after a check.
@@ -131,7 +135,7 @@ STANDARD = SearchParameters()
 
 
 class RandomStates:
-    """Random states of one seed; they are kept, since all searches of a seed use the same."""
+    """Random states of one seed, where points keep their places; all searches of a seed use the same."""
 
     def __init__(self, space: SearchSpace, seed: int) -> None:
         self.seed, self._space, self._rng = seed, space, np.random.default_rng(seed)
@@ -143,5 +147,5 @@ class RandomStates:
             more = self._rng.uniform(
                 self._space.low, self._space.high, (last - len(self._states), len(self._space.low))
             )
-            self._states = np.concatenate([self._states, more])
+            self._states = np.concatenate([self._states, self._space.pulled(more)])
         return self._states[first:last]

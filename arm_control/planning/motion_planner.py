@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision import Validity
+from arm_control.constraints import PlanBounds, bounds_of_file
 from arm_control.core import Parameters, exclusive, parameter
 from arm_control.exceptions import ArmControlError
 from arm_control.kinematics import InverseKinematics
@@ -81,6 +82,8 @@ PERIOD = 0.05
 """Time between two points of a motion [s]."""
 TORQUE_SHARE = 0.9
 """Share of the torque limits that a motion takes; feedback needs the rest."""
+TIP_SHARE = 0.95
+"""Share of a limit of the hand's speed that a path takes; between the points of a motion it is a little faster."""
 STEP, BALL = 0.2, Obstacle(Sphere(0.1), Pose.at([100.0, 0.0, 0.0]))
 """Motion of the joints [rad or m] and obstacle for which a planner compiles beforehand."""
 SHARES = (1.0, 0.5, 0.2, 0.1)
@@ -108,8 +111,33 @@ class MotionPlannerParameters(Parameters):
     reaction_time: float = parameter(
         0.1, "time until a stop begins where there is no time for another motion", unit="s", lower=0.0, upper=10.0
     )
+    constraints: str = parameter(
+        "", "file with constraints that motions are planned within, or a name in config/constraints; empty: none"
+    )
     rounds: int = parameter(500, "rounds of random samples before the search is given up", lower=1)
     seed: int = parameter(0, "of the random samples; equal seeds, equal plans", lower=0)
+
+
+def bounded_validity(
+    model: RobotModel, margin: float, link_margin: float, bounds: PlanBounds, like: Validity | None = None
+) -> Validity:
+    """Return what checks motions within bounds, with margins beyond theirs [m].
+
+    A distance that is kept by constraints is one of capsules, as in a tick, not of the meshes in them.
+    """
+    shape, allowed = (None, None) if like is None else (like.shape, like.allowed)
+    distances = bounds.distance + margin, bounds.links + link_margin
+    return Validity(model, shape, allowed, *distances, bounds.kept, margin, has_meshes=not bounds.distance)
+
+
+def motion_limits(
+    model: RobotModel, p: MotionPlannerParameters, bounds: PlanBounds, in_time: bool = False
+) -> PathLimits:
+    """Return the limits of motions within bounds: of paths, or of motions in time, in which joints limit the hand."""
+    tau_max, a_max = TORQUE_SHARE * model.tau_max, np.full(model.nv, p.acceleration)
+    if in_time:
+        return PathLimits(p.speed * bounds.share_with_tip * model.v_max, tau_max, a_max)
+    return PathLimits(p.speed * bounds.share * model.v_max, tau_max, a_max, TIP_SHARE * bounds.tip_speed)
 
 
 class MotionRequest(NamedTuple):
@@ -204,7 +232,7 @@ class MotionPlanner:
     Raises
     ------
     ArmControlError
-        When the arm has no shape to check for contact.
+        When the arm has no shape to check for contact, or cannot have the constraints.
     """
 
     alive = True
@@ -212,14 +240,13 @@ class MotionPlanner:
     def __init__(self, parameters: MotionPlannerParameters, model: RobotModel) -> None:
         p, self.lock = parameters, RLock()
         self._parameters = p
-        whole = Validity(model, margin=p.margin, link_margin=p.link_margin)
-        others = [
-            Validity(model, whole.shape, whole.allowed, share * p.margin, share * p.link_margin) for share in SHARES[1:]
-        ]
-        self._validities = [whole, *others]
-        tau_max, a_max = TORQUE_SHARE * model.tau_max, np.full(model.nv, p.acceleration)
-        limits = PathLimits(p.speed * model.v_max, tau_max, a_max)
-        self._scaler = TimeScaler(model, limits)
+        bounds, whole = bounds_of_file(model, p.constraints), None
+        self._validities: list[Validity] = []
+        for share in SHARES:
+            whole = bounded_validity(model, share * p.margin, share * p.link_margin, bounds, whole)
+            self._validities.append(whole)
+        self._scaler = TimeScaler(model, motion_limits(model, p, bounds))
+        limits = motion_limits(model, p, bounds, in_time=True)
         self._in_time = [PlannerInTime(validity, limits, p.horizon) for validity in self._validities]
         self._inverse = InverseKinematics(model)
         self._monitor: MotionMonitor | None = None
@@ -335,6 +362,8 @@ def _prove(validity: Validity, points: Waypoints) -> None:
     """Refuse points whose motion, as a controller interpolates it, is not proved free."""
     contact = validity.first_contact_of(trajectory_of(points))
     if contact is not None:
+        if broken := validity.broken(contact.q):
+            raise NoMotion(f"the motion cannot be proved to keep its constraints after {contact.t:.2f} s: {broken[0]}")
         what = f"'{contact.pairs[0].link}' and {contact.pairs[0].other}" if contact.pairs else "the arm"
         raise NoMotion(f"the motion cannot be proved free of contact after {contact.t:.2f} s: {what}")
 

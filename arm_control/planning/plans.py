@@ -189,6 +189,8 @@ def describe_contact(
 
     The name is that of the state, such as ``the start``.
     """
+    if broken := validity.broken(q):
+        return f"{name} is not allowed: {broken[0]}", ()
     contact = validity.first_contact([q, q], [t, t + stays])
     if contact is None and validity.free_by_shapes([q], [q])[0]:
         return f"{name} is free by the meshes of its links only: no way out of the capsules around them was found", ()

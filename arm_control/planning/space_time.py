@@ -230,7 +230,7 @@ class _TimedTrees:
     def _samples(self, tree: SearchTree, direction: float) -> Way:
         """Random states at times of (2), and nodes at other times."""
         space, travel, n = self._space, self._travel, self._parameters.samples
-        q = self._rng.uniform(space.low, space.high, (n, len(space.low)))
+        q = space.pulled(self._rng.uniform(space.low, space.high, (n, len(space.low))))
         alive = np.flatnonzero(tree.is_alive)
         n_waits = int(WAITS * n) if len(alive) else 0
         nodes = alive[self._rng.integers(0, max(len(alive), 1), n_waits)]

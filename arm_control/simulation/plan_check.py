@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from arm_control.collision import Placed, Validity
+from arm_control.constraints import bounds_of_file
 from arm_control.exceptions import InputError
 from arm_control.kinematics import ROWS, InverseKinematics, served_rows
 from arm_control.maths import Array, Pose, rotation_vector
@@ -38,6 +39,7 @@ from arm_control.planning import (
     TaskPlanner,
     TimeScaler,
     Travel,
+    bounded_validity,
     fastest_motion,
     plan_to_pose,
     shorten,
@@ -338,17 +340,19 @@ class PlanRun(NamedTuple):
 
 
 class ScenePlanner:
-    """Plans for one scene.
+    """Plans for one scene, within the constraints of a file if one is named.
 
     Raises
     ------
     InputError
         When the start is beyond the limits or not at the begin of the task path, or nothing plans such a scene.
+    ArmControlError
+        When the constraints cannot be read, or the arm cannot have them.
     """
 
-    def __init__(self, scene: PlanScene) -> None:
-        self.scene = scene
-        self._validity = Validity(scene.model, margin=scene.margin)
+    def __init__(self, scene: PlanScene, constraints: str = "") -> None:
+        self.scene, self._bounds = scene, bounds_of_file(scene.model, constraints)
+        self._validity = bounded_validity(scene.model, scene.margin, 0.0, self._bounds)
         self._validity.place(scene.obstacles)
         self._checker = checking_arm(scene.model, scene.obstacles, self._validity.link_pairs)
         self._tasks = None if scene.task is None else self._task_planner(scene.task)
@@ -361,12 +365,17 @@ class ScenePlanner:
         check = None if motion is None else check_plan(motion, self.scene, arm=self._checker)
         return PlanRun(seed, plan, motion, check)
 
+    @property
+    def _v_max(self) -> Array:
+        """Joint speeds at which no point is faster than constraints allow [rad/s or m/s]."""
+        return self._bounds.share_with_tip * self.scene.model.v_max
+
     def _task_planner(self, task: TaskPath) -> TaskPlanner:
         """Return the planner, after some rounds of another one, which compile what is not in the cache."""
         scene = self.scene
         tau_max = scene.model.tau_max if scene.kind == "dynamic" else None
         problem = TaskConstrainedProblem(
-            self._validity, task, scene.horizon, scene.start, None, tau_max, scene.acceleration_limits
+            self._validity, task, scene.horizon, scene.start, self._v_max, tau_max, scene.acceleration_limits
         )
         first = TaskPlanner(problem, TaskParameters(rounds=WARM_UP))
         first.improve(first.plan(0), rounds=1)
@@ -379,7 +388,7 @@ class ScenePlanner:
     def _plan_path(self, seed: int) -> tuple[Plan, TimedPath | None]:
         """Plan to joint positions or to a pose; in time where obstacles move."""
         begin, scene = time.perf_counter(), self.scene
-        travel = Travel(scene.model.v_max, scene.horizon)
+        travel = Travel(self._v_max, scene.horizon)
         if scene.is_moving:
             plan = self._to_goal(SpaceTimeRrt(self._validity, travel, replace(TIMED, seed=seed)))
         else:
@@ -403,7 +412,9 @@ class ScenePlanner:
             return plan
         short = shorten(self._validity, plan, seed=seed)
         if self.scene.kind == "dynamic":
-            limits = PathLimits.of(self.scene.model, a_max=self.scene.acceleration_limits)
-            return fastest_motion(TimeScaler(self.scene.model, limits), self._validity, short)
+            model, bounds = self.scene.model, self._bounds
+            limits = PathLimits.of(model, a_max=self.scene.acceleration_limits, tip_speed=bounds.tip_speed)
+            limits = replace(limits, v_max=bounds.share * limits.v_max)
+            return fastest_motion(TimeScaler(model, limits), self._validity, short)
         times = np.concatenate([[0.0], np.cumsum(travel.need(np.diff(short.path, axis=0)))])
         return replace(short, times=times)

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision import Validity
+from arm_control.constraints import bounds_of_file
 from arm_control.control import Controller
 from arm_control.core import NANOSECONDS, group, parameter
 from arm_control.exceptions import ParameterError
@@ -36,7 +36,6 @@ from arm_control.model import RobotModel
 from arm_control.motion import JointGoal, JointReference, JointTrajectory, Waypoints
 from arm_control.planning import (
     TIMED,
-    TORQUE_SHARE,
     Action,
     MonitorParameters,
     MotionMonitor,
@@ -44,11 +43,12 @@ from arm_control.planning import (
     MotionPlannerParameters,
     MotionRequest,
     NoMotion,
-    PathLimits,
     PlannerInTime,
     TaskConstrainedProblem,
     TaskPath,
     TaskPlanner,
+    bounded_validity,
+    motion_limits,
     points_of,
     trajectory_of,
 )
@@ -128,10 +128,10 @@ class PlannedScenarioMotion:
 
     def _in_time(self) -> PlannerInTime:
         p, model = self._parameters, self._model
-        a_max = np.full(model.nv, p.acceleration)
-        limits = PathLimits(p.speed * model.v_max, TORQUE_SHARE * model.tau_max, a_max)
+        bounds = bounds_of_file(model, p.constraints)
         search = replace(TIMED, rounds=p.rounds, seed=p.seed)
-        return PlannerInTime(Validity(model, margin=p.margin, link_margin=p.link_margin), limits, p.horizon, search)
+        validity = bounded_validity(model, p.margin, p.link_margin, bounds)
+        return PlannerInTime(validity, motion_limits(model, p, bounds, in_time=True), p.horizon, search)
 
     def _trajectory(self) -> JointTrajectory:
         start = JointReference.at_rest(self._start)
@@ -251,9 +251,11 @@ def plan_scene_motion(
     """
     scene = PlanFile.load(str(content["scene"])).scene(str(content.get("variant", "")))
     task = _task(scene, model, where)
-    validity = Validity(scene.model, margin=parameters.margin, link_margin=parameters.link_margin)
+    bounds = bounds_of_file(scene.model, parameters.constraints)
+    validity = bounded_validity(scene.model, parameters.margin, parameters.link_margin, bounds)
     validity.place(told)
-    v_max, tau_max = parameters.speed * scene.model.v_max, TORQUE_SHARE * scene.model.tau_max
+    limits = motion_limits(scene.model, parameters, bounds, in_time=True)
+    v_max, tau_max = limits.v_max, limits.tau_max
     problem = TaskConstrainedProblem(validity, task, scene.horizon, q_start, v_max, tau_max, scene.acceleration_limits)
     planner = TaskPlanner(problem)
     plan = planner.plan(parameters.seed)

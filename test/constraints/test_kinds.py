@@ -17,7 +17,7 @@ from arm_control.constraints import (
     UprightConstraint,
 )
 from arm_control.constraints.constraint import Point
-from arm_control.constraints.constraint_set import _columns, _point_arrays, _state, point_row
+from arm_control.constraints.constraint_set import _point_arrays, _state, point_columns, point_row
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import tool_numbers
@@ -37,7 +37,7 @@ KINDS: list[Constraint] = [
 def test_rows_are_derivatives(constraint: Constraint):
     model = RobotModel.from_urdf(urdf_path("ur5"))
     limits = JointLimits(model, GateParameters(), 1000.0)
-    columns = _columns(model, ArmShape(model), constraint)
+    columns = point_columns(model, ArmShape(model), constraint)
     columns = columns[:1] if constraint.is_speed else columns  # the second row is along another direction in each state
     balls, kinds = tuple(dict.fromkeys(column.ball for column in columns)), (type(constraint),)
     at = _point_arrays(model, columns, balls, kinds)

@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=count, default=1, metavar="N", help="plan with the seeds 0 to N - 1; default: 1"
     )
     parser.add_argument(
-        "--constraints", default="", metavar="FILE", help="say where a plan breaks these constraints: a file, or a name"
+        "--constraints", default="", metavar="FILE", help="plan within these constraints: a file, or a name"
     )
     parser.add_argument("--report", default="", metavar="DIR", help="draw the first plan of each variant there")
     shared.add_package_path_option(parser)
@@ -53,7 +53,10 @@ def run(options: argparse.Namespace) -> int:
         require_writable_folder(options.report)
     file = PlanFile.load(options.scene)
     scenes = [file.scene(name) for name in options.variant or file.variants or ("",)]
-    runs = {scene.name: _kept(scene, _runs(scene, options.seeds), options.constraints) for scene in scenes}
+    runs = {
+        scene.name: _kept(scene, _runs(scene, options.seeds, options.constraints), options.constraints)
+        for scene in scenes
+    }
     print(_as_json(runs) if options.json else f"{printable(file.description)}\n\n{_as_text(runs)}")
     if options.report:
         written = [_draw(scene, runs[scene.name], options.report) for scene in scenes]
@@ -69,15 +72,15 @@ def _list() -> int:
     return 0
 
 
-def _runs(scene: PlanScene, n_seeds: int) -> list[PlanRun]:
+def _runs(scene: PlanScene, n_seeds: int, constraints: str) -> list[PlanRun]:
     from arm_control.simulation import ScenePlanner
 
-    planner = ScenePlanner(scene)
-    return [planner.plan(seed) for seed in progress_bar(range(n_seeds), scene.name)]
+    planner = ScenePlanner(scene, constraints)
+    return _kept(scene, [planner.plan(seed) for seed in progress_bar(range(n_seeds), scene.name)], constraints)
 
 
 def _kept(scene: PlanScene, runs: list[PlanRun], constraints: str) -> list[PlanRun]:
-    """Add what a file of constraints has against each plan."""
+    """Add what a file of constraints has against each plan, by the rows of a tick."""
     from arm_control.constraints import read_constraints
     from arm_control.report import KeptConstraints
 

@@ -40,6 +40,16 @@ class UprightConstraint(Constraint):
             raise ParameterError(f"angle is {self.angle!r}; it must be below pi/2")
         return [[*direction("up", self.up), cos(self.angle), sin(self.angle)]]
 
+    @property
+    def slope(self) -> float:
+        """Of a cosine, divided by the sine."""
+        return 1.0 / sin(self.angle)
+
+    @property
+    def inside(self) -> float:
+        """At half of the angle."""
+        return (cos(self.angle / 2.0) - cos(self.angle)) / sin(self.angle)
+
     def left(self, h: float) -> float:
         """Return the angle, of which h is a multiple near the cone only."""
         return self.angle - acos(min(1.0, max(-1.0, cos(self.angle) + h * sin(self.angle))))
