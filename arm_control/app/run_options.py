@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import os
+from argparse import BooleanOptionalAction
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from arm_control.app.commands.shared import option, positive
 from arm_control.core import Parameters, file_parameters, require_writable_folder
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import find_description, link_capsules, load_urdf
-from arm_control.simulation import Scenario, check_parameter_file, planned
+from arm_control.simulation import CHOICES, SIMULATORS, Scenario, check_parameter_file, planned
+
+EITHER = BooleanOptionalAction
+"""With ``--no-`` before its name, too."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of ``arm_control run``.
+    """Options of ``arm_control run``; those with a text are on the command line, and have it as their help.
 
     Attributes
     ----------
-    scenario : str
-        Name or path.
-    duration : float
-        Simulated time to run [s]; 0: until Ctrl-C.
-    report : str
-        Folder for pictures and the record; empty for none.
-    bag : str
-        Folder for a bag of all topics; empty for none.
-    record : str
-        NumPy file for the record; empty for none.
-    robot, simulator, params_file, namespace : str
-        As the launch file's arguments of these names.
     waypoints : str
         File for a trajectory through the postures that Enter, or the topic ``guide/waypoint``, takes; empty for none.
-    viewer, control : bool
-        Whether to open the page in the browser, and whether it may send targets, obstacles and gains.
-    paced : bool
-        Lock step at the pace of the clock: simulated time waits for a late controller.
-    trust : bool
-        Whether a xacro file that the scenario names is expanded.
     arm : mapping
         Parameters about the arm; they replace those of scenario and parameter file.
     title : str
@@ -49,26 +36,32 @@ class RunOptions:
     """
 
     scenario: str
-    duration: float = 0.0
-    headless: bool = False
-    report: str = ""
-    bag: str = ""
-    record: str = ""
-    waypoints: str = ""
+    duration: float = option(0.0, "simulated time [s], then a report", type=positive, metavar="S")
+    headless: bool = option(False, "lock step, as fast as possible, without live table")
+    report: str = option("", "write pictures and the record there at the end", metavar="DIR")
+    bag: str = option("", "record all topics there, as a bag (see replay)", metavar="FOLDER")
+    record: str = option("", "write the record there, as NumPy arrays (.npz)", metavar="FILE")
+    simulator: str = option("mujoco", "none: another program publishes the states", choices=SIMULATORS)
+    params_file: str = option("", "a ROS parameter file; replaces the scenario's values", metavar="FILE")
+    namespace: str = option("", "namespace of all nodes")
+    single_process: bool = option(False, "all nodes in one process")
+    targets: bool = option(True, "hold until a target_pose is sent")
+    cache: bool = option(True, "compile everything again, and store nothing")
+    variant: str = option("", "one of the scenario's variants; default: the first")
+    viewer: bool = option(False, "show the arm in the browser; prints the page's address", action=EITHER)
+    control: bool = option(False, "allow the page to send targets, obstacles and gains")
+    paced: bool | None = option(
+        None, "real time, but a late controller slows simulated time; the default with --viewer", action=EITHER
+    )
+    planner: bool = option(False, "plan motions to the targets, past the obstacles")
+    friction: str = option(
+        "auto",
+        "compensate friction, payloads and rotors; auto: with --simulator none, and where the plant has them",
+        choices=CHOICES,
+    )
     robot: str = ""
-    simulator: str = "mujoco"
-    params_file: str = ""
-    namespace: str = ""
-    single_process: bool = False
-    targets: bool = True
-    cache: bool = True
-    variant: str = ""
-    viewer: bool = False
-    control: bool = False
-    paced: bool = False
-    planner: bool = False
-    friction: str = "auto"
     trust: bool = False
+    waypoints: str = ""
     arm: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     is_own_arm: bool = False
@@ -90,7 +83,7 @@ class RunOptions:
             robot=self.robot,
             simulator=self.simulator,
             lock_step=self.headless,
-            paced=self.paced and not self.headless,
+            paced=bool(self.paced) and not self.headless,
             start_paused=True,
             targets=self.targets,
             gate=self.simulator == "none",
@@ -140,7 +133,7 @@ class RunOptions:
     @property
     def in_lock_step(self) -> bool:
         """Whether every state waits for its command."""
-        return self.headless or self.paced or self.simulator == "coppeliasim"
+        return self.headless or bool(self.paced) or self.simulator == "coppeliasim"
 
 
 def require_writable_record(file: str | Path) -> None:

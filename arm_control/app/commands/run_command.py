@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from arm_control.app.commands import shared
-from arm_control.app.commands.shared import positive
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.simulation import CHOICES, SIMULATORS, scenario_names
+from arm_control.simulation import scenario_names
 
 NOT_OPTIONS = ("command", "xacro_args", "package_path", *shared.ARM_OPTIONS)
 """Entries of the namespace that are no options of a run."""
@@ -29,47 +28,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="",
         help=f"name ({', '.join(scenario_names())}) or path of a YAML file; left out: --robot by itself",
     )
-    parser.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s], then a report")
-    parser.add_argument("--headless", action="store_true", help="lock step, as fast as possible, without live table")
-    parser.add_argument("--report", default="", metavar="DIR", help="write pictures and the record there at the end")
-    parser.add_argument("--bag", default="", metavar="FOLDER", help="record all topics there, as a bag (see replay)")
-    parser.add_argument("--record", default="", metavar="FILE", help="write the record there, as NumPy arrays (.npz)")
     shared.add_robot_option(parser)
     shared.add_arm_options(parser)
     shared.add_xacro_options(parser)
     shared.add_trust_option(parser)
-    parser.add_argument(
-        "--simulator", default="mujoco", choices=SIMULATORS, help="none: another program publishes the states"
-    )
-    parser.add_argument(
-        "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the scenario's values"
-    )
-    parser.add_argument("--namespace", default="", help="namespace of all nodes")
-    parser.add_argument("--single-process", action="store_true", help="all nodes in one process")
-    parser.add_argument("--no-targets", dest="targets", action="store_false", help="hold until a target_pose is sent")
-    parser.add_argument(
-        "--no-cache", dest="cache", action="store_false", help="compile everything again, and store nothing"
-    )
-    parser.add_argument("--variant", default="", help="one of the scenario's variants; default: the first")
-    parser.add_argument(
-        "--viewer",
-        action=argparse.BooleanOptionalAction,
-        default=False,
-        help="show the arm in the browser; prints the page's address",
-    )
-    parser.add_argument("--control", action="store_true", help="allow the page to send targets, obstacles and gains")
-    parser.add_argument(
-        "--paced",
-        action=argparse.BooleanOptionalAction,
-        help="real time, but a late controller slows simulated time; the default with --viewer",
-    )
-    parser.add_argument("--planner", action="store_true", help="plan motions to the targets, past the obstacles")
-    parser.add_argument(
-        "--friction",
-        default="auto",
-        choices=CHOICES,
-        help="compensate friction, payloads and rotors; auto: with --simulator none, and where the plant has them",
-    )
+    shared.add_options_of(parser, RunOptions)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,21 @@ def check_namespace(namespace: str) -> None:
 def is_xacro_argument(word: str) -> bool:
     """Whether a word of the command line has the form ``name:=value``."""
     return re.match(r"\w+:=", word) is not None
+
+
+def option(default: Any, text: str, **how: Any) -> Any:
+    """Return a field of a dataclass that is an option of a command, too, with how argparse reads it."""
+    return field(default=default, metadata={"option": {"default": default, "help": text, **how}})
+
+
+def add_options_of(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
+    """Add the options of a dataclass by their names; one that is true by default is ``--no-NAME``."""
+    for one in fields(kind):
+        if how := one.metadata.get("option"):
+            is_on = one.default is True
+            switch = {"action": f"store_{str(not is_on).lower()}"} if isinstance(one.default, bool) else {}
+            name = one.name.replace("_", "-")
+            parser.add_argument(f"--{'no-' * is_on}{name}", dest=one.name, **{**switch, **how})
 
 
 if TYPE_CHECKING:
