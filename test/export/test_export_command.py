@@ -29,11 +29,11 @@ REFUSED = {
     ("--scenario", "ur5_osc", "--variant", "real"): (
         "ur5_osc: disturbance_observer, inertia_floor cannot be exported: leave that out"
     ),
-    ("--scenario", "ur5_osc", "ur5"): "--scenario names the robot, too: leave the other one out",
+    ("--scenario", "ur5_osc", "ur5"): "name a robot or, with --scenario, a scenario, which names its robot",
     ("ur5", "--variant", "real"): "'real' is a variant of no scenario: name it with --scenario",
     ("ur5", "--name", "left-arm"): "'left-arm' is no name in C; 'left_arm' would be one",
     ("ur5", "--name", "check"): "'check' is the name of another file that is exported: choose another one",
-    (): "name the robot, with --robot FILE: a URDF or xacro file, or a name below urdf/",
+    (): "name a robot or, with --scenario, a scenario, which names its robot",
 }
 
 

@@ -17,8 +17,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from arm_control.app.commands import shared
 from arm_control.collision import density_warnings
 from arm_control.constraints import ClearanceConstraint, Constraint, Constraints, Violation, in_words, read_constraints
@@ -154,10 +152,7 @@ def _check_constraints(robot: str, check: Check, options: argparse.Namespace) ->
     choices = {**_choices(options), "base": check.base, "tip": check.tip}
     model = RobotModel.from_urdf(path, xacro_args=arguments or None, **choices)
     kept = KeptConstraints(model, constraints.constraints)
-    q = start_posture(model) if options.start is None else np.array(options.start)
-    if q.shape != (model.nq,) or not np.isfinite(q).all():
-        names = ", ".join(map(printable, model.joint_names))
-        raise InputError(f"--start has {len(q)} positions: {model.nq} finite ones are needed, of {names}")
+    q = start_posture(model) if options.start is None else shared.positions_of(options.start, model, "--start")
     X_WF = Pose.identity() if listed is None else model.pose(q, link_of(listed.frame, model))
     return ConstraintCheck(
         options.constraints,

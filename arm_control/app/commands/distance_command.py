@@ -13,7 +13,6 @@ import numpy as np
 from arm_control.app.commands import shared
 from arm_control.app.commands.shared import count, not_negative, positive
 from arm_control.core import printable, require_writable_folder
-from arm_control.exceptions import InputError
 from arm_control.maths import Array
 
 if TYPE_CHECKING:
@@ -140,21 +139,8 @@ def _states(options: argparse.Namespace, model: RobotModel) -> list[ObservedStat
     if options.random:
         qs = np.random.default_rng(options.seed).uniform(low, high, (options.random, model.nq))
     else:
-        qs = (np.clip(0.0, low, high) if options.at is None else _positions(options.at, model))[None]
+        qs = (np.clip(0.0, low, high) if options.at is None else shared.positions_of(options.at, model, "--at"))[None]
     return [_observed(options.time, q, world) for q in qs]
-
-
-def _positions(words: Sequence[str], model: RobotModel) -> Array:
-    """Joint positions from words, shape (n,) [rad or m]."""
-    text = " ".join(words)
-    try:
-        q = np.array([float(word) for word in text.replace(",", " ").split()])
-    except ValueError:
-        raise InputError(f"--at {printable(text)}: numbers are needed [rad or m]") from None
-    if len(q) != model.nq or not np.isfinite(q).all():
-        names = ", ".join(map(printable, model.joint_names))
-        raise InputError(f"--at has {len(q)} positions: {model.nq} finite ones are needed, of {names}")
-    return q
 
 
 def _observed(t: float, q: Array, world: World | None) -> ObservedState:

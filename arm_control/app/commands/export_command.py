@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import platform
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arm_control.app.commands import shared
 from arm_control.compiler import PROCESSORS
-from arm_control.controllers import CONTROLLERS, DEFAULT_CONTROLLER, controller_file
-from arm_control.core import file_parameters
+from arm_control.controllers import DEFAULT_CONTROLLER
 from arm_control.exceptions import ArmControlError, InputError
 
 if TYPE_CHECKING:
     from arm_control.export import ExportedController
-    from arm_control.simulation import Scenario
 
 EXAMPLES = (
     "export ur5 --out ur5_osc",
@@ -65,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.controller != DEFAULT_CONTROLLER:
         raise InputError(f"controller '{options.controller}' cannot be exported, only {DEFAULT_CONTROLLER}")
-    scenario = _scenario(options)
+    scenario = shared.scenario_to_run(options)
     is_weightless = shared.driver_adds_gravity(options, scenario.nodes)
     controller = exported_controller(scenario, options.name, driver_adds_gravity=is_weightless)
     if options.target == "page":
@@ -85,29 +82,6 @@ def _write_page(folder: Path, controller: ExportedController) -> int:
     notes = write_page(file, controller)
     print("\n".join([f"wrote {file}: open it in a browser", *notes]))
     return 0
-
-
-def _scenario(options: argparse.Namespace) -> Scenario:
-    """The scenario of the options, or one of a robot by itself."""
-    from arm_control.simulation import Scenario, bare_scenario, check_parameter_file
-
-    if options.scenario:
-        if options.robot or options.file:
-            raise InputError("--scenario names the robot, too: leave the other one out")
-        scenario = Scenario.load(options.scenario, trust=options.trust).variant(options.variant)
-    else:
-        if options.variant:
-            raise InputError(f"'{options.variant}' is a variant of no scenario: name it with --scenario")
-        scenario = bare_scenario(shared.chosen_robot(options))
-    if options.params_file:
-        check_parameter_file(options.params_file, scenario.nodes, trust=options.trust)
-    nodes = {
-        node: {**values, **(controller_file if node in CONTROLLERS else file_parameters)(options.params_file, node)}
-        for node, values in scenario.nodes.items()
-    }
-    if scenario.controller:
-        nodes[scenario.controller] |= shared.arm_of(options)
-    return replace(scenario, nodes=nodes)
 
 
 def _write_example(folder: Path, controller: ExportedController) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from arm_control.app.commands import shared
 from arm_control.core import printable
-from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rpy_from_rotation
 from arm_control.messages import link_of
 
@@ -56,23 +55,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _hand_of(robot: str, words: Sequence[str], options: argparse.Namespace) -> Hand:
     model = shared.arm_for_kinematics(shared.robot_of(options, robot), options)
-    q = _numbers(words)
-    if len(q) != model.nq:
-        names = ", ".join(model.joint_names)
-        raise InputError(f"{len(q)} joint positions for {model.nq} joints: {printable(names)}")
+    q = shared.positions_of(words, model, "pose")
     X = model.pose(q, link_of(options.frame, model)).inverse() @ model.pose(q)
     return Hand(model.tip, options.frame or model.base, X, _named(model.joint_names, q))
-
-
-def _numbers(words: Sequence[str]) -> Array:
-    """Joint positions from words, shape (n,) [rad or m]."""
-    try:
-        q = np.array([float(word) for word in words])
-    except ValueError:
-        raise InputError(f"'{' '.join(words)}' are no joint positions; allowed: numbers [rad or m]") from None
-    if not np.isfinite(q).all():
-        raise InputError(f"joint positions {' '.join(words)}: they must be finite")
-    return q
 
 
 def _hand_of_running_arm(options: argparse.Namespace) -> Hand:

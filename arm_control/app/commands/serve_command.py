@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from arm_control.control import LoopParameters
     from arm_control.model import RobotModel
     from arm_control.processes import DatagramProcess, NativeDatagrams
-    from arm_control.simulation import Scenario
 
     Served = tuple[RobotModel, LoopParameters, DatagramProcess]
 
@@ -199,7 +197,9 @@ def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     from arm_control.processes import DatagramProcess
     from arm_control.simulation import arm_and_parameters
 
-    scenario = _scenario(options)
+    scenario = shared.scenario_to_run(options)
+    if not scenario.controller:
+        raise InputError(f"{scenario.name} has no controller")
     model, parameters = arm_and_parameters(scenario)
     loop = control_loop(model, parameters, waits_for_commands=False)
     if (rows := loop.gate.constraints) is not None and rows.sees_obstacles:
@@ -248,20 +248,3 @@ def _native(
 def _nanoseconds(t: float) -> int:
     """A time in nanoseconds, rounded up; the largest number of 64 bits for an infinite one."""
     return math.ceil(t * NANOSECONDS) if math.isfinite(t) else sys.maxsize
-
-
-def _scenario(options: argparse.Namespace) -> Scenario:
-    """The scenario of the options; a robot by itself has operational space control."""
-    from arm_control.controllers import controller_file
-    from arm_control.simulation import Scenario, bare_scenario
-
-    if bool(options.scenario) == bool(options.robot or options.file):
-        raise InputError("name a robot or, with --scenario, a scenario")
-    if options.scenario:
-        scenario = Scenario.load(options.scenario, trust=options.trust).variant("")
-    else:
-        scenario = bare_scenario(shared.chosen_robot(options))
-    if not (name := scenario.controller):
-        raise InputError(f"{scenario.name} has no controller")
-    values = {**scenario.nodes[name], **controller_file(options.params_file, name), **shared.arm_of(options)}
-    return replace(scenario, nodes={**scenario.nodes, name: values})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from arm_control.core import printable
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 
 MOST = 1_000_000
@@ -94,6 +95,7 @@ def add_options_of(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
 if TYPE_CHECKING:
     from arm_control.maths import Array
     from arm_control.model import RobotModel
+    from arm_control.simulation import Scenario
 
 ARM_OPTIONS = ("tip", "base", "effort_limits", "velocity_limits")
 """Names of the options of :func:`add_arm_options`."""
@@ -210,6 +212,32 @@ def arm_for_kinematics(robot: str, options: argparse.Namespace) -> RobotModel:
     return RobotModel.from_urdf(path, xacro_args=arguments or None, tip=tip, base=base, kinematics_only=True)
 
 
+def positions_of(words: Sequence[str | float], model: RobotModel, option: str) -> Array:
+    """Return the joint positions that are given with an option [rad or m].
+
+    Parameters
+    ----------
+    words : sequence of str or float
+        Numbers, with spaces or commas between them.
+
+    Raises
+    ------
+    InputError
+        When they are not one finite number for each joint.
+    """
+    import numpy as np
+
+    text = " ".join(map(str, words))
+    try:
+        q = np.array([float(word) for word in text.replace(",", " ").split()])
+    except ValueError:
+        raise InputError(f"{option} {printable(text)}: numbers are needed [rad or m]") from None
+    if len(q) != model.nq or not np.isfinite(q).all():
+        names = ", ".join(map(printable, model.joint_names))
+        raise InputError(f"{option} has {len(q)} positions: {model.nq} finite ones are needed, of {names}")
+    return q
+
+
 def add_arm_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the arm in a URDF; they take precedence over a parameter file."""
     add_chain_options(parser)
@@ -278,6 +306,42 @@ def scenario_of(
     with TemporaryDirectory(prefix="arm_control_") as folder:
         q = None if start is None else np.array(start)
         yield str(write_scenario(Path(folder), options.robot, arm, q, nodes))
+
+
+def scenario_to_run(options: argparse.Namespace) -> Scenario:
+    """Return the named scenario, or one of a robot by itself with operational space control, without targets.
+
+    Values of the parameter file and of the options about the arm replace those of the scenario.
+
+    Raises
+    ------
+    InputError
+        When there is neither a robot nor a scenario, or there are both.
+    """
+    from dataclasses import replace
+
+    from arm_control.controllers import CONTROLLERS, controller_file
+    from arm_control.core import file_parameters
+    from arm_control.simulation import Scenario, bare_scenario, check_parameter_file
+
+    variant = getattr(options, "variant", "")
+    if bool(options.scenario) == bool(options.robot or options.file):
+        raise InputError("name a robot or, with --scenario, a scenario, which names its robot")
+    if options.scenario:
+        scenario = Scenario.load(options.scenario, trust=options.trust).variant(variant)
+    elif variant:
+        raise InputError(f"'{variant}' is a variant of no scenario: name it with --scenario")
+    else:
+        scenario = bare_scenario(chosen_robot(options))
+    if options.params_file:
+        check_parameter_file(options.params_file, scenario.nodes, trust=options.trust)
+    nodes = {
+        node: {**values, **(controller_file if node in CONTROLLERS else file_parameters)(options.params_file, node)}
+        for node, values in scenario.nodes.items()
+    }
+    if scenario.controller:
+        nodes[scenario.controller] |= arm_of(options)
+    return replace(scenario, nodes=nodes)
 
 
 def as_options(limits: dict[str, list[str]]) -> str:
