@@ -21,7 +21,16 @@ if TYPE_CHECKING:
         is_free,
     )
     from arm_control.collision.near_pairs import Margins, NearPair, Pairs, Proximity, clearance
-    from arm_control.collision.obstacle_rows import Placed, Told, course, from_time, obstacle_tables, present
+    from arm_control.collision.obstacle_rows import (
+        Placed,
+        Told,
+        course,
+        from_time,
+        is_at_rest,
+        movers_of,
+        obstacle_tables,
+        present,
+    )
     from arm_control.collision.pair_distances import PLACES, SEARCHED, distance_loop, samples, search_loop
     from arm_control.collision.pair_procedures import CloseSearch, find_pairs, whole_blocks
     from arm_control.collision.pair_search import NEAR, NORMAL, POINT, RHO, ROOM, PairSearch, distance_rate, joint_axes

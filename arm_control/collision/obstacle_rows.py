@@ -154,6 +154,20 @@ def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ..
     return (*moving, *still)
 
 
+def movers_of(placed: Placed) -> tuple[Mover, ...]:
+    """Return the stretches of an obstacle's motion from time 0 on, one after the other; of a hull as of a ball."""
+    if isinstance(placed, HullObstacle):
+        return (Mover(Obstacle(Sphere(placed.hull.extent), placed.X_WO, placed.V_WO), placed.span or Span()),)
+    if isinstance(placed, Obstacle):
+        return (Mover(placed, Span()),)
+    return (placed,) if isinstance(placed, Mover) else tuple(placed)
+
+
+def is_at_rest(placed: Placed) -> bool:
+    """Whether an obstacle stays where it is from time 0 on."""
+    return all(mover.span == Span() and not np.any(mover.obstacle.V_WO) for mover in movers_of(placed))
+
+
 def from_time(told: Sequence[Told], t: float) -> list[Told]:
     """Return obstacles on a clock that begins at a time of theirs [s]; what has vanished before it is left out.
 
@@ -163,10 +177,7 @@ def from_time(told: Sequence[Told], t: float) -> list[Told]:
     for entry in told:
         if isinstance(entry, Obstacle):
             result.append(Mover(entry, Span()).at(t))
-            continue
-        movers = [entry] if isinstance(entry, Mover) else list(entry)
-        later = [_later(mover, t) for mover in movers if mover.span.end >= t]
-        if later:
+        elif later := [_later(mover, t) for mover in movers_of(entry) if mover.span.end >= t]:
             result.append(later[0] if isinstance(entry, Mover) else later)
     return result
 
@@ -180,11 +191,8 @@ def present(told: Sequence[Told], t: float) -> list[Obstacle]:
     """Return the obstacles that are there at a time [s], with their poses then."""
     result = []
     for entry in told:
-        if isinstance(entry, Obstacle):
-            result.append(Mover(entry, Span()).at(t))
-            continue
-        movers = [entry] if isinstance(entry, Mover) else entry
-        result += [mover.at(t) for mover in movers if mover.span.holds(t)][-1:]
+        is_always = isinstance(entry, Obstacle)
+        result += [mover.at(t) for mover in movers_of(entry) if is_always or mover.span.holds(t)][-1:]
     return result
 
 
@@ -197,10 +205,10 @@ def placed_at(placed: Sequence[Placed], t: float) -> dict[int, Obstacle | HullOb
     for number, told in enumerate(placed):
         if isinstance(told, HullObstacle):
             span = told.span or Span(-FOREVER)
-            moved = Mover(Obstacle(Sphere(told.hull.extent), told.X_WO, told.V_WO), told.span or Span()).at(t)
             if span.begin <= t <= span.end:
-                there[number] = replace(told, X_WO=moved.X_WO)
-        for obstacle, t_0, begin, end in [] if isinstance(told, HullObstacle) else _stretches(told, number):
+                there[number] = replace(told, X_WO=movers_of(told)[0].at(t).X_WO)
+            continue
+        for obstacle, t_0, begin, end in _stretches(told, number):
             if begin <= t <= end:
                 there[number] = Mover(obstacle, Span(t_0)).at(t)
     return there
@@ -238,7 +246,7 @@ def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, fl
     """Obstacle, reference time, begin and end of each stretch of its motion."""
     if isinstance(told, Obstacle):
         return [(told, 0.0, -FOREVER, FOREVER)]
-    movers = [told] if isinstance(told, Mover) else list(told)
+    movers = movers_of(told)
     if not all(isinstance(mover, Mover) for mover in movers):
         raise InputError(f"obstacle {number} is {told!r:.80}; allowed: Obstacle, HullObstacle, Mover, or Movers")
     return [(m.obstacle, m.span.begin, m.span.begin, min(m.span.end, FOREVER)) for m in movers]

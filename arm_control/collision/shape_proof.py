@@ -36,7 +36,7 @@ from arm_control.collision.hulls import Hull, HullObstacle, coal_hull
 from arm_control.collision.joint_tables import ROUNDING, RealShape, real_shapes
 from arm_control.collision.kept_points import KeptPoints
 from arm_control.collision.near_pairs import Proximity
-from arm_control.collision.obstacle_rows import Placed
+from arm_control.collision.obstacle_rows import Placed, is_at_rest
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere
 from arm_control.model import State
@@ -250,13 +250,9 @@ def winding_number(triangles: Array, p: Array) -> float:
 
 
 def resting(placed: Sequence[Placed]) -> list[Obstacle | HullObstacle] | None:
-    """The obstacles, if all of them rest and are always there; else None."""
-    found: list[Obstacle | HullObstacle] = []
-    for told in placed:
-        if not isinstance(told, Obstacle | HullObstacle) or np.any(told.V_WO) or getattr(told, "span", None):
-            return None
-        found.append(told)
-    return found
+    """The obstacles, if all of them rest and are there from time 0 on; else None."""
+    found = [told for told in placed if isinstance(told, Obstacle | HullObstacle) and is_at_rest(told)]
+    return found if len(found) == len(placed) else None
 
 
 def coal_shape(shape: Shape | Hull) -> Any:

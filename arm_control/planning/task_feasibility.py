@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import HullObstacle, Placed
+from arm_control.collision import HullObstacle, is_at_rest, movers_of
 from arm_control.kinematics import ROWS, InverseKinematics, Search, Task
-from arm_control.maths import Array, Mover, Obstacle, Pose, Span
+from arm_control.maths import Array, Pose
 from arm_control.model import drawn_range
 from arm_control.planning.task_problem import AXES, TURN, TaskConstrainedProblem, TaskPath
 
@@ -106,22 +106,6 @@ class BlockedCells(NamedTuple):
     by: npt.NDArray[np.int_]
 
 
-def movers_of(placed: Placed) -> list[Mover]:
-    """Return the stretches of an obstacle's motion; none of a hull, which certificates leave out."""
-    if isinstance(placed, HullObstacle):
-        return []
-    if isinstance(placed, Obstacle):
-        return [Mover(placed, Span())]
-    return [placed] if isinstance(placed, Mover) else list(placed)
-
-
-def is_at_rest(placed: Placed) -> bool:
-    """Whether an obstacle stays where it is from time 0 on."""
-    if isinstance(placed, HullObstacle):
-        return placed.span in (None, Span()) and not np.any(placed.V_WO)
-    return all(mover.span == Span() and not np.any(mover.obstacle.V_WO) for mover in movers_of(placed))
-
-
 class KnownPoints(NamedTuple):
     """Points of the last link whose places on the path are known: p_WT + R_WT c.
 
@@ -185,7 +169,7 @@ def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
     times = np.linspace(0.0, problem.horizon, SLABS + 1) if is_moving else np.array([0.0, problem.horizon])
     by = np.full((len(times) - 1, CELLS), -1)
     for number, placed in enumerate(problem.obstacles):
-        for mover in movers_of(placed):
+        for mover in () if isinstance(placed, HullObstacle) else movers_of(placed):  # its ball is larger than it
             V = np.asarray(mover.obstacle.V_WO, dtype=float)
             speed = np.linalg.norm(V[:3]) + mover.obstacle.shape.extent * np.linalg.norm(V[3:])
             is_there = (times[:-1] >= mover.span.begin) & (times[1:] <= mover.span.end)

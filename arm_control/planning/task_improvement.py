@@ -28,12 +28,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.collision import Validity
+from arm_control.collision import Validity, is_at_rest
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.motion import JointTrajectory, cubic, powers, quintic
 from arm_control.planning.edges import Edges, Flags, Integers, Start
-from arm_control.planning.task_feasibility import is_at_rest
 from arm_control.planning.task_problem import TaskConstrainedProblem, TaskParameters
 from arm_control.planning.task_tree import PLACES, Branch, TaskMotion, deviations, first_unproved, motion_of
 from arm_control.planning.time_scaling import FREE, PathLimits, TimeScaler

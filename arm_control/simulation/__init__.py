@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         checking_arm,
         nearest_distances,
     )
-    from arm_control.simulation.plan_scene import PlanFile, PlanScene, is_at_rest, plan_names
+    from arm_control.simulation.plan_scene import PlanFile, PlanScene, plan_names
     from arm_control.simulation.planned_motion import planned, planned_motion_in
     from arm_control.simulation.plant_properties import PREFIX, PlantProperties, real_values
     from arm_control.simulation.recording import MotionRecord, Recording, Stamps, Trace, WrenchSeries, motion_record

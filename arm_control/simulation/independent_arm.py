@@ -12,19 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision import HullObstacle, Placed, coal_shape
+from arm_control.collision import HullObstacle, Placed, coal_shape, movers_of
 from arm_control.exceptions import ModelError
 from arm_control.maths import (
     Array,
-    Mover,
-    Obstacle,
     Pose,
-    Span,
-    Sphere,
     rotation_with_z,
 )
 from arm_control.model import LinkCapsule, RobotModel, link_capsules, mesh_path, shape_pose
-from arm_control.simulation.scene import FAR, stretches
+from arm_control.simulation.scene import FAR
 
 try:
     import coal
@@ -56,7 +52,7 @@ class IndependentArm:
         self._arm.armature[self._columns] = model.armature
         self._neutral, self._data = pin.neutral(self._arm), self._arm.createData()
         self._tip = self._arm.getFrameId(model.tip, pin.FrameType.BODY)
-        self._spans = [_stretches(told) for told in obstacles]
+        self._spans = [movers_of(told) for told in obstacles]
         links = self._add_links(model, obstacles)
         pairs = [(g, h) for one, other in link_pairs for g in links[one] for h in links[other]]
         self._pairs, self._n_link_pairs = pairs + self._obstacle_pairs(links), len(pairs)
@@ -127,13 +123,6 @@ class IndependentArm:
         """Numbers of the shapes of what moves, each with those of all obstacles."""
         moving = [g for numbers in links.values() for g in numbers if self._shapes.geometryObjects[g].parentJoint > 0]
         return [(g, self._first + k) for g in moving for k in range(len(self._spans))]
-
-
-def _stretches(told: Placed) -> tuple[Mover, ...]:
-    """What an obstacle does, one stretch after the other; of a hull, as if it was a ball."""
-    if isinstance(told, HullObstacle):
-        return (Mover(Obstacle(Sphere(told.hull.extent), told.X_WO, told.V_WO), told.span or Span()),)
-    return stretches(told, "obstacle")
 
 
 def _pieces(collision: Any, folders: Sequence[Path]) -> list[tuple[Any, Pose]]:

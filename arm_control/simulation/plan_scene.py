@@ -23,10 +23,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from arm_control.collision import HullObstacle, Placed
+from arm_control.collision import Placed, is_at_rest
 from arm_control.core import as_mapping, file_names, node_names, refuse_unknown, urdf_path, yaml_path
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.maths import Array, Mover, Obstacle, Pose, Span
+from arm_control.maths import Array, Pose
 from arm_control.model import WITHOUT_XACRO, ArmParameters, RobotModel, refuse_xacro
 from arm_control.planning import TaskOrientation, TaskPath, circle, direction, ellipse, line, orientation
 from arm_control.simulation.scene import ENTRIES, GOALS, numbers, obstacles_in, pose_in, positive, read_scene
@@ -215,15 +215,6 @@ def _rest(entries: Mapping[str, Any], kind: str, has_task: bool, has_acceleratio
     if has_acceleration and not rest:
         raise ParameterError(f"{where}: limits: acceleration counts for kind dynamic and for a task with rest only")
     return rest
-
-
-def is_at_rest(told: Placed) -> bool:
-    """Whether an obstacle stays where it is from time 0 on."""
-    if isinstance(told, HullObstacle):
-        return told.span in (None, Span()) and not np.any(told.V_WO)
-    if isinstance(told, Mover):
-        return told.span == Span() and is_at_rest(told.obstacle)
-    return isinstance(told, Obstacle) and not np.any(told.V_WO)
 
 
 def _arm(entries: Mapping[str, Any], where: str) -> tuple[RobotModel, Array]:

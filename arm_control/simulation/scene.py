@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision import Hull, HullObstacle, Placed, course
+from arm_control.collision import Hull, HullObstacle, Placed, course, movers_of
 from arm_control.control import pose_error
 from arm_control.core import as_mapping, read_yaml, refuse_unknown
 from arm_control.exceptions import ParameterError
@@ -323,13 +323,9 @@ def stretches(placed: Placed, where: str) -> tuple[Mover, ...]:
     ParameterError
         When it is a mesh.
     """
-    if isinstance(placed, Mover):
-        return (placed,)
-    if isinstance(placed, Obstacle):
-        return (Mover(placed, Span()),)
     if isinstance(placed, HullObstacle):
         raise ParameterError(f"{where}: an obstacle is a mesh, which cannot be simulated")
-    return tuple(placed)
+    return movers_of(placed)
 
 
 def _changed(told: Mover, change: Any, where: str) -> Iterator[Mover]:

@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 
-from arm_control.collision import HullObstacle, Placed
-from arm_control.maths import Mover, Obstacle, Span, Sphere
+from arm_control.collision import HullObstacle, Placed, is_at_rest, movers_of
 from arm_control.report.pictures.in_space import View, arm_points, outline, surface, views
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import (
@@ -28,7 +27,7 @@ from arm_control.report.pictures.style import (
     style,
     time_axis,
 )
-from arm_control.simulation import FAR, PlanCheck, PlanRun, PlanScene, is_at_rest
+from arm_control.simulation import FAR, PlanCheck, PlanRun, PlanScene
 
 POSTURES = 7
 """Of the arm, and of obstacles that move, over time."""
@@ -93,11 +92,9 @@ def _draw_space(axes: Any, view: View, scene: PlanScene, check: PlanCheck) -> No
 
 def _draw_obstacle(axes: Any, view: View, told: Placed, t: float, tone: float) -> None:
     if isinstance(told, HullObstacle):
-        X = Mover(Obstacle(Sphere(1.0), told.X_WO, told.V_WO), told.span or Span()).at(t).X_WO
-        outlines = [outline(told.hull.triangles.reshape(-1, 3), X, view)]
+        outlines = [outline(told.hull.triangles.reshape(-1, 3), movers_of(told)[0].at(t).X_WO, view)]
     else:
-        movers = [Mover(told, Span())] if isinstance(told, Obstacle) else [told] if isinstance(told, Mover) else told
-        there = [mover.at(t) for mover in movers if mover.span.holds(t)]
+        there = [mover.at(t) for mover in movers_of(told) if mover.span.holds(t)]
         outlines = [outline(surface(obstacle.shape), obstacle.X_WO, view) for obstacle in there[:1]]
     for corners in outlines:
         axes.add_patch(Polygon(corners, facecolor=RED, edgecolor=RED, alpha=OBSTACLES * tone, zorder=0.5))

@@ -10,13 +10,12 @@ from line_task import START
 from scipy.optimize import linprog
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision import Hull, HullObstacle, Placed, Validity
+from arm_control.collision import Hull, HullObstacle, Placed, Validity, is_at_rest
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.planning import TaskConstrainedProblem, TaskParameters, TaskPlanner, ellipse, line
 from arm_control.planning import task_feasibility as feasibility
 from arm_control.planning.task_feasibility import (
     how_far,
-    is_at_rest,
     known_points,
     new_posture_search,
     positions_on,
