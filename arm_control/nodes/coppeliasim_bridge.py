@@ -27,7 +27,7 @@ from arm_control.model import Terms
 from arm_control.nodes.support.diagnostics import Health
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters, SensorTopics
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
-from arm_control.simulation import CoppeliasimParameters, CoppeliasimSimulator, range_sensors_in
+from arm_control.simulation import CoppeliasimParameters, CoppeliasimSimulator
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""
@@ -73,7 +73,7 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
         """Describe the arm in CoppeliaSim; nothing is connected yet."""
         p = self.parameters
         q = np.array(p.initial_position) if p.initial_position else None
-        ranges = range_sensors_in(p.world)
+        ranges = self.scenario.range_sensors
         if ranges or (p.wrench_rate and p.coppeliasim.force_sensor):
             rate = p.wrench_rate if p.coppeliasim.force_sensor else 0.0
             self._sensors = self._sensors or SensorTopics(self, ranges, rate)

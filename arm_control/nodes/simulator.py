@@ -21,9 +21,7 @@ from arm_control.simulation import (
     RealArm,
     SimulatedArm,
     SimulatedSensors,
-    load_world,
     make_simulator,
-    range_sensors_in,
     true_arm,
 )
 
@@ -51,8 +49,7 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
         """Build the arm in its engine."""
         p = self.parameters
         q = p.initial_position or None
-        world = load_world(p.world)
-        solids = world.solids
+        world, solids = self.scenario.world, self.scenario.world.solids
         if solids and self._contact is None:
             self._contact = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
         self._add_sensors()
@@ -70,9 +67,9 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
         return simulator
 
     def _add_sensors(self) -> None:
-        p, ranges = self.parameters, range_sensors_in(self.parameters.world)
+        p, ranges = self.parameters, self.scenario.range_sensors
         if ranges or p.wrench_rate:
-            self._sensors = SimulatedSensors(self.model, load_world(p.world), ranges, p.arm, p.plant)
+            self._sensors = SimulatedSensors(self.model, self.scenario.world, ranges, p.arm, p.plant)
             self._topics = self._topics or SensorTopics(self, ranges, p.wrench_rate)
 
     def publish_state(self) -> None:

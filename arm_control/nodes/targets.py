@@ -31,7 +31,7 @@ from arm_control.motion import Chunk, Motion, TargetList, Waypoints, load_trajec
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.subscriptions import subscribe_to_markers
 from arm_control.nodes.support.topics import EVENTS, LATCHED_EVENTS, STATE, ros
-from arm_control.simulation import LEAD, NAMESPACE, ObstacleSchedule, World, load_world, planned_motion_in
+from arm_control.simulation import LEAD, NAMESPACE, ObstacleSchedule, World, planned_motion_of, scenario_in
 
 START_PERIOD = 0.1
 """Period, on the steady clock, of the obstacles at time 0 before the first state comes [s]."""
@@ -165,10 +165,10 @@ class TargetsNode(ArmNode[TargetsParameters]):
     def on_model(self, first: bool) -> None:
         """Publish the planned motion and the obstacles of the robot's world, once the first robot is known."""
         if first:
-            planned = planned_motion_in(self.parameters.world, self.model)
-            if planned is not None:
+            scenario = scenario_in(self.parameters.world)
+            if (planned := planned_motion_of(scenario, self.model)) is not None:
                 self._publish_trajectory(self.model.joint_names, planned.points)
-            self._obstacles = ObstaclePublisher(self, load_world(self.parameters.world), self.parameters.lead)
+            self._obstacles = ObstaclePublisher(self, scenario.world, self.parameters.lead)
 
     def _publish_trajectory(self, joints: Sequence[str], points: Waypoints) -> None:
         publisher = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)

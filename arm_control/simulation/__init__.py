@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         nearest_distances,
     )
     from arm_control.simulation.plan_scene import PlanFile, PlanScene, plan_names
-    from arm_control.simulation.planned_motion import planned, planned_motion_in
+    from arm_control.simulation.planned_motion import planned, planned_motion_of
     from arm_control.simulation.plant_properties import PREFIX, PlantProperties, real_values
     from arm_control.simulation.recording import MotionRecord, Recording, Stamps, Trace, WrenchSeries, motion_record
     from arm_control.simulation.rigid_body import RigidBodyParameters, RigidBodySimulator, StepLaw
@@ -41,10 +41,9 @@ if TYPE_CHECKING:
         Scenario,
         arm_and_parameters,
         check_parameter_file,
-        load_world,
         merged,
-        range_sensors_in,
         require_values,
+        scenario_in,
         scenario_names,
         with_values,
     )

@@ -171,21 +171,15 @@ class PlannedScenarioMotion:
             controller.add(JointGoal(stamp_ns, points_of(decision.trajectory), is_immediate=True))
 
 
-def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | None:
-    """Return the planned motion of a scenario for an arm; None where it has none, or is a file with a world only.
-
-    Parameters
-    ----------
-    name : str
-        Name or path of the scenario's file; empty for none.
+def planned_motion_of(scenario: Scenario, model: RobotModel) -> PlannedScenarioMotion | None:
+    """Return the planned motion of a scenario for an arm; None where it has none.
 
     Raises
     ------
     ArmControlError
-        When there is no such file or no motion, or the entry is not valid.
+        When there is no motion, or the entry is not valid.
     """
-    scenario = Scenario.load(name, trust=True) if name else None  # its robot is not read
-    if scenario is None or not scenario.plan:
+    if not scenario.plan:
         return None
     q_start = np.array(scenario.nodes["simulator"]["initial_position"], dtype=float)
     return PlannedScenarioMotion(model, scenario.plan, scenario.world, q_start, f"{scenario.name}: plan")

@@ -373,14 +373,9 @@ def _world(content: Mapping[str, Any], where: str) -> World:
     return replace(world, movers=(*world.movers, *parts), told=(*world.told, *parts))
 
 
-def load_world(name: str) -> World:
-    """Return the surroundings in a file, by the name of a scenario or a path; those of an empty name are empty."""
-    return Scenario.load(name, trust=True).world if name else World()  # its robot is not read
-
-
-def range_sensors_in(name: str) -> tuple[RangeSensor, ...]:
-    """Return the range sensors in a file, by the name of a scenario or a path; none for an empty name."""
-    return Scenario.load(name, trust=True).range_sensors if name else ()
+def scenario_in(name: str) -> Scenario:
+    """Return the scenario in a file, by its name or path, of which the robot is not read; for no name an empty one."""
+    return Scenario.load(name, trust=True) if name else Scenario("", "", "", {})
 
 
 Nodes = dict[str, dict[str, Any]]

@@ -19,10 +19,10 @@ from arm_control.simulation import (
     Scenario,
     Simulation,
     World,
-    load_world,
     make_simulator,
     planned,
-    planned_motion_in,
+    planned_motion_of,
+    scenario_in,
 )
 
 TABLE = {"shape": "box", "size": [1.0, 1.0, 0.1], "position": [0.0, 0.0, -0.2]}
@@ -62,11 +62,11 @@ def test_a_watched_motion_avoids_what_was_not_told():
 
 
 def test_the_motion_of_a_scenario_for_a_node(ur5: RobotModel):
-    points = planned_motion_in("ur5_plan", ur5).points
+    points = planned_motion_of(scenario_in("ur5_plan"), ur5).points
     assert points.times[0] == 0.0
     assert np.allclose(points.qs[0], Scenario.load("ur5_plan").nodes["simulator"]["initial_position"])
-    assert planned_motion_in("ur5_obstacle", ur5) is None
-    assert planned_motion_in("", ur5) is None
+    assert planned_motion_of(scenario_in("ur5_obstacle"), ur5) is None
+    assert planned_motion_of(scenario_in(""), ur5) is None
     nodes = Scenario.load("ur5_plan").with_options().nodes
     assert nodes["targets"]["world"] == nodes["simulator"]["world"] == Scenario.load("ur5_plan").source
 
@@ -99,13 +99,13 @@ def test_what_is_wrong_with_a_plan_is_a_sentence():
 
 
 def test_a_scenario_has_the_obstacles_of_its_scene(tmp_path: Path):
-    world = load_world("lwr_circle_dynamic")
+    world = scenario_in("lwr_circle_dynamic").world
     assert repr(world.told) == repr(world.movers) == repr(Scenario.load("lwr_circle_dynamic").world.told)
     ball = {t: [o.X_WO.p.tolist() for o in world.obstacles(t)][-1] for t in (1.0, 5.5, 9.0)}
     assert np.allclose(list(ball.values()), [[0.35, -0.17, 0.62], [0.35, -0.535, 0.62], [0.35, -0.9, 0.62]])
     beside = tmp_path / "beside.yaml"
     beside.write_text(yaml.safe_dump({"plan": {"scene": "lwr_circle_dynamic"}, "floor": -1.0, "obstacles": [TABLE]}))
-    both = load_world(str(beside))
+    both = scenario_in(str(beside)).world
     assert (len(both.movers), both.floor) == (len(world.movers) + 1, -1.0)
 
 

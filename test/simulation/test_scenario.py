@@ -23,8 +23,8 @@ from arm_control.simulation import (
     Scenario,
     World,
     check_parameter_file,
-    load_world,
     merged,
+    scenario_in,
     scenario_names,
     with_values,
 )
@@ -381,7 +381,7 @@ def test_the_world_of_a_scenario_goes_to_the_nodes_that_make_it():
     assert nodes["simulator"]["world"] == Scenario.load("ur5_push").source
     assert "world" not in nodes["targets"]
     assert "simulator" not in Scenario.load("ur5_push").with_options(simulator="none").nodes
-    assert load_world("") == World()
+    assert scenario_in("").world == World()
 
 
 def test_every_node_is_told_of_the_controller_s_arm(tmp_path: Path):

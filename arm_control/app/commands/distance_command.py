@@ -130,9 +130,9 @@ def _allowed(file: str) -> AllowedPairs | None:
 
 def _states(options: argparse.Namespace, model: RobotModel) -> list[ObservedState]:
     from arm_control.model import drawn_range
-    from arm_control.simulation import load_world
+    from arm_control.simulation import scenario_in
 
-    world = load_world(options.obstacles) if options.obstacles else None
+    world = scenario_in(options.obstacles).world if options.obstacles else None
     if options.bag:
         return _recorded_states(options.bag, model, world)
     low, high = drawn_range(model.q_min, model.q_max)

@@ -35,7 +35,7 @@ from arm_control.nodes.support.message_bytes import joint_state_writer
 from arm_control.nodes.support.subscriptions import subscribe_to_joint_states
 from arm_control.nodes.support.topics import COMMANDS, LATCHED, STATE, full_names, ros
 from arm_control.processes import OUT_OF_ORDER
-from arm_control.simulation import CoppeliasimSimulator, RangeSensor, Sampling, SimulatedSensors, load_world
+from arm_control.simulation import CoppeliasimSimulator, RangeSensor, Sampling, Scenario, SimulatedSensors, scenario_in
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -245,6 +245,7 @@ class PlantNode(ArmNode[P_co]):
 
     simulator: Any
     gate: EffortGate
+    scenario: Scenario
 
     def __init__(self, name: str, parameter_class: type[P_co]) -> None:
         super().__init__(name, parameter_class)
@@ -288,8 +289,8 @@ class PlantNode(ArmNode[P_co]):
 
     def before_step(self, t: Terms, tau: Array) -> Array:
         """Return the torque that is applied in a state, where the gate lets ``tau`` through; push the end effector."""
-        if self._world.pushes:
-            self.simulator.load(t.J.T @ self._world.wrench(self.stamp_ns / NANOSECONDS, t))
+        if self.scenario.world.pushes:
+            self.simulator.load(t.J.T @ self.scenario.world.wrench(self.stamp_ns / NANOSECONDS, t))
         return tau
 
     def effort(self) -> Array | None:
@@ -304,7 +305,7 @@ class PlantNode(ArmNode[P_co]):
     def on_model(self, first: bool) -> None:
         """Build the simulation and start."""
         p = self.parameters
-        self._world = load_world(p.world)
+        self.scenario = scenario_in(p.world)
         self.simulator = self.make_simulator()
         before = None if first else self.gate
         self.gate = EffortGate(self.model, p.gate)
