@@ -50,22 +50,35 @@ LEAST_WAY = 1e-12
 
 
 class PlacedShape(NamedTuple):
-    """A shape of coal in the world, its pose there, and a ball around it.
+    """A shape of coal in the world or in the frame of its body, its pose there, and a ball around it.
 
     Attributes
     ----------
     triangles : ndarray, shape (m, 3, 3)
         Of a mesh, in its frame; else none [m].
     inner : ndarray, shape (3,)
-        A point of it in the world [m].
+        A point of it [m].
     """
 
     shape: Any
-    X: Any
+    X: Pose
     triangles: Array
     inner: Array
     centre: Array
     radius: float
+
+    @classmethod
+    def of(cls, real: RealShape) -> PlacedShape:
+        """A shape of a link in the frame of its body."""
+        centre = (real.corners.min(axis=0) + real.corners.max(axis=0)) / 2.0
+        radius, triangles = float(np.linalg.norm(real.corners - centre, axis=1).max()), _triangles(real.shape)
+        inner = real.X_BS.R @ triangles[0, 0] + real.X_BS.p if len(triangles) else real.X_BS.p
+        return cls(real.shape, real.X_BS, triangles, inner, centre, radius)
+
+    def moved(self, X_WB: Pose) -> PlacedShape:
+        """The shape in the world, by the pose of its body."""
+        inner, centre = (X_WB.R @ p + X_WB.p for p in (self.inner, self.centre))
+        return self._replace(X=X_WB @ self.X, inner=inner, centre=centre)
 
 
 class ShapeProof:
@@ -95,7 +108,7 @@ class ShapeProof:
         kept: KeptPoints,
     ) -> None:
         self._shape, self._margins, self._kept = shape, (margin, link_margin), kept
-        self._links = {name: [LinkPart.of(real) for real in real_shapes(shape.model, name)] for name in shape.names}
+        self._links = {name: [PlacedShape.of(real) for real in real_shapes(shape.model, name)] for name in shape.names}
         self._proximity = Proximity(shape.model, link_pairs, shape)
         number = {name: k for k, name in enumerate(shape.names)}
         radius = {
@@ -151,31 +164,7 @@ class ShapeProof:
     def _placed_links(self, X_W: Sequence[Pose]) -> dict[str, list[PlacedShape]]:
         X_W = [*X_W, Pose.identity()]  # the last one is the world's
         frames = self._shape.model.tree.frames
-        return {name: [part.at(X_W[frames[name].body]) for part in parts] for name, parts in self._links.items()}
-
-
-class LinkPart(NamedTuple):
-    """A shape in the frame of its body, and as of :class:`PlacedShape` what does not depend on the posture."""
-
-    shape: Any
-    X_BS: Pose
-    triangles: Array
-    inner: Array
-    centre: Array
-    radius: float
-
-    @classmethod
-    def of(cls, real: RealShape) -> LinkPart:
-        """A shape of a link."""
-        centre = (real.corners.min(axis=0) + real.corners.max(axis=0)) / 2.0
-        radius, triangles = float(np.linalg.norm(real.corners - centre, axis=1).max()), _triangles(real.shape)
-        inner = real.X_BS.R @ triangles[0, 0] + real.X_BS.p if len(triangles) else real.X_BS.p
-        return cls(real.shape, real.X_BS, triangles, inner, centre, radius)
-
-    def at(self, X_WB: Pose) -> PlacedShape:
-        """The shape in the world."""
-        inner, centre = (X_WB.R @ p + X_WB.p for p in (self.inner, self.centre))
-        return PlacedShape(self.shape, _transform(X_WB @ self.X_BS), self.triangles, inner, centre, self.radius)
+        return {name: [part.moved(X_W[frames[name].body]) for part in parts] for name, parts in self._links.items()}
 
 
 def _triangles(shape: Any) -> Array:
@@ -198,7 +187,7 @@ def _transform(X: Pose) -> Any:
 def _placed_obstacle(obstacle: Obstacle | HullObstacle) -> PlacedShape:
     told, X = (obstacle.hull if isinstance(obstacle, HullObstacle) else obstacle.shape), obstacle.X_WO
     inner = X.R @ told.middle + X.p if isinstance(told, Hull) else X.p
-    return PlacedShape(coal_shape(told), _transform(X), np.zeros((0, 3, 3)), inner, inner, np.inf)
+    return PlacedShape(coal_shape(told), X, np.zeros((0, 3, 3)), inner, inner, np.inf)
 
 
 def _distance(ones: Sequence[PlacedShape], others: Sequence[PlacedShape]) -> float:
@@ -208,7 +197,8 @@ def _distance(ones: Sequence[PlacedShape], others: Sequence[PlacedShape]) -> flo
     for one, other in _both(ones, others):
         if np.linalg.norm(one.centre - other.centre) - one.radius - other.radius < smallest:
             result.clear()
-            smallest = min(smallest, coal.distance(one.shape, one.X, other.shape, other.X, request, result))
+            X = _transform(one.X)
+            smallest = min(smallest, coal.distance(one.shape, X, other.shape, _transform(other.X), request, result))
             if smallest <= 0.0:
                 break
     return float(smallest)
@@ -228,7 +218,7 @@ def _winds_around(mesh: PlacedShape, p: Array) -> bool:
     """Equation (2)."""
     if np.linalg.norm(p - mesh.centre) > mesh.radius:
         return False
-    x = np.array(mesh.X.getRotation()).T @ (p - np.array(mesh.X.getTranslation()))
+    x = mesh.X.R.T @ (p - mesh.X.p)
     return bool(abs(winding_number(mesh.triangles, x)) > 0.5)
 
 
