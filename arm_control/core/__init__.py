@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         share_path,
         urdf_path,
         write_text,
+        yaml_content,
         yaml_document,
         yaml_path,
         yaml_value,

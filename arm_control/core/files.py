@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 
 MOST_BYTES = 10_000_000
@@ -282,6 +284,27 @@ def yaml_path(folder: str, name: str) -> Path:
             raise ParameterError(f"there is no file {name} that ends in .yaml") from None
         known = file_names(f"config/{folder}", ".yaml")
         raise ParameterError(f"no '{name}' in config/{folder}; {_describe_choices(name, known)}") from None
+
+
+@contextmanager
+def yaml_content(folder: str, name: str, known: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield what a file has, by name (``config/<folder>/<name>.yaml``) or path; errors meanwhile name the file.
+
+    Raises
+    ------
+    ArmControlError
+        When there is no such file.
+    ParameterError
+        When it has an entry that is not known, and where something is missing or of another type meanwhile.
+    """
+    path = yaml_path(folder, name)
+    content = read_yaml(path)
+    refuse_unknown(content, known, str(path))
+    try:
+        yield content
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        kind = "" if isinstance(error, ArmControlError) else f"{type(error).__name__}: "
+        raise ParameterError(f"{path}: {kind}{error}") from error
 
 
 def file_parameters(path: str | Path, node: str, foreign: Collection[str] = ()) -> dict[str, Any]:

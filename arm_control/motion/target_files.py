@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core import as_mapping, read_yaml, refuse_unknown, yaml_path, yaml_text
+from arm_control.core import as_mapping, refuse_unknown, yaml_content, yaml_text
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.motion.goals import WrenchGoal
@@ -407,13 +407,10 @@ class TargetList:
         ParameterError
             When its content is not a list of targets.
         """
-        path = yaml_path("targets", name)
-        content = read_yaml(path)
         keys = ("frame", "period", *TOLERANCES)
-        refuse_unknown(content, (*keys, "robot", "description", "targets", "pattern"), str(path))
-        if "pattern" in content and "targets" in content:
-            raise ParameterError(f"{path}: targets and pattern: one of them is needed, not both")
-        try:
+        with yaml_content("targets", name, (*keys, "robot", "description", "targets", "pattern")) as content:
+            if "pattern" in content and "targets" in content:
+                raise ParameterError("targets and pattern: one of them is needed, not both")
             if "pattern" in content:
                 poses = _generated_poses(as_mapping(content["pattern"], "pattern"))
                 wrenches: tuple[tuple[float, ...], ...] = ()
@@ -425,8 +422,6 @@ class TargetList:
                 poses = tuple(_pose(entry, "target") for entry in entries)
             period, position, orientation = (float(content[key]) for key in keys[1:])
             return cls(str(content["frame"]), period, position, orientation, poses, wrenches, on_the_way)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 def target_entry(X: Pose, smallest_singular_value: float) -> dict[str, Any]:
@@ -473,17 +468,13 @@ class Motion:
         ParameterError
             When its content is not a motion.
         """
-        path = yaml_path("motions", name)
-        content = read_yaml(path)
-        refuse_unknown(content, ("frame", *TOLERANCES, "robot", "description", "start", "motion"), str(path))
-        try:
+        known = ("frame", *TOLERANCES, "robot", "description", "start", "motion")
+        with yaml_content("motions", name, known) as content:
             points = _motion_points(as_mapping(content["motion"], "motion"))
             points = points.delayed(float(content.get("start", 0.0)))
             position, orientation = (float(content[key]) for key in TOLERANCES)
             checked = PosePoints.checked(points.times, points.poses, points.Vs, points.As)
             return cls(str(content["frame"]), position, orientation, checked)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
@@ -494,20 +485,15 @@ def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
     ParameterError
         When there is no such file, or its content is not a trajectory.
     """
-    path = yaml_path("trajectories", name)
-    content = read_yaml(path)
-    refuse_unknown(content, ("robot", "description", "joints", "points"), str(path))
     rows = ("positions", "velocities", "accelerations")
-    try:
+    with yaml_content("trajectories", name, ("robot", "description", "joints", "points")) as content:
         joints = tuple(map(str, content["joints"]))
         points = content["points"]
         for point in points:
-            refuse_unknown(point, ("time", *rows), f"{path}: point")
+            refuse_unknown(point, ("time", *rows), "point")
         times = np.array([point["time"] for point in points], dtype=float)
         vs, as_ = (_column(points, row) if row in points[0] else None for row in rows[1:])
         return joints, Waypoints(times, _column(points, "positions"), vs, as_)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 def trajectory_text(description: str, robot: str, joints: Sequence[str], points: Waypoints) -> str:

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core import file_names, read_yaml, refuse_unknown, write_text, yaml_path, yaml_text
+from arm_control.core import file_names, read_yaml, refuse_unknown, write_text, yaml_content, yaml_path, yaml_text
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.maths import Array, Pose, quaternion_from_rotation, rotation_from_quaternion, rotation_vector
 from arm_control.motion import JointReference, Reference, check_distance
@@ -457,16 +457,12 @@ def load_demonstration(name: str) -> Demonstration:
     ParameterError
         When there is no such file, or its content is not a demonstration.
     """
-    path = yaml_path("demonstrations", name)
-    content = read_yaml(path)
-    refuse_unknown(content, ("description", "source", "robot", "period", "percent", "joints"), str(path))
-    try:
+    known = ("description", "source", "robot", "period", "percent", "joints")
+    with yaml_content("demonstrations", name, known) as content:
         joints = content["joints"]
         for joint in joints:
-            refuse_unknown(joint, ("name", "angle", "factor", "offset", "degrees"), f"{path}: joint")
+            refuse_unknown(joint, ("name", "angle", "factor", "offset", "degrees"), "joint")
         times = 0.01 * float(content["period"]) * np.array(content["percent"], dtype=float)
         columns = [joint["factor"] * np.array(joint["degrees"], dtype=float) + joint["offset"] for joint in joints]
         names = tuple(str(joint["name"]) for joint in joints)
         return Demonstration(times, np.radians(np.column_stack(columns)), names=names)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
