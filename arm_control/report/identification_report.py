@@ -52,22 +52,17 @@ def recorded_motion(series: JointSeries, model: RobotModel) -> tuple[JointRecord
 
 def identification_table(identified: Identified, model: RobotModel) -> list[tuple[str, ...]]:
     """Return a table, its head first, with a row per joint; errors and R^2 are those of the part that was held out."""
-    fit = identified.fit
-    stribeck = identified.stribeck
-    stribeck_head = () if stribeck is None else ("Stribeck friction",)
-    scale_head = ("effort per torque",) if identified.has_scale else ()
-    rows: list[tuple[str, ...]] = [
-        ("joint", *scale_head, *MOTOR, *stribeck_head, "error model", "error fit", "R^2 model", "R^2 fit")
-    ]
-    for i, name in enumerate(model.joint_names):
-        scale = (_measured(fit.scale[i], fit.scale_errors[i]),) if identified.has_scale else ()
-        values = zip(fit.motor[i], fit.motor_errors[i], fit.is_identified[i], strict=True)
-        motor = [_measured(x, error) if is_known else "-" for x, error, is_known in values]
-        if stribeck is not None:
-            is_known = stribeck.is_identified[i]
-            motor.append(_measured(stribeck.friction[i], stribeck.friction_errors[i]) if is_known else "-")
-        judged = (f"{fit.error_model[i]:.3g}", f"{fit.error[i]:.3g}", f"{fit.r2_model[i]:.3f}", f"{fit.r2[i]:.3f}")
-        rows.append((name, *scale, *motor, *(cell.replace("nan", "-") for cell in judged)))
+    rows: list[tuple[str, ...]] = []
+    for name, values in identified_values(identified, model)["joints"].items():
+        judged = values.pop("held_out")
+        if not rows:
+            heads = (column.replace("_", " ") for column in values)
+            rows.append(("joint", *heads, "error model", "error fit", "R^2 model", "R^2 fit"))
+        cells = ("-" if x is None else _measured(x["value"], x["standard_error"]) for x in values.values())
+        numbers = (judged[key] for key in ("error_of_model", "error", "r2_of_model", "r2"))
+        formats = (".3g", ".3g", ".3f", ".3f")
+        of_fit = ("-" if x is None else format(x, digits) for x, digits in zip(numbers, formats, strict=True))
+        rows.append((name, *cells, *of_fit))
     return rows
 
 
@@ -103,10 +98,11 @@ def identified_values(identified: Identified, model: RobotModel) -> dict[str, An
     fit = identified.fit
     joints = {}
     for i, name in enumerate(model.joint_names):
-        values = zip(MOTOR, fit.motor[i], fit.motor_errors[i], fit.is_identified[i], strict=True)
-        motor = {of.replace(" ", "_"): _with_error(x, error) if is_known else None for of, x, error, is_known in values}
+        motor: dict[str, Any] = {}
         if identified.has_scale:
             motor["effort_per_torque"] = _with_error(fit.scale[i], fit.scale_errors[i])
+        for of, x, error, is_known in zip(MOTOR, fit.motor[i], fit.motor_errors[i], fit.is_identified[i], strict=True):
+            motor[of.replace(" ", "_")] = _with_error(x, error) if is_known else None
         if (stribeck := identified.stribeck) is not None:
             number = _with_error(stribeck.friction[i], stribeck.friction_errors[i])
             motor["Stribeck_friction"] = number if stribeck.is_identified[i] else None
