@@ -10,7 +10,6 @@ from arm_control.control import TickResult
 from arm_control.controllers import CONTROLLERS, FollowController, FollowNodeParameters
 from arm_control.follow import PASS, REFUSE, SLEW, ChunkReport
 from arm_control.nodes.support.controller_node import ControllerNode, Telemetry
-from arm_control.nodes.support.diagnostics import WARN, Health
 from arm_control.nodes.support.topics import STATE, ros
 
 COLOURS = {PASS: (0.2, 0.7, 0.2), SLEW: (0.95, 0.55, 0.1), REFUSE: (0.9, 0.2, 0.2)}
@@ -51,16 +50,12 @@ class FollowNode(ControllerNode[FollowNodeParameters]):
         line.lifetime = ros.duration(SHOWN)
         return [(self._markers, MarkerArray(markers=[line]))]
 
-    def health(self) -> Health:
-        level, sentence, figures = self.pipeline.health()
-        if not self.ready:
-            return level, sentence, figures
+    def own_health(self) -> tuple[str, dict[str, object]]:
         follower = self._controller.follower
         is_stale, last = follower.is_stale(self.pipeline.now_ns), follower.last
-        figures |= {f"chunks, {band}": n for band, n in follower.counts.items()}
-        figures["stale"] = is_stale
-        if last is not None:
-            figures |= {"chunk": last.band, "chunk latency [ms]": 1e3 * last.latency, "chunk error": last.error}
-            if level != WARN and (is_stale or last.reason):
-                level, sentence = WARN, "no newer chunk: the arm rests" if is_stale else f"{last.band}: {last.reason}"
-        return level, sentence, figures
+        figures = {**{f"chunks, {band}": n for band, n in follower.counts.items()}, "stale": is_stale}
+        if last is None:
+            return "", figures
+        figures |= {"chunk": last.band, "chunk latency [ms]": 1e3 * last.latency, "chunk error": last.error}
+        reason = f"{last.band}: {last.reason}" if last.reason else ""
+        return "no newer chunk: the arm rests" if is_stale else reason, figures

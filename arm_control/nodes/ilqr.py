@@ -18,7 +18,7 @@ from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.motion import PoseFollower
 from arm_control.nodes.support.controller_node import ControllerNode, Telemetry
-from arm_control.nodes.support.diagnostics import WARN, Durations, Health
+from arm_control.nodes.support.diagnostics import Durations
 from arm_control.nodes.support.topics import STATE, ros
 from arm_control.optimal import Answer, PlannerProcess, ReachPlan, Request, reach_planner
 
@@ -68,16 +68,10 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         if self._planner is not None:
             self._planner.close()
 
-    def health(self) -> Health:
-        level, sentence, figures = self.pipeline.health()
-        figures |= {
-            "plans": self._planning.count - self._failed,
-            "plans failed": self._failed,
-            **self._planning.figures("plan"),
-        }
-        if self.ready and self._controller.plans.failure and level != WARN:
-            level, sentence = WARN, f"no plan: {self._controller.plans.failure}"
-        return level, sentence, figures
+    def own_health(self) -> tuple[str, dict[str, object]]:
+        failure = self._controller.plans.failure
+        counts = {"plans": self._planning.count - self._failed, "plans failed": self._failed}
+        return f"no plan: {failure}" if failure else "", {**counts, **self._planning.figures("plan")}
 
     def _count_plan(self, result: TickResult) -> None:
         """Count the planner's answer, if a new one has come."""

@@ -10,7 +10,7 @@ from arm_control.core import NANOSECONDS
 from arm_control.motion import REACHED, GoalQueue, JointGoal, Outcome, Target
 from arm_control.nodes.support.action_server import TrajectoryAction
 from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Health, status_of
+from arm_control.nodes.support.diagnostics import ERROR, OK, status_of
 from arm_control.nodes.support.topics import LATCHED
 
 
@@ -39,14 +39,9 @@ class JointNode(ControllerNode[JointNodeParameters]):
         self._controller.prepare_poses()
         return self._controller
 
-    def health(self) -> Health:
-        level, sentence, figures = self.pipeline.health()
-        if self.ready:
-            outcome = self._controller.follower.outcome
-            figures["trajectory"] = str(outcome)
-            if outcome.failed and level != WARN:
-                level, sentence = WARN, str(outcome)
-        return level, sentence, figures
+    def own_health(self) -> tuple[str, dict[str, object]]:
+        outcome = self._controller.follower.outcome
+        return str(outcome) if outcome.failed else "", {"trajectory": str(outcome)}
 
     def _after(self, result: TickResult) -> None:
         """Tell how a trajectory goes: clients of the action, the topic and the log."""

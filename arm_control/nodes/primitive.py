@@ -15,7 +15,6 @@ from arm_control.controllers import (
     load_primitive,
 )
 from arm_control.nodes.support.controller_node import ControllerNode
-from arm_control.nodes.support.diagnostics import Health
 
 
 class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
@@ -50,8 +49,5 @@ class PrimitiveNode(ControllerNode[PrimitiveNodeParameters]):
         if self.pipeline.loop is not None and self.pipeline.loop.avoidance is not None:
             self.pipeline.loop.avoidance.parameters = self.parameters.control.osc.avoidance
 
-    def health(self) -> Health:
-        level, sentence, figures = super().health()
-        if self._controller is not None:
-            figures["phase"] = f"{self._controller.follower.phase:.3f}"
-        return level, sentence, figures
+    def own_health(self) -> tuple[str, dict[str, object]]:
+        return "", {} if self._controller is None else {"phase": f"{self._controller.follower.phase:.3f}"}

@@ -428,7 +428,13 @@ class ControllerNode(ArmNode[C_co]):
             self.pipeline.configure()
 
     def health(self) -> Health:
-        return self.pipeline.health()
+        level, sentence, figures = self.pipeline.health()
+        warning, own = self.own_health() if self.ready else ("", {})
+        return (WARN, warning, figures | own) if warning and level != WARN else (level, sentence, figures | own)
+
+    def own_health(self) -> tuple[str, dict[str, object]]:
+        """Return a warning, or nothing, and figures of the controller, whose robot is known."""
+        return "", {}
 
     def log_proposals(self, tuning: OscTuning) -> None:
         """Log the gains and limits that are proposed for this arm."""
