@@ -6,6 +6,7 @@ lock step each state that asks for a plan waits for it. When that process dies, 
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from functools import partial
 
 import numpy as np
@@ -20,7 +21,7 @@ from arm_control.motion import PoseFollower
 from arm_control.nodes.support.controller_node import ControllerNode, Telemetry
 from arm_control.nodes.support.diagnostics import Durations
 from arm_control.nodes.support.topics import STATE, ros
-from arm_control.optimal import Answer, PlannerProcess, ReachPlan, Request, reach_planner
+from arm_control.optimal import PlannerProcess, ReachPlan, reach_planner
 
 POSES = 11
 """Poses of a plan that are published."""
@@ -32,7 +33,6 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
     """Plans and follows reaches; the laws are in ``arm_control.optimal``."""
 
     def __init__(self) -> None:
-        self._planner: PlannerProcess[Request, Answer] | None = None
         self._goals: PoseFollower | None = None
         self._last_answer = 0
         self._published: ReachPlan | None = None
@@ -43,7 +43,7 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
 
     def prepare(self) -> None:
         """Publish plans."""
-        self.at_end.callback(self.end_planner)
+        self._planners = self.at_end.enter_context(ExitStack())
         self._path = self.create_publisher(PoseArray, "planned_path", STATE)
         self._markers = self.create_publisher(MarkerArray, "plan_markers", STATE)
         self.pipeline.after, self.pipeline.telemetry = self._count_plan, self._plan_messages
@@ -56,17 +56,12 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         p = self.parameters
         self._goals = self._goals or PoseFollower(self.model)
         self._goals.model = self.model
-        self.end_planner()
-        self._planner = PlannerProcess(self.model, partial(reach_planner, p.control))
+        self._planners.close()
+        planner = self._planners.enter_context(closing(PlannerProcess(self.model, partial(reach_planner, p.control))))
         self._last_answer = 0
-        self.get_logger().info(f"the planner is process {self._planner.pid}")
-        self._controller = IlqrController(self.model, p.control, self._planner, waits=p.lock_step, follower=self._goals)
+        self.get_logger().info(f"the planner is process {planner.pid}")
+        self._controller = IlqrController(self.model, p.control, planner, waits=p.lock_step, follower=self._goals)
         return self._controller
-
-    def end_planner(self) -> None:
-        """End the planner's process, if there is one."""
-        if self._planner is not None:
-            self._planner.close()
 
     def own_health(self) -> tuple[str, dict[str, object]]:
         failure = self._controller.plans.failure

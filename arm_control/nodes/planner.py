@@ -8,6 +8,7 @@ waits for one. What becomes of a goal is decided in :mod:`arm_control.processes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,7 +31,7 @@ from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Durations, He
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates, subscribe_to_goals
 from arm_control.nodes.support.topics import LATCHED, STATE, TARGETS, ros
 from arm_control.optimal import PlannerProcess
-from arm_control.planning import MotionPlan, MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
+from arm_control.planning import MotionPlan, MotionPlannerParameters, prepared_planner
 from arm_control.processes import ExecutionParameters, MotionProcess, MotionStatus, Phase, PlannerGoal
 
 TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
@@ -56,9 +57,8 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
 
     def __init__(self) -> None:
         super().__init__("planner", PlannerNodeParameters)
-        self._planner: PlannerProcess[PlannerRequest, PlannerAnswer] | None = None
         self._process: MotionProcess | None = None
-        self.at_end.callback(self.end_planner)
+        self._planners = self.at_end.enter_context(ExitStack())
         self._goals: GoalQueue[PlannerGoal] = GoalQueue()
         self._shown = MotionStatus(Phase.IDLE)
         self._times = Durations()
@@ -80,10 +80,12 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         p = self.parameters
         self._action.abort("another robot is taken")
         self._process = self._action.follower = None
-        self.end_planner()
-        self._planner = PlannerProcess(self.model, partial(prepared_planner, p.planning))
-        self.get_logger().info(f"the planner is process {self._planner.pid}")
-        self._process = self._action.follower = MotionProcess(self.model, p.execution, self._planner, self._goals)
+        self._planners.close()
+        planner = self._planners.enter_context(
+            closing(PlannerProcess(self.model, partial(prepared_planner, p.planning)))
+        )
+        self.get_logger().info(f"the planner is process {planner.pid}")
+        self._process = self._action.follower = MotionProcess(self.model, p.execution, planner, self._goals)
         if first:
             self._obstacles = ObstacleSubscription(self, is_counted=True)
             self._states = WatchedStates(self, self._on_state, p.rate)
@@ -92,11 +94,6 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
     def on_parameters(self) -> None:
         if self._process is not None:
             self._process.parameters = self.parameters.execution
-
-    def end_planner(self) -> None:
-        """End the planner's process, if there is one."""
-        if self._planner is not None:
-            self._planner.close()
 
     def health(self) -> Health:
         if self._process is None:
