@@ -45,7 +45,7 @@ from arm_control.core import PARENT
 from arm_control.messages import nanoseconds
 from arm_control.nodes import PolledGroup, poll, ros
 from arm_control.nodes.support.topics import LOSSLESS
-from arm_control.nodes.tools import command_line_node
+from arm_control.nodes.tools import bag_player, command_line_node
 
 tells_publishers_apart = pytest.mark.skipif(
     not hasattr(rclpy.subscription, "MessageInfo"), reason="this release of ROS does not say who published a message"
@@ -171,6 +171,7 @@ class Rig:
             mock.patch.dict(os.environ, environment),
             mock.patch.object(os, "nice", return_value=0),
             mock.patch.object(command_line_node, "SETTLED", LOOKED),
+            mock.patch.object(bag_player, "DISCOVERY", LOOKED),
             mock.patch.object(os, "getloadavg", return_value=(0.0,) * 3),
             mock.patch.object(processes, "start_module", self._start_module),
             contextlib.redirect_stdout(text),
