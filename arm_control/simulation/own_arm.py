@@ -172,7 +172,7 @@ def start_posture(model: RobotModel) -> Array:
     rows = sorted(row for task in movable_rows(model)[:1] for row in task)
     drawn = _postures(model)
     postures = [q for q in drawn if is_above_base(model, q)] or drawn
-    postures = list(np.array(postures)[SelfAvoidance(model).is_idle(np.array(postures))]) or postures
+    postures = list(np.array(postures)[_are_apart(Proximity(model), np.array(postures))]) or postures
     scores = [_mobility(model, q, rows) * (1.0 - _weight_share(model, q)) for q in postures]
     return np.asarray(postures[int(np.argmax(scores))]).round(4)
 
@@ -188,28 +188,22 @@ def target_postures(model: RobotModel, q: Array) -> list[Array]:
     good = [posture for posture in near if _mobility(model, posture, rows) >= least]
     if is_above_base(model, q):
         good = [posture for posture in good if is_above_base(model, posture)]
-    return [*_apart(SelfAvoidance(model), q, good or near), q]
+    return [*_one_by_one(Proximity(model), q, good or near), q]
 
 
-def _apart(avoidance: SelfAvoidance, q: Array, postures: list[Array]) -> list[Array]:
+def _one_by_one(proximity: Proximity, q: Array, postures: list[Array]) -> list[Array]:
     """Postures that the arm gets to one after the other without avoidance; any where there are too few."""
     chosen = [q]
     for posture in postures:
         way = np.linspace(chosen[-1], posture, N_BETWEEN)
-        if len(chosen) < N_TARGETS and avoidance.is_idle(way).all():
+        if len(chosen) < N_TARGETS and _are_apart(proximity, way).all():
             chosen.append(posture)
     return (chosen[1:] if len(chosen) == N_TARGETS else postures)[: N_TARGETS - 1]
 
 
-class SelfAvoidance:
-    """Whether avoidance of the arm's own links acts, with the default of its reach, on a way or beside it."""
-
-    def __init__(self, model: RobotModel) -> None:
-        self._proximity, self._reach = Proximity(model), AvoidanceParameters().self_threshold + OFF_WAY
-
-    def is_idle(self, qs: Array) -> Array:
-        """Whether no two links are near each other at joint positions (n, nq), shape (n,)."""
-        return np.asarray(self._proximity.clearances(qs) > self._reach)
+def _are_apart(proximity: Proximity, qs: Array) -> Array:
+    """Whether the links are so far apart at joint positions (n, nq), and beside them, that none is avoided, (n,)."""
+    return np.asarray(proximity.clearances(qs) > AvoidanceParameters().self_threshold + OFF_WAY)
 
 
 def is_above_base(model: RobotModel, q: Array) -> bool:
