@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -91,38 +91,16 @@ SAME = 1e-9
 """Largest change of a coordinate that counts as constant [m]."""
 
 
-class BlockedCells(NamedTuple):
-    """Cells of time and place in which (1) holds everywhere.
+BlockedCells: TypeAlias = tuple[Array, npt.NDArray[np.int_]]
+"""Ends of cells of time, shape (k + 1,) [s]; obstacle for which (1) holds all over a cell, (k, CELLS), -1: none."""
 
-    Attributes
-    ----------
-    times : ndarray, shape (k + 1,)
-        Ends of the cells of time [s].
-    by : ndarray of int, shape (k, CELLS)
-        Number of the obstacle; -1 for none.
+
+def known_points(problem: TaskConstrainedProblem) -> tuple[Array, Array]:
+    """Points for (1): the end effector, those on the axis of a direction, or with an orientation on all capsules.
+
+    Their places on the path are known, p_WT + R_WT c: c, shape (k, 3) [m], and how deep each is inside a capsule of the
+    last link, rho of (1), shape (k,) [m].
     """
-
-    times: Array
-    by: npt.NDArray[np.int_]
-
-
-class KnownPoints(NamedTuple):
-    """Points of the last link whose places on the path are known: p_WT + R_WT c.
-
-    Attributes
-    ----------
-    c : ndarray, shape (k, 3)
-        In the end effector's frame [m].
-    depth : ndarray, shape (k,)
-        How deep each is inside a capsule of the link, rho of (1) [m].
-    """
-
-    c: Array
-    depth: Array
-
-
-def known_points(problem: TaskConstrainedProblem) -> KnownPoints:
-    """Points for (1): the end effector, those on the axis of a direction, or with an orientation on all capsules."""
     model, shape, turned = problem.model, problem.validity.shape, problem.path.orientation
     q, body = np.zeros(model.nq), model.tree.frames[model.tip].body
     X_EW, capsules = model.pose(q).inverse(), []
@@ -140,7 +118,7 @@ def known_points(problem: TaskConstrainedProblem) -> KnownPoints:
     for a, b, radius in capsules:
         share = np.clip((points - a) @ (b - a) / max(float((b - a) @ (b - a)), SAME**2), 0.0, 1.0)
         depth = np.maximum(depth, radius - np.linalg.norm(points - a - share[:, None] * (b - a), axis=1))
-    return KnownPoints(points[depth >= 0.0], depth[depth >= 0.0])
+    return points[depth >= 0.0], depth[depth >= 0.0]
 
 
 def positions_on(problem: TaskConstrainedProblem, s: Array) -> Array | None:
@@ -157,14 +135,14 @@ def positions_on(problem: TaskConstrainedProblem, s: Array) -> Array | None:
 def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
     """Where (1) holds for whole cells; None where no point's place in its link or the world is known."""
     s = (np.arange(CELLS) + 0.5) / CELLS
-    points, p = known_points(problem), positions_on(problem, s)
-    if not len(points.c) or p is None:
+    (c, depth), p = known_points(problem), positions_on(problem, s)
+    if not len(c) or p is None:
         return None
     turned, speed = problem.path.orientation, np.linalg.norm(problem.path.at(s).y_s, axis=1).max()
-    arms = np.linalg.norm(points.c, axis=1)
+    arms = np.linalg.norm(c, axis=1)
     speeds = speed + (0.0 if turned is None else turned.angle) * arms
-    depths = points.depth - (OFF * (1.0 + arms) + 0.5 / CELLS * STEEPER * speeds)
-    places = p[None] if turned is None else p + np.einsum("sij,kj->ksi", turned.at(s), points.c)
+    depths = depth - (OFF * (1.0 + arms) + 0.5 / CELLS * STEEPER * speeds)
+    places = p[None] if turned is None else p + np.einsum("sij,kj->ksi", turned.at(s), c)
     is_moving = not all(is_at_rest(placed) for placed in problem.obstacles)
     times = np.linspace(0.0, problem.horizon, SLABS + 1) if is_moving else np.array([0.0, problem.horizon])
     by = np.full((len(times) - 1, CELLS), -1)
@@ -180,16 +158,16 @@ def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
                     gaps = [mover.obstacle.shape.signed_distance((at - X.p) @ X.R).distance for at in places]
                     is_in = (np.array(gaps) + 0.5 * speed * (times[k + 1] - times[k]) < depths[:, None]).any(axis=0)
                 by[k, is_in] = number
-    return BlockedCells(times, by)
+    return times, by
 
 
 def why_blocked(problem: TaskConstrainedProblem) -> str:
     """Equation (2): which obstacle blocks the path up to the horizon, in a sentence; empty where none is seen to."""
     cells = blocked_cells(problem)
-    if cells is None or not (cells.by >= 0).any():
+    if cells is None or not (cells[1] >= 0).any():
         return ""
     reached, at = np.arange(CELLS) == 0, np.arange(CELLS)
-    for k, by in enumerate(cells.by):
+    for k, by in enumerate(cells[1]):
         blocked_before = np.maximum.accumulate(np.where(by >= 0, at + 1, 0))
         free_run = np.where(by < 0, blocked_before, -1)  # its first cell, for each free cell
         now = (by < 0) & np.isin(free_run, free_run[reached & (by < 0)])
@@ -198,25 +176,23 @@ def why_blocked(problem: TaskConstrainedProblem) -> str:
         if not now.any():
             number = int(by[np.flatnonzero(reached)[-1]])
             return (
-                _swept(float(cells.times[k + 1]), number)
-                if k
-                else f"the begin of the task path lies in obstacle {number}"
+                _swept(float(cells[0][k + 1]), number) if k else f"the begin of the task path lies in obstacle {number}"
             )
         reached = now
-    return _stopped(cells, int(np.flatnonzero(reached)[-1]), problem.horizon)
+    return _stopped(cells[1], int(np.flatnonzero(reached)[-1]), problem.horizon)
 
 
 def _swept(t: float, number: int) -> str:
     return f"obstacle {number} sweeps over all of the task path that can be reached: at {t:.3g} s no place is left"
 
 
-def _stopped(cells: BlockedCells, last: int, horizon: float) -> str:
+def _stopped(cells: npt.NDArray[np.int_], last: int, horizon: float) -> str:
     """What is behind the last cell that is reached up to the horizon."""
-    by = cells.by[-1]
+    by = cells[-1]
     number, end = int(by[last + 1]), last + 1
     while end < CELLS and by[end] == number:
         end += 1
-    always = (cells.by[:, last + 1 : end] == number).all()
+    always = (cells[:, last + 1 : end] == number).all()
     when = "" if always else f" at the horizon, {horizon:.4g} s"
     if end == CELLS:
         return f"the end of the task path, from s = {(last + 1) / CELLS:.3g} on, lies in obstacle {number}{when}"
@@ -237,20 +213,13 @@ TOO_MUCH = 1.0 + 1e-6
 """Smallest share of a torque limit that is too much, with rounding."""
 
 
-class SampledPostures(NamedTuple):
-    """Random postures along the path: at each of its places the joint positions, shape (k, n) [rad or m]."""
-
-    s: Array
-    q: list[Array]
-
-    @classmethod
-    def of(cls, problem: TaskConstrainedProblem, search: Search) -> SampledPostures:
-        """Sample postures, the same ones for the same problem; the start is one of them."""
-        rng, s = np.random.default_rng(0), np.linspace(0.0, 1.0, PLACES)
-        q = [random_postures(problem, search, np.tile(target, (SAMPLES, 1)), rng) for target in problem.path.targets(s)]
-        if problem.q_start is not None:
-            q[0] = np.asarray(problem.q_start, dtype=float)[None]
-        return cls(s, q)
+def _postures_at(s: Array, problem: TaskConstrainedProblem, search: Search) -> list[Array]:
+    """Random postures (k, n) at places of the path, the same ones for the same problem; the start is one of them."""
+    rng = np.random.default_rng(0)
+    q = [random_postures(problem, search, np.tile(target, (SAMPLES, 1)), rng) for target in problem.path.targets(s)]
+    if problem.q_start is not None:
+        q[0] = np.asarray(problem.q_start, dtype=float)[None]
+    return q
 
 
 def _unit_vectors(m: int) -> Array:
@@ -275,7 +244,8 @@ def why_too_weak(problem: TaskConstrainedProblem, search: Search) -> str:
     """
     if problem.tau_max is None:
         return ""
-    model, tau_max, postures = problem.model, np.asarray(problem.tau_max), SampledPostures.of(problem, search)
+    model, tau_max, s = problem.model, np.asarray(problem.tau_max), np.linspace(0.0, 1.0, PLACES)
+    postures = _postures_at(s, problem, search)
     if problem.q_start is not None and (share := _share_at_start(problem, tau_max)) > TOO_MUCH:
         g = model.gravity(np.asarray(problem.q_start, dtype=float))
         j = int((np.abs(g) / tau_max).argmax())
@@ -283,16 +253,16 @@ def why_too_weak(problem: TaskConstrainedProblem, search: Search) -> str:
             f"torque is too small at the start: '{model.joint_names[j]}' holds {abs(g[j]):.3g} N m or N, allowed are"
             f" {tau_max[j]:.3g}, and any motion from there takes {share:.3g} times a limit or more"
         )
-    if not all(len(q) for q in postures.q):
+    if not all(len(q) for q in postures):
         return ""
-    shares = [np.abs(model.gravity(q)) / tau_max for q in postures.q[-1]]
+    shares = [np.abs(model.gravity(q)) / tau_max for q in postures[-1]]
     least = min(shares, key=lambda share: float(share.max()))
     if least.max() > 1.0:
         return (
             f"torque is too small at the end: in each of {len(shares)} postures there a joint cannot hold the arm, in"
             f" the best one '{model.joint_names[int(least.argmax())]}' with {least.max():.3g} times its limit"
         )
-    rates = [max(_largest_acceleration(problem, s, q, tau_max) for q in qs) for s, qs in zip(*postures, strict=True)]
+    rates = [max(_largest_acceleration(problem, x, q, tau_max) for q in qs) for x, qs in zip(s, postures, strict=True)]
     time = 2.0 / np.sqrt(max(rates))
     if problem.horizon < SURE_TORQUE * time:
         return (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from line_task import START
+from line_task import START, check_blocked
 from scipy.optimize import linprog
 
 from arm_control import RobotModel, urdf_path
@@ -19,7 +19,6 @@ from arm_control.planning.task_feasibility import (
     known_points,
     new_posture_search,
     positions_on,
-    random_postures,
     why_blocked,
     why_too_weak,
 )
@@ -75,24 +74,16 @@ def test_every_posture_at_a_blocked_place_is_in_contact(problem: TaskConstrained
     for _ in range(12):
         told = disc(rng.uniform(-0.6, 0.6), rng.uniform(0.02, 0.2), x=1.2 + rng.uniform(-0.2, 0.2))
         problem.validity.place([told])
-        cells = feasibility.blocked_cells(problem)
-        assert cells is not None
-        blocked = np.flatnonzero(cells.by[0] >= 0)
-        for cell in blocked[[0, -1]].tolist() if len(blocked) else []:
-            for s in ((cell + 0.001) / feasibility.CELLS, (cell + 0.999) / feasibility.CELLS):
-                q = random_postures(problem, search, np.repeat(problem.path.targets([s]), 64, axis=0), rng)
-                assert len(q) > 10
-                assert not problem.validity.free_states(q).any()
-                n_blocked += 1
+        n_blocked += check_blocked(problem, search, rng, 10)
     assert n_blocked >= 20
 
 
 def test_an_end_effector_outside_of_its_link_blocks_nothing(problem: TaskConstrainedProblem):
-    assert known_points(problem).depth == pytest.approx([0.0373], abs=1e-3)
+    assert known_points(problem)[1] == pytest.approx([0.0373], abs=1e-3)
     lwr = RobotModel.from_urdf(urdf_path("lwr"), payload_mass=1.0)
     path = line([0.5, 0.0, 0.5], [0.5, 0.1, 0.5])
     spatial = TaskConstrainedProblem(Validity(lwr), path, 5.0)
-    assert len(known_points(spatial).c) == 1
+    assert len(known_points(spatial)[0]) == 1
     partial = replace(spatial, path=line([0.5, 0.0], [0.5, 0.1]))
     assert positions_on(partial, np.array([0.5])) is None  # z is free
     partial.validity.place([Obstacle(Sphere(0.5), Pose.at([0.5, 0.0, 0.5]))])

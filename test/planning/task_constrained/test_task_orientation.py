@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from line_task import check_blocked
 from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
@@ -28,7 +29,7 @@ from arm_control.planning import (
 )
 from arm_control.planning import task_feasibility as feasibility
 from arm_control.planning.motion_laws import curvature, path_point, slope, task_at
-from arm_control.planning.task_feasibility import known_points, new_posture_search, random_postures, why_blocked
+from arm_control.planning.task_feasibility import known_points, new_posture_search, why_blocked
 from arm_control.simulation import IndependentArm
 
 DOWN, TILTED = [0.0, 0.0, -1.0], [0.4, 0.2, -0.9]
@@ -240,12 +241,12 @@ def test_a_pen_blocks_its_path_above_the_tip(validity: Validity):
     """What is beside the tip is touched by a pen that is held upright there, and by no other."""
     pen, whole = problem(validity, "direction"), problem(validity, "whole")
     free = replace(pen, path=LINE)
-    assert len(known_points(free).c) <= 1
-    known = known_points(pen)
-    np.testing.assert_array_equal(known.c[:, :2], 0.0)
-    assert known.c[:, 2].min() < -0.05
-    assert known_points(whole).c[:, 2].min() < -0.05
-    across = known_points(problem(validity, "other axis")).c  # the hand is long across the axis x, and thin along it
+    assert len(known_points(free)[0]) <= 1
+    along, _ = known_points(pen)
+    np.testing.assert_array_equal(along[:, :2], 0.0)
+    assert along[:, 2].min() < -0.05
+    assert known_points(whole)[0][:, 2].min() < -0.05
+    across, _ = known_points(problem(validity, "other axis"))  # the hand is long across the axis x, and thin along it
     np.testing.assert_array_equal(across[:, 1:], 0.0)
     assert len(across)
     validity.place([Obstacle(Sphere(0.02), Pose.at([*LINE.at([0.5]).y[0, :2], 0.42]))])
@@ -261,15 +262,7 @@ def test_every_posture_at_a_blocked_place_is_in_contact(name: str, validity: Val
     for _ in range(6):
         away = rng.uniform(0.0, 0.1) * -TASKS[name].at([0.5])[0][:, 2] + rng.normal(0.0, 0.01, 3)
         validity.place([Obstacle(Sphere(rng.uniform(0.01, 0.04)), Pose.at(LINE.at([0.5]).y[0] + away))])
-        cells = feasibility.blocked_cells(task)
-        assert cells is not None
-        blocked = np.flatnonzero(cells.by[0] >= 0)
-        for cell in blocked[[0, -1]].tolist() if len(blocked) else []:
-            for s in ((cell + 0.001) / feasibility.CELLS, (cell + 0.999) / feasibility.CELLS):
-                q = random_postures(task, search, np.repeat(task.path.targets([s]), 64, axis=0), rng)
-                assert len(q) > 5
-                assert not validity.free_states(q).any()
-                n_blocked += 1
+        n_blocked += check_blocked(task, search, rng, 5)
     assert n_blocked >= 8
 
 
