@@ -37,7 +37,7 @@ from arm_control.nodes.support.page_requests import (
     status_line,
 )
 from arm_control.nodes.support.polling import LatestMessages
-from arm_control.nodes.support.subscriptions import PoseGoals
+from arm_control.nodes.support.subscriptions import pose_goals_of
 from arm_control.nodes.support.topics import EVENTS, LATCHED, ros
 from arm_control.viewer import Drawing, Line, MarkerStore, arm_parts, drawings_of_constraints, mesh_roots
 
@@ -136,8 +136,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self.page.set_arm(self.model, parts)
         self._approach, self._inverse_kinematics = None, InverseKinematics(self.model)
         if first:
-            self._goals = PoseGoals(self, lambda: self.now_ns)
-        self._goals.follower.restart(self.q)
+            self._goals = pose_goals_of(self, lambda: self.now_ns)
+        self._goals.restart(self.q)
         self._has_state = False
 
     def _show_robot(self, robot: str) -> None:
@@ -262,7 +262,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
             return
         stamp_ns = nanoseconds(message.header.stamp)
         if stamp_ns < self.now_ns or not self._has_state:
-            self._goals.follower.restart(q)
+            self._goals.restart(q)
             self.page.scene.clear_trace()
         self.q = q
         self.now_ns = stamp_ns
@@ -276,7 +276,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         page = self.page
         X_WE = page.scene.set_joints(self.q)
         page.scene.add_to_trace(X_WE.p)
-        X_WT = self._goals.follower.reference(self.now_ns, self.q).X_WT if self._has_state else X_WE
+        X_WT = self._goals.reference(self.now_ns, self.q).X_WT if self._has_state else X_WE
         page.scene.set_target(X_WT)
         page.panel.show_target(X_WT)
         self._watch_approach(X_WT)
@@ -340,14 +340,14 @@ class ViewerNode(ArmNode[ViewerParameters]):
             return
         if self._approach is None or self._approach.X_WT is not X_WT:
             self._approach = Approach(self.model, X_WT)
-            is_sought = self._goals.follower.active
+            is_sought = self._goals.active
             self._reach = self._inverse_kinematics.solve(X_WT, self.q) if is_sought else None
             self.page.scene.show_reach(self._reach is None or self._reach.converged)
         self._approach.update(self.now_ns, self.q)
 
     def _target_line(self) -> Line | None:
         """Return whether the target is reached, and why not when the arm has stopped before."""
-        if self._approach is None or not self._goals.follower.active or self._is_braked():
+        if self._approach is None or not self._goals.active or self._is_braked():
             return None
         if self._reach is not None and not self._reach.converged and self._approach.state != REACHED:
             return Line(self._reach.why, 1)

@@ -38,9 +38,10 @@ from arm_control.control import ArmNodeParameters, Measurement
 from arm_control.core import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
+from arm_control.motion import PoseFollower
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.subscriptions import ObstacleSubscription, PoseGoals, WatchedStates
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates, pose_goals_of
 from arm_control.nodes.support.topics import LATCHED, STATE, ros
 
 try:
@@ -82,7 +83,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
 
     NICE = 10  # the control loop comes first
     _states: WatchedStates
-    _goals: PoseGoals
+    _goals: PoseFollower
     _obstacles: ObstacleSubscription
 
     def __init__(self) -> None:
@@ -108,7 +109,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
         self._proximity = Proximity(self.model)
         if first:
             self._states = WatchedStates(self, self._on_state)
-            self._goals = PoseGoals(self, lambda: self._states.now_ns)
+            self._goals = pose_goals_of(self, lambda: self._states.now_ns)
             self._obstacles = ObstacleSubscription(self)
             self._task = polled_subscription(self, JointState, "torque_terms/task", STATE)
             self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
@@ -148,7 +149,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
     def _on_state(self, state: Measurement) -> None:
         if state.is_restart:
             self._trace.clear()
-            self._goals.follower.restart(state.q)
+            self._goals.restart(state.q)
         oldest_ns = state.stamp_ns - round(self.parameters.trace_time * 1e9)
         self._trace.append((state.stamp_ns, self.model.pose(state.q).p))
         while self._trace[0][0] < oldest_ns:
@@ -170,7 +171,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
     def markers(self, state: Measurement, force: Array) -> list[Marker]:
         """Return the markers of a state, with a force at the end effector, shape (3,) [N]."""
         p_E = self.model.pose(state.q).p
-        X_WT = self._goals.follower.reference(state.stamp_ns, state.q).X_WT
+        X_WT = self._goals.reference(state.stamp_ns, state.q).X_WT
         trace = np.array([p for _, p in self._trace])
         drawn = [*axes(X_WT), *self._distances(state), *self._drawn_constraints(state.q)]
         if np.linalg.norm(force) >= MIN_FORCE:

@@ -270,7 +270,7 @@ def test_a_target_out_of_reach_is_red_and_the_status_says_why(looking: ViewerNod
     looking._has_state, looking.q, looking.now_ns = True, np.array(HOME), 1_000_000
     X = ur5.pose(HOME)
     for p, is_red, said in ((X.p + [0.0, 0.05, 0.0], False, "on the way"), ([3.0, 0.0, 0.0], True, "out of reach")):
-        looking._goals.follower.add(Target(looking.now_ns, "base_link", Pose(X.R, np.array(p)), True))
+        looking._goals.add(Target(looking.now_ns, "base_link", Pose(X.R, np.array(p)), True))
         looking._round = 0
         looking._draw()
         assert looking.page.scene._unreachable.visible is is_red
@@ -292,7 +292,7 @@ def test_the_pace_of_simulated_time_is_shown(looking: ViewerNode, monkeypatch: p
 def test_a_target_that_is_missed_shows_what_the_controller_says_of_it(looking: ViewerNode, ur5: RobotModel):
     looking._has_state, looking.q, looking.now_ns = True, np.array(HOME), 1_000_000
     X, why = ur5.pose(HOME), "tool0 (avoidance holds it, 40 mm between wrist_3_link and obstacle 0: see threshold)"
-    looking._goals.follower.add(Target(looking.now_ns, "base_link", Pose(X.R, X.p + [0.0, 0.05, 0.0]), True))
+    looking._goals.add(Target(looking.now_ns, "base_link", Pose(X.R, X.p + [0.0, 0.05, 0.0]), True))
     for seconds in (0, 10):
         looking.now_ns = 1_000_000 + seconds * 1_000_000_000
         looking._round = 0

@@ -163,32 +163,19 @@ def _take(node: ArmNode[ArmNodeParameters], topic: str, add: Add, message: Any, 
         node.rejections.add(topic, error)
 
 
-class PoseGoals:
-    """Goals of the end effector, ``target_pose`` and ``pose_trajectory``, for a node that shows them.
+def pose_goals_of(node: ArmNode[ArmNodeParameters], now_ns: Callable[[], int]) -> PoseFollower:
+    """Subscribe to goals of the end effector for a node that shows them, whose robot is known; return what has them.
 
-    Parameters
-    ----------
-    node : ArmNode
-        The node that subscribes, and counts what is refused; its robot is known.
-    now_ns : callable
-        Returns the stamp of the node's newest state [ns].
-
-    Attributes
-    ----------
-    follower : PoseFollower
-        It has the goals.
+    A goal with stamp 0 acts from the newest state on, whose stamp ``now_ns`` returns [ns].
     """
+    follower = PoseFollower(node.model)
+    node.at_model.append(lambda: setattr(follower, "model", node.model))
 
-    def __init__(self, node: ArmNode[ArmNodeParameters], now_ns: Callable[[], int]) -> None:
-        self._node, self._now_ns = node, now_ns
-        self.follower = PoseFollower(node.model)
-        node.at_model.append(lambda: setattr(self.follower, "model", node.model))
-        topics = {"target_pose": PoseStamped, "pose_trajectory": MultiDOFJointTrajectory}
-        subscribe_to_goals(node, topics, self._add)
+    def add(topic: str, message: Any) -> None:
+        follower.add(pose_goal_of(topic, message, node.model, now_ns()))
 
-    def _add(self, topic: str, message: Any) -> None:
-        """Add a goal; one with stamp 0 acts from the newest state on."""
-        self.follower.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))
+    subscribe_to_goals(node, {"target_pose": PoseStamped, "pose_trajectory": MultiDOFJointTrajectory}, add)
+    return follower
 
 
 def subscribe_to_markers(
