@@ -26,12 +26,13 @@ from arm_control.control import ControlLoop
 from arm_control.controllers import control_loop
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.faults.chain_setup import OWN, Setup, joint_state
+from arm_control.faults.chain_setup import GOAL, OWN, Setup, joint_state
 from arm_control.gate import EffortGate, GateReport, GatesBehind
 from arm_control.maths import Array
-from arm_control.messages import PublisherLock, brake_reason, nanoseconds
+from arm_control.messages import PublisherLock, brake_reason, goal_of, nanoseconds
 from arm_control.model import RobotModel
 from arm_control.processes import (
+    CHUNK,
     ENABLE,
     HEAD,
     NUMBER,
@@ -111,6 +112,10 @@ class Arrangement:
     def on_command(self, message: Any, info: dict[str, Any]) -> None:
         """Take a command that has arrived; only where another process sends it."""
 
+    def on_input(self, topic: str, message: Any, info: dict[str, Any]) -> None:
+        """Take what somebody sends the controller."""
+        raise ArmControlError(f"{self.words} takes no {topic}")
+
     def look(self) -> None:
         """Do what depends on the clock alone, once in each step, behind the messages of that step."""
 
@@ -161,8 +166,16 @@ class ControllerAlone(Arrangement):
         answer = self.process.on_state(message, info)
         if answer.refused is not None:
             self.surroundings.refuse("controller's joint_states", answer.refused)
+        if answer.result is not None and answer.result.law.refused is not None:
+            self.surroundings.refuse(GOAL.rstrip(": "), answer.result.law.refused)
         if answer.command is not None:
             self._send(answer.command)
+
+    def on_input(self, topic: str, message: Any, info: dict[str, Any]) -> None:
+        try:
+            self.loop.controller.add(goal_of(topic, message, self.setup.model, self.surroundings.now_ns()))
+        except ArmControlError as error:
+            self.surroundings.refuse(topic, error)
 
     def _send(self, command: Command) -> None:
         """Send a command; without another gate it goes to the driver."""
@@ -335,6 +348,15 @@ class Serve(Arrangement):
         numbers = np.concatenate([message.position, message.velocity]).astype(NUMBER).tobytes()
         self._on_datagram(head + numbers, OWNER if info["publisher_gid"] == OWN else RIVAL)
 
+    def on_input(self, topic: str, message: Any, info: dict[str, Any]) -> None:
+        if topic != "joint_chunk":
+            super().on_input(topic, message, info)
+        points = message.points
+        times = [nanoseconds(point.time_from_start) / NANOSECONDS for point in points]
+        head = HEAD.pack(CHUNK, len(points), 0, nanoseconds(message.header.stamp))
+        numbers = np.concatenate([times, *(point.positions for point in points)]).astype(NUMBER).tobytes()
+        self._on_datagram(head + numbers, OWNER)
+
     def _on_datagram(self, data: bytes, sender: Sender) -> None:
         self.process.take(data, sender)
         self._take_answer(self.process.answer())
@@ -349,9 +371,10 @@ class Serve(Arrangement):
 
 
 def control_loop_of(setup: Setup, model: RobotModel) -> ControlLoop:
-    """Return the control loop of an arrangement, on its way to the goal."""
+    """Return the control loop of an arrangement, on its way to the goal where it is told of it."""
     loop = control_loop(model, setup.parameters, waits_for_commands=False)
-    loop.controller.add(setup.goal)
+    if setup.is_told:
+        loop.controller.add(setup.goal)
     return loop
 
 

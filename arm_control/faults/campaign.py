@@ -9,6 +9,7 @@ nothing may move for another 3 s. What is measured:
     fall      the same 0.6 s after the first wrong message, where no state can be used: allowed is 1.2 times what an
               ideal brake of the model does on that plant
     limited   speed of the fastest joint under a runaway controller, in its speed limits: the mean, and the largest one
+    policy    sends 15 chunks a second, observed 50 ms before, that lead to the goal in 2 s
 
 The largest speed of a limited arm is above its limits, by as much as torque is slow: with the default ``rate_limit`` of
 1 N m a millisecond no torque stops six joints of a UR5 at once: they throw each other to 2.9 times their limits, for
@@ -23,20 +24,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from arm_control.control import LoopParameters, resolve_parameters
-from arm_control.controllers import IlqrLoopParameters, JointLoopParameters, OscLoopParameters
-from arm_control.core import urdf_path
-from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, LIMITED, WITH_LOOKS, Fault
+from arm_control.controllers import FollowLoopParameters, IlqrLoopParameters, JointLoopParameters, OscLoopParameters
+from arm_control.core import NANOSECONDS, urdf_path
+from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, LIMITED, STAYS, WITH_LOOKS, Fault
 from arm_control.faults.chain import Chain
-from arm_control.faults.chain_setup import EXACT, PLANTS, STEP, Record, Setup
+from arm_control.faults.chain_setup import EXACT, GOAL, PLANTS, STEP, Record, Setup, Source, joint_trajectory
 from arm_control.gate import AT_REST
-from arm_control.maths import Pose
+from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion import JointGoal, Target
+from arm_control.motion import JointGoal, JointReference, JointTrajectory, Target, Waypoints
 from arm_control.sweeps import in_order
 
 HOME = {
@@ -71,6 +72,8 @@ FALL_DAMPING, FALL_RATE = 50.0, 1000.0
 """Damping of the ideal brake [1/s], and largest rate of its torque [N m/s]."""
 SPEED_AFTER_ENABLE = 0.02
 """Largest joint speed after *enable* [rad/s]."""
+LATEST_STOP, HOVER = 1.5, 0.01
+"""Longest time to a stop behind the last chunk that counts, which has a second [s]; joint motion from then on [rad]."""
 NEAR = 2e-3
 """Largest distance from the goal at the end of a run that goes on [m, or rad]."""
 LIMITED_SPEED, LARGEST_LIMITED_SPEED = 1.25, 3.5
@@ -122,6 +125,8 @@ class Row:
         Computed fall [mm]; None where states come.
     speed_after_enable, hand_speed_after_enable : float or None
         Largest joint speed [rad/s or m/s], and speed of the hand [m/s].
+    reason : str
+        Why the gate has braked; else why the controller has refused a goal.
     peak : float
         Largest torque, as a share of the effort limit.
     step : float
@@ -161,7 +166,8 @@ def all_cases(faults: Sequence[Fault]) -> Iterator[Case]:
     for fault in faults:
         for arrangement in fault.arrangements:
             for robot, controllers in CONTROLLERS.items():
-                for controller in controllers if arrangement in OF_ALL_CONTROLLERS else controllers[:1]:
+                usual = controllers if arrangement in OF_ALL_CONTROLLERS else controllers[:1]
+                for controller in [fault.controller] if fault.controller else usual:
                     yield Case(fault, arrangement, robot, controller)
 
 
@@ -193,6 +199,8 @@ def parameters_of(robot: str, controller: str) -> LoopParameters:
         return resolve_parameters(OscLoopParameters, {}, arm(robot))
     if controller == "joint":
         return JointLoopParameters()
+    if controller == "follow":
+        return FollowLoopParameters()
     return IlqrLoopParameters.from_mapping({"effort_share": 0.4})
 
 
@@ -207,8 +215,10 @@ def setup_of(case: Case, plant: str = EXACT) -> Setup:
     fault, arrangement, robot, controller = case
     model, q = arm(robot), np.array(HOME[robot])
     goal: Target | JointGoal
-    if controller == "joint":
+    inputs: dict[str, Source] = {}
+    if controller in ("joint", "follow"):
         goal = JointGoal(0, q + STEP_OF_JOINTS[: len(q)])
+        inputs = {"joint_chunk": policy(model, q, np.asarray(goal.destination))} if controller == "follow" else {}
     else:
         start = model.pose(q)
         goal = Target(0, model.base, Pose(start.R, start.p + STEP_OF_TARGET))
@@ -220,11 +230,25 @@ def setup_of(case: Case, plant: str = EXACT) -> Setup:
         robot,
         arrangement,
         PLANTS[plant],
-        None if fault.states is None else fault.states(),
-        None if fault.commands is None else fault.commands(),
+        controller != "follow",
+        inputs,
+        {} if fault.make is None else {fault.topic: fault.make()},
         list(fault.events),
         period=fault.period,
     )
+
+
+def policy(model: RobotModel, q: Array, goal: Array) -> Source:
+    """Return a policy whose chunks lead from one posture to another, (nq,) each [rad or m]."""
+    way = JointTrajectory.through(JointReference.at_rest(q), Waypoints(np.array([2.0]), goal[None]))
+    ahead = np.arange(1, 31) / 30.0
+
+    def chunk(now_ns: int) -> Any:
+        observed_ns = max(now_ns - NANOSECONDS // 20, 0)
+        points = np.array([way.sample(t).q_des for t in observed_ns / NANOSECONDS + ahead])
+        return joint_trajectory(model.joint_names, observed_ns, ahead, points)
+
+    return Source(0.066, chunk)
 
 
 # -- runs ------------------------------------------------------------------------------------------
@@ -255,7 +279,7 @@ def run_on(case: Case, plant: str) -> Run:
     """Run a case on a plant: parameters of :func:`setup_of`."""
     fault, setup = case.fault, setup_of(case, plant)
     chain, begin = Chain(setup), _begin(case, setup)
-    if fault.verdict in (GOES_ON, LIMITED) or is_blind(case):
+    if fault.verdict in (GOES_ON, LIMITED, STAYS) or is_blind(case):
         chain.advance(_first_wrong(case, setup) + 1.0 if is_blind(case) else 3.0)
         return Run(setup, chain.record(), _rest_since(chain.record(), begin), np.inf)
     end = setup.onset
@@ -268,7 +292,7 @@ def run_on(case: Case, plant: str) -> Run:
         return Run(setup, chain.record(), None, np.inf)
     enabled_at = begin + 1e-3 * rest_ms + STANDSTILL
     chain.advance(enabled_at)
-    setup.states = setup.commands = None
+    setup.interferences = {}
     chain.enable()
     chain.advance(enabled_at + STANDSTILL)
     return Run(setup, chain.record(), rest_ms, enabled_at)
@@ -340,7 +364,7 @@ def _judged(case: Case, plant: str, run: Run, exact: Run) -> Row:
         float((np.abs(record.tau) / setup.model.tau_max).max()),
         float(np.abs(np.diff(record.tau, axis=0)).max() * 1e-3 / dt),
         float(np.abs(record.v[after]).max()),
-        record.reason,
+        record.reason or next((why.removeprefix(GOAL) for why in record.said if why.startswith(GOAL)), ""),
         record.said,
         failure,
     )
@@ -413,8 +437,9 @@ def _failure(
     fault, record = case.fault, run.record
     if why := record.error or failure_of_torque(record, run.setup):
         return why
-    if fault.verdict == GOES_ON:
-        return f"braked: {record.reason}" if brake_ms is not None else _failure_to_arrive(run)
+    if fault.verdict in (GOES_ON, STAYS):
+        judge = _failure_to_arrive if fault.verdict == GOES_ON else _failure_to_stay
+        return f"braked: {record.reason}" if brake_ms is not None else judge(run)
     if fault.verdict == LIMITED:
         return _failure_to_limit(run)
     if brake_ms is None or brake_ms > 1e3 * _latest_brake(case) + 1e-6:
@@ -480,6 +505,18 @@ def _failure_to_limit(run: Run) -> str:
     mean, largest = float(fastest.mean()), float(fastest.max())
     is_above = mean > LIMITED_SPEED or largest > LARGEST_LIMITED_SPEED
     return f"{mean:.2f} times the limit of speed, at most {largest:.2f} times" if is_above else ""
+
+
+def _failure_to_stay(run: Run) -> str:
+    """Say that an arm goes on, or has left the box of joints between start and goal; empty where it does neither."""
+    record = run.record
+    hover = float(np.ptp(record.q[record.t >= run.setup.onset + LATEST_STOP], axis=0).max())
+    if hover > HOVER:
+        return f"moves by {hover:.3f} in the end"
+    assert isinstance(run.setup.goal, JointGoal)
+    ends = np.array([run.setup.q, run.setup.goal.destination])
+    away = float(np.maximum(ends.min(axis=0) - record.q, record.q - ends.max(axis=0)).max())
+    return f"{away:.4f} away from its way" if away > NEAR else ""
 
 
 def _failure_to_arrive(run: Run) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from arm_control.core import NANOSECONDS, urdf_path
 from arm_control.faults.chain import Chain
-from arm_control.faults.chain_setup import OTHER, Delivery, Interference, braked
+from arm_control.faults.chain_setup import COMMANDS, OTHER, STATES, Delivery, Interference, braked
 from arm_control.faults.interferences import (
     MS_NS,
     Edit,
@@ -24,11 +24,14 @@ from arm_control.faults.interferences import (
     edited,
     elsewhere,
     emptied,
+    first_point,
+    flooded,
     frozen,
     late,
     lost,
     lost_at_random,
     named_twice,
+    of_another_arm,
     pulling,
     renamed,
     reordered,
@@ -48,6 +51,8 @@ HOLDS = "holds"
 """A brake must hold."""
 LIMITED = "is limited"
 """The torque must stay within the limits of effort and rate."""
+STAYS = "stays"
+"""The arm must stop without a brake, on the way that it was to go."""
 HOUR_NS = 3600 * NANOSECONDS
 
 WITH_COMMANDS = ("gate", "simulator")
@@ -61,6 +66,8 @@ WITH_LOOKS = ("gate", "simulator", "exported")
 """Arrangements in which something happens also while nothing comes."""
 OF_NODES = ("controller", "gate", "simulator")
 """Arrangements of nodes whose arm can be another one."""
+WITH_CHUNKS = (*OF_NODES, "serve")
+"""Arrangements in which a policy may send chunks."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +77,11 @@ class Fault:
     Attributes
     ----------
     verdict : str
-        What must come of it: :data:`BRAKES`, :data:`GOES_ON`, :data:`HOLDS` or :data:`LIMITED`.
-    states, commands : callable, optional
-        Make the interference with these messages, for one run.
+        What must come of it: :data:`BRAKES`, :data:`GOES_ON`, :data:`HOLDS`, :data:`LIMITED` or :data:`STAYS`.
+    topic : str
+        The messages that it concerns: states, commands, or inputs of a controller; empty: none.
+    make : callable, optional
+        Makes the interference with them, for one run.
     events : tuple of (float, callable)
         Time since the onset [s], and what happens to the chain then.
     period : float
@@ -83,19 +92,22 @@ class Fault:
         Time in which a braking torque must come, where that is longer than usual [s].
     are_states_lost : bool
         Whether no state can be used from then on, where they are needed: the arm is braked on a prediction.
+    controller : str
+        The only controller that it concerns; empty: there are several.
     """
 
     name: str
     what: str
     verdict: str = BRAKES
-    states: Callable[[], Interference] | None = None
-    commands: Callable[[], Interference] | None = None
+    topic: str = ""
+    make: Callable[[], Interference] | None = None
     events: tuple[tuple[float, Callable[[Chain], None]], ...] = ()
     arrangements: tuple[str, ...] = EVERYWHERE
     period: float = 1e-3
     n_right: int = 0
     latest_brake: float = 0.0
     are_states_lost: bool = False
+    controller: str = ""
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -137,12 +149,13 @@ def publish_model(name: str, chain: Chain) -> None:
 # -- the list --------------------------------------------------------------------------------------
 
 ABSURD = {"nan": np.nan, "inf": np.inf, "1e308": 1e308}
-FIELDS = {"states": ("position", "velocity"), "commands": ("effort",)}
+FIELDS = {STATES: ("position", "velocity"), COMMANDS: ("effort",)}
 
 
 def all_faults() -> tuple[Fault, ...]:
     """Return every fault."""
-    return (*_of_time(), *_of_values(), *_of_publishers(), *_of_processes(), *_of_latches(), *_of_models())
+    messages = *_of_time(), *_of_values(), *_of_publishers()
+    return (*messages, *_of_processes(), *_of_latches(), *_of_models(), *_of_chunks())
 
 
 def _of_time() -> Iterable[Fault]:
@@ -283,14 +296,15 @@ def _of_latches() -> Iterable[Fault]:
     older = partial(send_older, n=20, edit=shifted(-NANOSECONDS // 4))
     newline, heavy = partial(publish_model, "newline"), partial(publish_model, "heavy")
     for when, t in (("in-motion", 0.01), ("at-rest", 0.4)):
-        for name, what, event, arrangements in (
+        for name, then, event, arrangements in (
             ("stamp-0", "one state with stamp 0", zero, WITH_STAMPS),
             ("20-older", "20 states with older stamps", older, WITH_STAMPS),
             ("same-model", "the robot_description with a newline more", newline, OF_NODES),
             ("other-masses", "a robot_description with 5 % more mass", heavy, OF_NODES),
         ):
             events = (brake, (t, event))
-            yield Fault(f"braked:{name}-{when}", f"braked, then {what}", HOLDS, None, None, events, arrangements)
+            what = f"braked, then {then}"
+            yield Fault(f"braked:{name}-{when}", what, HOLDS, events=events, arrangements=arrangements)
 
 
 def _of_models() -> Iterable[Fault]:
@@ -305,10 +319,25 @@ def _of_models() -> Iterable[Fault]:
         yield Fault(f"model:{name}", what, GOES_ON, events=events, arrangements=OF_NODES)
 
 
+def _of_chunks() -> Iterable[Fault]:
+    make = partial(_fault, "joint_chunk", arrangements=WITH_CHUNKS, controller="follow")
+    yield make("stopped", "the policy ends: no chunk comes any more", lambda: lost(10**9), STAYS)
+    yield make("repeated", "the policy repeats one chunk for ever", lambda: frozen(with_stamp=True), STAYS)
+    yield make("frozen", "its chunks stay, stamps go on", lambda: frozen(with_stamp=False), STAYS)
+    yield make("10-khz", "chunks come at 10 kHz, each later than the last", lambda: flooded(660, MS_NS // 10), GOES_ON)
+    yield make("jumps", "chunks are half a radian away", lambda: edited(first_point(0.5)), STAYS)
+    for name, what, edit in (
+        ("of-another-arm", "are of another arm, with a joint more", of_another_arm),
+        ("nan", "have a nan", first_point(np.nan)),
+        ("hour-ahead", "are an hour ahead", shifted(HOUR_NS)),
+    ):
+        yield make(name, f"all chunks {what}", partial(edited, edit), STAYS)
+        yield make(f"{name}-in-turn", f"every second chunk: they {what}", partial(edited, edit, every=2), GOES_ON)
+
+
 def _fault(
     topic: str, name: str, what: str, make: Callable[[], Interference], verdict: str = BRAKES, **options: Any
 ) -> Fault:
     """Return a fault of the messages of one topic."""
-    if topic == "states":
-        return Fault(f"states:{name}", what, verdict, states=make, **options)
-    return Fault(f"commands:{name}", what, verdict, commands=make, **{"arrangements": WITH_COMMANDS, **options})
+    usual = {"arrangements": WITH_COMMANDS} if topic == COMMANDS else {}
+    return Fault(f"{topic}:{name}", what, verdict, topic, make, **{**usual, **options})

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from arm_control.faults.arrangements import (
     Surroundings,
     info_of,
 )
-from arm_control.faults.chain_setup import STEP, Delivery, Interference, Record, Setup, joint_state
+from arm_control.faults.chain_setup import COMMANDS, STATES, STEP, Delivery, Record, Setup, joint_state
 from arm_control.faults.exported_arrangement import Exported
 from arm_control.faults.native_arrangement import NativeAlone, NativeServe
 from arm_control.maths import Array
@@ -61,8 +63,8 @@ class Chain:
         self.arrangement = ARRANGEMENTS[setup.arrangement](setup, surroundings)
         self._queue: list[tuple[float, int, Callable[[Any, dict[str, Any]], None], Delivery]] = []
         self._numbers = itertools.count()
-        self._n_states = self._n_commands = 0
-        self._next_state = 0.0
+        self._sent: Counter[str] = Counter()
+        self._next_state, self._next_inputs = 0.0, dict.fromkeys(setup.inputs, 0.0)
         self._rows: list[tuple[float, Array, Array, Array, bool]] = []
         self._reason = self._error = ""
 
@@ -107,9 +109,10 @@ class Chain:
             try:
                 while events and self.t >= setup.onset + events[0][0] - 1e-9:
                     events.pop(0)[1](self)
+                self._send_inputs()
                 if self.t >= self._next_state - 1e-9:
                     self._next_state = self.t + (setup.period if self.t >= setup.onset - 1e-9 else STEP)
-                    self._interfere(setup.states, "_n_states", self.measured_state(), self.send_state)
+                    self._interfere(STATES, self.measured_state(), self.send_state)
                 self._deliver()
                 arrangement.look()
                 self._deliver()
@@ -155,19 +158,25 @@ class Chain:
 
     def _send_command(self, message: Any) -> None:
         """Send a command to the gate behind the controller."""
-        self._interfere(self.setup.commands, "_n_commands", message, self.send_command)
+        self._interfere(COMMANDS, message, self.send_command)
+
+    def _send_inputs(self) -> None:
+        """Send the controller what is due, which is heard before the state of that time."""
+        for topic, source in self.setup.inputs.items():
+            if self.t >= self._next_inputs[topic] - 1e-9:
+                self._next_inputs[topic] = self.t + source.period
+                send = partial(self._post, partial(self.arrangement.on_input, topic))
+                self._interfere(topic, source.message(round(self.t * NANOSECONDS)), send)
 
     def send_command(self, delivery: Delivery) -> None:
         """Send a command to the gate, past what happens to those of the controller."""
         self._post(self.arrangement.on_command, delivery)
 
-    def _interfere(
-        self, interference: Interference | None, counter: str, message: Any, send: Callable[[Delivery], None]
-    ) -> None:
+    def _interfere(self, topic: str, message: Any, send: Callable[[Delivery], None]) -> None:
+        interference = self.setup.interferences.get(topic)
         if interference is None or self.t < self.setup.onset - 1e-9:
             send(Delivery(message))
             return
-        number = getattr(self, counter)
-        setattr(self, counter, number + 1)
-        for delivery in interference(number, message):
+        self._sent[topic] += 1
+        for delivery in interference(self._sent[topic] - 1, message):
             send(delivery)

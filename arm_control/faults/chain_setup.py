@@ -44,9 +44,23 @@ def joint_state(
     frame_id: str = "",
 ) -> Any:
     """Return a ``JointState`` with a stamp [ns] and numbers [rad or m; rad/s or m/s; N m or N]."""
-    sec, nanosec = divmod(stamp_ns, NANOSECONDS)
-    header = SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=nanosec), frame_id=frame_id)
+    header = SimpleNamespace(stamp=_time(stamp_ns), frame_id=frame_id)
     return SimpleNamespace(header=header, name=names, position=position, velocity=velocity, effort=effort)
+
+
+def joint_trajectory(names: Sequence[str], stamp_ns: int, times: Array, positions: Array) -> Any:
+    """Return a ``JointTrajectory`` with a stamp [ns], times (k,) [s] and positions (k, n) [rad or m]."""
+    header = SimpleNamespace(stamp=_time(stamp_ns), frame_id="")
+    points = [
+        SimpleNamespace(positions=q, time_from_start=_time(round(t * NANOSECONDS)))
+        for t, q in zip(times, positions, strict=True)
+    ]
+    return SimpleNamespace(header=header, joint_names=names, points=points)
+
+
+def _time(t_ns: int) -> Any:
+    sec, nanosec = divmod(t_ns, NANOSECONDS)
+    return SimpleNamespace(sec=sec, nanosec=nanosec)
 
 
 class Delivery(NamedTuple):
@@ -65,6 +79,25 @@ class Delivery(NamedTuple):
 
 Interference = Callable[[int, Any], Iterable[Delivery]]
 """From the number of a message since the fault begins, and the message, to what arrives."""
+STATES, COMMANDS = "states", "commands"
+"""Messages of every run, beside those of :class:`Source`."""
+GOAL = "goal: "
+"""How the reason begins for which a controller has refused a goal."""
+
+
+class Source(NamedTuple):
+    """Somebody who sends a controller messages of a topic.
+
+    Attributes
+    ----------
+    period : float
+        Time between two messages [s].
+    message : callable
+        Returns the message that is sent at a time [ns].
+    """
+
+    period: float
+    message: Callable[[int], Any]
 
 
 @dataclass
@@ -75,10 +108,16 @@ class Setup:
     ----------
     q : ndarray, shape (nq,)
         Initial positions [rad or m].
+    goal : Goal
+        Where the arm is to be at the end.
+    is_told : bool
+        Whether the controller is given the goal at first; else inputs lead there.
     arrangement : str
         One of :data:`arm_control.faults.chain.ARRANGEMENTS`.
-    states, commands : Interference
-        What becomes of messages from the onset on.
+    inputs : dict of str to Source
+        Who sends the controller what, by topic.
+    interferences : dict of str to Interference
+        What becomes of messages from the onset on, by topic.
     events : list of (float, callable)
         Time since the onset [s], and what is called with the chain then.
     onset : float
@@ -94,8 +133,9 @@ class Setup:
     robot: str
     arrangement: str
     plant: PlantProperties = field(default_factory=PlantProperties)
-    states: Interference | None = None
-    commands: Interference | None = None
+    is_told: bool = True
+    inputs: Mapping[str, Source] = field(default_factory=dict)
+    interferences: dict[str, Interference] = field(default_factory=dict)
     events: list[tuple[float, Callable[[Any], None]]] = field(default_factory=list)
     onset: float = 0.5
     period: float = STEP

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,19 @@ def doubled(edit: Edit) -> Interference:
     return add
 
 
+def flooded(n: int, spacing_ns: int) -> Interference:
+    """Return what sends each message n times, as new ones, with this time between [ns]."""
+
+    def repeat(k: int, message: Any) -> Iterable[Delivery]:
+        for i in range(n):
+            again = copy(message)
+            again.header = deepcopy(message.header)
+            shifted(i * spacing_ns)(again)
+            yield Delivery(again, i * spacing_ns / NANOSECONDS)
+
+    return repeat
+
+
 def value(name: str, number: float, joint: int = 1) -> Edit:
     """Return what sets one number of a field."""
 
@@ -158,6 +171,23 @@ def elsewhere(message: Any) -> None:
     message.position = np.array(message.position) + 0.5
     message.velocity = np.full(len(message.position), 3.0)
     shifted(2 * MS_NS)(message)
+
+
+def first_point(by: float) -> Edit:
+    """Return what adds a number to the first joint in all points of a trajectory [rad or m]."""
+
+    def add(message: Any) -> None:
+        for point in message.points:
+            point.positions = np.array(point.positions) + by * np.eye(len(point.positions))[0]
+
+    return add
+
+
+def of_another_arm(message: Any) -> None:
+    """Send a trajectory of an arm with a joint more."""
+    message.joint_names = [*message.joint_names, "another_joint"]
+    for point in message.points:
+        point.positions = np.append(point.positions, 0.0)
 
 
 def pulling(message: Any) -> None:

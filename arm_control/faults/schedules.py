@@ -93,7 +93,8 @@ def draw(seed: int) -> Schedule:
     arrangement = tuple(ARRANGEMENTS)[int(rng.integers(len(ARRANGEMENTS)))]
     plant = tuple(PLANTS)[int(rng.integers(len(PLANTS)))]
     controllers = CONTROLLERS if arrangement in OF_ALL_CONTROLLERS else CONTROLLERS[:1]
-    faults = [fault for fault in all_faults() if arrangement in fault.arrangements and fault.verdict != LIMITED]
+    usual = [fault for fault in all_faults() if fault.verdict != LIMITED and not fault.controller]
+    faults = [fault for fault in usual if arrangement in fault.arrangements]
     parts = []
     for _ in range(int(rng.integers(1, MOST_PARTS + 1))):
         begin = int(rng.integers(0, 300))
@@ -169,14 +170,13 @@ def _chain(arrangement: str, controller: str, plant: str) -> Chain:
 def _failure(chain: Chain, schedule: Schedule) -> str:
     """Go on with the faults of a schedule, and say what did not hold."""
     setup = chain.setup
-    setup.states = _combined([(part, part.fault.states()) for part in schedule.parts if part.fault.states])
-    setup.commands = _combined([(part, part.fault.commands()) for part in schedule.parts if part.fault.commands])
+    setup.interferences = _combined(schedule.parts)
     setup.events = [(1e-3 * part.begin + t, act) for part in schedule.parts for t, act in part.fault.events]
     if schedule.enabled_at >= 0.0:
         setup.events.append((schedule.enabled_at, Chain.enable))
     end = setup.onset + DURATION
     chain.advance(end)
-    setup.states = setup.commands = None
+    setup.interferences = {}
     chain.advance(end + RECOVERY)
     record = chain.record()
     why = record.error or failure_of_torque(record, setup) or _release(record, schedule, setup)
@@ -217,10 +217,16 @@ def _release(record: Record, schedule: Schedule, setup: Setup) -> str:
     return f"the brake was released {wrong[0]:.3f} s after the onset" if wrong else ""
 
 
-def _combined(parts: list[tuple[TimedFault, Interference]]) -> Interference | None:
-    """Return what sends each message through all faults that concern it, one after the other."""
-    if not parts:
-        return None
+def _combined(parts: Iterable[TimedFault]) -> dict[str, Interference]:
+    """Return what sends each message through all faults that concern it, one after the other, by topic."""
+    acts: dict[str, list[tuple[TimedFault, Interference]]] = {}
+    for part in parts:
+        if part.fault.make is not None:
+            acts.setdefault(part.fault.topic, []).append((part, part.fault.make()))
+    return {topic: _in_a_row(parts) for topic, parts in acts.items()}
+
+
+def _in_a_row(parts: list[tuple[TimedFault, Interference]]) -> Interference:
 
     def interfere(k: int, message: Any) -> Iterable[Delivery]:
         deliveries = [Delivery(message)]

@@ -7,6 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.processes.controller_process import Command, ControllerProcess
     from arm_control.processes.datagrams import (
+        CHUNK,
         ENABLE,
         HEAD,
         NUMBER,

@@ -122,6 +122,28 @@ def test_a_gate_that_never_brakes_fails_in_the_campaign(monkeypatch: pytest.Monk
     assert {row.failure for row in rows} == {"no braking torque in time"}
 
 
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(
+    ("name", "where", "reason"),
+    [
+        ("stopped", "controller", ""),
+        ("frozen", "gate", ""),
+        ("10-khz", "simulator", ""),
+        ("of-another-arm-in-turn", "gate", "it has the joints shoulder_pan_joint"),
+        ("of-another-arm", "serve", ""),
+        ("nan", "controller", "shoulder_pan_joint has a position that is no number"),
+        ("hour-ahead", "simulator", "it was observed 3599.950 s after now"),
+    ],
+)
+def test_whatever_a_policy_sends_the_arm_goes_on_or_stops_on_its_way(name: str, where: str, reason: str):
+    (row,) = run_case(Case(FAULTS[f"joint_chunk:{name}"], where, "ur5", "follow"))
+    assert row.passed, row
+    assert row.brake_ms is None
+    assert row.reason.startswith(reason)
+    assert bool(row.reason) == bool(reason)
+    assert 0.3 < row.speed < 1.0
+
+
 def failure_of(name: str, plant: str, monkeypatch: pytest.MonkeyPatch, **bounds: float) -> str:
     """Failure of a row under other bounds."""
     for bound, value in bounds.items():
@@ -152,13 +174,16 @@ def test_each_bound_can_fail(bounds: dict[str, float], plant: str, failure: str,
         (FAULTS["commands:100-newton-metres"], {"LARGEST_LIMITED_SPEED": 2.0}, "times the limit of speed"),
         (FAULTS["commands:100-newton-metres"], {"EFFORT_SHARE": 0.5}, "the torque was above its limit"),
         (FAULTS["commands:100-newton-metres"], {"RATE_SHARE": 0.2}, "the torque changed by 1.0 N m in one step"),
+        (FAULTS["joint_chunk:frozen"], {"HOVER": 0.0}, "in the end"),
+        (FAULTS["joint_chunk:frozen"], {"NEAR": -0.1}, "away from its way"),
+        (replace(FAULTS["joint_chunk:stopped"], verdict=GOES_ON), {}, "from the goal at the end"),
         (Fault("released", "", HOLDS, events=((0.0, disable), (0.1, Chain.enable))), {}, "the brake was released"),
     ],
 )
 def test_each_verdict_can_fail(fault: Fault, bounds: dict[str, float], failure: str, monkeypatch: pytest.MonkeyPatch):
     for bound, value in bounds.items():
         monkeypatch.setattr(campaign, bound, value)
-    row = run_case(Case(fault, "gate", "ur5", "osc"))[0]
+    row = run_case(Case(fault, "gate", "ur5", fault.controller or "osc"))[0]
     assert failure in row.failure
     assert not row.passed
 
@@ -194,7 +219,7 @@ def test_the_same_run_twice_is_the_same_to_the_last_bit():
     first, second = (run_on(case, "real").record for _ in range(2))
     np.testing.assert_array_equal(first.q, second.q)
     np.testing.assert_array_equal(first.tau, second.tau)
-    assert setup_of(case).states is not setup_of(case).states
+    assert setup_of(case).interferences["states"] is not setup_of(case).interferences["states"]
 
 
 @pytest.mark.processes
@@ -279,7 +304,7 @@ def test_the_command_prints_rows_and_writes_them(tmp_path: Path, capsys: pytest.
 
 @pytest.mark.usefixtures("short")
 def test_a_row_that_fails_stands_on_the_page_and_in_the_summary():
-    fault = Fault("states:3-lost", "three states are lost", BRAKES, states=lambda: lost(3))
+    fault = Fault("states:3-lost", "three states are lost", BRAKES, "states", lambda: lost(3))
     rows = run_case(Case(fault, "gate", "ur5", "osc"))
     assert not any(row.passed for row in rows)
     assert page(rows).count("no braking torque in time") == len(rows) == 2

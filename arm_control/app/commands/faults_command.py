@@ -18,7 +18,7 @@ EXAMPLES = ("faults", "faults states --controller osc --arrangement gate exporte
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", help="only faults whose name contains this; default: all")
     parser.add_argument("--arrangement", nargs="+", choices=ARRANGEMENTS, help="default: all")
-    parser.add_argument("--controller", nargs="+", choices=("osc", "joint", "ilqr"), help="default: all")
+    parser.add_argument("--controller", nargs="+", choices=("osc", "joint", "ilqr", "follow"), help="default: all")
     parser.add_argument(
         "--full", action="store_true", help="each with every robot and controller; default: these take turns"
     )
