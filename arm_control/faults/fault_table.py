@@ -28,7 +28,8 @@ later, compared with the exact plant, largest joint speed in the 3 s after *enab
 effort limit, and the reason for a brake, or for refusing a chunk. *Computed* stands where no state can be used: then
 nobody can stop an arm that weighs more than its model says, and what is given is its fall in 0.6 s, at most 1.2 times
 (and 1 mm) that of an ideal brake of the model. An arm that *stays* stops without a brake on the way that chunks of a
-[policy](follow.md) led it, at the last point that counts, within 1.5 s. All rows are in the file of `--json`.
+[policy](follow.md) led it, at the last point that counts, within 1.5 s, and moves by 0.01 rad at most from then on. All
+rows are in the file of `--json`.
 
 """
 TITLES = (
