@@ -330,8 +330,7 @@ def target_rows(poses: Sequence[Pose] | Array) -> Array:
         raise InputError("a target is no pose; allowed: Pose.at(position, quaternion), or an array (N, 4, 4)") from None
     R = np.where(np.isfinite(R), R, 0.0)
     deviation = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
-    is_right_handed = np.cross(R[:, 0], R[:, 1])[:, None] @ R[:, 2, :, None] > 0.0
-    is_pose = (deviation < ROTATION_TOLERANCE) & is_right_handed[:, 0, 0] & np.isfinite(p).all(axis=1)
+    is_pose = (deviation < ROTATION_TOLERANCE) & (np.linalg.det(R) > 0.0) & np.isfinite(p).all(axis=1)
     if not is_pose.all():
         i = int(np.argmin(is_pose))
         raise InputError(f"pose {i} has R {R[i].tolist()}, p {p[i].tolist()}; allowed: a rotation and finite numbers")
