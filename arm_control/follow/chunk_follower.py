@@ -10,10 +10,13 @@ point of the newest chunk, unless the next one comes before. A chunk falls in on
 
 so a plan counts only with all its limits proved, the stop at its end included, and refusing costs nothing of that.
 Poses become joint positions one after the other, from the motion under way on, so that the arm stays on its branch.
+Poses in a frame that moves with the arm count from where that frame was *meant* to be at the observation: from where it
+was measured, a hand that is pressed or sags would go further with each chunk.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,6 +54,8 @@ POSE_COLUMNS = np.arange(7)
 """Numbers of a pose."""
 PER_TAU = 6.0
 """Time of a join, over tau."""
+N_PAST = 100
+"""Former plans that are kept, each for one time between knots or more: 2 s."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,7 @@ class ChunkFollower:
         m.limits[plan.LOW], m.limits[plan.HIGH] = np.minimum(self._model.q_min, q), np.maximum(self._model.q_max, q)
         m.counts[plan.KNOWN] = 0
         self._base_ns, self._newest_ns, self._path_ns = now_ns, NEVER_SEEN, now_ns
+        self._past: deque[tuple[int, Array]] = deque(maxlen=N_PAST)
 
     def prepare_poses(self) -> None:
         """Compile what the first chunk of poses would compile, which takes longer than a tick."""
@@ -201,9 +207,12 @@ class ChunkFollower:
         if self._torque is not None:
             self._torque.inputs["tool"][:] = self._model.tool
         m.counts[plan.SPAN] = span
+        before = m.plan[:, : span + plan.FROZEN].copy() if span else None
         result = self._join()
         if result != plan.ACCEPTED:
             raise InputError(self._fault(result))
+        if before is not None:
+            self._past.append((self._base_ns, before))
         self._base_ns, self._newest_ns = base_ns, chunk.stamp_ns
         self._path_ns = base_ns + int(m.counts[plan.PATH] - 2) * KNOT_NS
         limited = self._limited()
@@ -218,16 +227,26 @@ class ChunkFollower:
         model, poses, frame = self._model, _matrices(rows), chunk.frame or self._model.base
         if frame not in model.frames:
             raise FrameNotFound(frame, model.frames)
-        if model.tree.frames[frame].body >= 0:
-            raise InputError(f"frame '{frame}' moves with the arm; allowed: one that stands still, as '{model.base}'")
         first = max(int(np.searchsorted(times, (now_ns - chunk.stamp_ns) / NANOSECONDS, side="right")) - 1, 0)
         q = self.at(max(now_ns, chunk.stamp_ns + int(times[first] * NANOSECONDS))).q_des
-        poses = model.pose(q, frame).matrix() @ poses[first:]
+        q_frame = self._past_positions(chunk.stamp_ns) if model.tree.frames[frame].body >= 0 else q
+        poses = model.pose(q_frame, None if frame == model.tip else frame).matrix() @ poses[first:]
         positions = self._inverse_kinematics.along(poses, q)
         if len(positions) < len(poses):
             p = poses[len(positions), :3, 3].round(3).tolist()
             raise InputError(f"pose {first + len(positions)}, at {p} m, is out of reach on this branch")
         return times[first:], positions
+
+    def _past_positions(self, stamp_ns: int) -> Array:
+        """Joint positions of the reference at a time up to now [ns]."""
+        for base_ns, points in ((self._base_ns, self._memory.plan), *reversed(self._past)):
+            if base_ns <= stamp_ns:
+                k, s = divmod((stamp_ns - base_ns) / KNOT_NS, 1.0)
+                i = min(int(k), points.shape[1] - plan.FROZEN)
+                r = 1.0 - s
+                weights = np.array([r**3, 4.0 - 3.0 * s * s * (1.0 + r), 4.0 - 3.0 * r * r * (1.0 + s), s**3]) / 6.0
+                return points[:, i : i + plan.FROZEN] @ weights
+        raise InputError("it was observed before all that is known of this motion")
 
     def _numbers(self, chunk: Chunk | PoseChunk) -> tuple[Array, Array]:
         """Times of a chunk, and its positions in the model's order, or its poses as they are."""

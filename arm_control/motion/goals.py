@@ -192,7 +192,8 @@ class PoseChunk(NamedTuple):
     poses : array_like, shape (k, 7)
         Position [m] and quaternion x, y, z, w in each row.
     frame : str
-        The link in whose frame they are, one that stands still; empty: the base.
+        The link in whose frame they are; empty: the base. One that moves counts where it was at the stamp: the end
+        effector's own, for poses relative to that of the observation.
     """
 
     stamp_ns: int

@@ -14,9 +14,11 @@ offset       a state, ``24 + 16 n`` bytes                offset       an answer,
 ===========  ==========================================  ===========  ==========================================
 
 The four bytes ``ACE1`` alone enable a gate that brakes. ``ACC1``, k, a number and a stamp begin a chunk of a policy
-(:mod:`arm_control.follow`): k times from the stamp on, then k rows of n positions. The states follow the rules of joint
-states on topics (:mod:`arm_control.messages.joint_states`), and no second gate stands behind this one, so it does what
-the node ``gate`` does (:mod:`arm_control.processes.gate_process`), with states and stamps in the place of its clock:
+(:mod:`arm_control.follow`): k times from the stamp on, then k rows of n positions; ``ACP1`` one of poses, k rows of x,
+y, z and a quaternion x, y, z, w in the frame of the base, ``ACR1`` in that of the end effector at the stamp. The states
+follow the rules of joint states on topics (:mod:`arm_control.messages.joint_states`), and no second gate stands behind
+this one, so it does what the node ``gate`` does (:mod:`arm_control.processes.gate_process`), with states and stamps in
+the place of its clock:
 
 - The sender of the first state owns the arm. Datagrams of others count for nothing until it has been silent for
   ``SILENCE``; then the next state has a new owner, and the gate brakes. Where strangers may send, an enabled arm goes
@@ -68,7 +70,7 @@ from arm_control.messages import (
     Stamp,
 )
 from arm_control.model import RobotModel
-from arm_control.motion import Chunk, ChunkGoal
+from arm_control.motion import Chunk, ChunkGoal, PoseChunk
 from arm_control.processes.controller_process import AnsweredStates, Command, ControllerAnswer, ControllerProcess
 
 KEY_SIZE, TAG_SIZE, ORDER_SIZE = 32, 16, 16
@@ -176,11 +178,14 @@ def read_key(path: str) -> DatagramKey:
 
 
 STATE, ANSWER, ENABLE, CHUNK = b"ACS1", b"ACT1", b"ACE1", b"ACC1"
+POSES, RELATIVE_POSES = b"ACP1", b"ACR1"
 """How datagrams begin."""
 HEAD = struct.Struct("<4sIQq")
 GATE_NUMBERS = {GateState.PASSING: 0, GateState.BRAKING: 1, GateState.HOLDING: 2}
 """What an answer says of the gate."""
 NUMBER = np.dtype("<f8")
+POSE_SIZE = 7
+"""Numbers of a pose."""
 
 
 class DatagramProcess:
@@ -279,7 +284,7 @@ class DatagramProcess:
             if data == ENABLE or (self._key is not None and data.startswith(ENABLE)):
                 self._enable(sender)
                 return
-            if data.startswith(CHUNK):
+            if data.startswith((CHUNK, POSES, RELATIVE_POSES)):
                 self._add_chunk(data, sender)
                 return
             self._check_form(data)
@@ -333,9 +338,11 @@ class DatagramProcess:
         return self._command_of(self._process.miss(stamp_ns, Refused(error)))
 
     def _command_of(self, answer: ControllerAnswer) -> Command | None:
-        """The command of an answer; a refused state is counted."""
+        """The command of an answer; a refused state, or goal, is counted."""
         if answer.refused is not None:
             self._refuse("state", answer.refused)
+        if answer.result is not None and answer.result.law.refused is not None:
+            self._refuse("goal", answer.result.law.refused)
         return answer.command
 
     def _check_sender(self, sender: Sender) -> None:
@@ -356,11 +363,15 @@ class DatagramProcess:
         """Give a chunk of the owner to the controller; it is joined in the next state."""
         if sender != self.owner:
             raise self._other(sender)
-        k, n = int.from_bytes(data[4:8], "little"), self._model.nv
+        mark, k = data[: len(CHUNK)], int.from_bytes(data[4:8], "little")
+        n = self._model.nv if mark == CHUNK else POSE_SIZE
         if len(data) != HEAD.size + NUMBER.itemsize * k * (1 + n):
-            raise InputError(f"wrong size: {len(data)} bytes; a chunk of {k} points of {n} joints has another one")
+            raise InputError(f"wrong size: {len(data)} bytes; a chunk of {k} points of {n} numbers has another one")
         numbers = np.frombuffer(data, NUMBER, offset=HEAD.size).astype(float)
-        chunk = Chunk(HEAD.unpack_from(data)[3], numbers[:k], numbers[k:].reshape(k, n))
+        stamp_ns, times, rows = HEAD.unpack_from(data)[3], numbers[:k], numbers[k:].reshape(k, n)
+        chunk: Chunk | PoseChunk = Chunk(stamp_ns, times, rows)
+        if mark != CHUNK:
+            chunk = PoseChunk(stamp_ns, times, rows, self._model.tip if mark == RELATIVE_POSES else "")
         now_ns = 0 if self.last is None else self.last.measurement.stamp_ns
         self.loop.controller.add(ChunkGoal(now_ns, chunk))
 

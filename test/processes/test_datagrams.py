@@ -18,7 +18,7 @@ from arm_control.app import Changes, answer_newest
 from arm_control.control import TickResult
 from arm_control.controllers import FollowLoopParameters, JointLoopParameters, control_loop
 from arm_control.gate import GateParameters
-from arm_control.maths import Array
+from arm_control.maths import Array, Pose, quaternion_from_rotation
 from arm_control.model import RobotModel
 from arm_control.motion import JointGoal
 from arm_control.processes import ENABLE, DatagramKey, DatagramProcess, OwnerConnection, Sender, bind, is_loopback
@@ -136,9 +136,9 @@ def test_what_is_no_state_is_refused_and_the_next_state_is_answered(ur5: RobotMo
     assert driver.send(state(2, 2 * MS))[:2] == (2, False)
 
 
-def chunk(stamp_ns: int, times: Array, positions: Array, k: int = 30) -> bytes:
+def chunk(stamp_ns: int, times: Array, rows: Array, k: int = 30, mark: bytes = b"ACC1") -> bytes:
     """The bytes of a chunk, as the page has them."""
-    return struct.pack("<4sIQq", b"ACC1", k, 0, stamp_ns) + np.concatenate([times, positions.ravel()]).tobytes()
+    return struct.pack("<4sIQq", mark, k, 0, stamp_ns) + np.concatenate([times, rows.ravel()]).tobytes()
 
 
 def test_a_chunk_of_the_owner_is_followed(ur5: RobotModel):
@@ -158,6 +158,29 @@ def test_a_chunk_of_the_owner_is_followed(ur5: RobotModel):
     reference = driver.gate_loop.controller.follower.at(399 * MS)
     np.testing.assert_allclose(reference.v_des, 0.1, atol=5e-3)
     np.testing.assert_allclose(reference.q_des, Q + 0.1 * (0.399 - 0.08), atol=2e-3)
+
+
+@pytest.mark.parametrize("mark", [b"ACP1", b"ACR1"])
+def test_chunks_of_poses_lead_the_hand_and_what_is_refused_is_said(ur5: RobotModel, mark: bytes):
+    driver, times = Driver(ur5, follows=True), np.arange(1, 31) / 30.0
+    driver.run(range(100))
+    X_WE, way = ur5.pose(Q), np.outer(0.1 * times, [0.0, 1.0, 0.0])
+    X_WF = ur5.pose(Q, ur5.base) if mark == b"ACP1" else X_WE
+    rows = np.hstack([X_WF.inverse().p + (X_WE.p + way) @ X_WF.R, np.tile(quat(X_WF.inverse() @ X_WE), (30, 1))])
+    driver.send(chunk(80 * MS, times, rows, mark=mark))
+    driver.send(chunk(80 * MS, times, rows[:, :6], mark=mark))
+    assert driver.refused.pop() == "datagram: wrong size: 1704 bytes; a chunk of 30 points of 7 numbers has another one"
+    driver.run(range(106, 400))
+    reached = ur5.pose(driver.gate_loop.controller.follower.at(399 * MS).q_des)
+    np.testing.assert_allclose(reached.p, X_WE.p + [0.0, 0.0319, 0.0], atol=1e-3)
+    np.testing.assert_allclose(reached.R, X_WE.R, atol=2e-3)
+    driver.send(chunk(90 * MS, times, rows * np.nan, mark=mark))
+    driver.run(range(406, 408))
+    assert [why[:18] for why in driver.refused] == ["goal: pose 0 is [n"]
+
+
+def quat(X: Pose) -> Array:
+    return quaternion_from_rotation(X.R)
 
 
 def test_a_chunk_needs_a_controller_that_follows_chunks(ur5: RobotModel):

@@ -192,7 +192,7 @@ class Changes:
 
 def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     """The arm of the options, parameters of its control loop, and the controller of a driver."""
-    from arm_control.controllers import OscLoopParameters, control_loop
+    from arm_control.controllers import FollowController, OscLoopParameters, control_loop
     from arm_control.motion import Target
     from arm_control.processes import DatagramProcess
     from arm_control.simulation import arm_and_parameters
@@ -202,6 +202,8 @@ def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
         raise InputError(f"{scenario.name} has no controller")
     model, parameters = arm_and_parameters(scenario)
     loop = control_loop(model, parameters, waits_for_commands=False)
+    if isinstance(loop.controller, FollowController):
+        loop.controller.prepare_poses()
     if (rows := loop.gate.constraints) is not None and rows.sees_obstacles:
         raise ParameterError(f"{parameters.gate.constraints}: nobody tells serve of obstacles")
     targets = scenario.targets() if isinstance(parameters, OscLoopParameters) else None
