@@ -32,6 +32,7 @@ from arm_control.motion import (
     Goal,
     JointGoal,
     JointJog,
+    JointStiffness,
     Modulation,
     PoseChunk,
     PoseMotion,
@@ -176,6 +177,8 @@ class SimulatedBag:
             case ChunkGoal(chunk=chunk):
                 points = Waypoints(*map(np.asarray, chunk[1:3]))
                 topic, message = "joint_chunk", plain.joint_trajectory(names, points, chunk.stamp_ns)
+            case JointStiffness(chunk_ns=chunk_ns, stiffness=s, damping=d):
+                topic, message = "joint_stiffness", plain.joint_state(names, chunk_ns, position=s, velocity=d)
             case Modulation():
                 topic, message = f"{self._controller}/{goal.quantity}", plain.float64(goal.value)
             case JointGoal(destination=Waypoints() as points):
@@ -183,7 +186,9 @@ class SimulatedBag:
             case JointGoal():
                 q = np.asarray(goal.destination)
                 topic, message = "target_joint", plain.joint_state(names, stamp_ns, position=q)
-        sent_ns = goal.stamp_ns if isinstance(goal, Modulation | ChunkGoal) else 0  # no stamp of it is in its message
+        sent_ns = (
+            goal.stamp_ns if isinstance(goal, Modulation | ChunkGoal | JointStiffness) else 0
+        )  # no stamp of it is in its message
         self._bag.add(f"/{topic}", message.__msgtype__, LATCHED)
         self._bag.put(f"/{topic}", sent_ns, message)
         return goal_of(topic, message, self._model, sent_ns)

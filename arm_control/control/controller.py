@@ -24,7 +24,7 @@ from arm_control.exceptions import ArmControlError, InputError
 from arm_control.gate import GateOutput, GateParameters, JointLimits, NextLimits
 from arm_control.maths import Array, Obstacle, Pose
 from arm_control.model import ArmParameters, RobotModel, Terms
-from arm_control.motion import ChunkGoal, Goal, JointGoal, JointJog, Modulation, PoseGoal, WrenchGoal
+from arm_control.motion import ChunkGoal, Goal, JointGoal, JointJog, JointStiffness, Modulation, PoseGoal, WrenchGoal
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def pose_figures(error: Array) -> dict[str, float]:
 
 def pose_goal(goal: Goal) -> PoseGoal:
     """Return a goal of the end effector, or raise an InputError."""
-    if isinstance(goal, JointGoal | JointJog | ChunkGoal | WrenchGoal | Modulation):
+    if isinstance(goal, JointGoal | JointJog | ChunkGoal | JointStiffness | WrenchGoal | Modulation):
         raise InputError("this controller follows poses, not joints, wrenches or primitives")
     return goal
 

@@ -22,6 +22,10 @@ speed: the measured one would make a joint at rest tremble.
 
     (6)  tau += c tanh(v_des / v_s) + b v_des
 
+Where shares s of each joint differ, the springs of (1) stay springs, and its dampers take power only:
+
+    (7)  M k_p e  becomes  W M W k_p e,    W = diag(sqrt(s))
+
     q, v, a              joint positions, velocities, accelerations   [rad, rad/s, rad/s^2; m if prismatic]
     M, h, g              mass matrix, bias, gravity torque            [kg m^2; N m; N m]
     k_p, k_v             gains of a unit mass                         [1/s^2; 1/s]
@@ -129,18 +133,23 @@ class JointSpaceController:
         self._continuous = np.isinf(model.q_max)
         self._coulomb, self._viscous = model.coulomb, model.viscous
         self._has_friction = bool(model.coulomb.any() or model.viscous.any())
-        if parameters.law == "pd":
-            self.K_p, self.K_v = pd_gains(model, parameters)
+        gains = (parameters.kp, parameters.kv) if self.scales_with_inertia else pd_gains(model, parameters)
+        self._kp: float | Array = gains[0]
+        self._kv: float | Array = gains[1]
 
-    def tick(self, t: Terms, reference: JointReference, stiffness: float = 1.0, damping: float = 1.0) -> JointOutput:
-        """Joint torque for one state, with shares of the gains of position and of velocity."""
+    def tick(
+        self, t: Terms, reference: JointReference, stiffness: float | Array = 1.0, damping: float | Array = 1.0
+    ) -> JointOutput:
+        """Joint torque for one state, with shares of the gains of position and of velocity, of each joint or of all."""
         e = self._error(t, reference)
         e_v = reference.v_des - t.v
-        if self.scales_with_inertia:
+        if self.scales_with_inertia and isinstance(stiffness, float) and isinstance(damping, float):
             feedback = t.M @ (damping * self.parameters.kv * e_v + stiffness * self.parameters.kp * e)  # (1)
+        else:
+            feedback = self._felt(t, stiffness, self._kp * e) + self._felt(t, damping, self._kv * e_v)  # (3), (7)
+        if self.scales_with_inertia:
             feedforward, bias = t.M @ reference.a_des, t.h  # (2)
         else:
-            feedback = stiffness * self.K_p * e + damping * self.K_v * e_v  # (3)
             feedforward, bias = np.zeros_like(e), t.g
         friction = None
         if self._has_friction:
@@ -156,7 +165,7 @@ class JointSpaceController:
         reference: JointReference,
         figures: Callable[[], dict[str, float]] = dict,
         refused: ArmControlError | None = None,
-        shares: tuple[float, float] = (1.0, 1.0),
+        shares: tuple[float | Array, float | Array] = (1.0, 1.0),
     ) -> LawOutput:
         """Answer a state; ``figures`` are those of the controller beside the error, shares as of :meth:`tick`."""
         output = self.tick(t, reference, *shares)
@@ -171,12 +180,22 @@ class JointSpaceController:
             friction=output.friction,
         )
 
-    def energy_and_power(self, t: Terms, reference: JointReference) -> tuple[float, float]:
-        """Energy that the springs hold with all of the stiffness [J], and power that all of the damping takes [W]."""
-        e, e_v = self._error(t, reference), reference.v_des - t.v
-        if self.scales_with_inertia:
-            return 0.5 * self.parameters.kp * float(e @ t.M @ e), self.parameters.kv * float(e_v @ t.M @ e_v)
-        return 0.5 * float(self.K_p @ e**2), float(self.K_v @ e_v**2)
+    def energy(self, t: Terms, reference: JointReference, stiffness: float | Array) -> float:
+        """Energy that the springs hold with a share of the stiffness [J]."""
+        e = self._error(t, reference)
+        return 0.5 * float(e @ self._felt(t, stiffness, self._kp * e))
+
+    def power(self, t: Terms, reference: JointReference, damping: float | Array) -> float:
+        """Power that a share of the damping takes [W]."""
+        e_v = reference.v_des - t.v
+        return float(e_v @ self._felt(t, damping, self._kv * e_v))
+
+    def _felt(self, t: Terms, share: float | Array, x: Array) -> Array:
+        """A share of the torque that gains times an error, x, make: (7), or each joint by itself."""
+        if not self.scales_with_inertia:
+            return share * x
+        root: float | Array = np.sqrt(share)
+        return root * (t.M @ (root * x))
 
     def _error(self, t: Terms, reference: JointReference) -> Array:
         e = reference.q_des - t.q

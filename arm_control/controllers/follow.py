@@ -23,7 +23,7 @@ from arm_control.exceptions import InputError
 from arm_control.follow import BOUNDS, REFUSE, SLEW, ChunkFollower, ChunkParameters, StiffnessParameters, StiffnessTank
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.motion import ChunkGoal, Goal, GoalQueue, JointReference, Modulation
+from arm_control.motion import ChunkGoal, Goal, GoalQueue, JointReference, JointStiffness, Modulation
 
 CAPACITY = 2000
 """Chunks that a simulation may have ahead, or a node behind."""
@@ -76,6 +76,8 @@ class FollowController(Controller):
         """Know no chunk, and be stiff."""
         self._chunks: GoalQueue[ChunkGoal] = GoalQueue(CAPACITY)
         self._shares: dict[str, GoalQueue[Modulation]] = {name: GoalQueue(CAPACITY) for name in BOUNDS}
+        self._due_shares: dict[str, Modulation] = {}
+        self._tied: list[JointStiffness] = []
         self.stiffness = StiffnessTank(self._stiffness_parameters)
         self._due: ChunkGoal | None = None
 
@@ -90,10 +92,12 @@ class FollowController(Controller):
 
     def add(self, goal: Goal) -> None:
         if isinstance(goal, Modulation):
-            low, high = BOUNDS[goal.quantity]
-            if not low <= goal.value <= high:
-                raise InputError(f"{goal.quantity} {goal.value:g}: from {low:g} to {high:g} is allowed")
+            check_shares(goal.quantity, np.array([goal.value]))
             self._shares[goal.quantity].add(goal)
+        elif isinstance(goal, JointStiffness):
+            check_shares("stiffness", goal.stiffness)
+            check_shares("damping", goal.damping)
+            self._tied = sorted([*self._tied, goal], key=lambda one: one.chunk_ns)[-CAPACITY:]
         elif isinstance(goal, ChunkGoal):
             self._chunks.add(goal)
         else:
@@ -127,11 +131,27 @@ class FollowController(Controller):
 
     def _change_stiffness(self, measurement: Measurement, terms: Terms, reference: JointReference) -> None:
         """Move the shares of stiffness and damping towards those that are due."""
+        tank, law = self.stiffness, self._law
         for quantity, queue in self._shares.items():
-            if (due := queue.active(measurement.stamp_ns)) is not None:
-                self.stiffness.wanted[quantity] = due.value
-        if not self.stiffness.rests:
-            self.stiffness.step(*self._law.energy_and_power(terms, reference), measurement.dt)
+            due = queue.active(measurement.stamp_ns)
+            if due is not None and due is not self._due_shares.get(quantity):
+                self._due_shares[quantity] = due
+                tank.ask(quantity, due.value)
+        if self._tied:
+            self._untie(measurement.stamp_ns)
+        if not tank.rests:
+            power = law.power(terms, reference, tank.damping)
+            tank.step(lambda s: law.energy(terms, reference, s), power, measurement.dt)
+
+    def _untie(self, stamp_ns: int) -> None:
+        """Want the shares whose chunk is joined."""
+        joined_ns = max(self.follower.newest_ns, 0)
+        due = [one for one in self._tied if one.stamp_ns <= stamp_ns and one.chunk_ns <= joined_ns]
+        self._tied = [one for one in self._tied if all(one is not other for other in due)]
+        for one in due:
+            for quantity, shares in (("stiffness", one.stiffness), ("damping", one.damping)):
+                if len(shares):
+                    self.stiffness.ask(quantity, shares)
 
     def _chunk_figures(self, stamp_ns: int) -> dict[str, float]:
         last, counts = self.follower.last, self.follower.counts
@@ -141,8 +161,15 @@ class FollowController(Controller):
             "chunks_slewed": float(counts[SLEW]),
             "chunks_refused": float(counts[REFUSE]),
             "stale": float(self.follower.is_stale(stamp_ns)),
-            "stiffness": self.stiffness.stiffness,
+            "stiffness": float(np.min(self.stiffness.stiffness)),
         }
+
+
+def check_shares(quantity: str, shares: Array) -> None:
+    """Raise an InputError where a share of a quantity is out of its bounds."""
+    low, high = BOUNDS[quantity]
+    if len(wrong := shares[~((shares >= low) & (shares <= high))]):
+        raise InputError(f"{quantity} {wrong[0]:g}: from {low:g} to {high:g} is allowed")
 
 
 ROW = ControllerRow(
@@ -152,7 +179,7 @@ ROW = ControllerRow(
     make=lambda model, parameters: FollowController(model, parameters.control),
     torque_terms=JOINT_TERMS,
     figures=("joint_error", "chunk_latency", "chunk_error", "chunks_slewed", "chunks_refused", "stale", "stiffness"),
-    goals=("joint_chunk", "pose_chunk"),
+    goals=("joint_chunk", "pose_chunk", "joint_stiffness"),
     numbers={
         "stiffness": "share of the stiffness, 0.01 to 1, reached at a bounded rate from now on",
         "damping": "share of the damping that belongs to it, 0.1 to 1",

@@ -119,6 +119,8 @@ class ChunkFollower:
         Number of chunks in each band.
     last : ChunkReport or None
         What has become of the newest chunk.
+    newest_ns : int
+        Stamp of the newest chunk that was joined [ns]; far in the past: none was.
 
     Examples
     --------
@@ -159,7 +161,7 @@ class ChunkFollower:
         m.plan[:] = q[:, None]
         m.limits[plan.LOW], m.limits[plan.HIGH] = np.minimum(self._model.q_min, q), np.maximum(self._model.q_max, q)
         m.counts[plan.KNOWN] = 0
-        self._base_ns, self._newest_ns, self._path_ns = now_ns, NEVER_SEEN, now_ns
+        self._base_ns, self.newest_ns, self._path_ns = now_ns, NEVER_SEEN, now_ns
         self._past: deque[tuple[int, Array]] = deque(maxlen=N_PAST)
 
     def prepare_poses(self) -> None:
@@ -195,7 +197,7 @@ class ChunkFollower:
         m.counts[plan.N_POINTS] = 0
         if latency < 0.0:
             raise InputError(f"it was observed {-latency:.3f} s after now")
-        if chunk.stamp_ns <= self._newest_ns:
+        if chunk.stamp_ns <= self.newest_ns:
             raise InputError("it is not newer than the last one")
         times, rows = self._numbers(chunk)
         if isinstance(chunk, PoseChunk):
@@ -213,7 +215,7 @@ class ChunkFollower:
             raise InputError(self._fault(result))
         if before is not None:
             self._past.append((self._base_ns, before))
-        self._base_ns, self._newest_ns = base_ns, chunk.stamp_ns
+        self._base_ns, self.newest_ns = base_ns, chunk.stamp_ns
         self._path_ns = base_ns + int(m.counts[plan.PATH] - 2) * KNOT_NS
         limited = self._limited()
         return ChunkReport(SLEW if limited else PASS, limited, latency, float(m.numbers[plan.ERROR]))

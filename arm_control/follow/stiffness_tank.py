@@ -1,16 +1,16 @@
 """Stiffness that a policy changes while the arm moves, with energy that is accounted for.
 
-Of the law's springs K and dampers D the shares s and d sqrt(s) act, so that s alone keeps the damping ratio. At an
-error e the springs hold s U, U = e^T K e / 2: energy that a rising share adds, and that swings the arm up where it
-rises behind each turn and falls before the next one. A tank with the energy T pays for that,
+Of the law's springs and dampers the shares s and d sqrt(s) act, of all joints or of each, so that s alone keeps the
+damping ratio. The springs hold an energy U(s), that of the present error: energy that a rising share adds, and that
+swings the arm up where it rises behind each turn and falls before the next one. A tank with the energy T pays for that,
 
-    (1)  T' = P - s' U,    0 <= T <= T_max        P: what the dampers take
+    (1)  T' = P - (dU/ds)^T s',    0 <= T <= T_max        P: what the dampers take
     (2)  |s'| <= r
 
-and a share does not rise while the tank is empty. So all changes of it together never add more than T_max to what
-dampers have taken, whatever a policy asks for; with a constant share the law is as it was.
+and shares that add energy do not change while the tank is empty. So all changes together never add more than T_max to
+what dampers have taken, whatever a policy asks for; with constant shares the law is as it was.
 
-    e        desired - actual joint positions                   [rad or m]
+    U        springs' energy at the present error               [J]
     r        ``stiffness_rate``                                 [1/s]
     T_max    ``stiffness_energy``                               [J]
 
@@ -20,10 +20,13 @@ Source: F. Ferraguti, C. Secchi, C. Fantuzzi, "A tank-based approach to impedanc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+
+import numpy as np
 
 from arm_control.core import Parameters, parameter
+from arm_control.maths import Array
 
 BOUNDS = {"stiffness": (0.01, 1.0), "damping": (0.1, 1.0)}
 """Smallest and largest share of each quantity."""
@@ -46,53 +49,63 @@ class StiffnessTank:
 
     Attributes
     ----------
-    wanted : dict of str to float
-        Shares that a policy asks for, by the names of :data:`BOUNDS`.
-    stiffness, energy : float
-        ``s``, and ``T`` [J].
+    stiffness : float or ndarray, shape (nv,)
+        ``s``; a number as long as all joints have the same.
+    energy : float
+        ``T`` [J].
+    rests : bool
+        Whether :meth:`step` would change nothing.
 
     Examples
     --------
     >>> tank = StiffnessTank(StiffnessParameters(stiffness_rate=1.0, stiffness_energy=0.0))
-    >>> tank.wanted["stiffness"] = 0.5
+    >>> tank.ask("stiffness", 0.5)
     >>> for _ in range(1000):
-    ...     tank.step(spring=1.0, power=0.0, dt=1e-3)
-    >>> round(tank.stiffness, 3), tank.energy
+    ...     tank.step(energy=lambda s: s * 1.0, power=0.0, dt=1e-3)
+    >>> round(float(tank.stiffness), 3), float(tank.energy)
     (0.5, 0.0)
     """
 
     def __init__(self, parameters: StiffnessParameters) -> None:
         self._parameters = parameters
-        self.wanted = dict.fromkeys(BOUNDS, 1.0)
-        self.stiffness = self._ratio = 1.0
-        self.energy = parameters.stiffness_energy
+        self._wanted: dict[str, float | Array] = dict.fromkeys(BOUNDS, 1.0)
+        self.stiffness: float | Array = 1.0
+        self._ratio: float | Array = 1.0
+        self.energy, self.rests = parameters.stiffness_energy, True
 
     @property
-    def damping(self) -> float:
+    def damping(self) -> float | Array:
         """Share of the dampers that acts, ``d sqrt(s)``."""
-        return self._ratio * sqrt(self.stiffness)
+        damping: float | Array = self._ratio * np.sqrt(self.stiffness)
+        return damping
 
-    @property
-    def rests(self) -> bool:
-        """Whether :meth:`step` would change nothing."""
-        is_full = self.energy == self._parameters.stiffness_energy
-        return is_full and self.stiffness == self.wanted["stiffness"] and self._ratio == self.wanted["damping"]
+    def ask(self, quantity: str, share: float | Array) -> None:
+        """Want a share of a quantity, by its name in :data:`BOUNDS`, from now on."""
+        self._wanted[quantity], self.rests = share, False
 
-    def step(self, spring: float, power: float, dt: float) -> None:
+    def step(self, energy: Callable[[float | Array], float], power: float, dt: float) -> None:
         """Move the shares towards what is wanted.
 
         Parameters
         ----------
-        spring, power : float
-            U [J], and what all of D would take [W].
+        energy : callable
+            U, from s [J].
+        power : float
+            What the dampers take now [W].
         dt : float
             Time since the last step [s].
         """
-        most = self._parameters.stiffness_rate * dt
-        filled = self.energy + self.damping * power * dt
-        change = max(min(self.wanted["stiffness"] - self.stiffness, most), -most)
-        if change * spring > filled:
-            change = filled / spring
-        self.energy = min(max(filled - change * spring, 0.0), self._parameters.stiffness_energy)  # (1)
-        self.stiffness += change
-        self._ratio += max(min(self.wanted["damping"] - self._ratio, most), -most)
+        most, full = self._parameters.stiffness_rate * dt, self._parameters.stiffness_energy
+        filled, held = self.energy + power * dt, energy(self.stiffness)
+        change = np.clip(self._wanted["stiffness"] - self.stiffness, -most, most)
+        added = energy(self.stiffness + change) - held
+        if added > filled:  # all joints alike: less of it, and none where that is not enough
+            change = change * (filled / added)
+            added = energy(self.stiffness + change) - held
+            if added > filled + 1e-9 * held:
+                change, added = change * 0.0, 0.0
+        self.energy = min(max(filled - added, 0.0), full)  # (1)
+        self.stiffness = self.stiffness + change
+        self._ratio = self._ratio + np.clip(self._wanted["damping"] - self._ratio, -most, most)
+        states = (self.stiffness, self._wanted["stiffness"]), (self._ratio, self._wanted["damping"])
+        self.rests = self.energy == full and all(np.all(np.equal(*pair)) for pair in states)

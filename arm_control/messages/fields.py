@@ -23,6 +23,7 @@ from arm_control.motion import (
     Goal,
     JointGoal,
     JointJog,
+    JointStiffness,
     Modulation,
     PoseChunk,
     PoseMotion,
@@ -40,6 +41,7 @@ POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint", "target_velocity")
 WRENCH_GOAL = "target_wrench"
 CHUNKS = ("joint_chunk", "pose_chunk")
+JOINT_STIFFNESS = "joint_stiffness"
 STALE_NS = NANOSECONDS
 """Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
 SENSOR_SKEW = 1.0
@@ -172,16 +174,15 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     ArmControlError
         When its values are wrong, or not those of this arm.
     """
-    if topic == WRENCH_GOAL:
-        return wrench_goal_of(message, model, now_ns)
+    of_one = {WRENCH_GOAL: wrench_goal_of, JOINT_STIFFNESS: joint_stiffness_of, "target_twist": twist_jog_of}
+    if topic in of_one:
+        return of_one[topic](message, model, now_ns)
     if topic in CHUNKS:
         return chunk_goal_of(topic, message, model, now_ns)
     if "/" in topic:
         return modulation_of(topic, message, now_ns)
     if topic in JOINT_GOALS:
         return joint_goal_of(topic, message, model, now_ns)
-    if topic == "target_twist":
-        return twist_jog_of(message, model, now_ns)
     return pose_goal_of(topic, message, model, now_ns)
 
 
@@ -232,6 +233,18 @@ def chunk_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> C
     except ValueError:
         raise InputError("points of a chunk with different numbers of positions") from None
     return ChunkGoal(now_ns, Chunk(stamp_ns, _times_of(message), positions, tuple(message.joint_names)))
+
+
+def joint_stiffness_of(message: Any, model: RobotModel, now_ns: int) -> JointStiffness:
+    """Return the shares of a ``JointState``, in which gains on position and on velocity stand under these names.
+
+    Its stamp is that of the chunk that they belong to; 0: they act at once.
+    """
+    stiffness, damping = (
+        model.in_joint_order(message.name, values, name) if len(values) else np.zeros(0)
+        for name, values in (("position", message.position), ("velocity", message.velocity))
+    )
+    return JointStiffness(now_ns, nanoseconds(message.header.stamp), stiffness, damping)
 
 
 def modulation_of(topic: str, message: Any, now_ns: int) -> Modulation:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         GoalQueue,
         JointGoal,
         JointJog,
+        JointStiffness,
         JointTolerances,
         Modulation,
         PoseChunk,

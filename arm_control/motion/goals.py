@@ -216,6 +216,26 @@ class ChunkGoal(NamedTuple):
     is_immediate: bool = False
 
 
+class JointStiffness(NamedTuple):
+    """Stiffness and damping of each joint that belong to a chunk.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        They do not act before this stamp [ns].
+    chunk_ns : int
+        They act once a chunk is joined that was observed then or later [ns]; 0: at once.
+    stiffness, damping : ndarray, shape (nv,)
+        Shares; empty: as before.
+    """
+
+    stamp_ns: int
+    chunk_ns: int
+    stiffness: Array
+    damping: Array
+    is_immediate: bool = False
+
+
 class Modulation(NamedTuple):
     """A number of a controller, such as the period of a movement primitive.
 
@@ -236,7 +256,7 @@ class Modulation(NamedTuple):
 
 
 PoseGoal = Target | PoseMotion | TwistJog
-Goal = PoseGoal | JointGoal | JointJog | ChunkGoal | WrenchGoal | Modulation
+Goal = PoseGoal | JointGoal | JointJog | ChunkGoal | JointStiffness | WrenchGoal | Modulation
 
 
 class Stamped(Protocol):

@@ -73,9 +73,27 @@ def test_shares_of_the_gains_scale_springs_and_dampers(law: str, ur5: RobotModel
         spring, damper = (controller.tick(t, want, *shares).terms["feedback"] for shares in ((1.0, 0.0), (0.0, 1.0)))
         both = controller.tick(t, want, 0.3, 0.6).terms["feedback"]
         np.testing.assert_allclose(both, 0.3 * spring + 0.6 * damper, rtol=1e-9, atol=1e-11)
-        energy, power = controller.energy_and_power(t, want)
-        assert energy == pytest.approx(0.5 * (want.q_des - q) @ spring)
-        assert power == pytest.approx((want.v_des - v) @ damper)
+        assert controller.energy(t, want, 1.0) == pytest.approx(0.5 * (want.q_des - q) @ spring)
+        assert controller.power(t, want, 1.0) == pytest.approx((want.v_des - v) @ damper)
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "pd"])
+def test_shares_of_each_joint_leave_springs_springs_and_dampers_dampers(law: str, ur5: RobotModel, states: States):
+    """The torque of the springs is the gradient of their energy; equal shares are one share of all."""
+    controller = JointSpaceController(ur5, JointParameters(law=law))
+    rng, h = np.random.default_rng(0), 1e-6
+    for (q, v), want in zip(states(ur5, 5), references(ur5, 5), strict=True):
+        t, s = ur5.evaluate(q, v), rng.uniform(0.01, 1.0, 6)
+        spring = controller.tick(t, want, s, 0.0).terms["feedback"]
+        ends = [
+            [controller.energy(t, want._replace(q_des=want.q_des + d), s) for d in (h * e, -h * e)] for e in np.eye(6)
+        ]
+        np.testing.assert_allclose(spring, [(a - b) / (2.0 * h) for a, b in ends], rtol=1e-6, atol=1e-5)
+        damper = controller.tick(t, want, 0.0, s).terms["feedback"]
+        assert controller.power(t, want, s) == pytest.approx((want.v_des - v) @ damper)
+        assert controller.power(t, want, s) > 0.0
+        one, all_ = (controller.tick(t, want, x, x).tau for x in (0.3, np.full(6, 0.3)))
+        np.testing.assert_allclose(all_, one, rtol=1e-9, atol=1e-9)
 
 
 def test_the_controller_knows_which_joints_have_no_end(load_robot):

@@ -26,7 +26,16 @@ from arm_control.gate import GateState
 from arm_control.maths import Array, quaternion_from_rotation
 from arm_control.messages import goal_of
 from arm_control.model import RobotModel
-from arm_control.motion import Chunk, ChunkGoal, JointJog, Modulation, PoseChunk, PosePoints, Waypoints
+from arm_control.motion import (
+    Chunk,
+    ChunkGoal,
+    JointJog,
+    JointStiffness,
+    Modulation,
+    PoseChunk,
+    PosePoints,
+    Waypoints,
+)
 from arm_control.simulation import MujocoSimulator, Scenario, Simulation
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -189,6 +198,33 @@ def test_a_policy_makes_the_arm_softer_and_stiffer_again(ur5: RobotModel):
             run.controller.add(Modulation(0, quantity, value))
 
 
+def test_stiffness_of_each_joint_acts_with_the_chunk_that_it_belongs_to(ur5: RobotModel):
+    """Not before, not with a chunk that is refused, and with a newer one where that one never comes."""
+    run, soft = Run(ur5), np.array([1.0, 0.2, 1.0, 1.0, 0.5, 1.0])
+    nothing = np.zeros(0)
+    run.go(50)
+    run.send(0.0)
+    run.controller.add(JointStiffness(run.k * MS, (run.k + 70) * MS, soft, nothing))
+    run.go(100)
+    run.send(0.9)
+    assert run.go(1).law.refused is not None
+    assert run.go(10).law.figures()["stiffness"] == 1.0
+    run.send(0.0)
+    assert run.go(100).law.figures()["stiffness"] == pytest.approx(0.8)
+    run.go(400)
+    np.testing.assert_allclose(run.controller.stiffness.stiffness, soft)
+    run.controller.add(JointStiffness((run.k + 20) * MS, 0, nothing, np.full(6, 0.5)))
+    run.go(20)
+    np.testing.assert_allclose(run.controller.stiffness.damping, np.sqrt(soft))
+    run.go(400)
+    np.testing.assert_allclose(run.controller.stiffness.damping, 0.5 * np.sqrt(soft))
+    run.controller.add(Modulation(run.k * MS, "stiffness", 1.0))
+    assert run.go(500).law.figures()["stiffness"] == 1.0
+    for wrong in (JointStiffness(0, 0, 1.2 * soft, nothing), JointStiffness(0, 0, nothing, soft * np.nan)):
+        with pytest.raises(InputError, match="is allowed"):
+            run.controller.add(wrong)
+
+
 def test_a_spring_that_is_held_stretched_takes_no_more_than_its_tank(ur5: RobotModel):
     """Both laws: what the stiffness adds while an arm is held away from its reference."""
     for law in ("pd", "computed_torque"):
@@ -218,7 +254,11 @@ def test_poses_of_a_policy_move_the_hand_and_a_bag_has_them(ur5: RobotModel, tmp
     simulation = Simulation(scenario)
     X = ur5.pose(HOME)
     rows = [[*X.p + [0.0, 0.05 * t, 0.0], *quaternion_from_rotation(X.R)] for t in TIMES]
-    simulation.queue = [ChunkGoal(20 * MS, PoseChunk(10 * MS, TIMES, rows)), Modulation(30 * MS, "stiffness", 0.5)]
+    simulation.queue = [
+        JointStiffness(15 * MS, 10 * MS, np.linspace(0.3, 0.8, 6), np.full(6, 0.9)),
+        ChunkGoal(20 * MS, PoseChunk(10 * MS, TIMES, rows)),
+        Modulation(150 * MS, "stiffness", 0.5),
+    ]
     with SimulatedBag(tmp_path / "bag", simulation, scenario) as bag:
         trace = simulation.run(0.25, recorder=bag)
     np.testing.assert_allclose(ur5.pose(trace.q[-1]).p - X.p, [0.0, 0.05 * 0.23, 0.0], atol=2e-3)
@@ -226,6 +266,16 @@ def test_poses_of_a_policy_move_the_hand_and_a_bag_has_them(ur5: RobotModel, tmp
     model, parameters = controller_of(recording, ReplayOptions(changes={"newest_weight": 0.5}))
     replayed = replayed_commands(recording, model, parameters)
     assert compare(recorded_commands(recording, model), replayed, model, 0.0).identical
+
+
+def test_a_message_becomes_shares_of_each_joint(ur5: RobotModel):
+    names, s = ur5.joint_names[::-1], np.linspace(0.2, 0.7, 6)
+    goal = goal_of("joint_stiffness", plain.joint_state(names, 40 * MS, position=s), ur5, 500 * MS)
+    assert goal[:2] == (500 * MS, 40 * MS)
+    np.testing.assert_array_equal(goal.stiffness, s[::-1])
+    assert not len(goal.damping)
+    with pytest.raises(InputError, match="wrist"):
+        goal_of("joint_stiffness", plain.joint_state(names[1:], 0, velocity=s[1:]), ur5, 0)
 
 
 def test_a_message_becomes_poses_of_the_end_effector_in_a_frame(ur5: RobotModel):

@@ -54,6 +54,7 @@ GOALS = {
     "target_joint": JointState,
     "joint_trajectory": JointTrajectory,
     "target_wrench": WrenchStamped,
+    "joint_stiffness": JointState,
 }
 """Topics with goals, of which every message counts, and their types."""
 JOGS = {
