@@ -29,26 +29,30 @@ def draw(path: Path) -> None:
     ticks = np.arange(0, stream.chunks[-1][0] // chunks.MS) / 1e3
     ours = chunks.ours(stream, ticks, model, ChunkParameters(newest_weight=0.5))
     methods: list[tuple[str, Any, str]] = [
-        ("JointTrajectoryController, positions_upsampling", chunks.jtc(stream, ticks), ORANGE),
-        ("LeRobot, weighted average", chunks.lerobot(stream, ticks), GREEN),
+        ("as it comes", chunks.linear(stream, ticks), INK),
+        ("JointTrajectoryController,\npositions_upsampling", chunks.jtc(stream, ticks), ORANGE),
+        ("LeRobot,\nweighted average", chunks.lerobot(stream, ticks), GREEN),
         ("follow", ours, BLUE),
     ]
-    figure = new_figure(8.0, 5.0)
-    above, below = figure.subplots(2, 1, sharex=True)
-    for now_ns, chunk in stream.chunks:
-        t = chunk.stamp_ns / 1e9 + chunk.times
-        late = t >= now_ns / 1e9
-        above.plot(t[late], chunk.positions[late, JOINT], color=GREY, linewidth=0.4)
-    above.plot(ticks, stream.intent(ticks)[:, JOINT], color=INK, linewidth=0.8, linestyle=":", label="meant")
-    for name, q, colour in methods:
-        above.plot(ticks, q[:, JOINT], color=colour, linewidth=1.2, label=name)
-        below.plot(ticks[1:], 1e3 * np.diff(q[:, JOINT]), color=colour, linewidth=1.0)
-    above.set_ylim(*(np.array([-0.06, 0.06]) + np.percentile(ours[(ticks > BEGIN) & (ticks < END), JOINT], [0, 100])))
-    below.set_ylim(-1.6, 1.6)
-    style(above, f"{model.joint_names[JOINT]}: chunks in grey, from when they come", "", "position [rad]")
-    style(below, "", "time [s]", "speed [rad/s]")
-    below.set_xlim(BEGIN, END)
-    above.legend(loc="best", fontsize=7, frameon=False)
+    figure = new_figure(10.0, 4.6)
+    rows = figure.subplots(2, len(methods), sharex=True, sharey="row")
+    for (name, q, colour), above, below in zip(methods, *rows, strict=True):
+        for now_ns, chunk in stream.chunks:
+            t = chunk.stamp_ns / 1e9 + chunk.times
+            late = t >= now_ns / 1e9
+            above.plot(t[late], chunk.positions[late, JOINT], color=GREY, linewidth=0.3)
+        above.plot(ticks, stream.intent(ticks)[:, JOINT], color=INK, linewidth=0.8, linestyle=":")
+        above.plot(ticks, q[:, JOINT], color=colour, linewidth=1.1)
+        below.plot(ticks[1:], 1e3 * np.diff(q[:, JOINT]), color=colour, linewidth=0.9)
+        style(above, name, "", "")
+        style(below, "", "time [s]", "")
+    rows[0, 0].set_ylabel("position [rad]")
+    rows[1, 0].set_ylabel("speed [rad/s]")
+    rows[0, 0].set_ylim(
+        *(np.array([-0.06, 0.06]) + np.percentile(ours[(ticks > BEGIN) & (ticks < END), JOINT], [0, 100]))
+    )
+    rows[1, 0].set_ylim(-1.6, 1.6)
+    rows[1, 0].set_xlim(BEGIN, END)
     save_in_few_colours(figure, path)
 
 
