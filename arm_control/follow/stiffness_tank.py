@@ -30,6 +30,9 @@ from arm_control.maths import Array
 
 BOUNDS = {"stiffness": (0.01, 1.0), "damping": (0.1, 1.0)}
 """Smallest and largest share of each quantity."""
+ATTEMPTS, ROUNDING = (1.0, 0.5, 0.5, 0.0), 1e-9
+"""Shares of the tank that smaller changes are to cost, one attempt after the other, since U bends; excess that is
+rounding, as a share."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,11 @@ class StiffnessTank:
         filled, held = self.energy + power * dt, energy(self.stiffness)
         change = np.clip(self._wanted["stiffness"] - self.stiffness, -most, most)
         added = energy(self.stiffness + change) - held
-        if added > filled:  # all joints alike: less of it, and none where that is not enough
-            change = change * (filled / added)
+        for share in ATTEMPTS:
+            if added <= filled * (1.0 + ROUNDING):
+                break
+            change = change * (share * filled / added)  # of all joints alike
             added = energy(self.stiffness + change) - held
-            if added > filled + 1e-9 * held:
-                change, added = change * 0.0, 0.0
         self.energy = min(max(filled - added, 0.0), full)  # (1)
         self.stiffness = self.stiffness + change
         self._ratio = self._ratio + np.clip(self._wanted["damping"] - self._ratio, -most, most)

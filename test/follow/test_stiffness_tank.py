@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,20 @@ def test_shares_of_coupled_joints_get_no_more_than_the_tank_whatever_a_policy_as
     assert most < 1.01 * (begin + energy)
     assert most > 0.5 * (begin + energy)
     assert np.ptp(t.stiffness) > 0.0
+
+
+@pytest.mark.parametrize(("held", "most"), [(np.sqrt, 0.1), (lambda s: float(s > 0.01), 0.0)])
+def test_an_energy_that_bends_with_the_share_is_paid_for_in_whole(held: Callable[[float], float], most: float):
+    """Coupled joints have terms as sqrt(s); where no change can be paid for, none is made."""
+    t = tank(100.0, 0.1)
+    t.ask("stiffness", 0.01)
+    for _ in range(20):
+        t.step(lambda s: 0.0, 0.0, DT)
+    t.ask("stiffness", 1.0)
+    for _ in range(20):
+        t.step(lambda s: 10.0 * held(s), 0.0, DT)
+    added = 10.0 * (held(t.stiffness) - held(0.01))
+    assert 0.99 * most <= added <= most * (1.0 + 1e-6)
 
 
 def test_a_tank_rests_where_each_joint_has_its_share():
