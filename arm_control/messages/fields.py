@@ -6,7 +6,7 @@ Fields are read by their names, so messages of ROS and those of a bag, which nee
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -174,6 +174,7 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     ArmControlError
         When its values are wrong, or not those of this arm.
     """
+    of_one: dict[str, Callable[[Any, RobotModel, int], Goal]]
     of_one = {WRENCH_GOAL: wrench_goal_of, JOINT_STIFFNESS: joint_stiffness_of, "target_twist": twist_jog_of}
     if topic in of_one:
         return of_one[topic](message, model, now_ns)
