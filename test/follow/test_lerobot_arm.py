@@ -1,4 +1,4 @@
-"""The example that is a robot of LeRobot follows actions; LeRobot itself, which brings PyTorch, is stood in for."""
+"""Examples for LeRobot: a robot reaches actions, a topic gives them; LeRobot, which brings PyTorch, is stood in for."""
 
 from __future__ import annotations
 
@@ -11,38 +11,73 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "lerobot_arm.py"
+from arm_control.bags.message_definitions import plain
+from arm_control.maths import Pose
+from arm_control.model import RobotModel
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-class Robots(ModuleType):
-    """What the example needs of ``lerobot.robots``."""
+class Device:
+    """What the examples need of a robot and of a teleoperator."""
 
-    class Robot:
-        def __init__(self, config: object) -> None:
-            self.id = None
-
-    class RobotConfig:
-        known: dict[str, type] = {}  # noqa: RUF012
-
-        @classmethod
-        def register_subclass(cls, name: str) -> object:
-            return lambda kind: cls.known.setdefault(name, kind)
+    def __init__(self, config: object) -> None:
+        self.id = None
 
 
-@pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+class Config:
+    """What they need of their configurations."""
+
+    known: dict[str, type] = {}  # noqa: RUF012
+
+    @classmethod
+    def register_subclass(cls, name: str) -> object:
+        return lambda kind: cls.known.setdefault(name, kind)
+
+
+def loaded(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """An example on stand-ins for LeRobot."""
     monkeypatch.setitem(sys.modules, "lerobot", ModuleType("lerobot"))
-    monkeypatch.setitem(sys.modules, "lerobot.robots", Robots("lerobot.robots"))
-    specification = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
+    for part, kinds in (
+        ("robots", ("Robot", "RobotConfig")),
+        ("teleoperators", ("Teleoperator", "TeleoperatorConfig")),
+    ):
+        stand_in = ModuleType(f"lerobot.{part}")
+        stand_in.__dict__.update(zip(kinds, (Device, Config), strict=True))
+        monkeypatch.setitem(sys.modules, f"lerobot.{part}", stand_in)
+    specification = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(specification)
-    monkeypatch.setitem(sys.modules, EXAMPLE.stem, module)
+    monkeypatch.setitem(sys.modules, name, module)
     specification.loader.exec_module(module)
     return module
 
 
-def test_actions_are_reached(example: ModuleType):
+def test_a_topic_of_joints_or_poses_gives_actions(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("rclpy")
+    example = loaded("lerobot_topic", monkeypatch)
+    assert Config.known["arm_control_topic"] is example.TopicTeleoperatorConfig
+    joints = example.TopicTeleoperator(example.TopicTeleoperatorConfig())
+    start = np.array(joints.config.start)
+    assert list(joints.get_action().values()) == joints.config.start
+    joints.take(plain.joint_state(ur5.joint_names[::-1], 7, position=start[::-1] + 0.1))
+    assert joints.get_action()["elbow_joint.pos"] == pytest.approx(start[2] + 0.1)
+    joints.take(plain.joint_state(ur5.joint_names[1:], 7, position=start[1:]))
+    assert "shoulder_pan_joint" in joints.refused
+    assert joints.get_action()["elbow_joint.pos"] == pytest.approx(start[2] + 0.1)
+    poses = example.TopicTeleoperator(example.TopicTeleoperatorConfig(kind="poses"))
+    for q in start + np.outer([0.05, 0.1], np.arange(6)):
+        poses.take(plain.pose_stamped(ur5.pose(q, "base").inverse() @ ur5.pose(q), "base", 7))
+        np.testing.assert_allclose(poses.q, q, atol=1e-5)
+    poses.take(plain.pose_stamped(Pose.at([3.0, 0.0, 0.0]), "base", 7))
+    assert poses.refused.startswith("the pose is not reached")
+    np.testing.assert_allclose(poses.q, q, atol=1e-5)
+    assert not poses.is_connected
+
+
+def test_actions_are_reached(monkeypatch: pytest.MonkeyPatch):
+    example = loaded("lerobot_arm", monkeypatch)
     config = example.ArmControlRobotConfig()
-    assert example.RobotConfig.known == {"arm_control": example.ArmControlRobotConfig}
+    assert Config.known["arm_control"] is example.ArmControlRobotConfig
     robot = example.ArmControlRobot(config)
     assert not robot.is_connected
     robot.connect()
