@@ -232,8 +232,7 @@ def _watch(
             if now - refreshed < REFRESH_PERIOD:
                 continue
             refreshed = now
-            if options.waypoints and sys.stdin.isatty() and select([sys.stdin], [], [], 0.0)[0]:
-                sys.stdin.readline()  # Enter
+            if options.waypoints and is_enter_pressed():
                 monitor.take_waypoint()
             _print_output(processes, console, viewer.new_output())
             refresh()
@@ -242,6 +241,12 @@ def _watch(
         _print_output(processes, console)
         refresh()
     return stop
+
+
+def is_enter_pressed() -> bool:
+    """Whether Enter was pressed on the terminal, once for each time; not Ctrl-D, and not where there is none."""
+    is_terminal = sys.stdin.isatty()
+    return is_terminal and bool(select([sys.stdin], [], [], 0.0)[0]) and sys.stdin.readline().endswith("\n")
 
 
 def _raise_if_failed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,15 @@ import arm_control.app.run
 from arm_control import RobotModel, urdf_path
 from arm_control.app import RunOptions
 from arm_control.app.processes import recorder_arguments
-from arm_control.app.run import ARRIVAL_TIME, Console, RunEnd, live_table, print_summary, unless_skipped
+from arm_control.app.run import (
+    ARRIVAL_TIME,
+    Console,
+    RunEnd,
+    is_enter_pressed,
+    live_table,
+    print_summary,
+    unless_skipped,
+)
 from arm_control.bags import ReplayOptions, scenario_of
 from arm_control.exceptions import ArmControlError
 from arm_control.messages import JointStateLog
@@ -46,6 +55,18 @@ def test_the_last_commands_are_waited_for():
     assert not end.is_reached(4 * SECOND, 4 * SECOND - 1, now=10.0)
     assert not end.is_reached(5 * SECOND, 4 * SECOND - 1, now=10.0 + 0.99 * ARRIVAL_TIME)
     assert end.is_reached(5 * SECOND, 4 * SECOND, now=10.0 + 0.99 * ARRIVAL_TIME)
+
+
+def test_each_enter_on_a_terminal_counts_once(monkeypatch: pytest.MonkeyPatch):
+    keyboard, terminal = os.openpty()
+    with open(terminal) as monkeypatched:
+        monkeypatch.setattr(arm_control.app.run.sys, "stdin", monkeypatched)
+        assert not is_enter_pressed()
+        os.write(keyboard, b"\n\nwords\n\x04")  # the last one is Ctrl-D, which ends a file
+        assert [is_enter_pressed() for _ in range(5)] == [True, True, True, False, False]
+    os.close(keyboard)
+    monkeypatch.setattr(arm_control.app.run.sys, "stdin", io.StringIO("\n"))
+    assert not is_enter_pressed(), "no terminal"
 
 
 # -- another run --------------------------------------------------------------------------------------
