@@ -12,11 +12,11 @@ from arm_control.bags import (
     SimulatedBag,
     compare,
     controller_of,
+    plain,
     read_bag,
     recorded_commands,
     replayed_commands,
 )
-from arm_control.bags.message_definitions import plain
 from arm_control.control import ControlLoop, Measurement, TickResult
 from arm_control.controllers import control_loop
 from arm_control.controllers.follow import FollowLoopParameters

@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from arm_control.bags.message_definitions import plain
+from arm_control.bags import plain
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
 
