@@ -8,11 +8,18 @@ WORKERS := -n auto --dist loadgroup --max-worker-restart=0
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --no-compile --progress-bar on
+# This package with extras: by uv, which unpacks on all cores; by pip where only pip is configured to find packages.
+install = $(BIN)/uv pip install --system-certs --python $(BIN)/python -e '.[$(1)]' || PYTHONWARNINGS=ignore $(PIP) -e '.[$(1)]'
+DEMO := demo,bags
+TEST := $(DEMO),pinocchio,symbolic,coppeliasim,jerk,nengo,test,docs
 
 # A ROS 2 installation of the shell's, or another environment's, must not leak into this one.
 unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 export ROS_PYTHON_CHECK_FIELDS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+ifdef PIP_CONSTRAINT
+export UV_CONSTRAINT := $(PIP_CONSTRAINT)
+endif
 
 .PHONY: demo test campaign sweeps docs package api setup clean
 
@@ -65,13 +72,13 @@ setup: $(READY)
 $(RUNS): setup.py pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing from PyPI into $(VENV), once: about 210 MB, a minute or two"
-	@$(PIP) --quiet --upgrade pip
-	@PYTHONWARNINGS=ignore $(PIP) -e '.[demo,bags,symbolic]'
+	@-$(PIP) --quiet uv
+	@$(call install,$(DEMO))
 	@touch $@
 
 $(READY): $(RUNS)
 	@echo "Installing what tests and the site need, too"
-	@PYTHONWARNINGS=ignore $(PIP) -e '.[demo,pinocchio,bags,symbolic,coppeliasim,jerk,nengo,test,docs]'
+	@$(call install,$(TEST))
 	@touch $@
 
 clean:
