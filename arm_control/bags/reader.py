@@ -119,7 +119,16 @@ def _read(path: Path, damage: list[str]) -> Bag:
         custom = {str(key): str(value) for key, value in notes.items() if isinstance(value, str | int | float)}
         files = _files(path)
         storage = STORAGES.get(files[0].suffix, "?") if files else "?"
-        return _bag(path, storage, list(reader.connections), reader.messages(), custom, damage)
+        stored = [] if is_ros1 else _stored_connections(reader.storage)
+        return _bag(path, storage, [*stored, *reader.connections], reader.messages(stored), custom, damage)
+
+
+def _stored_connections(storage: Any) -> list[Connection]:
+    """Return the topics as the files of a folder have them; none for a single file.
+
+    ``rosbags`` finds no message of a topic whose QoS differs between its file and ``metadata.yaml``.
+    """
+    return [connection for file in getattr(storage, "storages", ()) for connection in file.connections]
 
 
 def _bag(

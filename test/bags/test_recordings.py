@@ -93,6 +93,18 @@ def test_a_bag_has_what_ros2_bag_needs(storage: str, tmp_path: Path):
     np.testing.assert_array_equal(joint_series(bag, "joint_states").position[:, 0], [0.1 * k for k in range(5)])
 
 
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_messages_are_read_where_metadata_and_file_differ_in_qos(storage: str, tmp_path: Path):
+    """As in recordings of rosbag2's own tests, of which rosbags 0.11 yields no message."""
+    path = filled(tmp_path / "bag", storage)
+    text = (path / "metadata.yaml").read_text()
+    changed = text.replace("depth: 10", "depth: 7")
+    assert changed != text
+    (path / "metadata.yaml").write_text(changed)
+    bag = read_bag(path)
+    assert (len(bag.messages), [topic.name for topic in bag.topics]) == (6, ["/joint_states", "/robot_description"])
+
+
 def test_a_bag_that_is_there_is_not_overwritten_and_an_unknown_type_refused(tmp_path: Path):
     path = filled(tmp_path / "bag")
     with pytest.raises(BagError, match=r"bag exists already: choose another name, or remove it$"):
