@@ -34,10 +34,12 @@ def test_every_page_is_in_the_contents():
     assert sorted([*listed, "index"]) == sorted([*pages, *outside])
 
 
-def test_the_readme_leads_to_the_arm_that_moves():
-    second = (ROOT / "README.md").read_text().splitlines()[1]
+def test_the_readme_leads_to_the_arm_that_moves_and_to_the_repository():
+    readme = (ROOT / "README.md").read_text()
+    second = readme.splitlines()[1]
     robot = next(iter(make_site.MOVING))
     assert second == f"[See it move]({make_site.ADDRESS}/moving/{robot}.html)"
+    assert f"\ngit clone {make_site.REPOSITORY} && cd arm_control\n" in readme
     assert make_site._led(second, "README.md")[0] == f'<a href="moving/{robot}.html">See it move</a>'
 
 

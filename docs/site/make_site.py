@@ -75,7 +75,10 @@ API = {
     "arm_control.exceptions": ("ArmControlError", "ModelError", "InputError", "ParameterError"),
 }
 """Names whose docstrings the page ``api`` has on the site, by module."""
-ADDRESS = "https://ADDRESS_OF_THIS_SITE"
+OWNER = "OWNER"
+"""Who publishes this repository and its site: the one placeholder for an address."""
+REPOSITORY = f"https://github.com/{OWNER}/arm_control"
+ADDRESS = f"https://{OWNER}.github.io/arm_control"
 """Where the site is; the README's second line repeats it."""
 MOVING = {"ur5": "ur5_osc", "panda": "panda_reach"}
 """Arms that move on the site, below ``moving/``, and scenarios with their gains."""
