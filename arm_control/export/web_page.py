@@ -35,7 +35,7 @@ PAGE = "page/page.html"
 
 
 def write_page(file: str | Path, controller: ExportedController) -> list[str]:
-    """Write the page of an arm; return a sentence for each mesh that is not drawn."""
+    """Write the page of an arm; return a sentence for each reason why meshes are not drawn."""
     path = Path(file)
     require_writable_folder(path.parent)
     if path.exists() and "Made by `arm_control export`" not in path.read_text(encoding="utf-8", errors="replace"):

@@ -40,7 +40,7 @@ MAX_FILE_SIZE = 50_000_000
 """Bytes of a mesh file; a larger one is not read."""
 MANY_TRIANGLES = 500_000
 """Triangles of an arm, above which a browser is slow."""
-NO_FILE = "there is no such file"
+NOT_DRAWN, NO_FILE = " is not drawn: ", "there is no such file"
 METAL, JOINT = (0.76, 0.78, 0.81, 1.0), (0.36, 0.58, 0.74, 1.0)
 ROD = 0.025
 """Radius of the rod of a link without shapes [m]; the ball at its joint has 1.4 times the radius."""
@@ -75,7 +75,7 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[MeshP
     parts : list of MeshPart
         One for each link and colour.
     notes : list of str
-        A sentence for each mesh that is not drawn, and a warning when the page will be slow.
+        A sentence for each reason why meshes are not drawn, and a warning when the page will be slow.
     """
     robot, notes = model.urdf.robot, []
     colours = {material.name: material.color for material in robot.materials if material.color is not None}
@@ -89,12 +89,24 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[MeshP
     links_with_parts = {part.link for part in parts}
     empty_links = {link.name for link in robot.links if link.visuals or not links_with_parts} - links_with_parts
     parts += _replacement_parts(model, empty_links)
+    notes = _one_each_reason(notes)
     if any(NO_FILE in note for note in notes):
         notes.append(f"meshes were searched in {', '.join(map(str, dict.fromkeys(roots))) or 'no folder'}")
     n_triangles = sum(len(part.mesh.faces) for part in parts)
     if n_triangles > MANY_TRIANGLES:
         notes.append(f"the meshes have {n_triangles} triangles: they load slowly, and a browser may draw them slowly")
-    return _merged(parts), list(dict.fromkeys(notes))
+    return _merged(parts), notes
+
+
+def _one_each_reason(notes: Sequence[str]) -> list[str]:
+    """Join the sentences about meshes that have one reason: the first mesh is named, the others are counted."""
+    meshes: dict[str, list[str]] = {}
+    for mesh, _, reason in (note.partition(NOT_DRAWN) for note in dict.fromkeys(notes)):
+        meshes.setdefault(reason, []).append(mesh)
+    return [
+        f"{first}{NOT_DRAWN}{reason}{f'; the same for {len(others)} more' if others else ''}"
+        for reason, (first, *others) in meshes.items()
+    ]
 
 
 def mesh_roots(robot_file: Path | None = None) -> list[Path]:
@@ -112,9 +124,9 @@ def find_mesh(name: str, roots: Sequence[Path]) -> Path:
     """
     file = mesh_path(name.removeprefix("file://"), roots)
     if file is None:
-        raise UrdfError(f"the mesh {name!r} is not drawn: {NO_FILE}")
+        raise UrdfError(f"the mesh {name!r}{NOT_DRAWN}{NO_FILE}")
     if file.stat().st_size > MAX_FILE_SIZE:
-        raise UrdfError(f"the mesh {name!r} is not drawn: it is larger than {MAX_FILE_SIZE} bytes")
+        raise UrdfError(f"the mesh {name!r}{NOT_DRAWN}it is larger than {MAX_FILE_SIZE} bytes")
     return file
 
 
@@ -139,17 +151,15 @@ def _mesh(geometry: Any, roots: Sequence[Path]) -> Mesh:
 
 def _read(path: Path, scale: Sequence[float]) -> Mesh:
     if coal is None:
-        raise UrdfError(
-            f"the mesh {path.name!r} is not drawn: coal, which reads it, is not installed: pip install coal"
-        )
+        raise UrdfError(f"the mesh {path.name!r}{NOT_DRAWN}coal, which reads it, is not installed: pip install coal")
     try:
         loaded = coal.MeshLoader().load(str(path), np.array(scale, dtype=float))
         faces = [[triangle[k] for k in range(3)] for triangle in map(loaded.tri_indices, range(loaded.num_tris))]
         corners = np.array(loaded.vertices()).reshape(-1, 3)
     except Exception as error:  # the loader raises exceptions of many types
-        raise UrdfError(f"the mesh {path.name!r} is not drawn: {_reason(error)}") from error
+        raise UrdfError(f"the mesh {path.name!r}{NOT_DRAWN}{_reason(error)}") from error
     if not faces or not np.isfinite(corners).all():
-        raise UrdfError(f"the mesh {path.name!r} is not drawn: it has no triangles, or corners that are not finite")
+        raise UrdfError(f"the mesh {path.name!r}{NOT_DRAWN}it has no triangles, or corners that are not finite")
     return Mesh(corners, np.array(faces))
 
 
