@@ -60,7 +60,7 @@ from arm_control.compiler import (
     TupleArgument,
     TupleResult,
 )
-from arm_control.constraints import LimitNumbers, read_constraints
+from arm_control.constraints import LimitNumbers
 from arm_control.control.avoidance_law import AvoidanceOutput
 from arm_control.control.osc.null_space import smallest_regularity
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
@@ -213,7 +213,7 @@ _STATE, _REASON, _RATE = (BoundResult(name) for name in PASSES)
 GATE_RESULT = TupleResult(
     GateOutput, (ArrayResult("tau_1"), _STATE, _REASON, _SATURATED, _RATE_LIMITED, _LIMITED, _RATE)
 )
-AVOIDANCE, CLEARANCE = "avoid_obstacles", "a clearance of constraints"
+AVOIDANCE = "avoid_obstacles"
 BETWEEN_LAW_AND_GATE = (
     "impedance",
     "force_axes",
@@ -228,14 +228,9 @@ SAMPLES = 2
 
 
 def between_law_and_gate(parameters: Parameters) -> list[str]:
-    """Return the names of what is between operational space control and its gate, and which Python alone can do.
-
-    Constraints without a clearance are not among them: those need no obstacles.
-    """
+    """Return the names of what is between operational space control and its gate, and which Python alone can do."""
     values = parameters.values()
-    parts = [name for name in BETWEEN_LAW_AND_GATE if values[name]]
-    file = values["constraints"]
-    return [*parts, CLEARANCE] if file and read_constraints(file).sees_obstacles else parts
+    return [name for name in BETWEEN_LAW_AND_GATE if values[name]]
 
 
 def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters) -> JointLimits | None:
@@ -243,7 +238,8 @@ def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters)
 
     It can compute either avoidance or constraints.
     """
-    is_possible = set(between_law_and_gate(parameters)) <= {CLEARANCE if gate.constraints else AVOIDANCE}
+    parts = between_law_and_gate(parameters)
+    is_possible = not parts or (parts == [AVOIDANCE] and not gate.constraints)
     return JointLimits(model, gate, gate.rate_limit) if is_possible else None
 
 

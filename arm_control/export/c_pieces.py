@@ -157,7 +157,10 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:
         raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only osc")
-    if parts := between_law_and_gate(parameters):
+    parts = between_law_and_gate(parameters)
+    if parameters.gate.constraints and read_constraints(parameters.gate.constraints).sees_obstacles:
+        parts.append("a clearance of constraints")
+    if parts:
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
     if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
         raise ParameterError(

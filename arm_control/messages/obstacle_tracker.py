@@ -239,6 +239,11 @@ class MarkerTracks:
         return self._in_effect
 
     @property
+    def until_ns(self) -> float:
+        """First time from which on other obstacles may be in effect than :meth:`obstacles` returned last [ns]."""
+        return self._until_ns
+
+    @property
     def names(self) -> list[str]:
         """Namespace and number of the marker of each obstacle in effect, in the order of :meth:`obstacles`."""
         current = [(key, track.current) for key, track in self._tracks.items() if track.current is not None]
@@ -335,6 +340,11 @@ class ObstacleTracker:
         """Take the newest state, and return the obstacles in effect."""
         self.set_state(stamp_ns, q)
         return self._tracks.obstacles(stamp_ns)
+
+    @property
+    def until_ns(self) -> float:
+        """First stamp from which on other obstacles may be in effect than :meth:`obstacles` returned last [ns]."""
+        return self._tracks.until_ns
 
     def update(self, message: Any) -> list[ArmControlError]:
         """Apply an array of markers; leave wrong ones out, and return their errors."""

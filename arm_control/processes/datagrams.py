@@ -15,10 +15,12 @@ offset       a state, ``24 + 16 n`` bytes                offset       an answer,
 
 The four bytes ``ACE1`` alone enable a gate that brakes. ``ACC1``, k, a number and a stamp begin a chunk of a policy
 (:mod:`arm_control.follow`): k times from the stamp on, then k rows of n positions; ``ACP1`` one of poses, k rows of x,
-y, z and a quaternion x, y, z, w in the frame of the base, ``ACR1`` in that of the end effector at the stamp. The states
-follow the rules of joint states on topics (:mod:`arm_control.messages.joint_states`), and no second gate stands behind
-this one, so it does what the node ``gate`` does (:mod:`arm_control.processes.gate_process`), with states and stamps in
-the place of its clock:
+y, z and a quaternion x, y, z, w in the frame of the base, ``ACR1`` in that of the end effector at the stamp. ``ACO1``,
+m and a number begin the m obstacles that are there from the next state on, none for m = 0: rows of 17 numbers, the
+place of the shape in :data:`SHAPES`, its three sizes (radius and length, or three edges; the rest is 0), position [m],
+quaternion x y z w, velocity [m/s] and angular velocity [rad/s], all in the world. The states follow the rules of joint
+states on topics (:mod:`arm_control.messages.joint_states`), and no second gate stands behind this one, so it does what
+the node ``gate`` does (:mod:`arm_control.processes.gate_process`), with states and stamps in the place of its clock:
 
 - The sender of the first state owns the arm. Datagrams of others count for nothing until it has been silent for
   ``SILENCE``; then the next state has a new owner, and the gate brakes. Where strangers may send, an enabled arm goes
@@ -60,6 +62,7 @@ from arm_control.control import ControlLoop, TickResult
 from arm_control.core import LARGEST_STAMP, NANOSECONDS, UnsafeFile, read_secret
 from arm_control.exceptions import InputError
 from arm_control.gate import GateState, new_moments
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere
 from arm_control.messages import (
     ONLY_PUBLISHER,
     TIME_WENT_BACK,
@@ -70,7 +73,7 @@ from arm_control.messages import (
     Stamp,
 )
 from arm_control.model import RobotModel
-from arm_control.motion import Chunk, ChunkGoal, PoseChunk
+from arm_control.motion import Chunk, ChunkGoal, PoseChunk, check_distance
 from arm_control.processes.controller_process import AnsweredStates, Command, ControllerAnswer, ControllerProcess
 
 KEY_SIZE, TAG_SIZE, ORDER_SIZE = 32, 16, 16
@@ -177,10 +180,20 @@ def read_key(path: str) -> DatagramKey:
 # -- the controller
 
 
-STATE, ANSWER, ENABLE, CHUNK = b"ACS1", b"ACT1", b"ACE1", b"ACC1"
+STATE, ANSWER, ENABLE, CHUNK, OBSTACLES = b"ACS1", b"ACT1", b"ACE1", b"ACC1", b"ACO1"
 POSES, RELATIVE_POSES = b"ACP1", b"ACR1"
 """How datagrams begin."""
 HEAD = struct.Struct("<4sIQq")
+OBSTACLES_HEAD, OBSTACLE = 16, 17
+"""Bytes before the rows of obstacles, and numbers of a row."""
+SHAPES: tuple[Callable[[float, float, float], Shape], ...] = (
+    lambda radius, *_: Sphere(radius),
+    lambda radius, length, _: Capsule(radius, length),
+    lambda *edges: Box(edges),
+    lambda radius, length, _: Cylinder(radius, length),
+    lambda radius, length, _: Cone(radius, length),
+)
+"""Shapes of obstacles, by their numbers."""
 GATE_NUMBERS = {GateState.PASSING: 0, GateState.BRAKING: 1, GateState.HOLDING: 2}
 """What an answer says of the gate."""
 NUMBER = np.dtype("<f8")
@@ -237,6 +250,7 @@ class DatagramProcess:
         self.moments = new_moments(model.nv)
         self._key, self.are_strangers_near = key, False
         self._newest: bytes | None = None
+        self._obstacles: tuple[Obstacle, ...] = ()
         self.heard_ns = 0
         self._nothing = np.zeros(0)
         self._begin()
@@ -287,6 +301,9 @@ class DatagramProcess:
             if data.startswith((CHUNK, POSES, RELATIVE_POSES)):
                 self._add_chunk(data, sender)
                 return
+            if data.startswith(OBSTACLES):
+                self._place(data, sender)
+                return
             self._check_form(data)
         except InputError as error:
             self._refuse("datagram", error)
@@ -324,7 +341,7 @@ class DatagramProcess:
         info = {"source_timestamp": None, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
         if last is not None and stamp_ns == last.measurement.stamp_ns:
             return self._miss(InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"), stamp_ns)
-        return self._command_of(self._process.on_state(message, info))
+        return self._command_of(self._process.on_state(message, info, lambda _: self._obstacles))
 
     def _look_for_gap(self, now_ns: int) -> None:
         """Brake where nothing has come for too long by the clock, whatever the stamps say."""
@@ -375,6 +392,16 @@ class DatagramProcess:
         now_ns = 0 if self.last is None else self.last.measurement.stamp_ns
         self.loop.controller.add(ChunkGoal(now_ns, chunk))
 
+    def _place(self, data: bytes, sender: Sender) -> None:
+        """Let the obstacles of a datagram of the owner be those that are there."""
+        if sender != self.owner:
+            raise self._other(sender)
+        m = int.from_bytes(data[4:8], "little")
+        if len(data) != OBSTACLES_HEAD + NUMBER.itemsize * m * OBSTACLE:
+            raise InputError(f"wrong size: {len(data)} bytes; {m} obstacles have another one")
+        rows = np.frombuffer(data, NUMBER, offset=OBSTACLES_HEAD).astype(float).reshape(m, OBSTACLE)
+        self._obstacles = tuple(map(_obstacle, rows))
+
     def _other(self, sender: Sender, why: str = "") -> InputError:
         return InputError(f"another sender: {_name_of(sender)}; states come from {self.owner_name}{why}")
 
@@ -395,12 +422,21 @@ class DatagramProcess:
             self.loop.gate.brake(f"states come from another sender: {_name_of(sender)}")
             self.moments.counts[:] = 0
             self._begin()
-        self.owner, self._newest = sender, None
+        self.owner, self._newest, self._obstacles = sender, None, ()
 
     def _state_of(self, data: bytes, stamp_ns: int) -> JointStateFields:
         header = Header(Stamp(*divmod(stamp_ns, NANOSECONDS)), "")
         q, v = np.frombuffer(data, NUMBER, offset=HEAD.size).astype(float).reshape(2, self._model.nv)
         return JointStateFields(header, self._names, q, v, self._nothing)
+
+
+def _obstacle(row: Array) -> Obstacle:
+    """The obstacle of a row of numbers."""
+    check_distance(np.abs(row).max(), "an obstacle")
+    kind, *sizes = row[:4].tolist()
+    if kind not in range(len(SHAPES)):
+        raise InputError(f"shape {kind:g} of an obstacle; allowed: 0 to {len(SHAPES) - 1}")
+    return Obstacle(SHAPES[int(kind)](*sizes), Pose.at(row[4:7], row[7:11]), row[11:])
 
 
 def _is_newer(data: bytes, waiting: bytes) -> bool:

@@ -23,8 +23,9 @@ are 64-bit integers. Floats are their bits: ``words.view(np.float64)``.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -56,7 +57,7 @@ from arm_control.compiler import (
     store_relaxed,
     store_release,
 )
-from arm_control.control import TickResult
+from arm_control.control import Measurement, TickResult
 from arm_control.controllers import OscController
 from arm_control.core import NANOSECONDS
 from arm_control.messages import JointStateLayout, JointStateWriter, effort_array_head
@@ -210,7 +211,7 @@ REASONS = {
     NOT_FINITE: "a state that is not finite",
     NOT_BELIEVED: "a state that is not believed",
     CLOSED: "Python answers",
-    EXPIRED: "a goal or a disturbance begins or ends",
+    EXPIRED: "a goal, a disturbance or an obstacle begins or ends",
     NO_TORQUE: "the law gives no torque",
     NOT_BELIEVABLE: "a torque that the gate refuses",
     NOT_SENT: "the middleware did not send",
@@ -483,6 +484,9 @@ class NativeController:
         Where states come from and commands go; the messages to publish are made here.
     max_age : float
         Age above which a state is stale [s]; 0: never.
+    obstacles_until_ns : callable
+        Returns the first stamp at which other obstacles may be there than in the last state that the process has
+        answered [ns]; by default there are none.
 
     Attributes
     ----------
@@ -498,9 +502,10 @@ class NativeController:
         kernels: Sequence[Kernel],
         middleware: Middleware,
         max_age: float,
+        obstacles_until_ns: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self.reasons: Counter[str] = Counter()
-        self._process = process
+        self._process, self._obstacles_until_ns = process, obstacles_until_ns
         self._turns = NativeTurns(model, process, controller, process.blind.moments, kernels)
         middleware, self._messages = _with_messages(middleware, model.joint_names)
         self._loop = _new_loop(self._turns.step, middleware, max_age)
@@ -555,7 +560,7 @@ class NativeController:
         if until_ns is None:
             self.pause()
             return
-        words[MODE], words[UNTIL_NS] = OPEN, until_ns
+        words[MODE], words[UNTIL_NS] = OPEN, int(max(0, min(until_ns, self._obstacles_until_ns())))
         if (words != before).any():
             self._orders.post()
 
@@ -600,6 +605,14 @@ class NativeController:
         if self.n_answered > self._turns.n_taken_over:
             return int(self._results.words[RESULT_STAMP_NS])
         return 0 if self._process.last is None else self._process.last.measurement.stamp_ns
+
+    @property
+    def newest_state(self) -> Measurement | None:
+        """The last state that the loop or the process has answered; None before one."""
+        last = self._process.last
+        if self.n_answered > self._turns.n_taken_over:
+            last = self._turns.tick_result(self._results.words)
+        return None if last is None else last.measurement
 
     def figures(self) -> dict[str, object]:
         """Counts of states, for ``/diagnostics``."""

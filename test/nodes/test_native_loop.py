@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from rig import HOME, PATIENCE, Rig, tells_publishers_apart
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
+from visualization_msgs.msg import MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.compiler import Callback
@@ -26,12 +27,14 @@ from arm_control.control import ControlLoop, OscTuning, resolve_parameters
 from arm_control.controllers import AttractorNodeParameters, OscController, OscNodeParameters
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters
+from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.messages import ONLY_PUBLISHER, JointStateBytes, JointStateWriter
-from arm_control.nodes import STATE, poll
+from arm_control.nodes import LATCHED, STATE, poll, ros
 from arm_control.nodes.support import native_loop
 from arm_control.nodes.support.native_loop import NativeThread, RclFunctions, check_layouts
 from arm_control.nodes.support.topics import LATEST
 from arm_control.processes import ControllerProcess
+from arm_control.simulation import ObstacleUpdate
 
 pytestmark = tells_publishers_apart
 
@@ -47,10 +50,10 @@ def state_bytes(model: RobotModel, k: int) -> bytes:
     return writer.message(k * MS, HOME + 0.1 * np.sin(t) * turns, 0.1 * np.cos(t) * turns)
 
 
-def python_commands(model: RobotModel) -> list[bytes]:
+def python_commands(model: RobotModel, constraints: str = "", obstacles: Sequence[Obstacle] = ()) -> list[bytes]:
     """Commands of Python alone."""
     controller = OscController(model, resolve_parameters(OscTuning, {}, model))
-    loop = ControlLoop(model, controller, GateParameters(), waits_for_commands=True)
+    loop = ControlLoop(model, controller, GateParameters(constraints=constraints), waits_for_commands=True)
     process, reader, writer = (
         ControllerProcess(model, loop, 0.0),
         JointStateBytes(),
@@ -58,39 +61,51 @@ def python_commands(model: RobotModel) -> list[bytes]:
     )
     commands = []
     for k in range(1, N_STATES):
-        command = process.on_state(reader.read(state_bytes(model, k)), INFO).command
+        there = obstacles if k >= N_STATES // 2 else ()
+        command = process.on_state(reader.read(state_bytes(model, k)), INFO, lambda _, there=there: there).command
         assert command is not None
         commands.append(writer.message(command.stamp_ns, command.tau))
     return commands
 
 
-def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotModel):
+def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotModel, tmp_path: Path):
+    """From the middle on a ball is in the way of the hand."""
+    kept, ball = tmp_path / "kept.yaml", Obstacle(Sphere(0.05), Pose.at(ur5.pose(HOME).p + [-0.026, 0.049, -0.087]))
+    kept.write_text("constraints: [{name: ball, kind: clearance, distance: 0.02}]")
     commands: list[bytes] = []
     rig.hear(JointState, "joint_commands", commands, raw=True)
     errors: list[Float64] = []
     rig.hear(Float64, "controller_state/position_error", errors)
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    osc = rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
-    states = rig.state_publisher()
+    counts: list[Float64] = []
+    rig.hear(Float64, "controller_state/obstacles", counts, LATCHED)
+    description = Path(urdf_path("ur5")).read_text()
+    osc = rig.start("osc", robot_description=description, loop="native", lock_step=True, constraints=str(kept))
+    states, markers = rig.state_publisher(), rig.publisher(MarkerArray, "obstacles")
 
     def show(k: int) -> bytes:
         answer: bytes = rig.answer(states, state_bytes(ur5, k), commands)
         return answer
 
-    for k in range(1, N_STATES):
+    for k in range(1, N_STATES // 2):
         show(k)
-    assert commands == python_commands(ur5)
+    markers.publish(ros.markers([ObstacleUpdate(0, ball)], "", 0))
+    rig.spin(lambda: counts and counts[-1].data == 1.0, what="an obstacle")
     rig.spin(lambda: errors, what="controller_state")
     value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value="")
     request = SetParameters.Request(parameters=[Parameter(name="constraints", value=value)])
     (result,) = rig.call("osc/set_parameters", request, SetParameters).results
     assert result.reason == "loop: native keeps the constraints that it has begun with"
+    for k in range(N_STATES // 2, N_STATES):
+        show(k)
+    assert commands == python_commands(ur5, str(kept), [ball])
+    assert commands != python_commands(ur5, str(kept))
     rig.call("osc/enable", SetBool.Request(data=False))
     frame_id = JointStateBytes().read(show(N_STATES)).header.frame_id
     assert frame_id.endswith("disabled")
     rig.spin(lambda: figures(diagnostics).get("braked") == "True", what="diagnostics")
-    assert int(figures(diagnostics)["states answered without Python"]) == N_STATES - 3
+    assert int(figures(diagnostics)["states answered without Python"]) == N_STATES - 4
     osc.send_signal(signal.SIGTERM)
     assert rig.wait("osc") == 0
     assert "Traceback" not in rig.log("osc")
@@ -147,8 +162,6 @@ def test_what_the_loop_does_not_know_is_refused(name: str, value: object):
     with pytest.raises(ParameterError, match=f"loop: native serves operational space control alone, not {name}"):
         OscNodeParameters.from_mapping({"loop": "native", name: value})
     OscNodeParameters.from_mapping({name: value})
-    with pytest.raises(ParameterError, match="alone, not a clearance of constraints"):
-        OscNodeParameters.from_mapping({"loop": "native", "constraints": "ur5_cell"})
     with pytest.raises(ParameterError, match="alone, not an attractor in front of it"):
         AttractorNodeParameters.from_mapping({"loop": "native"})
 

@@ -14,14 +14,15 @@ import numpy as np
 from exported_library import Walk
 from native_rig import FakeMiddleware, FakeNetwork
 
+from arm_control.bags import plain
 from arm_control.control import ControlLoop, OscTuning
 from arm_control.controllers import OscController
 from arm_control.core import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.faults import MANY
 from arm_control.gate import GateParameters, JointLimits
-from arm_control.maths import Array, Pose
-from arm_control.messages import JointStateBytes, JointStateWriter
+from arm_control.maths import Array, Obstacle, Pose
+from arm_control.messages import JointStateBytes, JointStateWriter, ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.motion import Target
 from arm_control.processes import (
@@ -33,6 +34,7 @@ from arm_control.processes import (
     NativeDatagrams,
     step_kernels_of,
 )
+from arm_control.simulation import ObstacleUpdate
 
 MS = 1_000_000
 START_NS = 1_700_000_000 * NANOSECONDS + 123_456_789
@@ -275,6 +277,7 @@ class Way:
         self.loop = ControlLoop(model, self.controller, gate)
         self.now_ns, self.stamp_ns, self.answers = START_NS, 0, list[bytes]()
         self.change: Callable[[bytes], bytes] = lambda data: data
+        self.tracker = ObstacleTracker(model)
         self._writer = JointStateWriter(model.joint_names, ("position", "velocity"))
         self._reader, self._commands = JointStateBytes(), JointStateWriter(model.joint_names)
         self.make(gate)
@@ -323,12 +326,16 @@ class Way:
     def refresh(self) -> None:
         """Notice that goals or parameters have changed."""
 
+    def place(self, obstacle: Obstacle, stamp_ns: int) -> None:
+        """Say where the one obstacle is from a stamp on [ns]."""
+        assert not self.tracker.update(plain.markers([ObstacleUpdate(0, obstacle)], "", stamp_ns))
+
     def answer(self, data: bytes, info: dict[str, Any]) -> None:
         try:
             message = self._reader.read(data)
         except InputError:
             return
-        command = self.process.on_state(message, info).command
+        command = self.process.on_state(message, info, lambda m: self.tracker.obstacles(m.stamp_ns, m.q)).command
         if command is not None:
             self.answers.append(self._commands.message(command.stamp_ns, command.tau, frame_id=command.frame_id))
 
@@ -342,7 +349,10 @@ class NativeWay(Way):
         self.answers = self.middleware.commands
         kernels = step_kernels_of(self.model, self.loop, self.controller)
         middleware = self.middleware.record(has_array=False)
-        self.native = NativeController(self.model, self.process, self.controller, kernels, middleware, gate.max_age)
+        self.native = NativeController(
+            *(self.model, self.process, self.controller, kernels, middleware, gate.max_age),
+            obstacles_until_ns=lambda: self.tracker.until_ns,
+        )
         self.native.end_turn()
 
     @property
@@ -356,6 +366,13 @@ class NativeWay(Way):
 
     def refresh(self) -> None:
         self.native.refresh()
+
+    def place(self, obstacle: Obstacle, stamp_ns: int) -> None:
+        newest = self.native.newest_state
+        assert newest is not None
+        assert newest.stamp_ns == self.stamp_ns
+        self.tracker.set_state(newest.stamp_ns, newest.q)
+        super().place(obstacle, stamp_ns)
 
     def show(self, step: Step) -> None:
         self.come(step)
@@ -402,6 +419,11 @@ class DatagramWay(Way):
         for data, sender in datagrams:
             self.datagrams.take(data, SOCKETS[sender])
         self.send_answer()
+
+    def place(self, obstacle: Obstacle, stamp_ns: int) -> None:
+        """Say where the one obstacle, a ball, is from the next state on."""
+        numbers = [0, obstacle.shape.radius, 0, 0, *obstacle.X_WO.p, 0, 0, 0, 1, *obstacle.V_WO]
+        self.show_together((struct.pack("<4sIQ17d", b"ACO1", 1, 0, *numbers), 0))
 
     def send_answer(self) -> None:
         answer = self.datagrams.answer()

@@ -10,6 +10,9 @@ import math
 import socket
 import struct
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from arm_control.app import Changes, answer_newest
 from arm_control.control import TickResult
 from arm_control.controllers import FollowLoopParameters, JointLoopParameters, control_loop
 from arm_control.gate import GateParameters
-from arm_control.maths import Array, Pose, quaternion_from_rotation
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Pose, Sphere, quaternion_from_rotation
 from arm_control.model import RobotModel
 from arm_control.motion import JointGoal
 from arm_control.processes import ENABLE, DatagramKey, DatagramProcess, OwnerConnection, Sender, bind, is_loopback
@@ -47,7 +50,7 @@ class Driver:
         moves: bool = False,
         adds_gravity: bool = False,
         follows: bool = False,
-        **gate: float,
+        **gate: Any,
     ) -> None:
         self.refused: list[str] = []
         kind = FollowLoopParameters if follows else JointLoopParameters
@@ -190,6 +193,54 @@ def test_a_chunk_needs_a_controller_that_follows_chunks(ur5: RobotModel):
     assert driver.refused == [
         "datagram: joint space control follows joints and single poses, not motions of the hand or wrenches"
     ]
+
+
+BALL = [0.0, 0.05, 0.0, 0.0]
+"""Shape and sizes of a ball in a datagram."""
+
+
+def obstacles(*rows: Sequence[float], m: int = -1) -> bytes:
+    """The bytes of obstacles, as the page has them."""
+    return struct.pack("<4sIQ", b"ACO1", len(rows) if m < 0 else m, 0) + np.array(rows, float).tobytes()
+
+
+def test_obstacles_of_the_owner_are_kept_clear_of(ur5: RobotModel, tmp_path: Path):
+    (tmp_path / "kept.yaml").write_text("constraints: [{name: people, kind: clearance, distance: 0.05}]")
+    driver = Driver(ur5, constraints=str(tmp_path / "kept.yaml"))
+    place = [*ur5.pose(Q).p, 0.0, 0.0, 0.0, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
+    shapes = [BALL, [1, 0.1, 0.3, 0], [2, 0.1, 0.2, 0.3], [3, 0.1, 0.3, 0], [4, 0.1, 0.3, 0]]
+    all_of_them = obstacles(*([*shape, *place] for shape in shapes))
+    driver.send(all_of_them)
+    assert driver.refused.pop().startswith("datagram: another sender")
+    driver.run(range(20))
+    for data, why in (
+        (all_of_them[:-1], "wrong size: 695 bytes; 5 obstacles have another one"),
+        (obstacles([*BALL, *place], m=2), "wrong size: 152 bytes; 2 obstacles have another one"),
+        (obstacles([5.0, *BALL[1:], *place]), "shape 5 of an obstacle; allowed: 0 to 4"),
+        (obstacles([0.5, *BALL[1:], *place]), "shape 0.5 of an obstacle"),
+        (obstacles([0.0, -0.05, 0.0, 0.0, *place]), "Sphere(radius=-0.05): every size must be finite and above 0"),
+        (obstacles([*BALL, *place[:-1], np.nan]), "an obstacle is nan m away"),
+        (obstacles([*BALL, 1e6, *place[1:]]), "an obstacle is 1e+06 m away"),
+        (obstacles([*BALL, *place[:3], 0, 0, 0, 0, *place[7:]]), "quaternion [0.0, 0.0, 0.0, 0.0] is not a rotation"),
+    ):
+        driver.send(data)
+        assert driver.refused.pop().startswith(f"datagram: {why}")
+    driver.send(all_of_them, OTHER)
+    assert driver.refused.pop().startswith("datagram: another sender")
+    driver.run(range(20, 40))
+    driver.send(all_of_them)
+    driver.send(obstacles())  # they are gone before the next state
+    assert not any(answer[1] for answer in driver.run(range(40, 60)))
+    driver.send(all_of_them)
+    there = driver.process._obstacles
+    assert [type(one.shape) for one in there] == [Sphere, Capsule, Box, Cylinder, Cone]
+    np.testing.assert_array_equal([one.numbers[:12] for one in there], [[*np.eye(3).ravel(), *place[:3]]] * 5)
+    np.testing.assert_array_equal([one.V_WO for one in there], [place[7:]] * 5)
+    driver.run(range(60, 62))
+    assert driver.gate.reason.startswith("constraint 'people' (")
+    driver.now_ns += 2_000_000_000
+    driver.send(state(0, 0), OTHER)
+    assert driver.process._obstacles == ()
 
 
 def test_no_result_of_before_is_kept_while_the_gate_brakes(ur5: RobotModel):

@@ -18,6 +18,7 @@ from random_messages import MS, START_NS, DatagramWay, NativeDatagramWay, Native
 from arm_control import Pose, RobotModel
 from arm_control.control import OscParameters, OscTuning
 from arm_control.gate import GateParameters
+from arm_control.maths import Obstacle, Sphere
 from arm_control.messages import JointStateBytes, JointStateWriter
 from arm_control.model import Tool
 from arm_control.motion import Goal, PoseMotion, PosePoints, Target, TwistJog
@@ -248,6 +249,25 @@ def test_constraints_are_kept_as_python_keeps_them(ur5: RobotModel, ways: tuple[
     assert native.n_native > 70
     assert native.loop.gate.reason.startswith("constraint 'wall'")
     assert n_python > 0
+
+
+@pytest.mark.parametrize("ways", [MESSAGES, DATAGRAMS], ids=["messages", "datagrams"])
+def test_a_clearance_is_kept_as_python_keeps_it(ur5: RobotModel, ways: tuple[type[Any], type[Any]], tmp_path: Path):
+    """A ball appears beside a hand that comes to it, moves away and back; two of its poses are known ahead of time."""
+    (tmp_path / "kept.yaml").write_text("constraints: [{name: ball, kind: clearance, distance: 0.05}]")
+    gate = GateParameters(constraints=str(tmp_path / "kept.yaml"))
+    moving, X = ramp(0, 0.0, 1.0), ur5.pose(HOME)
+
+    def ball(y: float, k: int) -> Event:
+        return lambda way: way.place(Obstacle(Sphere(0.05), Pose.at(X.p + [0.0, y, 0.0])), k * MS)
+
+    told = {30: ball(0.25, 30), 60: ball(0.3, 80), 90: ball(0.24, 95), 120: ball(0.245, 120)}
+    sequence = [item for k, one in enumerate(moving) for item in ([told[k]] if k in told else []) + [one]]
+    beyond = add(Target(MS, "base_link", Pose(X.R, X.p + [0.0, 0.5, 0.0])))
+    native, n_python = beside(ur5, ways, [beyond, *sequence], gate)
+    assert native.n_native > 150
+    assert n_python < 20
+    assert "ball" in native.loop.gate.constraints.active
 
 
 # -- bytes ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from arm_control.app.commands import shared
 from arm_control.core import NANOSECONDS, printable
-from arm_control.exceptions import InputError, ParameterError
+from arm_control.exceptions import InputError
 from arm_control.messages import Rejections
 from arm_control.processes import SILENCE, DatagramKey, OwnerConnection, bind, is_loopback, read_key
 
@@ -204,8 +204,6 @@ def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     loop = control_loop(model, parameters, waits_for_commands=False)
     if isinstance(loop.controller, FollowController):
         loop.controller.prepare_poses()
-    if (rows := loop.gate.constraints) is not None and rows.sees_obstacles:
-        raise ParameterError(f"{parameters.gate.constraints}: nobody tells serve of obstacles")
     targets = scenario.targets() if isinstance(parameters, OscLoopParameters) else None
     if targets is not None:
         loop.goals = [

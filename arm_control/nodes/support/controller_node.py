@@ -32,7 +32,7 @@ from arm_control.control import (
 from arm_control.controllers import CONTROLLERS, OscController, new_loop
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate import EffortGate, GatesBehind, describe_outside
-from arm_control.maths import Array, Obstacle
+from arm_control.maths import Array
 from arm_control.messages import goal_of
 from arm_control.model import RobotModel
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
@@ -90,7 +90,7 @@ class TorquePipeline:
         The loop's controller, where the native loop is to answer ordinary states; only without the others.
     """
 
-    obstacles: Callable[[Measurement], Sequence[Obstacle]] | None = None
+    obstacles: ObstacleSubscription | None = None
     after: Callable[[TickResult], None] | None = None
     telemetry: Callable[[TickResult], Telemetry] | None = None
     native: OscController | None = None
@@ -158,7 +158,8 @@ class TorquePipeline:
         self._gate_control.apply_stop()
         if self._thread is not None and self.native is not None:
             process, controller = self._process, self.native
-            self._thread.start(lambda m: NativeController(model, process, controller, kernels, m, max_age))
+            until = {} if self.obstacles is None else {"obstacles_until_ns": self.obstacles.until_ns}
+            self._thread.start(lambda m: NativeController(model, process, controller, kernels, m, max_age, **until))
         self.publish_goal_count()
 
     def end(self) -> None:
@@ -215,6 +216,10 @@ class TorquePipeline:
         native = self._native_loop
         return (native.stamp_ns if native is not None else self._now_ns) or 0
 
+    def newest_state(self) -> Measurement | None:
+        """Return the newest state that was answered without Python, or behind one; None before the first."""
+        return None if self._native_loop is None else self._native_loop.newest_state
+
     def publish_goal_count(self) -> None:
         """Publish the number of goals: a run waits for that before it starts."""
         self._refresh()
@@ -242,7 +247,8 @@ class TorquePipeline:
         except InputError as error:
             self._node.rejections.add("joint_states", error)
             return
-        command, result, refused = self._process.on_state(message, info, self.obstacles)
+        obstacles = None if self.obstacles is None else self.obstacles.at
+        command, result, refused = self._process.on_state(message, info, obstacles)
         if command is not None:
             tau = command.tau - command.g if self._is_weightless else command.tau
             self._commands.publish(self._writer.message(command.stamp_ns, tau, frame_id=command.frame_id))
@@ -406,9 +412,10 @@ class ControllerNode(ArmNode[C_co]):
             self.subscribe()
         if self.row.sees_obstacles(p) or p.gate.constraints:
             self._obstacles = self._obstacles or ObstacleSubscription(self, is_counted=True)
+            self._obstacles.newest_state = self.pipeline.newest_state
         controller = self.make()
         loop = new_loop(self.model, p, controller, waits_for_commands=p.lock_step)
-        self.pipeline.obstacles = None if self._obstacles is None else self._obstacles.at
+        self.pipeline.obstacles = self._obstacles
         self.on_loop(loop)
         self.pipeline.start(loop)
 

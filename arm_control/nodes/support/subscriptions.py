@@ -198,7 +198,15 @@ def subscribe_to_markers(
 
 
 class ObstacleSubscription:
-    """Obstacles for a node whose robot is known; a run waits for their count, ``controller_state/obstacles``."""
+    """Obstacles for a node whose robot is known; a run waits for their count, ``controller_state/obstacles``.
+
+    Attributes
+    ----------
+    newest_state : callable or None
+        Returns the newest state, where :meth:`on_measurement` and :meth:`at` do not learn of all of them.
+    """
+
+    newest_state: Callable[[], Measurement | None] | None = None
 
     def __init__(self, node: ArmNode[ArmNodeParameters], *, is_counted: bool = False) -> None:
         self._node = node
@@ -218,6 +226,10 @@ class ObstacleSubscription:
         """Return the obstacles in the state that :meth:`on_measurement` took last."""
         return self._tracker.obstacles(measurement.stamp_ns, measurement.q)
 
+    def until_ns(self) -> float:
+        """First stamp from which on other obstacles may be there than :meth:`newest` or :meth:`at` returned [ns]."""
+        return self._tracker.until_ns
+
     @property
     def names(self) -> list[str]:
         """Namespace and number of the marker of each obstacle that :meth:`newest` or :meth:`at` returned last."""
@@ -233,6 +245,8 @@ class ObstacleSubscription:
         if self._node.parameters.frame_prefix:
             for marker in message.markers:
                 marker.header.frame_id = self._node.link(marker.header.frame_id)
+        if self.newest_state is not None and (newest := self.newest_state()) is not None:
+            self._tracker.set_state(newest.stamp_ns, newest.q)
         for error in self._tracker.update(message):
             self._node.rejections.add("obstacles", error)
         if self._count is not None and self._published != self._tracker.n_obstacles:

@@ -168,12 +168,6 @@ def test_what_needs_python_is_said(words: tuple[str, ...], parameters: str, why:
     assert f"Python answers all states: {why}" in capfd.readouterr().out.splitlines()
 
 
-def test_a_clearance_from_obstacles_that_nobody_tells_of_is_refused(port: str, tmp_path: Path, capfd):
-    options = ["--params-file", parameter_file(tmp_path, "    constraints: ur5_cell\n"), "--port", port]
-    assert cli.main(["serve", "ur5", *options]) != 0
-    assert "ur5_cell: nobody tells serve of obstacles" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize("source", ["option", "file"])
 def test_a_driver_that_adds_gravity_gets_none(source: str, port: str, tmp_path: Path, capfd):
     text = "/**/gate:\n  ros__parameters:\n    driver_adds_gravity: true\n" if source == "file" else ""
