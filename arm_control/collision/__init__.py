@@ -32,8 +32,25 @@ if TYPE_CHECKING:
         present,
     )
     from arm_control.collision.pair_distances import PLACES, SEARCHED, distance_loop, samples, search_loop
-    from arm_control.collision.pair_procedures import CloseSearch, find_pairs, whole_blocks
-    from arm_control.collision.pair_search import NEAR, NORMAL, POINT, RHO, ROOM, PairSearch, distance_rate, joint_axes
+    from arm_control.collision.pair_procedures import (
+        N_SHAPE,
+        CloseSearch,
+        find_pairs,
+        order_obstacles,
+        whole_blocks,
+        write_obstacle,
+    )
+    from arm_control.collision.pair_search import (
+        NEAR,
+        NORMAL,
+        POINT,
+        RHO,
+        ROOM,
+        PairSearch,
+        distance_rate,
+        joint_axes,
+        search_programs,
+    )
     from arm_control.collision.pair_texts import ArmText
     from arm_control.collision.shape_proof import coal_shape
     from arm_control.collision.validity import DEGREE, DEVIATIONS, MOST_LOOKS_FIRST, Validity, chords, largest_value

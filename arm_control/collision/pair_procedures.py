@@ -244,6 +244,33 @@ def whole_blocks(n: int) -> int:
 
 
 @procedure
+def write_obstacle(t: ObstacleRows, k: int, kind: int, x: Floats) -> None:
+    """Write the numbers of obstacle k: R_WO, its origin, its sizes and its twist, shape (21,)."""
+    t.kind[k] = kind
+    t.number[k] = k
+    for i in range(N_SHAPE):
+        t.numbers[k, i] = x[i]
+    t.numbers[k, N_SHAPE] = x[12] + x[13] + x[14]  # a ball around a shape of any type
+    t.numbers[k, TWIST_AT] = x[15] - x[19] * x[11] + x[20] * x[10]
+    t.numbers[k, TWIST_AT + 1] = x[16] - x[20] * x[9] + x[18] * x[11]
+    t.numbers[k, TWIST_AT + 2] = x[17] - x[18] * x[10] + x[19] * x[9]
+    for i in range(3):
+        t.numbers[k, TWIST_AT + 3 + i] = x[18 + i]
+
+
+@procedure
+def order_obstacles(t: ObstacleRows, n: int) -> None:
+    """Let the first n rows be the obstacles: bring them in the order of their types."""
+    t.size[0] = n
+    m = 0
+    for kind in range(FACET):
+        for k in range(n):
+            if t.kind[k] == kind:
+                t.order[m] = k
+                m += 1
+
+
+@procedure
 def find_pairs(s: CloseSearch) -> float:
     """Find the near pairs in the arm's state; return their number."""
     s.near.size[0] = 0

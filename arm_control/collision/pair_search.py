@@ -40,7 +40,7 @@ from arm_control.collision.pair_procedures import (
     PairColumns,
     whole_blocks,
 )
-from arm_control.compiler import BoundLoop, Kernel, Law, LoopKernel, OwnWork
+from arm_control.compiler import BoundLoop, Kernel, Law, Loop, LoopKernel, OwnWork, Program
 from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Obstacle, Scalar, cross
 from arm_control.model import State
 
@@ -177,6 +177,11 @@ class PaddedCapsules(NamedTuple):
     carries: Array
 
     @property
+    def extent(self) -> Array:
+        """Radius of a ball around each capsule [m]."""
+        return self.half_length + self.radius
+
+    @property
     def moving(self) -> Array:
         """Numbers of the capsules that move."""
         return np.flatnonzero(self.body >= 0)
@@ -211,16 +216,34 @@ def padded(shape: ArmShape) -> PaddedCapsules:
 
 def search_laws(shape: ArmShape) -> SearchLaws:
     """Compile the laws of an arm."""
-    model, capsules = shape.model, shape.capsules
-    made_from = [(c.link, *c.a.tolist(), *c.b.tolist()) for c in capsules]
-    law = Law("capsules and axes", partial(_arm, shape=shape), {"q": model.nq}, made_from, has_masses=False)
-    arm = model.compile_law(law, {"q": np.linspace(-1.0, 1.0, model.nq)[None]})
-    n = len(capsules)
-    squares = {i: float((c.b - c.a) @ (c.b - c.a)) for i, c in enumerate(capsules) if shape.bodies[i] >= 0}
-    near = model.compile_law(*selection_loop(squares or {n: 0.0}, n + 1))
+    model = shape.model
+    arm = model.compile_law(_arm_law(shape), {"q": np.linspace(-1.0, 1.0, model.nq)[None]})
+    near = model.compile_law(*_selection(shape))
     distances = {of_type: model.compile_law(distance_loop(of_type), samples(of_type)) for of_type in LAWS}
     searches = {of_type: model.compile_law(search_loop(of_type), samples(of_type)) for of_type in SEARCHED}
     return SearchLaws(arm, near, distances, searches)
+
+
+def search_programs(shape: ArmShape) -> dict[str, Program]:
+    """Return the laws of an arm for one case, for other languages: ``capsules``, ``near``, those of distances.
+
+    The latter are ``to_sphere``, ``search_box`` and so on, as in :class:`PairCandidates`, and ``to_link``.
+    """
+    laws = {"capsules": _arm_law(shape), "near": _selection(shape)[0].law}
+    laws |= {f"to_{of_type}": distance_loop(of_type).law for of_type in LAWS if of_type != ROW_TYPES[FACET]}
+    laws |= {f"search_{of_type}": search_loop(of_type).law for of_type in SEARCHED}
+    return {name: law.program() for name, law in laws.items()}
+
+
+def _arm_law(shape: ArmShape) -> Law:
+    made_from = [(c.link, *c.a.tolist(), *c.b.tolist()) for c in shape.capsules]
+    return Law("capsules and axes", partial(_arm, shape=shape), {"q": shape.model.nq}, made_from, has_masses=False)
+
+
+def _selection(shape: ArmShape) -> tuple[Loop, dict[str, Array]]:
+    n, capsules = len(shape.capsules), enumerate(shape.capsules)
+    squares = {i: float((c.b - c.a) @ (c.b - c.a)) for i, c in capsules if shape.bodies[i] >= 0}
+    return selection_loop(squares or {n: 0.0}, n + 1)
 
 
 def _arm(x: Mapping[str, Array], shape: ArmShape) -> dict[str, Any]:
@@ -301,6 +324,11 @@ class PairSearch:
         if self._table.rows is not self.record.obstacles:
             self.record = self.record._replace(obstacles=self._table.rows)
 
+    @property
+    def extents(self) -> Array:
+        """Radius of a ball around each capsule [m]."""
+        return self._shape.extent
+
     def make_room(self) -> bool:
         """Make room for all near pairs of the last search; return whether there was too little."""
         needed = int(self.record.near.size[0])
@@ -308,6 +336,23 @@ class PairSearch:
             return False
         self.record = self.record._replace(near=near_pairs(2 * needed, self.record.n_bodies))
         return True
+
+    def fixed(self, n_obstacles: int) -> CloseSearch:
+        """Return memory with room for so many obstacles, without any, and for all near pairs, for other languages."""
+        record, columns = self.record, self.record.links.radius.shape[1]
+        column, capsule, obstacle, place = np.zeros((4, columns), np.int64)
+        candidates = record.candidates._replace(
+            pairs=_columns(columns), searched=_columns(columns), between=np.zeros((1, columns)),
+            column=column, capsule=capsule, obstacle=obstacle, place=place, capacity=columns,
+        )  # fmt: skip
+        n, m = whole_blocks(n_obstacles), len(record.obstacles.near)
+        kind, number, order = np.zeros((3, n), np.int64)
+        obstacles = record.obstacles._replace(
+            numbers=np.zeros((n, N_NUMBERS)), kind=kind, number=number, order=order, size=np.zeros(1, np.int64),
+            near=np.zeros((m, n)), nearest=np.zeros((1, n)),
+        )  # fmt: skip
+        near = near_pairs(m * n_obstacles + record.links.n, record.n_bodies)
+        return record._replace(candidates=candidates, obstacles=obstacles, near=near)
 
     def _arm_record(self) -> ArmCapsules:
         shape, arm = self._shape, self._arm
@@ -331,7 +376,7 @@ class PairSearch:
     def _links(self, capsule_pairs: Array) -> LinkPairs:
         """Columns of the pairs of links; those that fill the last block are of no capsule."""
         shape, n = self._shape, len(capsule_pairs)
-        columns = max(BLOCK, whole_blocks(n))
+        columns = max(BLOCK, whole_blocks(len(shape.moving)), whole_blocks(n))  # as many as candidates in C
         (first, second, groups, pair), radius = np.zeros((4, columns), np.int64), np.zeros((1, columns))
         first[:n], second[:n] = capsule_pairs.T
         radius[0, :n] = shape.radius[first[:n]] + shape.radius[second[:n]]
@@ -355,7 +400,7 @@ class PairSearch:
         shape, m = self._shape, len(self._shape.moving)
         capacity = whole_blocks(len(shape.link))
         centre, extent, near = np.zeros((3, capacity)), np.zeros((1, capacity)), np.ones((max(1, m) + 1, capacity))
-        extent[0, : len(shape.link)] = shape.half_length + shape.radius
+        extent[0, : len(shape.link)] = shape.extent
         balls = {"centre": centre, "extent": extent, "near": near[:-1], "nearest": np.zeros((1, capacity))}
         run = self._laws.near.bind({**self._capsules, "reach": self.reach[1:], **balls})
         row, length = np.full(len(shape.link), len(near) - 1), np.full(len(shape.link), -1.0)

@@ -640,12 +640,16 @@ class _CProcedureWriter:
         return CValue("float", f"{'sqrt' if name == 'sqrt' else 'fabs'}({x.text})")
 
     def _call_field(self, node: ast.Call, record: CValue, field: str) -> CValue:
-        """Call a function that is a field of a record."""
-        if isinstance(record.type, str) or fields_of(record.type).get(field) != "RunsKernel" or node.args:
+        """Call a function that is a field of a record: of a kernel, or of a loop, with the number of cases."""
+        kinds = {"RunsKernel": 0, "RunsLoop": 1}
+        kind = "" if isinstance(record.type, str) else fields_of(record.type).get(field)
+        values = [self._value(argument) for argument in node.args]
+        if isinstance(record.type, str) or kinds.get(str(kind)) != len(values):
             raise self._refuse(node)
         if f"{record.type.__name__}.{field}" not in self._program.hooks:
             raise self._refuse(node, f"hooks name no function for {record.type.__name__}.{field}")
-        return CValue("float", f"{self._program.hook(record.type, field)}({record.pointer})")
+        arguments = [record.pointer, *(self._converted(node, value, "int").text for value in values)]
+        return CValue("float", f"{self._program.hook(record.type, field)}({', '.join(arguments)})")
 
     def _call_named(self, node: ast.Call, name: str, values: Sequence[CValue]) -> CValue:
         try:
@@ -748,8 +752,8 @@ def c_parts(
     records : mapping of type to record
         An example of each type of their records. Only its sizes count; no two arrays may share memory.
     hooks : mapping of str to str
-        C functions for fields that are a ``RunsKernel``, by ``"Record.field"``: static functions that take the address
-        of the record and return a ``double``.
+        C functions for fields that are a ``RunsKernel`` or ``RunsLoop``, by ``"Record.field"``: static functions that
+        take the address of the record, of a loop the number of cases, too, and return a ``double``.
     prefix : str
         Beginning of the names of functions and structures.
 
@@ -830,8 +834,8 @@ class _Program:
 
     def hook(self, record: type, field: str) -> str:
         """Name in C of the function for a field of a record, which is needed from now on."""
-        name = self.hooks[f"{record.__name__}.{field}"]
-        self._hook_heads[name] = f"static double {name}({self.name_of_record(record)} *record)"
+        name, cases = self.hooks[f"{record.__name__}.{field}"], ", int64_t n" * (fields_of(record)[field] == "RunsLoop")
+        self._hook_heads[name] = f"static double {name}({self.name_of_record(record)} *record{cases})"
         return name
 
     def call(self, called: Procedure[..., Any], columns: Sequence[int]) -> str:

@@ -177,11 +177,11 @@ class Law:
             return {name: np.asarray(values, dtype=float) for name, values in self.apply(inputs).items()}
 
     def program(self) -> Program:
-        """Write the function down on a tape; a ValueError for a law with folds."""
-        if self.before is not None:
-            raise ValueError(f"{self.name} has folds, and no program for one case")
+        """Write the function down on a tape, folds one behind the other; a ValueError for a law with tables."""
+        if self.tables:
+            raise ValueError(f"{self.name} has tables, and no program for one case")
         tape = Tape()
-        return tape.program(self.function({name: tape.inputs(name, size) for name, size in self.inputs.items()}))
+        return tape.program(dict(self.apply({name: tape.inputs(name, size) for name, size in self.inputs.items()})))
 
     def flat_program(self) -> Program | FoldedProgram:
         """Write the law down, every value and output as one row of numbers, shape (k,)."""

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
         OUTSIDE,
         ConstraintParts,
         ConstraintSet,
+        ConstraintTick,
+        PairParts,
         PointParts,
         PointTick,
         Violation,
+        constrain,
         in_words,
         keep_points,
     )

@@ -22,6 +22,7 @@ from arm_control.collision import (
     Proximity,
     find_pairs,
     joint_axes,
+    search_programs,
     whole_blocks,
 )
 from arm_control.compiler import (
@@ -461,7 +462,8 @@ class ConstraintSet:
         link[:] = np.arange(len(link))  # a row for each capsule, not for the nearest one of a link only
         bodies = [body if body >= 0 else len(model.tree.bodies) for body in shape.bodies]
         self._capsule_body = np.array([*bodies, 0], np.int64)
-        self._pair_law = _pair_loop(model, self._proximity.joint_coupling)
+        pair_law = _pair_law(self._proximity.joint_coupling)
+        self._pair_law = _compile_loop(model, pair_law, "room", "distances")
         columns = self._all_columns(constraints)
         self._balls = tuple(dict.fromkeys(column.ball for column in columns))
         self._kinds = tuple(dict.fromkeys(type(column.constraint) for column in columns))
@@ -565,6 +567,20 @@ class ConstraintSet:
         state, point = (law.program() for law in self._laws)
         rows, n_rows = self._run.record.rows, 5 * self._n + len(self._columns)
         return PointParts(rows._replace(program=new_least_distance(n_rows)), state, point, self._points)
+
+    def pair_parts(self, n_obstacles: int) -> PairParts | None:
+        """What a tick with so many obstacles at most has beside the points; None without a clearance."""
+        if self._clearance is None:
+            return None
+        tick, search = self._run.record, self._search.fixed(n_obstacles)
+        N, n_rows = search.near.capacity, 5 * self._n + len(self._columns)
+        G, need, h, motion, other = (np.zeros((k, N)) for k in (self._n, 1, 1, 12, 12))
+        tick = tick._replace(
+            rows=tick.rows._replace(program=new_least_distance(n_rows + N)), search=search,
+            pair_G=G, pair_need=need, pair_h=h, pair_motion=motion, pair_other=other,
+        )  # fmt: skip
+        programs = {**search_programs(self._shape), "pair": _pair_law(self._proximity.joint_coupling).program()}
+        return PairParts(tick, programs, np.array(self._clearance.numbers[0]), self._search.extents)
 
     @in_machine_code(lambda rows: rows._call)
     def limit(self, terms: Terms, tau: Array, tau_0: Array, dt: float, tau_known: Array | None = None) -> Array:
@@ -761,6 +777,27 @@ class PointParts(NamedTuple):
     columns: Mapping[str, Array]
 
 
+class PairParts(NamedTuple):
+    """What a tick with near pairs has beside :class:`PointParts`.
+
+    Attributes
+    ----------
+    tick : ConstraintTick
+        Its memory, with room for all near pairs.
+    programs : dict of str to Program
+        The laws of the search, and ``pair``: the row of a near pair.
+    distances : ndarray, shape (2,)
+        From obstacles, and between links [m].
+    extents : ndarray
+        Radius of a ball around each capsule [m].
+    """
+
+    tick: ConstraintTick
+    programs: Mapping[str, Program]
+    distances: Array
+    extents: Array
+
+
 def _form(n: int) -> CallForm:
     """Form of :meth:`ConstraintSet.limit` as a built-in call."""
     q, v, g, h, tau, tau_0, known = (ArrayArgument(x, (n,)) for x in ("q", "v", "g", "h", "tau", "tau_0", "known"))
@@ -933,8 +970,8 @@ def _point_law(kinds: Sequence[type[Constraint]], joint_coupling: Array) -> Law:
     return Law("points of constraints", function, {**sizes, "room": n_shared(n, n_bodies)}, structure)
 
 
-def _pair_loop(model: RobotModel, joint_coupling: Array) -> LoopKernel:
-    """:func:`~arm_control.constraints.kinds.clearance.pair_row` over all near pairs."""
+def _pair_law(joint_coupling: Array) -> Law:
+    """:func:`~arm_control.constraints.kinds.clearance.pair_row` of one near pair, reduced."""
     n_bodies, n = joint_coupling.shape
     sizes = {"rho": 1, "n": 3, "p": 3, "sign": n_bodies, "twist": 6, "is_self": 1, "motion": 12, "other": 12}
 
@@ -944,8 +981,8 @@ def _pair_loop(model: RobotModel, joint_coupling: Array) -> LoopKernel:
         G, need = reduced_row(row, shared.room)
         return {"G": G, "need": np.array([clamp(need, -FAR, FAR)]), "h": np.array([row.h])}
 
-    law = Law("clearance", function, {**sizes, "room": n_shared(n, n_bodies), "distances": 2}, joint_coupling.tolist())
-    return _compile_loop(model, law, "room", "distances")
+    sizes |= {"room": n_shared(n, n_bodies), "distances": 2}
+    return Law("clearance", function, sizes, joint_coupling.tolist())
 
 
 def _compile_loop(model: RobotModel, law: Law, *shared: str) -> LoopKernel:

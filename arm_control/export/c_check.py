@@ -61,7 +61,7 @@ class PythonController:
 
     def __init__(self, controller: ExportedController) -> None:
         model, gate = controller.model, controller.gate
-        self.gate = EffortGate(model, gate)
+        self.gate = EffortGate(model, gate, knows_obstacles=True)
         self.reference: Reference | None = None
         self.tau = np.zeros(model.nv)
         self._law = CompiledOsc(model, controller.law)

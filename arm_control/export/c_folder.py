@@ -14,7 +14,7 @@ from arm_control.compiler import PROCESSORS, number, object_file
 from arm_control.core import require_writable_folder, write_text
 from arm_control.exceptions import InputError
 from arm_control.export.c_check import check_pieces, checked_runs
-from arm_control.export.c_pieces import ExportedController, filled, pieces_of, step_programs
+from arm_control.export.c_pieces import N_OBSTACLES, ExportedController, filled, pieces_of, step_programs
 from arm_control.gate import EffortGate, JointLimits
 
 SOURCES = {
@@ -48,15 +48,17 @@ def write_folder(folder: str | Path, controller: ExportedController, processors:
     objects = {f"{prefix}_{name}.o": PROCESSORS[name] for name in processors}
     _refuse_foreign_files(Path(folder), [name.format(prefix) for name in SOURCES.values()], [*objects, EXAMPLE_ARM])
     limits = JointLimits(model, controller.gate, controller.gate.rate_limit)
-    programs, kept = step_programs(model, controller.law, limits), EffortGate(model, controller.gate).constraints
-    parts = None if kept is None else kept.point_parts
-    pieces = pieces_of(controller, limits, programs, parts) | check_pieces(checked_runs(controller))
+    programs = step_programs(model, controller.law, limits)
+    kept = EffortGate(model, controller.gate, knows_obstacles=True).constraints
+    parts, near = (None, None) if kept is None else (kept.point_parts, kept.pair_parts(N_OBSTACLES))
+    pieces = pieces_of(controller, limits, programs, parts, near) | check_pieces(checked_runs(controller))
     pieces |= {"CPUS": " ".join(processors), "FIRST_CPU": processors[0], "SHIFT": number(SHIFT)}
     texts = {name.format(prefix): filled(template, pieces) for template, name in SOURCES.items()}
     Path(folder, "ros2_control").mkdir(exist_ok=True)
     for name, text in texts.items():
         write_text(Path(folder, name), text)
     programs |= {} if parts is None else {"rows": parts.state, "point": parts.point}
+    programs |= {} if near is None else near.programs
     functions = {f"{prefix}_step_{name}": program for name, program in programs.items()}
     for name, processor in objects.items():
         Path(folder, name).write_bytes(object_file(functions, processor))

@@ -6,15 +6,26 @@ Its programs are law and limits, and limits by themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import Program, c_parts, number
-from arm_control.constraints import N_STEPS_MAX, PointParts, PointTick, keep_points, read_constraints
+from arm_control.collision import N_SHAPE, PLACES, SEARCHED, order_obstacles, write_obstacle
+from arm_control.compiler import Procedure, Program, c_parts, number
+from arm_control.constraints import (
+    N_STEPS_MAX,
+    ConstraintTick,
+    PairParts,
+    PointParts,
+    PointTick,
+    constrain,
+    keep_points,
+    read_constraints,
+)
 from arm_control.control import GAINS, OperationalSpaceController, OscParameters, between_law_and_gate, step_laws
 from arm_control.controllers import OscLoopParameters
 from arm_control.core import Spec, share_path
@@ -47,7 +58,7 @@ from arm_control.gate import (
     limits_law,
     predict,
 )
-from arm_control.maths import Array
+from arm_control.maths import CENTRE, EXTENT, TYPES, Array
 from arm_control.model import RobotModel, tool_numbers
 from arm_control.simulation import Scenario, arm_and_parameters, start_posture
 
@@ -103,10 +114,64 @@ HOOKS = {
     "LawMemory.constrain": "constrain",
     "PointTick.state": "find_rows",
     "PointTick.points": "find_points",
+    "PairCandidates.to_facet": "to_facet",
     "BlindMemory.terms": "predicted_terms",
     "BlindMemory.predict": "go_on",
 }
 """C functions of the rules' records; their names have the controller's in front, and ``_of`` behind."""
+
+
+def _of_candidates(pairs: str) -> dict[str, str]:
+    """Places of the numbers of a law of distance, in C, for case j."""
+    shape = {name: f"t->{pairs}.shape[{rows.start} + i][j]" for name, rows in PLACES.items()}
+    ends = {"a": f"t->{pairs}.ends[i][j]", "b": f"t->{pairs}.ends[3 + i][j]", "radius": f"t->{pairs}.radius[i][j]"}
+    return {**ends, **shape, **_distance(f"t->{pairs}.distance"), "between": "t->between[i][j]"}
+
+
+def _distance(table: str) -> dict[str, str]:
+    return {"rho": f"{table}[i][j]", "n": f"{table}[1 + i][j]", "p": f"{table}[4 + i][j]"}
+
+
+def _of_arm(member: str, reach: int) -> dict[str, str]:
+    """Places of what the law of near capsules has of the arm."""
+    arm = f"SEARCH_OF(t, {member})->arm"
+    shared = {"ends": f"(&{arm}.ends[0][0])[i]", "radii": f"{arm}.radius[i]"}
+    return {**shared, "reach": f"SEARCH_OF(t, {member})->reach[{reach}]", "near": "t->near[i][j]"}
+
+
+_LINK = {x: f"t->ends[{3 * k} + i][j]" for k, x in enumerate("abcd")} | {"radius": "t->radius[i][j]", "size": "0.0"}
+PAIR_LOOPS: dict[str, tuple[str, dict[str, str]]] = {
+    "ArmCapsules.place": ("capsules", {"q": "t->q[i]", "ends": "(&t->ends[0][0])[i]"}),
+    "ObstacleRows.find_near": (
+        "near",
+        {"centre": f"t->numbers[j][{CENTRE.start} + i]", "extent": f"t->numbers[j][{EXTENT.start}]"}
+        | {**_of_arm("obstacles", 0), "nearest": "t->nearest[i][j]"},
+    ),
+    "LinkPairs.find_near": ("near", {"centre": "t->centre[i][j]", "extent": "EXTENTS[j]", **_of_arm("links", 1)}),
+    "LinkPairs.measure": ("to_link", {**_LINK, **_distance("t->distance")}),
+    **{f"PairCandidates.to_{x}": (f"to_{x}", _of_candidates("pairs")) for x in TYPES},
+    **{f"PairCandidates.search_{x}": (f"search_{x}", _of_candidates("searched")) for x in SEARCHED},
+    "ConstraintTick.pairs": (
+        "pair",
+        {name: f"t->search.near.{name}[i][j]" for name in ("sign", "twist", "is_self")}
+        | {**_distance("t->search.near.distance"), "motion": "t->pair_motion[i][j]", "other": "t->pair_other[i][j]"}
+        | {"room": "ROOM_OF(t)[i]", "distances": "DISTANCES[i]"}
+        | {name: f"t->pair_{name}[i][j]" for name in ("G", "need", "h")},
+    ),
+}
+"""Functions of the search: the program of each case j, and places in C of its inputs and outputs; i counts numbers."""
+PAIR_CONSTANTS = {
+    "search.reach": float,
+    **{f"search.arm.{name}": float for name in ("radius", "bias")},
+    **{f"search.arm.{name}": int for name in ("moving", "link")},
+    **{f"search.links.{name}": float for name in ("near", "radii", "bias")},
+    **{f"search.links.{name}": int for name in ("row", "ball", "first", "second", "group")},
+    "search.signs": float,
+    "capsule_body": int,
+}
+"""Arrays of the search that are written once, and the types of their numbers."""
+N_OBSTACLES = 32
+"""Largest number of obstacles in C."""
 OTHER_RANGES = {
     "gains.posture": ("N", -np.inf, "posture is not finite"),
     "limits.velocity_gain": ("N", 0.0, "velocity_gain is below zero"),
@@ -157,10 +222,7 @@ def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravi
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:
         raise ParameterError(f"{scenario.name}: {scenario.controller} cannot be exported, only osc")
-    parts = between_law_and_gate(parameters)
-    if parameters.gate.constraints and read_constraints(parameters.gate.constraints).sees_obstacles:
-        parts.append("a clearance of constraints")
-    if parts:
+    if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
     if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
         raise ParameterError(
@@ -220,9 +282,13 @@ def _with_outputs(program: Program, names: Iterable[str]) -> Program:
 
 
 def pieces_of(
-    controller: ExportedController, limits: JointLimits, programs: Mapping[str, Program], kept: PointParts | None
+    controller: ExportedController,
+    limits: JointLimits,
+    programs: Mapping[str, Program],
+    kept: PointParts | None,
+    near: PairParts | None,
 ) -> dict[str, str]:
-    """Return the text for each name; ``kept`` are the constraints, if there are any."""
+    """Return the text for each name; ``kept`` and ``near`` are the constraints, if there are any."""
     name, model, gate = controller.name, controller.model, controller.gate
     step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
     texts = {**_names(), **_bounds()}
@@ -257,8 +323,8 @@ def pieces_of(
         "MOST_MISSED": str(max(MOST_MISSED, gate.max_missed)),
         "START": numbers(controller.start),
         "NAMED_GAINS": "\n".join(f'  {{"{gain}", &{name}_gains::{gain}}},' for gain in GAINS),
-        **_rules(controller, kept),
-        **_constraint_pieces(kept, name, gate.constraints),
+        **_rules(controller, kept, near),
+        **_constraint_pieces(kept, near, name, gate.constraints),
         **{key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in texts.items()},
     }
 
@@ -277,11 +343,12 @@ def _copies(target: str, source: str, names: Iterable[str]) -> str:
     return "\n".join(f"    memcpy({to}, {what}, sizeof {to});" for to, what in pairs)
 
 
-def _constraint_pieces(kept: PointParts | None, name: str, file: str) -> dict[str, str]:
+def _constraint_pieces(kept: PointParts | None, near: PairParts | None, name: str, file: str) -> dict[str, str]:
     """The constraints: their memory, the numbers of each point, and the functions that the rules call."""
+    nothing = dict.fromkeys(("CONSTRAINT_RECORDS", "CONSTRAINT_MEMORY", "CONSTRAINT_START", "OBSTACLES"), "")
     if kept is None:
         function = f"static double {name}_constrain_of({name}_LawMemory *law)\n{{\n    (void)law;\n    return 0.0;\n}}"
-        return {"CONSTRAINT_RECORDS": "", "CONSTRAINT_MEMORY": "", "CONSTRAIN": function, "CONSTRAINT_START": ""}
+        return {**nothing, "CONSTRAIN": function}
     point, n = kept.point.inputs, kept.rows.n_points
     own = [x for x in point if x not in ("place", "motion", "room")]
     x = kept.columns
@@ -289,31 +356,108 @@ def _constraint_pieces(kept: PointParts | None, name: str, file: str) -> dict[st
         f"    {{{', '.join(f'{{{numbers(x[key][:, j])}}}' for key in own)},\n"
         f"     {number(x['outside'][j])}, {number(x['broken'][j])}, {x['ball'][j]}, {x['body'][j]}, {x['level'][j]}}},"
         for j in range(n)
-    ]
+    ] or ["    {.ball = 0},"]
     sizes = {"ROWS_INPUT": kept.state.inputs, "POINT_INPUT": point, "POINT_OUTPUT": _sizes(kept.point)}
     pieces = {key: fields(value) for key, value in sizes.items()}
     pieces |= {"OF_POINT": fields({key: point[key] for key in own}), "POINTS": "\n".join(table), "PREFIX": name}
     pieces |= {"COPY_ROWS_INPUT": _copies("x", "law", kept.state.inputs), "N_POINTS": str(n)}
     pieces["COPY_OF_POINT"] = "\n".join(f"        memcpy(x.{key}, POINTS[j].{key}, sizeof x.{key});" for key in own)
     counts, recovers = kept.rows.program.counts.tolist(), read_constraints(file).allow_recovery
-    return {
+    record = "PointTick points" if near is None else "ConstraintTick tick"
+    made = {
+        **nothing,
         "CONSTRAINT_RECORDS": f"typedef struct {{\n{fields(_sizes(kept.state))}\n}} {name}_rows;\n",
-        "CONSTRAINT_MEMORY": f"    {name}_rows rows;\n    {name}_PointTick points;",
-        "CONSTRAIN": filled("constraints.c", pieces),
+        "CONSTRAINT_MEMORY": f"    {name}_rows rows;\n    {name}_{record};",
         "CONSTRAINT_START": f"    start_constraints(c, {counts[N_STEPS_MAX]}, {int(recovers)});",
+    }
+    if near is None:
+        pieces |= {"PLACE_OF_POINTS": "points", "COPY_MOTIONS": "", "KEEP": f"    {name}_keep_points(t);"}
+        return {**made, "CONSTRAIN": filled("constraints.c", pieces)}
+    pieces |= {"PLACE_OF_POINTS": "tick.rows", **KEEP_PAIRS, **_pair_pieces(near, name)}
+    pieces["KEEP"] = KEEP_PAIRS["KEEP"].format(name=name)
+    made["CONSTRAINT_START"] += "\n    start_pairs(c);"
+    functions = filled("constraints.c", pieces) + "\n" + filled("pairs.c", pieces)
+    return {**made, "CONSTRAIN": functions, "OBSTACLES": filled("obstacles.h", pieces)}
+
+
+KEEP_PAIRS = {
+    "COPY_MOTIONS": "    memcpy(c->tick.motions, c->rows.motions, sizeof c->tick.motions);\n",
+    "KEEP": "    memcpy(c->tick.q, law->q, sizeof law->q);\n    {name}_constrain(&c->tick);",
+}
+"""Copies and calls of a tick with near pairs."""
+
+
+def _pair_pieces(near: PairParts, name: str) -> dict[str, str]:
+    """The search for near pairs: its laws, its numbers, and its loops."""
+    functions = [f"void {name}_step_{law}(const double *input, double *output);" for law in near.programs]
+    return {
+        "LAWS": "\n".join(functions),
+        "LOOPS": "\n\n".join(_loop(name, place, near.programs[law], law, x) for place, (law, x) in PAIR_LOOPS.items()),
+        "COLUMNS": str(near.tick.search.links.centre.shape[1]),
+        "EXTENTS": numbers(near.extents),
+        "DISTANCES": numbers(near.distances),
+        "PAIR_CONSTANTS": "\n".join(_pair_constants(near.tick)),
+        "N_SHAPE": str(N_SHAPE),
+        "N_OBSTACLES": str(N_OBSTACLES),
+        "UPPER": name.upper(),
     }
 
 
-def _rules(controller: ExportedController, kept: PointParts | None) -> dict[str, str]:
+def _loop(name: str, place: str, program: Program, law: str, places: Mapping[str, str]) -> str:
+    """A function of a record of the search: a law for all cases, or for one."""
+    record, field = place.split(".")
+    is_loop = (record, field) != ("ArmCapsules", "place")
+    lines = ["for (int64_t j = 0; j < n; j++) {"] if is_loop else ["{"]
+    for array, sizes in (("x", dict(program.inputs)), ("y", _sizes(program))):
+        first = 0
+        for key, size in sizes.items():
+            if key in places:
+                number_, there = f"{array}[{first} + i]", places[key]
+                copied = f"{number_} = {there};" if array == "x" else f"{there} = {number_};"
+                lines += [f"    for (int i = 0; i < {size}; i++)", f"        {copied}"]
+            first += size
+        lines += [f"    {name}_step_{law}(x, y);"] if array == "x" else ["}", "return 0.0;"]
+    head = f"static double {name}_{record}_{field}_of({name}_{record} *t{', int64_t n' * is_loop})"
+    memory = f"double x[{sum(program.inputs.values())}], y[{sum(_sizes(program).values())}];"
+    return "\n".join([head, "{", *(f"    {line}" for line in [memory, *lines]), "}"])
+
+
+def _pair_constants(tick: ConstraintTick) -> Iterator[str]:
+    """What the search is written with once: whole numbers of its records, and :data:`PAIR_CONSTANTS`."""
+    for place, value in _whole_numbers("tick", tick):
+        yield f"    c->{place} = {value};"
+    for place, kind in PAIR_CONSTANTS.items():
+        values, word = attrgetter(place)(tick).ravel().tolist(), place.replace(".", "_")
+        text = numbers(values) if kind is float else wrapped(map(str, values))
+        yield f"    static const {'double' if kind is float else 'int64_t'} {word}[] = {{\n        {text}}};"
+        yield f"    memcpy(c->tick.{place}, {word}, sizeof {word});"
+
+
+def _whole_numbers(place: str, record: Any) -> Iterator[tuple[str, int]]:
+    """Fields of a record, and of those in it, that are whole numbers."""
+    for name, value in zip(record._fields, record, strict=True):
+        if isinstance(value, int):
+            yield f"{place}.{name}", value
+        elif isinstance(value, tuple):
+            yield from _whole_numbers(f"{place}.{name}", value)
+
+
+def _rules(controller: ExportedController, kept: PointParts | None, near: PairParts | None) -> dict[str, str]:
     """The rules as C, and the ranges of the arm."""
     memory = new_tick_memory(controller.model, controller.gate, controller.period)
     prefix, ranges = f"{controller.name}_", memory.states.ranges
     hooks = {name: f"{prefix}{function}_of" for name, function in HOOKS.items()}
-    entries = (answer, enable_gate, brake_for, take_reference, take_torque, longest_blind_step, predict)
+    hooks |= {place: f"{prefix}{place.replace('.', '_')}_of" for place in PAIR_LOOPS}
+    entries: list[Procedure[..., Any]] = [answer, enable_gate, brake_for, take_reference, take_torque]
+    entries += [longest_blind_step, predict]
     records: dict[type, tuple[object, ...]] = {TickMemory: memory}
-    if kept is not None:
+    if near is not None:
+        records[ConstraintTick] = near.tick
+        entries += [constrain, write_obstacle, order_obstacles]
+    elif kept is not None:
         records[PointTick] = kept.rows
-    parts = c_parts((*entries, *([] if kept is None else [keep_points])), records, hooks, prefix)
+        entries.append(keep_points)
+    parts = c_parts(entries, records, hooks, prefix)
     return {
         "RECORDS": parts.records,
         "CONSTANTS": parts.constants,

@@ -146,8 +146,9 @@ class CController:
         self._library, self._name, self._tau = library, name, np.full(n, UNWRITTEN)
         self._memory = ctypes.create_string_buffer(library.size())
         self._function("tick").restype = TickStatus
-        for function in ("init", "set_reference", "begin_with", "describe"):
-            self._function(function).restype = ctypes.c_char_p
+        for function in ("init", "set_reference", "begin_with", "describe", "set_obstacles"):
+            if hasattr(library, f"{name}_{function}"):  # the last one where obstacles count
+                self._function(function).restype = ctypes.c_char_p
         if why := self.call("init", None):
             raise ArmControlError(why.decode())
 

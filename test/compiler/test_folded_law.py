@@ -225,5 +225,7 @@ def test_laws_that_do_not_fit_together_are_refused():
         Fold((Fold((part(0),)),), times=2)
     with pytest.raises(ValueError, match="p cannot be an input and a value"):
         replace(LAW, before=lambda x: {"p": x["p"]}).flat_program()
+    with pytest.raises(ValueError, match="nearest has tables, and no program for one case"):
+        LAW.program()
     with pytest.raises(ValueError, match="has arrays"):
         _ = replace(LAW, structure=np.zeros(2)).key

@@ -22,9 +22,6 @@ REFUSED = {
     ("--scenario", "ur5_joint"): "ur5_joint: joint cannot be exported, only osc",
     ("--scenario", "ur5_attractor"): "ur5_attractor: attractor cannot be exported, only osc",
     ("--scenario", "ur5_obstacle"): "ur5_obstacle: avoid_obstacles cannot be exported: leave that out",
-    ("--scenario", "ur5_cell", "--variant", "with"): (
-        "ur5_cell: a clearance of constraints cannot be exported: leave that out"
-    ),
     ("--scenario", "ur5_press"): "ur5_press: force_axes, disturbance_observer cannot be exported: leave that out",
     ("--scenario", "ur5_osc", "--variant", "real"): (
         "ur5_osc: disturbance_observer, inertia_floor cannot be exported: leave that out"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +31,30 @@ from arm_control.core import NANOSECONDS
 from arm_control.export import ExportedController, PythonController, exported_controller, tick_rules, write_folder
 from arm_control.export.tick_rules import longest_blind_step
 from arm_control.faults import CC, CPU, CController, compile_c, library_of, row_of
-from arm_control.gate import GateState, JointLimits, blind_brake, gaps, state_bounds, state_prediction, torque_rules
-from arm_control.maths import Array, Pose
+from arm_control.gate import (
+    EffortGate,
+    GateState,
+    JointLimits,
+    blind_brake,
+    gaps,
+    state_bounds,
+    state_prediction,
+    torque_rules,
+)
+from arm_control.maths import (
+    CENTRE,
+    PLACE,
+    SIZE,
+    TYPES,
+    Array,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Obstacle,
+    Pose,
+    Sphere,
+)
 from arm_control.messages import nanoseconds
 from arm_control.motion import Reference, Target
 from arm_control.processes import ControllerProcess
@@ -53,6 +75,8 @@ constraints:
   - {name: post, kind: cylinder, point: [0, 0, 0], axis: [0, 1, 0], radius: 0.2, outside: true}
   - {name: glass, kind: upright, up: [0, 1, 0], angle: 1.2, points: [[0, 0.6, 0.8]]}
   - {name: slow, kind: speed, limit: 3.0}
+  - {name: people, kind: clearance, distance: 0.1, links: 0.1}
+allow_recovery: true
 """,
     "ur5": """
 constraints:
@@ -63,13 +87,15 @@ constraints:
 allow_recovery: true
 """,
 }
-"""Constraints of two of them."""
+"""Constraints of two of them; the first arm sees obstacles."""
 PROCESSORS = [CPU, pytest.param("x86-64", marks=pytest.mark.campaign)]
 """Processors that the laws are compiled for: one as this machine's, and one that cannot multiply and add at once."""
 WIRE = Wire(stamps=0.0, senders=0.0, ages=0.0, times=0.01)
 """What happens to states: a driver without stamps sees nothing of the rest."""
 CALLS = {"brake": "brake", "enable": "enable", "goal": "set_reference"}
 """Functions of C for what is asked for."""
+CHANGE = 60
+"""Ticks after which obstacles change."""
 TICKS = 500
 """Ticks of a run."""
 RUNS = [pytest.param(4), pytest.param(140, marks=pytest.mark.campaign)]
@@ -128,9 +154,9 @@ class InOrder:
         self.python = PythonController(controller)
 
     @property
-    def state(self) -> GateState:
-        """State of the gate."""
-        return self.python.gate.state
+    def gate(self) -> EffortGate:
+        """The gate."""
+        return self.python.gate
 
     def take(self, event: Event) -> None:
         """Do what is asked for."""
@@ -140,6 +166,10 @@ class InOrder:
             self.python.enable()
         elif event.call:
             self.python.reference = event.reference
+
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
+        """Let these be there."""
+        self.python.gate.place(obstacles)
 
     def tick(self, event: Event) -> tuple[Array, bool]:
         """The torque, and whether the state is refused."""
@@ -159,11 +189,12 @@ class AsNodes:
         longest_step = longest_blind_step(gate.max_missed, controller.period)
         self.process = ControllerProcess(model, self.loop, longest_step, lambda: self.now_ns)
         self.now_ns, self.tau, self._model = START_NS, np.zeros(model.nv), model
+        self.obstacles: Sequence[Obstacle] = ()
 
     @property
-    def state(self) -> GateState:
-        """State of the gate."""
-        return self.loop.gate.state
+    def gate(self) -> EffortGate:
+        """The gate."""
+        return self.loop.gate
 
     def take(self, event: Event) -> None:
         """Do what is asked for."""
@@ -175,16 +206,46 @@ class AsNodes:
             stamp_ns = self.now_ns + round(event.dt * NANOSECONDS)
             self.loop.controller.add(Target(stamp_ns, self._model.base, event.reference.X_WT))
 
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
+        """Let these be there."""
+        self.obstacles = obstacles
+
     def tick(self, event: Event) -> tuple[Array, bool]:
         """The torque, and whether the state is refused."""
         self.now_ns += round(event.dt * NANOSECONDS)
         message: Any = plain.joint_state(self._model.joint_names, self.now_ns, position=event.q, velocity=event.v)
         assert nanoseconds(message.header.stamp) == self.now_ns
         times = {"source_timestamp": self.now_ns, "received_timestamp": self.now_ns}
-        answer = self.process.on_state(message, {**times, "publisher_gid": {"data": b"1" * 16}})
+        info = {**times, "publisher_gid": {"data": b"1" * 16}}
+        answer = self.process.on_state(message, info, lambda _: self.obstacles)
         if answer.command is not None:
             self.tau = answer.command.tau
         return self.tau, answer.result is None
+
+
+class CObstacle(ctypes.Structure):
+    """An obstacle, as the header has it."""
+
+    _fields_ = (
+        ("shape", ctypes.c_int),
+        *((name, ctypes.c_double * n) for name, n in zip("RpsV", (9, 3, 3, 6), strict=True)),
+    )
+
+
+def in_c(obstacles: Sequence[Obstacle]) -> Any:
+    """Obstacles as an array of C."""
+    rows = [[*(tuple(x.numbers[part]) for part in (PLACE, CENTRE, SIZE)), tuple(x.V_WO)] for x in obstacles]
+    return (CObstacle * len(obstacles))(*((TYPES.index(x.type), *row) for x, row in zip(obstacles, rows, strict=True)))
+
+
+def drawn_obstacles(rng: np.random.Generator) -> list[Obstacle]:
+    """Up to 32 obstacles of all shapes in the plane of an arm of three joints."""
+    shapes = [Sphere(0.1), Box((0.2, 0.3, 0.1)), Cylinder(0.1, 0.3), Cone(0.1, 0.3), Capsule(0.1, 0.2)]
+    obstacles = []
+    for _ in range(rng.choice([0, 2, 5, 32])):
+        X = Pose.at(rng.uniform(-4.0, 4.0, 3) * [1.0, 0.05, 1.0], rng.standard_normal(4))
+        obstacles.append(Obstacle(shapes[rng.integers(5)], X, rng.choice([0.0, 0.3]) * rng.standard_normal(6)))
+    return obstacles
 
 
 ROBOTS = [name if name != "panda" else pytest.param(name, marks=pytest.mark.campaign) for name in GATES]
@@ -237,20 +298,29 @@ def test_the_rules_are_those_of_python(
     numbers[n_gains] = rate_limit
     other = controller._replace(gate=controller.gate.replace(rate_limit=rate_limit))
     seen, largest, n_above, n = Counter[tuple[int, bool, bool]](), 0.0, 0, 0
+    sees_obstacles, n_kept = hasattr(library, "arm_set_obstacles"), 0
     for seed in range(n_runs):
         c, python = CController(library, "arm", controller.model.nv), way(other)
         assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
+        rng = np.random.default_rng(seed)
         for k, event in enumerate(events(other, seed, way.faults)):
+            if sees_obstacles and k % CHANGE == 0:
+                obstacles = drawn_obstacles(rng)
+                assert c.call("set_obstacles", in_c(obstacles), len(obstacles)) is None
+                python.place(obstacles)
             if event.call == "set_reference":
-                assert (c.set_reference(event.reference) is None) == (python.state is not GateState.BRAKING)
+                assert (c.set_reference(event.reference) is None) == (python.gate.state is not GateState.BRAKING)
             elif event.call:
                 c.call(event.call)
-            if event.call != "set_reference" or python.state is not GateState.BRAKING:
+            if event.call != "set_reference" or python.gate.state is not GateState.BRAKING:
                 python.take(event)
             tau, status = c.tick(event.q, event.v, event.dt)
             expected, is_refused = python.tick(event)
+            n_kept += (
+                sees_obstacles and python.gate.state is GateState.PASSING and "people" in python.gate.constraints.active
+            )
             where = f"{robot}, seed {seed}, tick {k}"
-            assert MODES[status.mode] is python.state, where
+            assert MODES[status.mode] is python.gate.state, where
             assert bool(status.state_refused) == is_refused, where
             if status.has_torque:
                 difference = float((np.abs(tau - expected) / controller.model.tau_max).max())
@@ -263,6 +333,39 @@ def test_the_rules_are_those_of_python(
         "\n".join(f"    {MODES[m].value}, state refused {a}, command refused {b}: {x}" for (m, a, b), x in seen.items())
     )
     assert {mode for mode, _, _ in seen} == {0, 1, 2}
+    assert n_kept > 5 or not sees_obstacles, n_kept
+
+
+def test_obstacles_that_cannot_be_are_refused(controller: ExportedController, cpu: str, library: ctypes.CDLL):
+    """Those of before remain."""
+    if not hasattr(library, "arm_set_obstacles"):
+        assert "clearance" not in KEPT.get(controller.model.urdf.robot.name, "")
+        return
+    c, q, v = CController(library, "arm", controller.model.nv), np.array([0.5, -0.9, -1.8]), np.zeros(3)
+    ball = Obstacle(Sphere(0.1), Pose.at(controller.model.pose(q).p))
+    right = in_c([ball])
+    assert c.call("set_obstacles", right, 1) is None
+    for name, values, n, why in (
+        ("R", [1.0] * 9, 1, b"R of an obstacle is no rotation matrix"),
+        ("p", [np.nan] * 3, 1, b"a number of an obstacle is not finite"),
+        ("V", [np.inf] * 6, 1, b"a number of an obstacle is not finite"),
+        ("s", [-0.1] * 3, 1, b"an obstacle has an unknown shape, or a size below zero"),
+        ("shape", 4, 1, b"an obstacle has an unknown shape, or a size below zero"),
+        ("shape", -1, 1, b"an obstacle has an unknown shape, or a size below zero"),
+        ("shape", 0, 33, b"there is no room for so many obstacles"),
+        ("shape", 0, -1, b"there is no room for so many obstacles"),
+    ):
+        wrong = in_c([ball] * 33)
+        setattr(wrong[0], name, values if name == "shape" else type(getattr(wrong[0], name))(*values))
+        assert c.call("set_obstacles", wrong, n) == why
+    c.set_reference(Reference(controller.model.pose(q)))
+    tau, _ = c.tick(q, v, 1e-3)
+    assert np.abs(tau - controller.model.gravity(q)).max() > 0.5
+    c.call("init", None)
+    c.set_reference(Reference(controller.model.pose(q)))
+    assert c.call("set_obstacles", right, 0) is None
+    tau, _ = c.tick(q, v, 1e-3)
+    np.testing.assert_allclose(tau, controller.model.gravity(q), atol=1e-9)
 
 
 REPLAY = """
@@ -272,11 +375,21 @@ int main(int n_arguments, char **arguments)
 {
     static arm_controller c;
     double call, row[24 + 2 * ARM_JOINTS + 1], tau[ARM_JOINTS] = {0};
+#ifdef ARM_OBSTACLES
+    arm_obstacle obstacles[ARM_OBSTACLES];
+#endif
     FILE *file = n_arguments == 2 ? fopen(arguments[1], "rb") : NULL;
     while (file && fread(&call, sizeof call, 1, file) == 1 && fread(row, sizeof row, 1, file) == 1) {
         arm_reference reference = *(const arm_reference *)row;
         if (call == 0.0)
             arm_init(&c, NULL);
+#ifdef ARM_OBSTACLES
+        if (call == 5.0) {
+            if (fread(obstacles, sizeof *obstacles, (size_t)row[0], file) == (size_t)row[0])
+                arm_set_obstacles(&c, obstacles, (int)row[0]);
+            continue;
+        }
+#endif
         if (call == 0.0 || call == 1.0)
             arm_set_reference(&c, &reference);
         if (call == 2.0)
@@ -304,9 +417,16 @@ def test_sanitizers_find_nothing(
     calls = {"set_reference": 1.0, "brake": 2.0, "enable": 3.0, "": 4.0}
     with (folder / "events").open("wb") as file:
         for seed in range(n_runs):
-            c = CController(library, "arm", controller.model.nv)
+            c, rng = CController(library, "arm", controller.model.nv), np.random.default_rng(seed)
             for k, event in enumerate(events(controller, seed, Faults())):
                 call = calls[event.call] if k else 0.0
+                if k % CHANGE == 1 and hasattr(library, "arm_set_obstacles"):
+                    obstacles = drawn_obstacles(rng)
+                    row = np.zeros(24 + 2 * controller.model.nv + 1)
+                    row[0] = len(obstacles)
+                    file.write(np.append(5.0, row).tobytes())
+                    file.write(bytes(in_c(obstacles)))
+                    c.call("set_obstacles", in_c(obstacles), len(obstacles))
                 file.write(np.concatenate([[call], row_of(event.reference), event.q, event.v, [event.dt]]).tobytes())
                 if event.call == "set_reference":
                     c.set_reference(event.reference)
