@@ -282,12 +282,12 @@ def write_rows(t: PointTick) -> None:
         t.program.h[i] = t.need[i]
         t.program.level[i] = 0 if i < 2 * t.n else 1 if i < 4 * t.n else TURN_LEVEL
         for k in range(t.n):
-            t.program.G[i, k] = t.G[t.n * i + k]
+            t.program.G[k, i] = t.G[t.n * i + k]
     for j in range(t.n_points):
         t.program.h[m + j] = t.point_need[0, j]
         t.program.level[m + j] = t.level[j]
         for k in range(t.n):
-            t.program.G[m + j, k] = t.point_G[k, j]
+            t.program.G[k, m + j] = t.point_G[k, j]
     t.program.counts[N_ROWS] = m + t.n_points
 
 
@@ -362,7 +362,7 @@ def write_pair_rows(t: ConstraintTick, n_pairs: int) -> None:
         program.h[m + j] = t.pair_need[0, j]
         program.level[m + j] = t.pair_level
         for k in range(t.rows.n):
-            program.G[m + j, k] = t.pair_G[k, j]
+            program.G[k, m + j] = t.pair_G[k, j]
     program.counts[N_ROWS] = m + n_pairs
 
 

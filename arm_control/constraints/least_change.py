@@ -106,12 +106,13 @@ IS_HARD, IS_FIXED, IS_IGNORED = range(3)
 class LeastDistance(NamedTuple):
     """The problem, its answer and the memory of a solve: what :func:`solve` works on, and other procedures fill.
 
-    To be written before a solve: ``G`` (all of a row, whose columns behind d stay zero), ``h``, ``level`` and
+    To be written before a solve: ``G`` (all of a row, whose entries behind d stay zero), ``h``, ``level`` and
     ``counts[N_ROWS]``, at most the capacity.
 
     Attributes
     ----------
-    G : ndarray, shape (capacity, WIDTH)
+    G : ndarray, shape (WIDTH, capacity)
+        A row in each column: so many rows are looked at at once.
     h : ndarray, shape (capacity,)
     level : ndarray of int, shape (capacity,)
         From 0 on; rows of a level yield before those of lower ones.
@@ -129,6 +130,8 @@ class LeastDistance(NamedTuple):
     scale, b : ndarray, shape (capacity,)
         1 / |G_i|, 0 for a zero row; its distance from y = 0, as relaxed so far.
     mark : ndarray of int, shape (capacity,)
+    miss : ndarray, shape (capacity,)
+        The distance by which y misses each row.
     Q, R : ndarray, shape (SIZE, SIZE)
         The factor, equation (2): each row is a column.
     v, multiplier, g, d, z, r : ndarray, shape (SIZE,)
@@ -150,6 +153,7 @@ class LeastDistance(NamedTuple):
     scale: Floats
     b: Floats
     mark: Ints
+    miss: Floats
     Q: Rows
     R: Rows
     v: Floats
@@ -206,14 +210,33 @@ def n_not_finite(s: LeastDistance) -> int:
     """Return how many rows may have numbers that are infinite or none."""
     n = 0
     for i in range(s.counts[N_ROWS]):
-        n += 0 if abs(s.h[i]) + size_of(s.G[i]) <= LARGEST else 1
+        n += 0 if abs(s.h[i]) + size_of_row(s.G, i) <= LARGEST else 1
     return n
 
 
 @procedure
-def size_of(a: Floats) -> float:
-    """Return the sum of the sizes of the unknowns."""
-    return ((abs(a[0]) + abs(a[1])) + (abs(a[2]) + abs(a[3]))) + ((abs(a[4]) + abs(a[5])) + (abs(a[6]) + abs(a[7])))
+def size_of_row(G: Rows, i: int) -> float:
+    """Return the sum of the sizes of a row's entries."""
+    return ((abs(G[0, i]) + abs(G[1, i])) + (abs(G[2, i]) + abs(G[3, i]))) + (
+        (abs(G[4, i]) + abs(G[5, i])) + (abs(G[6, i]) + abs(G[7, i]))
+    )
+
+
+@procedure
+def length_of_row(G: Rows, i: int) -> float:
+    """Return |G_i|."""
+    return sqrt(
+        ((G[0, i] * G[0, i] + G[1, i] * G[1, i]) + (G[2, i] * G[2, i] + G[3, i] * G[3, i]))
+        + ((G[4, i] * G[4, i] + G[5, i] * G[5, i]) + (G[6, i] * G[6, i] + G[7, i] * G[7, i]))
+    )
+
+
+@procedure
+def row_dot(G: Rows, i: int, y: Floats) -> float:
+    """Return G_i y."""
+    return ((G[0, i] * y[0] + G[1, i] * y[1]) + (G[2, i] * y[2] + G[3, i] * y[3])) + (
+        (G[4, i] * y[4] + G[5, i] * y[5]) + (G[6, i] * y[6] + G[7, i] * y[7])
+    )
 
 
 @procedure
@@ -229,7 +252,7 @@ def is_any_positive(s: LeastDistance) -> bool:
 def scale_rows(s: LeastDistance) -> None:
     """Compute scale and distance of each row; a row of no length is left out, and reported where h > 0."""
     for i in range(s.counts[N_ROWS]):
-        s.scale[i] = sqrt(dot(s.G[i], s.G[i]))
+        s.scale[i] = length_of_row(s.G, i)
     n_broken = 0
     for i in range(s.counts[N_ROWS]):
         is_zero = s.scale[i] < SMALLEST
@@ -248,7 +271,7 @@ def ignore_rows(s: LeastDistance) -> bool:
     for i in range(s.counts[N_ROWS]):
         is_finite = abs(s.h[i]) <= LARGEST
         for j in range(WIDTH):
-            is_finite = is_finite and abs(s.G[i, j]) <= LARGEST
+            is_finite = is_finite and abs(s.G[j, i]) <= LARGEST
         if not is_finite:
             s.mark[i] = IS_IGNORED
             s.scale[i] = 0.0
@@ -303,14 +326,14 @@ def yields(s: LeastDistance, i: int) -> bool:
 def take_row(s: LeastDistance, i: int) -> None:
     """Write g_i."""
     for j in range(WIDTH):
-        s.g[j] = s.G[i, j] * s.scale[i]
+        s.g[j] = s.G[j, i] * s.scale[i]
     s.g[SLACK] = PRICE if yields(s, i) else 0.0
 
 
 @procedure
 def distance(s: LeastDistance, i: int) -> float:
     """Return the distance by which y misses a row."""
-    return s.b[i] - s.scale[i] * dot(s.G[i], s.y)
+    return s.b[i] - s.scale[i] * row_dot(s.G, i, s.y)
 
 
 @procedure
@@ -322,6 +345,13 @@ def comes_before(s: LeastDistance, i: int, miss: float, other: int, largest: flo
 
 
 @procedure
+def find_misses(s: LeastDistance) -> None:
+    """Compute the distance by which y misses each row."""
+    for i in range(s.counts[N_ROWS]):
+        s.miss[i] = distance(s, i)
+
+
+@procedure
 def find_violated(s: LeastDistance) -> int:
     """Return the most violated row of the lowest level that has one, equation (1), or -1; keep the best y."""
     give = PRICE * s.y[SLACK]
@@ -329,8 +359,9 @@ def find_violated(s: LeastDistance) -> int:
     found = -1
     largest = 0.0
     at_level_0 = 0.0
+    find_misses(s)
     for i in range(s.counts[N_ROWS]):
-        miss = s.b[i] - s.scale[i] * dot(s.G[i], s.y)
+        miss = s.miss[i]
         if miss > tolerance:
             if s.level[i] == 0:
                 at_level_0 = max(at_level_0, miss)
@@ -606,7 +637,7 @@ def find_left(s: LeastDistance) -> None:
     largest = 0.0
     for i in range(s.counts[N_ROWS]):
         if s.mark[i] != IS_IGNORED:
-            left = s.h[i] - dot(s.G[i], s.y)
+            left = s.h[i] - row_dot(s.G, i, s.y)
             miss = left * s.scale[i] if s.scale[i] > 0.0 else left
             if miss > tolerance:
                 s.left[i] = left
@@ -698,7 +729,7 @@ class Solver:
         m = len(right)
         if rows.shape != (m, self.d) or m > len(s.h):
             raise InputError(f"G of shape {rows.shape}, h of {m} rows; allowed: {self.d} columns, {len(s.h)} rows")
-        s.G[:m, : self.d], s.h[:m], s.level[:m], s.counts[N_ROWS] = rows, right, 0 if levels is None else levels, m
+        s.G[: self.d, :m], s.h[:m], s.level[:m], s.counts[N_ROWS] = rows.T, right, 0 if levels is None else levels, m
         self.run()
         return self.answer()
 
@@ -719,13 +750,13 @@ def _compiled() -> Binds[LeastDistance]:
 
 def new_least_distance(capacity: int) -> LeastDistance:
     """Return memory for a number of rows at most."""
-    G, Q, R = np.zeros((capacity, WIDTH)), np.zeros((SIZE, SIZE)), np.zeros((SIZE, SIZE))
-    h, left, scale, b = np.zeros((4, capacity))
+    G, Q, R = np.zeros((WIDTH, capacity)), np.zeros((SIZE, SIZE)), np.zeros((SIZE, SIZE))
+    h, left, scale, b, miss = np.zeros((5, capacity))
     level, mark = np.zeros((2, capacity), np.int64)
     y, u, v, multiplier, g, d, z, r = np.zeros((8, SIZE))
     active, former, counts = np.zeros(SIZE, np.int64), np.zeros(SIZE, np.int64), np.zeros(N_COUNTS, np.int64)
     counts[N_STEPS_MAX] = MAX_STEPS
     return LeastDistance(
-        G, h, level, counts, y, active, u, left, scale, b, mark,
+        G, h, level, counts, y, active, u, left, scale, b, mark, miss,
         Q, R, v, multiplier, g, d, z, r, np.zeros(SIZE + 1), former,
     )  # fmt: skip

@@ -255,7 +255,7 @@ def test_the_text_gives_the_bits_of_the_machine_code():
         one, other = Solver(4, 12), Solver(4, 12)
         expected = one.solve(G, h, levels)
         s = other.record
-        s.G[:, :4], s.h[:], s.level[:], s.counts[N_ROWS] = G, h, levels, 12
+        s.G[:4], s.h[:], s.level[:], s.counts[N_ROWS] = G.T, h, levels, 12
         solve(s)
         for found, same in zip(other.answer(), expected, strict=True):
             assert np.array_equal(found, same)
