@@ -20,7 +20,6 @@ from arm_control import CompiledOsc, OscParameters, Reference, RobotModel, urdf_
 from arm_control.control import (
     Avoidance,
     AvoidanceParameters,
-    AvoidingStep,
     ControlLoop,
     Measurement,
     OscTuning,
@@ -106,7 +105,7 @@ def step_contenders(model: RobotModel, obstacles: list[Obstacle]) -> dict[str, C
     states = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
     osc, gates = CompiledOsc(model, home), [EffortGate(model, GateParameters()) for _ in range(2)]
     laws = [Avoidance(model, AvoidanceParameters()) for _ in range(4)]
-    step = AvoidingStep(model, osc, laws[0], gates[0].limits).step
+    step = CompiledOsc(model, home, limits=gates[0].limits, between=laws[0]).step
 
     def together(q: np.ndarray, v: np.ndarray) -> StepOutput:
         tau_0, dt, is_on = gates[0].next_limits(1e-3)

@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.control import OperationalSpaceController, step_kernels
+from arm_control.control import OperationalSpaceController, kernels_of
 from arm_control.core import NANOSECONDS
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.maths import Array
@@ -88,7 +88,7 @@ def run_c(library: str, port: int, is_fifo: bool) -> None:
     page = OperationalSpaceController(model, OscParameters(posture=tuple(HOME)))
     p = GateParameters()
     limits = JointLimits(model, p, p.rate_limit)
-    kernel, *_ = step_kernels(model, page, limits)
+    kernel, *_ = kernels_of(model, page, limits)
     X = model.pose(HOME)
     own = {"reference": [*X.R.ravel(), *X.p], "numbers": page.numbers, "limits": limits.numbers, "dt": [PERIOD]}
     for name, values in own.items():

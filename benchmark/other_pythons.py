@@ -23,11 +23,11 @@ ALL = (
 )
 TESTS = (
     *("test/compiler/test_builtin_calls.py", "test/compiler/test_procedure.py", "test/model/test_methods.py"),
-    *("test/model/test_filling.py", "test/control/osc/test_compiled_osc.py", "test/control/test_avoiding_step.py"),
+    *("test/model/test_filling.py", "test/control/osc/test_compiled_osc.py", "test/control/test_whole_step.py"),
 )
 TESTS_OF_METHODS = (
     *("test/model/test_calls.py", "test/model/test_filling.py", "test/model/test_symbolic.py"),
-    *("test/control/test_avoiding_step.py"),
+    *("test/control/test_whole_step.py"),
 )
 """Tests of the answers, whichever way they come."""
 OPTIONS = (

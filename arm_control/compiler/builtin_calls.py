@@ -377,7 +377,7 @@ class CallWriter:
             for part, inner in zip(result.items, self._tuple_items(item, result.type, len(result.items)), strict=True):
                 self._note_target(part, inner)
 
-    def _take_optional(self, argument: Argument, k: int) -> None:
+    def _take_optional(self, argument: Argument | None, k: int) -> None:
         code, there, absent = self._code, self._code.label("there"), self._code.label("absent")
         code.line(f"br i1 {code.op(f'icmp ugt i64 %n, {k}')}, label %{there}, label %{absent}")
         code.begin(there)
@@ -390,7 +390,7 @@ class CallWriter:
         code.line(f"br label %{absent}")
         code.begin(absent)
 
-    def _take(self, argument: Argument, item: str) -> None:
+    def _take(self, argument: Argument | None, item: str) -> None:
         """Check an object, and copy its numbers to the block."""
         if isinstance(argument, ArrayArgument):
             data = self._checked(item, argument.shape)
@@ -401,11 +401,10 @@ class CallWriter:
         elif isinstance(argument, TupleArgument):
             inner = self._tuple_items(item, argument.type, len(argument.items))
             for part, entry in zip(argument.items, inner, strict=True):
-                if part is not None:
-                    self._take(part, entry)
+                self._take(part, entry)
         elif isinstance(argument, ItemsArgument):
             self._require_items(item, self._list_item(argument.name, argument.item))
-        else:
+        elif argument is not None:
             self._require_type(item, argument.type)
             for name, part in argument.attributes:
                 found = self._call("ptr", "PyObject_GetAttr", f"ptr {item}", f"ptr {self._object(sys.intern(name))}")

@@ -123,7 +123,7 @@ class CallForm:
     """
 
     name: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[Argument | None, ...]
     result: Result
     n_required: int | None = None
     bound: tuple[str, ...] = ()

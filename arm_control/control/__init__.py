@@ -16,8 +16,7 @@ if TYPE_CHECKING:
         shorten_torque,
         takeover_torque,
     )
-    from arm_control.control.avoiding_step import AvoidingStep
-    from arm_control.control.compiled_step import StepOutput, between_law_and_gate, step_kernels, step_laws, step_limits
+    from arm_control.control.compiled_step import StepOutput, between_law_and_gate, step_laws, step_limits
     from arm_control.control.controller import (
         TERM_WORDS,
         ArmNodeParameters,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from arm_control.control.joint_space import JOINT_TERMS, JointParameters, JointSpaceController
     from arm_control.control.load_watch import LoadWatch
     from arm_control.control.loop import FIRST_DT, ControlLoop, TickResult
-    from arm_control.control.osc.compiled_osc import CompiledOsc, step_run
+    from arm_control.control.osc.compiled_osc import CompiledOsc
     from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower
     from arm_control.control.osc.osc_controller import TERMS, OperationalSpaceController, OscOutput, movable_rows
     from arm_control.control.osc.osc_parameters import GAINS, SINGULARITIES, OscParameters
@@ -65,5 +64,6 @@ if TYPE_CHECKING:
     from arm_control.control.reachable_poses import ON_THE_WAY, REACHED, STOPPED, Approach, reachability
     from arm_control.control.stall_watch import FAULT, StallWatch
     from arm_control.control.weight_watch import WeightWatch
+    from arm_control.control.whole_step import StepMemory, kernels_of, step_run
 else:
     __getattr__, __dir__, __all__ = face(__name__)

@@ -52,6 +52,7 @@ from arm_control.compiler import (
     BoundResult,
     CallForm,
     Function,
+    ItemsArgument,
     Kernel,
     Law,
     NumberArgument,
@@ -61,7 +62,7 @@ from arm_control.compiler import (
     TupleResult,
 )
 from arm_control.constraints import LimitNumbers
-from arm_control.control.avoidance_law import AvoidanceOutput
+from arm_control.control.avoidance_law import AvoidanceOutput, result_form
 from arm_control.control.osc.null_space import smallest_regularity
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_law import LawStructure
@@ -273,14 +274,22 @@ def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, 
     )
 
 
-def step_form(n: int) -> CallForm:
-    """Return the form of :meth:`~arm_control.control.osc.compiled_osc.CompiledOsc.step` for n joints."""
+def step_form(n: int, *, avoids: bool) -> CallForm:
+    """Return the form of :meth:`~arm_control.control.osc.compiled_osc.CompiledOsc.step` for n joints.
+
+    Parameters
+    ----------
+    avoids : bool
+        Whether obstacles are avoided between law and limits.
+    """
     q, v, tau_0, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_0", "tau_dist"))
+    obstacles = ItemsArgument("current") if avoids else None
+    avoidance = result_form("terms") if avoids else BoundResult("avoidance")
     return CallForm(
         "step",
-        (q, v, reference_argument(), tau_0, NumberArgument("dt"), NumberArgument("is_on"), tau_dist),
-        TupleResult(StepOutput, (OSC_RESULT, GATE_RESULT, BoundResult("avoidance"))),
-        n_required=6,
+        (q, v, reference_argument(), tau_0, NumberArgument("dt"), NumberArgument("is_on"), obstacles, tau_dist),
+        TupleResult(StepOutput, (OSC_RESULT, GATE_RESULT, avoidance)),
+        n_required=7 if avoids else 6,
         bound=("tool", "numbers", "limits"),
         certificate="believable",
         takes_none=True,

@@ -13,7 +13,6 @@ from arm_control.control import (
     NO_FORCE,
     TERMS,
     Avoidance,
-    AvoidingStep,
     CompiledOsc,
     Controller,
     ControllerNodeParameters,
@@ -115,14 +114,12 @@ class OscController(Controller):
         self._parameters, p = parameters, parameters.law
         posture = p.posture or self._posture or (0.0,) * self._model.nv
         limits, avoidance, law = self.limits, self.avoidance, p.replace(posture=posture)
-        self._law = CompiledOsc(self._model, law, parameters.contact, limits if avoidance is None else None, self._rows)
+        between = self._rows if avoidance is None else avoidance
+        self._law = CompiledOsc(self._model, law, parameters.contact, limits, between)
         if self._q_held is not None:
             self.page.take_posture(self._q_held)
-        self._among_obstacles = None
         if avoidance is not None:
             avoidance.parameters = parameters.avoidance
-        if limits is not None and avoidance is not None:
-            self._among_obstacles = AvoidingStep(self._model, self._law, avoidance, limits)
         if self.force is not None:
             self.force.configure(parameters.contact)
         speed = np.array([p.speed_limit_linear, p.speed_limit_angular])
@@ -190,10 +187,8 @@ class OscController(Controller):
         if self.force is not None:
             return self._tick_with_contact(self.force, measurement, reference, tau_dist)
         q, v, step = measurement.q, measurement.v, None
-        if limits is not None and self._among_obstacles is not None:
-            step = self._among_obstacles.step(q, v, reference, *limits, obstacles, tau_dist)
-        elif limits is not None:
-            step = self._law.step(q, v, reference, *limits, tau_dist)
+        if limits is not None:
+            step = self._law.step(q, v, reference, *limits, obstacles, tau_dist)
         output, passed, avoided = step or (self._law.tick(q, v, reference, tau_dist), None, None)
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
         figures = partial(self.figures_of, output)

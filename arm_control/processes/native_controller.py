@@ -479,7 +479,7 @@ class NativeController:
     Parameters
     ----------
     kernels : sequence of Kernel
-        Law and gate of this controller (:func:`arm_control.control.compiled_step.step_kernels`).
+        Law and gate of this controller (:func:`~arm_control.processes.native_step.step_kernels_of`).
     middleware : Middleware
         Where states come from and commands go; the messages to publish are made here.
     max_age : float

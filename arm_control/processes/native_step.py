@@ -29,14 +29,22 @@ from arm_control.compiler import (
     Floats,
     Ints,
     Kernel,
-    OwnWork,
     RunsKernel,
     address_of,
     nearest,
     procedure,
     split,
 )
-from arm_control.control import ControlLoop, LawOutput, Measurement, OscOutput, TickResult, step_kernels, step_run
+from arm_control.control import (
+    ControlLoop,
+    LawOutput,
+    Measurement,
+    OscOutput,
+    StepMemory,
+    TickResult,
+    kernels_of,
+    step_run,
+)
 from arm_control.controllers import OscController
 from arm_control.core import NANOSECONDS
 from arm_control.gate import (
@@ -388,11 +396,11 @@ class NativeTurns:
 
 def step_kernels_of(model: RobotModel, loop: ControlLoop, controller: OscController) -> list[Kernel]:
     """Return law and gate of a control loop as kernels."""
-    return step_kernels(model, controller.page, loop.gate.limits)
+    return kernels_of(model, controller.page, loop.gate.limits, loop.gate.constraints)
 
 
 def _new_step(
-    states: StateMemory, moments: Moments, run: RunsKernel, work: OwnWork, max_missed: int | None
+    states: StateMemory, moments: Moments, run: RunsKernel, work: StepMemory, max_missed: int | None
 ) -> ControlStep:
     """A step that has seen no state; Python decides after ``max_missed`` periods without one."""
     n = states.ranges.n

@@ -9,41 +9,27 @@ stands.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler import (
-    Binds,
-    Floats,
-    Ints,
-    Kernel,
     KernelCall,
-    OwnWork,
-    RunsKernel,
-    compile_procedure,
     in_machine_code,
-    procedure,
 )
-from arm_control.constraints import ConstraintSet
+from arm_control.control.avoidance_law import Avoidance
 from arm_control.control.compiled_step import (
     PASSES,
     StepOutput,
-    cases,
-    osc_law,
-    osc_samples,
     step_form,
-    step_kernels,
     tick_form,
 )
-from arm_control.control.constrained_step import constrained_run
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import ContactParameters, OscParameters
+from arm_control.control.whole_step import Between, kernels_of, law_run, step_run
 from arm_control.exceptions import InputError
 from arm_control.gate import JointLimits
-from arm_control.maths import Array
+from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel
 from arm_control.motion import Reference
 
@@ -58,8 +44,8 @@ class CompiledOsc:
         compilation.
     limits : JointLimits, optional
         Limits of a gate, for :meth:`step`; by default there is none.
-    rows : ConstraintSet, optional
-        Constraints between law and limits.
+    between : Avoidance or ConstraintSet, optional
+        What is between law and limits.
 
     Attributes
     ----------
@@ -89,27 +75,33 @@ class CompiledOsc:
         parameters: OscParameters,
         contact: ContactParameters = WITHOUT_CONTACT,
         limits: JointLimits | None = None,
-        rows: ConstraintSet | None = None,
+        between: Between | None = None,
     ) -> None:
         self._page = page = OperationalSpaceController(model, parameters, contact)
         self.exert = page.exert
         self.parameters, self.structure, self._model = parameters, page.structure, model
-        self.kernels = _kernels(model, page) if limits is None else step_kernels(model, page, limits)
+        self.kernels = kernels_of(model, page, limits, between)
         self.is_compiled = all(kernel.is_compiled for kernel in self.kernels)
         bound = {**PASSES, "avoidance": None, "numbers": page.numbers, "length": parameters.characteristic_length}
+        if isinstance(between, Avoidance):
+            bound |= {"current": between.current, "proximity": between.proximity}
         bound |= {"tool": self.kernels[0].inputs["tool"]} | ({} if limits is None else {"limits": limits.numbers})
         self._calls, self._in_python = (  # on memory of their own: one runs under Python's lock, one under its own
-            self._made_calls(bound, limits, rows) if self.is_compiled else {} for _ in range(2)
+            self._made_calls(bound, limits, between) if self.is_compiled else {} for _ in range(2)
         )
 
     def _made_calls(
-        self, bound: Mapping[str, object], limits: JointLimits | None, rows: ConstraintSet | None
+        self, bound: Mapping[str, object], limits: JointLimits | None, between: Between | None
     ) -> dict[str, KernelCall]:
         """The functions by their names."""
         n, kernels = self._model.nv, self.kernels
-        made = [(tick_form(n), law_run(kernels))]
-        made += [] if limits is None else [(step_form(n), step_run(self._model, kernels, limits, rows))]
-        return {form.name: KernelCall(form, run, x.inputs, x.outputs, bound) for form, (run, x) in made}
+        run, x = law_run(kernels)
+        calls = {"tick": KernelCall(tick_form(n), run, x.inputs, x.outputs, bound)}
+        if limits is not None:
+            form = step_form(n, avoids=isinstance(between, Avoidance))
+            run, x = step_run(self._model, kernels, limits, between)
+            calls["step"] = KernelCall(form, run, x.inputs, x.outputs, bound)
+        return calls
 
     def __repr__(self) -> str:
         chosen = {"kp_linear", "kp_angular", "speed_limit_linear", "speed_limit_angular", "tasks", "null_space"}
@@ -149,6 +141,7 @@ class CompiledOsc:
         tau_0: Array,
         dt: float,
         is_on: float,
+        obstacles: Sequence[Obstacle] = (),
         tau_dist: Array | None = None,
     ) -> StepOutput | None:
         """Joint torque for one state, and what of it passes the gate: :meth:`tick` and the limits in one call.
@@ -157,17 +150,20 @@ class CompiledOsc:
         ----------
         tau_0, dt, is_on
             As :meth:`~arm_control.gate.effort_gate.EffortGate.next_limits` returns them.
+        obstacles : sequence of Obstacle
+            Those to avoid; needed with avoidance, else not looked at.
 
         Returns
         -------
         StepOutput or None
-            To the last bit what :meth:`tick` and a gate that passes commands return; None where they must be asked:
-            without machine code or ``limits``, for arrays that are not of finite floats, for a torque that the gate
-            does not believe, outside a constraint, and where more pairs are near than there is room for.
+            To the last bit what :meth:`tick`, avoidance and a gate that passes commands return; None where they must
+            be asked: without machine code or ``limits``, for arrays that are not of finite floats, for a torque that
+            the gate does not believe, outside a constraint, for obstacles that are not those of the last tick of
+            avoidance, and where more pairs are near than there is room for.
         """
         if "step" not in self._in_python:
             return None
-        output: StepOutput | None = self._in_python["step"](q, v, reference, tau_0, dt, is_on, tau_dist)
+        output: StepOutput | None = self._in_python["step"](q, v, reference, tau_0, dt, is_on, obstacles, tau_dist)
         return output
 
 
@@ -176,77 +172,3 @@ def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
     if tau.shape != (n,) or not np.isfinite(tau).all():
         raise InputError(f"tau_dist is {tau.tolist()}; {n} finite numbers are needed")
     return tau
-
-
-def _kernels(model: RobotModel, page: OperationalSpaceController) -> list[Kernel]:
-    """Kernels of the law alone: the one for regular states first, if there are such states at all."""
-    samples = osc_samples(model.tree, page.numbers)
-    return [
-        model.compile_law(osc_law(model.tree, page, is_regular), samples)
-        for is_regular in cases(page.structure, model.nv)
-    ]
-
-
-class LawRecord(NamedTuple):
-    """The kernels of the law, on the same memory.
-
-    Attributes
-    ----------
-    regular, fading : RunsKernel
-        For regular states, and for all others; the same where there is only one.
-    regularity : ndarray, shape (1,)
-        Above zero in regular states; where there is only one kernel, always.
-    is_fading : ndarray of int, shape (1,)
-        Whether the second one answered last: it is asked first.
-    """
-
-    regular: RunsKernel
-    fading: RunsKernel
-    regularity: Floats
-    is_fading: Ints
-
-
-@procedure
-def compute_law(t: LawRecord) -> float:
-    """The law, by the kernel that answered last or by the other one; returns 0 where every input is finite."""
-    result = 0.0
-    if t.is_fading[0] == 0:
-        result = t.regular()
-        if not t.regularity[0] > 0.0:
-            t.is_fading[0] = 1
-            result = t.fading()
-    else:
-        result = t.fading()
-        if t.regularity[0] > 0.0:
-            t.is_fading[0] = 0
-            result = t.regular()
-    return result
-
-
-@cache
-def _compiled_law() -> Binds[LawRecord]:
-    return compile_procedure(compute_law, keeps_lock=True)
-
-
-def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[RunsKernel, OwnWork]:
-    """Return what computes the law, and its memory.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        One or two, see :attr:`CompiledOsc.kernels`.
-    work : ndarray, optional
-        Memory for all inputs, then all outputs; by default new memory.
-    """
-    regular = OwnWork(kernels[0], work)
-    fading, y = OwnWork(kernels[-1], regular.work), regular.outputs
-    regularity = y["regularity"].reshape(1) if "regularity" in y else np.ones(1)
-    return _compiled_law()(LawRecord(regular, fading, regularity, np.zeros(1, np.int64))), regular
-
-
-def step_run(
-    model: RobotModel, kernels: Sequence[Kernel], limits: JointLimits, rows: ConstraintSet | None
-) -> tuple[RunsKernel, OwnWork]:
-    """Return what computes law and limits, with constraints between them if there are any, and its memory."""
-    run, memory = law_run(kernels)
-    return run if rows is None else constrained_run(model, run, memory, rows, limits), memory

@@ -14,7 +14,6 @@ from arm_control.control import (
     Avoidance,
     AvoidanceOutput,
     AvoidanceParameters,
-    AvoidingStep,
     CompiledOsc,
     OscParameters,
     StepOutput,
@@ -41,7 +40,7 @@ class Apart(NamedTuple):
     limit: LimitFunction
 
     def step(self, q: Array, v: Array, r: Reference, *more: Any) -> StepOutput:
-        """As :meth:`AvoidingStep.step`."""
+        """As :meth:`CompiledOsc.step`."""
         tau_0, dt, is_on, obstacles, *tau_dist = more
         law = self.osc.tick(q, v, r, *tau_dist)
         avoided = self.avoidance.tick(law.state, obstacles, law.tau)
@@ -57,12 +56,11 @@ def limits_of(model: RobotModel) -> JointLimits:
 
 def pair(
     model: RobotModel, home: Sequence[float], p: AvoidanceParameters = WIDE, **gains: Any
-) -> tuple[AvoidingStep, Avoidance, Apart]:
+) -> tuple[CompiledOsc, Avoidance, Apart]:
     """A step, its avoidance, and the separate calls."""
-    osc, avoidance = CompiledOsc(model, OscParameters(posture=tuple(home), **gains)), Avoidance(model, p)
-    limits = limits_of(model)
-    apart = Apart(osc, Avoidance(model, p), compile_limits(model, limits))
-    return AvoidingStep(model, osc, avoidance, limits), avoidance, apart
+    law, avoidance, limits = OscParameters(posture=tuple(home), **gains), Avoidance(model, p), limits_of(model)
+    apart = Apart(CompiledOsc(model, law), Avoidance(model, p), compile_limits(model, limits))
+    return CompiledOsc(model, law, limits=limits, between=avoidance), avoidance, apart
 
 
 def bits(item: object) -> list[object]:
