@@ -12,7 +12,6 @@ python benchmark/timing_study.py [--json FILE] [--picture FILE] [--quick]
 from __future__ import annotations
 
 import argparse
-import ctypes
 import inspect
 import json
 import math
@@ -32,18 +31,17 @@ from arm_control.compiler import (
     CallForm,
     KernelCall,
     Law,
+    Loop,
     NumberArgument,
     NumberResult,
     OwnWork,
     Program,
     Tape,
-    batch_code,
     builtin_call,
     compile_law,
     plain_compiler,
     python_function,
 )
-from arm_control.compiler import llvm_compiler as llvm
 from arm_control.core import progress_bar
 from arm_control.maths import cos, sin
 
@@ -140,16 +138,15 @@ def from_llvm(name: str) -> Callable[..., float]:
 
 def all_at_once(name: str) -> dict[str, Callable[[Any], Any]]:
     """Functions of an array with a row of arguments for each call."""
-    formula, width = program(name), llvm.lanes()
-    code = llvm.compile_code(batch_code(formula, "f", width))
-    call = llvm.Library(code).function("f", ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    law = Law(name, lambda x: {"y": [FUNCTIONS[name](*x["x"], sin=sin, cos=cos)]}, {"x": size(name)})
+    kernel = compile_law(plain_compiler(), Loop(law, "rows"), {"x": np.ones((1, size(name)))})
     symbols = sp.symbols([f"x{i}" for i in range(size(name))])
     vectorised = sp.lambdify(symbols, FUNCTIONS[name](*symbols, sin=sp.sin, cos=sp.cos), "numpy")
 
     def batch(x: Any) -> Any:
-        y = np.empty(len(x))
-        call(len(x), x.ctypes.data, y.ctypes.data)
-        return y
+        y = np.empty((len(x), 1))
+        kernel.bind({"x": x, "y": y})()
+        return y[:, 0]
 
     return {"all at once: lambdify, numpy": lambda x: vectorised(*x.T), "all at once: LLVM": batch}
 

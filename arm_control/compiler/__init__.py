@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         TupleArgument,
         TupleResult,
     )
-    from arm_control.compiler.compiled_law import Samples, check_batch, check_kernel, compile_law, plain_compiler
+    from arm_control.compiler.compiled_law import Samples, check_kernel, compile_law, plain_compiler
     from arm_control.compiler.compiled_procedure import (
         Binds,
         BoundProcedure,
@@ -34,21 +34,20 @@ if TYPE_CHECKING:
         source_digest,
     )
     from arm_control.compiler.kernels import (
-        Batch,
         BoundLoop,
         Compiler,
         Kernel,
         LoopKernel,
         OwnWork,
-        batch_of,
         python_function,
         python_kernel,
         split,
     )
     from arm_control.compiler.law import NEAR, Fold, Law, Loop
-    from arm_control.compiler.llvm_code import PROCESSORS, batch_code, object_file, scalar_code
+    from arm_control.compiler.llvm_code import PROCESSORS, object_file, scalar_code
     from arm_control.compiler.llvm_compiler import Library, compile_code
     from arm_control.compiler.llvm_kernels import LlvmCompiler
+    from arm_control.compiler.llvm_loops import loop_code
     from arm_control.compiler.procedures import (
         CFunction,
         Floats,

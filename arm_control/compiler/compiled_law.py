@@ -25,7 +25,6 @@ import numpy as np
 from arm_control.compiler.compiled_procedure import source_digest
 from arm_control.compiler.kernels import (
     STRICT,
-    Batch,
     BoundLoop,
     Compiler,
     Kernel,
@@ -168,21 +167,6 @@ def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
     if end != expected_end:
         raise ModelError(f"a kernel ends after {end:.0f} cases, the float run after {expected_end}")
     _compare(computed, {name: expected[name] for name in results}, loop.law.agreement)
-
-
-def check_batch(law: Law, samples: Samples, batch: Batch) -> None:
-    """The same for a batch: the first state of a block and the last one of an incomplete block.
-
-    Samples are one more than a multiple of the number of lanes; of shared inputs the first row counts.
-    """
-    arrays = [samples[name][0] if name in batch.shared else samples[name] for name in law.inputs]
-    n = min(len(samples[name]) for name in law.inputs)
-    results = batch(arrays, np.full((n, batch.n_results), np.nan), False)
-    if results is None:
-        raise ModelError("a batch finds its input not finite")
-    for i in (0, n - 1):
-        expected = law.run({name: samples[name][0 if name in batch.shared else i] for name in law.inputs})
-        _compare({name: rows[i] for name, rows in results.items()}, expected, law.agreement)
 
 
 def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], agreement: float) -> None:

@@ -1,14 +1,14 @@
 """Kernels: laws that are compiled, or run as they stand, with the same interface.
 
 A :class:`Kernel` is for one case: write inputs, call, read outputs, all in a work space. A :class:`LoopKernel` is for
-many cases, bound once to arrays of the caller, then called. A :class:`Batch` is for many states: the arrays differ from
-call to call, and every input is checked. Where no machine code can be made, a law runs as a generated Python function.
+many cases, bound once to arrays of the caller, then called. Where no machine code can be made, a law runs as a
+generated Python function.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import Any, Protocol
 
@@ -181,52 +181,6 @@ class Compiler(Protocol):
         """Return the kernel of a loop; likewise."""
 
 
-class Batch:
-    """Computes a law for many states.
-
-    Parameters
-    ----------
-    inputs, outputs
-        As for a :class:`Kernel`.
-    run : callable
-        Takes the inputs, a row per state (one row for all when shared), the rows of the outputs, and whether these
-        are memory that has never been touched. Returns nan when an input is not finite.
-    """
-
-    def __init__(
-        self,
-        inputs: Mapping[str, int],
-        outputs: Shapes,
-        shared: Collection[str],
-        run: Callable[[list[Array], Array, bool], float],
-    ) -> None:
-        self.inputs, self.outputs, self.shared, self._run = dict(inputs), dict(outputs), frozenset(shared), run
-
-    @property
-    def n_results(self) -> int:
-        """Numbers per state."""
-        return sum(math.prod(shape) for shape in self.outputs.values())
-
-    def __call__(self, arrays: Sequence[Array], out: Array, is_new: bool) -> dict[str, Array] | None:
-        """Compute the outputs of N states.
-
-        Parameters
-        ----------
-        arrays : sequence of ndarray, shape (N, size) or (size,)
-            The inputs, in order; those that are shared have one row.
-        out : ndarray, shape (N, n_results)
-            Filled with the outputs.
-        is_new : bool
-            Whether ``out`` is memory that has never been touched.
-
-        Returns
-        -------
-        dict of str to ndarray, shape (N, ...), or None
-            Views of ``out`` by name; None where an input is nan or infinite: the caller knows which.
-        """
-        return split(out, self.outputs) if self._run(list(arrays), out, is_new) == 0.0 else None
-
-
 def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
     """Views of the pieces of an array's last axis, by name, in their order and shapes."""
     views, first = {}, 0
@@ -235,27 +189,6 @@ def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
         views[name] = rows[..., first : first + size].reshape((*rows.shape[:-1], *shape))
         first += size
     return views
-
-
-def batch_of(kernel: Kernel, shared: Collection[str]) -> Batch:
-    """Return a batch that calls a kernel for each state."""
-
-    def run(arrays: list[Array], out: Array, _: bool) -> float:
-        inputs = list(zip(kernel.inputs.items(), arrays, strict=True))
-        own = [(view, array) for (name, view), array in inputs if name not in shared]
-        with kernel.lock:
-            for (name, view), array in inputs:
-                if name in shared:
-                    view[:] = array
-            for i, row in enumerate(out):
-                for view, array in own:
-                    view[:] = array[i]
-                if kernel.call():
-                    return math.nan
-                row[:] = np.concatenate([x.ravel() for x in kernel.outputs.values()])
-        return 0.0
-
-    return Batch({name: len(view) for name, view in kernel.inputs.items()}, kernel.shapes[1], shared, run)
 
 
 # -- laws as generated Python functions

@@ -1,12 +1,10 @@
-"""A program as LLVM's intermediate language, for one state or for many at once.
+"""A program as LLVM's intermediate language, for one state, or what loops over many are made of.
 
 One state: ``double NAME(ptr work)``. The work space holds all inputs, then all outputs; it returns 0 where every input
 is finite, else nan.
 
-Many states: ``double NAME(i64 n, ptr in_0, ..., ptr out)``. Each input has a row per state, and so has
-the output, with all outputs side by side. ``WIDTH`` states are computed at a time, one in each lane of the
-vector registers; n is a multiple of it. Results are turned in the registers, so that a row is written as
-it lies in memory.
+Many states (:mod:`arm_control.compiler.llvm_loops`) are computed several at a time, one in each lane of the vector
+registers. Results are turned in the registers, so that a row is written as it lies in memory.
 
 For a linker, and any processor that LLVM knows, a program is ``void NAME(const double *inputs, double *outputs)``. All
 inputs lie side by side, in the program's order, and so do all outputs. Such a function has no state, allocates nothing,
@@ -20,7 +18,7 @@ beyond 1e5 rad goes to the C library instead.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from arm_control.compiler.llvm_writer import Writer, finite
@@ -55,41 +53,6 @@ def placed_function(program: Program, name: str, inputs: Iterable[int], outputs:
         code.line(f"store double {result}, ptr {code.address('%w', str(place))}, align 8")
     code.line(f"ret double {finite(code, entries)}")
     return [f"define double @{name}(ptr %w) {{", *code.lines, "}"]
-
-
-def batch_code(program: Program, name: str, width: int, shared: Collection[str] = ()) -> str:
-    """Intermediate code for many states, of which 2, 4 or 8 are computed at a time."""
-    code = Writer(width)
-    arguments = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
-    lanes = [code.op(f"add i64 %first, {lane}") for lane in range(width)]
-    inputs = []
-    for k, (input_name, size) in enumerate(program.inputs.items()):
-        if input_name in shared:
-            inputs += [code.broadcast(code.load(f"%in{k}", str(i))) for i in range(size)]
-        else:
-            rows = [code.op(f"mul i64 {lane}, {size}") for lane in lanes]
-            inputs += [code.gather(f"%in{k}", rows, i) for i in range(size)]
-    results = body(code, program, inputs)
-    rows = [code.op(f"mul i64 {lane}, {len(results)}") for lane in lanes]
-    store_rows(code, results, rows, "%out")
-    total = code.op(f"fadd {code.type} %sum, {finite(code, inputs)}")
-    start = [
-        f"define double @{name}(i64 %n, {', '.join([*arguments, 'ptr noalias %out'])}) {{",
-        "entry:",
-        "  br label %loop",
-        "loop:",
-        "  %first = phi i64 [0, %entry], [%next, %loop_end]",
-        f"  %sum = phi {code.type} [zeroinitializer, %entry], [{total}, %loop_end]",
-    ]
-    code.line(f"%next = add i64 %first, {width}")
-    code.line("br label %loop_end")
-    code.lines.append("loop_end:")
-    code.line("%more = icmp ult i64 %next, %n")
-    code.line("br i1 %more, label %loop, label %done")
-    reduce = f"@llvm.vector.reduce.fadd.v{width}f64"
-    end = ["done:", f"  %r = call double {reduce}(double 0.0, {code.type} {total})", "  ret double %r", "}"]
-    declare = f"declare double {reduce}(double, {code.type})"
-    return "\n".join([declare, *declarations(width), *functions(program, width), *start, *code.lines, *end])
 
 
 def body(code: Writer, program: Program, inputs: Entries) -> list[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from threading import local
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -17,9 +16,9 @@ from arm_control.compiler import drafts
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.compiled_procedure import address_of_call
 from arm_control.compiler.drafts import Draft
-from arm_control.compiler.kernels import Batch, BoundLoop, Kernel, LoopKernel, checked_count
+from arm_control.compiler.kernels import BoundLoop, Kernel, LoopKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
-from arm_control.compiler.llvm_code import batch_code, scalar_code
+from arm_control.compiler.llvm_code import scalar_code
 from arm_control.compiler.llvm_loops import HEAD, array_names, loop_code
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.core import Cache
@@ -84,19 +83,6 @@ class LlvmCompiler:
         kernel = _CompiledLoop(function, loop, width if loop.is_vector else 1)
         _check_and_keep(function, partial(check, kernel))
         return kernel
-
-    def batch(self, law: Law, shared: Collection[str], check: Callable[[Batch], None]) -> Batch:
-        """Return the kernel of a law for many states, the shared inputs in one row for all."""
-        width = llvm.lanes()
-        function = self._function(
-            f"{width} at once, shared {sorted(shared)} {law.key}",
-            f"{law.name} ({width} at once)",
-            law.program,
-            lambda program, name: batch_code(program, name, width, shared),
-        )
-        batch = Batch(function.inputs, function.outputs, shared, _block_runner(function, shared))
-        _check_and_keep(function, partial(check, batch))
-        return batch
 
     def _function(
         self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str], has_draft: bool = False
@@ -192,48 +178,3 @@ def _place(loop: Loop, name: str, array: Array) -> list[int]:
     """Address of an array, and its numbers in the table."""
     strides = [len(array)] if name in loop.law.tables else [stride // 8 for stride in array.strides]
     return [array.ctypes.data, *strides, *[0] * (2 - len(strides))]
-
-
-STAGE = 3072
-"""States computed in the processor's cache before their rows are copied to where they belong: eight rows at
-once written to memory take a third longer. (Not to new memory: its first touch brings it into the cache.)"""
-
-
-class _Stage(local):
-    """Memory for the results of a stage, of each thread its own: threads may share a batch."""
-
-    def __init__(self, n_results: int) -> None:
-        self.rows = np.empty((STAGE, n_results))
-
-
-def _block_runner(function: _Function, shared: Collection[str]) -> Callable[[list[Array], Array, bool], float]:
-    """Return a function that calls compiled code on all states, a stage at a time."""
-    call = function.library.function("kernel", ctypes.c_int64, *[ctypes.c_void_p] * (len(function.inputs) + 1))
-    is_shared = [name in shared for name in function.inputs]
-    width = llvm.lanes()
-    of_thread = _Stage(sum(int(np.prod(shape)) for shape in function.outputs.values()))
-
-    def run(arrays: list[Array], out: Array, is_new: bool) -> float:
-        n, status, stage = len(out), 0.0, of_thread.rows
-        for first in range(0, n, STAGE):
-            last = min(first + STAGE, n)
-            is_whole = (last - first) % width == 0
-            rows = slice(first, last) if is_whole else _filled(first, last, width)
-            parts = [
-                array if one else np.ascontiguousarray(array[rows])
-                for array, one in zip(arrays, is_shared, strict=True)
-            ]
-            target = out[first:last] if is_new and is_whole else stage
-            size = last - first + (first - last) % width
-            status += call(size, *[part.ctypes.data for part in parts], target.ctypes.data)
-            if target is stage:
-                out[first:last] = stage[: last - first]
-        return status
-
-    return run
-
-
-def _filled(first: int, last: int, width: int) -> Array:
-    """Numbers of the rows from first to last, the last one repeated up to a multiple of the width."""
-    count = last - first
-    return np.minimum(np.arange(first, first + count + -count % width), last - 1)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from arm_control.compiler import Batch, Compiler, Kernel, batch_of, check_batch, check_kernel, python_kernel
+from arm_control.compiler import Compiler, Kernel, check_kernel, python_kernel
 from arm_control.core import Cache
 from arm_control.exceptions import ModelError
-from arm_control.model.quantities import SHARED, quantity_law, sample_states
+from arm_control.model.quantities import quantity_law, sample_states
 from arm_control.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ class BackEnd(Protocol):
 
     def kernel(self, quantities: Sequence[str], frame: str | None) -> Kernel:
         """Return a kernel of quantities of one state; ``frame`` is the link that ``J_point`` is about."""
-
-    def batch(self, quantities: Sequence[str], has_tool: bool) -> Batch:
-        """Return a kernel of quantities of many states; without a tool it may be simpler."""
 
 
 class TapeBackEnd:
@@ -62,17 +59,6 @@ class TapeBackEnd:
         check(kernel)
         return kernel
 
-    def batch(self, quantities: Sequence[str], has_tool: bool) -> Batch:
-        """See :class:`BackEnd`."""
-        law = quantity_law(self._tree, quantities, None, has_tool)
-        check = partial(check_batch, law, sample_states(self._tree, law))
-        shared = [name for name in SHARED if name in law.inputs]
-        if self.compiler is not None:
-            return self.compiler.batch(law, shared, check)
-        batch = batch_of(python_kernel(law), shared)
-        check(batch)
-        return batch
-
 
 class Engine:
     """Makes kernels of one robot; who uses them keeps them.
@@ -86,6 +72,8 @@ class Engine:
 
     Attributes
     ----------
+    tree : Tree
+        The arm.
     backend, reasons : str, list of str
         The back end in use, and why the ones before it are not.
     """
@@ -95,10 +83,9 @@ class Engine:
     ) -> None:
         if backend not in ("auto", *BACKENDS):
             raise ModelError(f"backend is '{backend}', allowed: auto, {', '.join(BACKENDS)}")
-        self._tree, self._urdf_text = tree, urdf_text
+        self.tree, self._urdf_text = tree, urdf_text
         self._title, self._identity, self._cache = title, identity, cache
         self._candidates = list(BACKENDS) if backend == "auto" else [backend]
-        self._batches: dict[tuple[tuple[str, ...], bool], Batch] = {}
         self.reasons: list[str] = []
         self._maker: BackEnd = self._next()
 
@@ -115,13 +102,6 @@ class Engine:
     def kernel(self, quantities: tuple[str, ...], frame: str | None = None) -> Kernel:
         """Make a kernel of one state."""
         return self._make(lambda maker: maker.kernel(quantities, frame))
-
-    def batch(self, quantities: tuple[str, ...], has_tool: bool) -> Batch:
-        """Return the kernel of many states, made when it is first needed."""
-        key = (quantities, has_tool)
-        if key not in self._batches:
-            self._batches[key] = self._make(lambda maker: maker.batch(quantities, has_tool))
-        return self._batches[key]
 
     def _make(self, make: Callable[[BackEnd], T]) -> T:
         while True:
@@ -150,9 +130,9 @@ class Engine:
         if name == "llvm":
             from arm_control.compiler import LlvmCompiler
 
-            return TapeBackEnd(self._tree, LlvmCompiler(self._identity, self._title, self._cache))
+            return TapeBackEnd(self.tree, LlvmCompiler(self._identity, self._title, self._cache))
         if name == "python":
-            return TapeBackEnd(self._tree, None)
+            return TapeBackEnd(self.tree, None)
         from arm_control.model.pinocchio_backend import PinocchioBackEnd
 
-        return PinocchioBackEnd(self._tree, self._urdf_text)
+        return PinocchioBackEnd(self.tree, self._urdf_text)

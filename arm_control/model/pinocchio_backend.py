@@ -9,10 +9,10 @@ from threading import RLock
 import numpy as np
 import pinocchio as pin
 
-from arm_control.compiler import Batch, Kernel, batch_of
+from arm_control.compiler import Kernel
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array
-from arm_control.model.quantities import INPUTS, SHARED, input_sizes, tool_numbers
+from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
 
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -78,10 +78,6 @@ class PinocchioBackEnd:
             sample[places["tool"]] = tool_numbers(self.tree)
         shapes = {name: result.shape for name, result in zip(quantities, compute(sample), strict=True)}
         return Kernel(sizes, shapes, bind)
-
-    def batch(self, quantities: Sequence[str], has_tool: bool) -> Batch:
-        """See :class:`~arm_control.model.engine.BackEnd`."""
-        return batch_of(self.kernel(quantities, None), SHARED)
 
     def attach(self, tool: Array) -> None:
         """Put the end effector and its load on the body that carries them."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from program_runs import in_lanes
 
 from arm_control.compiler import (
     Law,
-    Library,
     Program,
     Tape,
-    batch_code,
-    compile_code,
     python_kernel,
 )
 from arm_control.maths import columns, exp, rows
@@ -33,15 +30,8 @@ def program() -> Program:
 @pytest.fixture(scope="module", params=[2, 8])
 def exponentials(request: pytest.FixtureRequest) -> Function:
     """Exponentials of many numbers in vectors of a width."""
-    code = compile_code(batch_code(program(), "exponentials", request.param))
-    function = Library(code).function("exponentials", ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-
-    def compute(x: np.ndarray) -> np.ndarray:
-        padded, out = np.append(x, np.zeros(-len(x) % 8)), np.full(len(x) + -len(x) % 8, np.nan)
-        function(len(padded), padded.ctypes.data, out.ctypes.data)
-        return out[: len(x)]
-
-    return compute
+    compute = in_lanes(Law("exponentials", lambda x: {"y": exp(x["x"])}, {"x": 1}), request.param)
+    return lambda x: compute(x[:, None])[:, 0]
 
 
 def units(found: np.ndarray, x: np.ndarray) -> float:

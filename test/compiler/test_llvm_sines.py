@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from program_runs import in_lanes
 
-from arm_control.compiler import Library, Program, Tape, batch_code, compile_code, scalar_code
+from arm_control.compiler import Law, Library, Program, Tape, compile_code, scalar_code
 from arm_control.compiler.llvm_code import LARGEST_ANGLE
 from arm_control.maths import cos, sin
 
@@ -25,17 +26,9 @@ def program() -> Program:
 @pytest.fixture(scope="module", params=[2, 8])
 def waves(request: pytest.FixtureRequest) -> Waves:
     """Sine and cosine of many angles in vectors of a width, shape (N, 2)."""
-    code = compile_code(batch_code(program(), "waves", request.param))
-    function = Library(code).function("waves", ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-
-    def compute(x: np.ndarray) -> np.ndarray:
-        n = -(-len(x) // 8) * 8
-        angles, out = np.zeros(n), np.full((n, 2), np.nan)
-        angles[: len(x)] = x
-        function(n, angles.ctypes.data, out.ctypes.data)
-        return out[: len(x)]
-
-    return compute
+    law = Law("waves", lambda x: {"y": [sin(x["x"][0]), cos(x["x"][0])]}, {"x": 1})
+    compute = in_lanes(law, request.param)
+    return lambda x: compute(x[:, None])
 
 
 def library(x: np.ndarray) -> np.ndarray:

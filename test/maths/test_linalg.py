@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from program_runs import run
+from program_runs import in_lanes, run
 
-from arm_control.compiler import Library, Tape, batch_code, compile_code, python_function, scalar_code
+from arm_control.compiler import Law, Library, Tape, compile_code, python_function, scalar_code
 from arm_control.maths import (
     Array,
     atan2,
@@ -161,13 +161,5 @@ def test_the_functions_of_a_scalar_are_the_same_for_numbers_and_on_a_tape():
 
 @pytest.mark.parametrize("width", [2, 8])
 def test_and_for_many_states_at_once(width: int):
-    import ctypes
-
-    tape = Tape()
-    x, y = tape.inputs("x", 2)
-    program = tape.program({"z": outputs(x, y)})
-    code = compile_code(batch_code(program, "f", width))
-    function = Library(code).function("f", ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-    states, found = np.array(CASES), np.full((len(CASES), len(program.results)), np.nan)
-    function(len(CASES), states.ctypes.data, found.ctypes.data)
+    found = in_lanes(Law("of a test", lambda x: {"z": outputs(*x["x"])}, {"x": 2}), width)(np.array(CASES))
     np.testing.assert_allclose(found, [expected(*case) for case in CASES], rtol=0, atol=5e-16)

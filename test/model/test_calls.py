@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
 
-from arm_control.compiler import llvm_kernels
 from arm_control.core import Cache
 from arm_control.exceptions import InputError
 from arm_control.model import BACKENDS, Arm, RobotModel, Tool, reference
@@ -267,28 +266,25 @@ def test_kernels_are_prepared_by_name(small_arm: Callable[[str], Arm], tmp_path:
 # -- threads -------------------------------------------------------------------------------------------
 
 
-def test_a_stage_of_states_is_that_of_its_thread():
-    """While results of one thread wait in its stage, another thread computes all of its own."""
+def test_threads_share_a_batch():
+    """While one thread computes, another one that wants to waits."""
 
     class Doubles:
-        """A library whose function doubles numbers; when it has done so first, another thread calls it."""
+        """A kernel that doubles numbers; when it is about to do so first, another thread asks for others."""
 
-        def __init__(self) -> None:
-            self.other: Thread | None = None
+        width, other = 2, None
 
-        def function(self, *_: object) -> Callable[[int, int, int], int]:
-            def double(n: int, q: int, results: int) -> int:
-                of_state, of_result = ((ctypes.c_double * n).from_address(place) for place in (q, results))
-                of_result[:] = [2.0 * x for x in of_state]
+        def bind(self, arrays: dict[str, np.ndarray]) -> Callable[[int], None]:
+            def double(n: int) -> None:
                 if self.other is None:
-                    self.other = Thread(target=run, args=([-ones], np.empty((9, 1)), False))
+                    self.other = Thread(target=batch, args=([[-1.0]] * 9,))
                     self.other.start()
-                    self.other.join()
-                return 0
+                    self.other.join(0.1)
+                arrays["results"][:n] = 2.0 * arrays["q"][:n]
 
             return double
 
-    ones, out = np.ones((9, 1)), np.empty((9, 1))
-    run = llvm_kernels._block_runner(llvm_kernels._Function({"q": 1}, {"y": (1,)}, Doubles(), None), ())
-    run([ones], out, False)
-    np.testing.assert_array_equal(out, 2.0 * ones)
+    kernel: Any = Doubles()
+    batch = BatchFunction(kernel, {"q": 1}, {"y": (1,)}, np.zeros(22))
+    np.testing.assert_array_equal(batch([[1.0]] * 9)["y"], np.full((9, 1), 2.0))
+    kernel.other.join()

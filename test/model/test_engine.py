@@ -98,8 +98,6 @@ def test_a_back_end_that_was_asked_for_is_not_replaced(backend: str, monkeypatch
     message = rf"no kernel for ur5\w*; back end {backend}: RuntimeError: on purpose$"
     with pytest.raises(ModelError, match=message):
         robot.gravity(Q)
-    with pytest.raises(ModelError, match=message):
-        robot.batch("g")
 
 
 def test_when_all_fail_all_reasons_are_told(monkeypatch: Patch):
@@ -128,9 +126,8 @@ def spoil(code: str) -> str:
 
 
 def spoil_writers(monkeypatch: Patch) -> None:
-    for name in ("scalar_code", "batch_code"):
-        write = getattr(llvm_kernels, name)
-        monkeypatch.setattr(llvm_kernels, name, lambda *arguments, write=write: spoil(write(*arguments)))
+    write = llvm_kernels.scalar_code
+    monkeypatch.setattr(llvm_kernels, "scalar_code", lambda *arguments: spoil(write(*arguments)))
 
 
 def test_a_kernel_with_wrong_code_is_noticed_and_never_kept(
@@ -189,7 +186,6 @@ def test_a_second_model_compiles_nothing(expected: np.ndarray, cache: Cache, mon
     monkeypatch.setattr(llvm_compiler, "compile_code", fail)
     for check in ("check_kernel", "check_loop"):
         monkeypatch.setattr(compile_law, check, fail)
-    monkeypatch.setattr(engine, "check_batch", fail)
     second = model(cache, backend="llvm")
     second.prepare(progress=False)
     assert_right(second, expected)
