@@ -25,7 +25,6 @@ import numpy as np
 from arm_control.compiler.compiled_procedure import source_digest
 from arm_control.compiler.kernels import (
     STRICT,
-    BoundLoop,
     Compiler,
     Kernel,
     LoopKernel,
@@ -77,7 +76,7 @@ def compile_law(compiler: Compiler | None, law: Law | Loop, samples: Samples) ->
             if os.environ.get(STRICT) == "1":
                 raise
             LOG.warning("%s is not compiled: %s: %s", name, type(error).__name__, error)
-    return _float_kernel(law, samples) if isinstance(law, Law) else _FloatLoop(law, samples)
+    return _float_kernel(law, samples) if isinstance(law, Law) else _float_loop(law, samples)
 
 
 def _float_kernel(law: Law, samples: Samples) -> Kernel:
@@ -96,22 +95,11 @@ def _float_kernel(law: Law, samples: Samples) -> Kernel:
     return Kernel(law.inputs, {name: values.shape for name, values in results.items()}, bind)
 
 
-class _FloatLoop:
-    """A loop as it stands, with NumPy; see :class:`~arm_control.compiler.kernels.LoopKernel`."""
-
-    is_compiled, width = False, 1
-
-    def __init__(self, loop: Loop, samples: Samples) -> None:
-        self._loop = loop
-        results = loop.law.run({name: loop.case(samples, name, 0) for name in loop.law.inputs})
-        self.outputs: Mapping[str, int] = {name: values.size for name, values in results.items()}
-
-    def bind(
-        self, arrays: Mapping[str, Array], n: int | None = None, *, limit: int = 1, is_first_enough: bool = False
-    ) -> BoundLoop:
-        """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
-        n = self._loop.count(arrays, self.outputs, self.width, n)
-        return _BoundFloatLoop(self._loop, dict(arrays), n, limit, is_first_enough)
+def _float_loop(loop: Loop, samples: Samples) -> LoopKernel:
+    """A loop as it stands, with NumPy."""
+    results = loop.law.run({name: loop.case(samples, name, 0) for name in loop.law.inputs})
+    outputs = {name: values.size for name, values in results.items()}
+    return LoopKernel(loop, outputs, 1, partial(_BoundFloatLoop, loop), is_compiled=False)
 
 
 class _BoundFloatLoop:

@@ -127,15 +127,35 @@ class OwnWork:
         return math.nan if self.call() else 0.0
 
 
-class LoopKernel(Protocol):
-    """Computes a law in many cases."""
+class LoopKernel:
+    """Computes a law in many cases.
 
-    width: int
-    """The number of cases is a multiple of it."""
-    outputs: Mapping[str, int]
-    """Name and size of every output."""
-    is_compiled: bool
-    """Whether it is machine code."""
+    Parameters
+    ----------
+    make : callable
+        Takes arrays that fit, number of cases, limit, and whether the first one is enough; see :meth:`bind`.
+
+    Attributes
+    ----------
+    outputs : mapping of str to int
+        Name and size of every output.
+    width : int
+        The number of cases is a multiple of it.
+    is_compiled : bool
+        Whether it is machine code.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        outputs: Mapping[str, int],
+        width: int,
+        make: Callable[[dict[str, Array], int, int, bool], BoundLoop],
+        *,
+        is_compiled: bool,
+    ) -> None:
+        self._loop, self._make = loop, make
+        self.outputs, self.width, self.is_compiled = outputs, width, is_compiled
 
     def bind(
         self, arrays: Mapping[str, Array], n: int | None = None, *, limit: int = 1, is_first_enough: bool = False
@@ -162,6 +182,8 @@ class LoopKernel(Protocol):
         ValueError
             When an array, or the number of cases, does not fit.
         """
+        n = self._loop.count(arrays, self.outputs, self.width, n)
+        return self._make(dict(arrays), n, limit, is_first_enough)
 
 
 def checked_count(n: int, n_bound: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -16,7 +16,7 @@ from arm_control.compiler import drafts
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.compiled_procedure import address_of_call
 from arm_control.compiler.drafts import Draft
-from arm_control.compiler.kernels import BoundLoop, Kernel, LoopKernel, checked_count
+from arm_control.compiler.kernels import Kernel, LoopKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.llvm_code import scalar_code
 from arm_control.compiler.llvm_loops import HEAD, array_names, loop_code
@@ -80,7 +80,10 @@ class LlvmCompiler:
             loop.law.flat_program,
             lambda program, name: loop_code(program, name, width, loop),
         )
-        kernel = _CompiledLoop(function, loop, width if loop.is_vector else 1)
+        call = function.library.function("kernel", ctypes.c_void_p)
+        outputs = {name: shape[0] for name, shape in function.outputs.items()}
+        make = partial(_BoundLoop, call, loop, array_names(loop, outputs))
+        kernel = LoopKernel(loop, outputs, width if loop.is_vector else 1, make, is_compiled=True)
         _check_and_keep(function, partial(check, kernel))
         return kernel
 
@@ -123,25 +126,6 @@ def _check_and_keep(function: _Function, check: Callable[[], None]) -> None:
         function.keep()
 
 
-class _CompiledLoop:
-    """Machine code of a loop; see :class:`~arm_control.compiler.kernels.LoopKernel`."""
-
-    is_compiled = True
-
-    def __init__(self, function: _Function, loop: Loop, width: int) -> None:
-        self._call = function.library.function("kernel", ctypes.c_void_p)
-        self._loop, self.width = loop, width
-        self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in function.outputs.items()}
-
-    def bind(
-        self, arrays: Mapping[str, Array], n: int | None = None, *, limit: int = 1, is_first_enough: bool = False
-    ) -> BoundLoop:
-        """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
-        n = self._loop.count(arrays, self.outputs, self.width, n)
-        names = array_names(self._loop, self.outputs)
-        return _BoundLoop(self._call, self._loop, {name: arrays[name] for name in names}, [n, limit, is_first_enough])
-
-
 class _BoundLoop:
     """Calls the function with its table, which begins with the number of cases; keeps the arrays that it points to.
 
@@ -153,10 +137,13 @@ class _BoundLoop:
 
     __slots__ = ("_arrays", "_call", "_loop", "_n", "_table", "function_address", "table_address")
 
-    def __init__(self, call: Callable[[int], float], loop: Loop, arrays: dict[str, Array], head: list[int]) -> None:
-        self._call, self._loop, self._arrays, self._n = call, loop, arrays, head[0]
-        places = [number for name, array in arrays.items() for number in _place(loop, name, array)]
-        self._table = np.array([*head, *places], dtype=np.int64)
+    def __init__(
+        self, call: Callable[[int], float], loop: Loop, names: list[str], arrays: dict[str, Array], n: int, *head: int
+    ) -> None:
+        self._call, self._loop, self._n = call, loop, n
+        self._arrays = {name: arrays[name] for name in names}
+        places = [number for name, array in self._arrays.items() for number in _place(loop, name, array)]
+        self._table = np.array([n, *head, *places], dtype=np.int64)
         self.function_address, self.table_address = address_of_call(call), self._table.ctypes.data
 
     def __call__(self, n: int | None = None, limit: int | None = None, /) -> float:
