@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         shorten_torque,
         takeover_torque,
     )
-    from arm_control.control.compiled_step import StepOutput, between_law_and_gate, step_laws, step_limits
+    from arm_control.control.compiled_step import StepOutput, between_law_and_gate, osc_laws, step_limits
     from arm_control.control.controller import (
         TERM_WORDS,
         ArmNodeParameters,

@@ -12,7 +12,7 @@ It is the law's own text, then the text of the limits on what comes of it. Betwe
 was written to memory and read again (:func:`~arm_control.maths.scalars.stored`), so the bits are those of the separate
 calls.
 
-Inputs, in this order (``step_law(...).inputs`` has their sizes):
+Inputs, in this order (``osc_laws(...)[0].inputs`` has their sizes):
 
     q, v             joint positions, velocities                       (n,)
     tool             what is at the tip; see quantities.tool_numbers   (22,)
@@ -35,8 +35,9 @@ Outputs, in this order:
     believable       above zero: ``tau`` is a torque that the gate believes; else ``tau_1`` does not count   ()
 
 The machine code of one is ``double compute(double *work)`` at ``kernel.address``: ``work`` holds all inputs, then all
-outputs; it returns 0 where every input is finite, else not a number. :func:`step_kernels` makes the kernels,
-``scalar_code(law.program(), name)`` of :mod:`arm_control.compiler.llvm_code` is their text for LLVM.
+outputs; it returns 0 where every input is finite, else not a number. ``kernels_of`` in
+:mod:`arm_control.control.whole_step` makes the kernels, ``scalar_code(law.program(), name)`` of
+:mod:`arm_control.compiler.llvm_code` is their text for LLVM.
 """
 
 from __future__ import annotations
@@ -53,7 +54,6 @@ from arm_control.compiler import (
     CallForm,
     Function,
     ItemsArgument,
-    Kernel,
     Law,
     NumberArgument,
     NumberResult,
@@ -83,6 +83,8 @@ from arm_control.motion import Reference
 
 REFERENCE = 24
 """Numbers of a reference: R_WT (9), p_WT (3), V_des (6), A_des (6)."""
+SAMPLES = 2
+"""States on which a new kernel is compared: one that is not limited, one that is."""
 OSC_RESULT = TupleResult(
     OscOutput, (ArrayResult("tau"), ArrayResult("parts"), ArrayResult("error"), TERMS_RESULT, BoundResult("length"))
 )
@@ -100,30 +102,55 @@ def has_twin(structure: LawStructure, n: int) -> bool:
     return len(cases(structure, n)) > 1
 
 
-def osc_law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Law:
-    """Return the model's terms and the torque as one law.
+def osc_laws(tree: Tree, page: OperationalSpaceController, limits: JointLimits | None = None) -> list[Law]:
+    """Return the laws: the one for regular states first, where there are such states; the last one is for all.
+
+    Parameters
+    ----------
+    limits : JointLimits, optional
+        Limits of the gate to compute, too: which joints have none of position is part of the law, their numbers are
+        inputs.
+    """
+    return [_law(tree, page, limits, is_regular) for is_regular in cases(page.structure, tree.n)]
+
+
+def _law(tree: Tree, page: OperationalSpaceController, limits: JointLimits | None, is_regular: bool) -> Law:
+    n, structure = tree.n, page.structure.regular if is_regular else page.structure
+    name, function = "operational space control", osc_function(tree, page, is_regular)
+    sizes = {name: input_sizes(n)[name] for name in ("q", "v", "tool")}
+    sizes |= {"reference": REFERENCE, "tau_dist": n, "numbers": len(page.numbers)}
+    made_from = [page.law.__name__, [x.tolist() for x in page.limits], structure]
+    if limits is not None:
+        name, function = "control step", _with_limits(function, limits.is_unlimited)
+        sizes |= {"tau_0": n, "dt": 1, "is_on": 1, "limits": 2 + 6 * n}
+        made_from.append(limits.is_unlimited.tolist())
+    kind = ", regular" if is_regular else ""
+    return Law(f"{name}{kind}", function, sizes, made_from, agreement=agreement_of(page.structure, n))
+
+
+def osc_samples(tree: Tree, numbers: Array) -> dict[str, Array]:
+    """Return states to compare a kernel on, a row each for every input."""
+    rng, n = np.random.default_rng(0), tree.n
+    samples = {name: rng.uniform(-1.0, 1.0, n) for name in ("q", "v", "tau_dist")}
+    R_WT = rotation_from_vector(rng.uniform(-1.0, 1.0, 3))
+    samples["reference"] = np.concatenate([R_WT.ravel(), rng.uniform(-0.5, 0.5, REFERENCE - 9)])
+    samples |= {"tool": tool_numbers(tree), "numbers": numbers}
+    limits = limit_samples(n)
+    own = {"is_on": np.array([[0.0], [1.0]]), "limits": limits["numbers"][:SAMPLES]}
+    own |= {name: limits[name][:SAMPLES] for name in ("tau_0", "dt")}
+    return {name: np.tile(x, (SAMPLES, 1)) for name, x in samples.items()} | own
+
+
+def osc_function(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Function:
+    """Return the text of the law without limits.
+
+    Outputs are the model's terms by name; ``tau`` (n,), ``parts`` (4, n), ``error`` (6,) as in
+    :class:`~arm_control.control.osc.osc_controller.OscOutput`; and ``regularity`` where there are two laws.
 
     Parameters
     ----------
     is_regular : bool
         Whether it is for states in which no direction fades.
-    """
-    name = f"operational space control{', regular' if is_regular else ''}"
-    return Law(
-        name,
-        osc_function(tree, page, is_regular),
-        osc_inputs(tree, page),
-        osc_structure(page, is_regular),
-        agreement=agreement_of(page.structure, tree.n),
-    )
-
-
-def osc_function(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Function:
-    """Return the text of :func:`osc_law`: inputs are those of :func:`osc_inputs`.
-
-    Outputs are the model's terms by name; ``tau`` (n,), ``parts`` (4, n), ``error`` (6,) as in
-    :class:`~arm_control.control.osc.osc_controller.OscOutput`; and ``regularity`` where there are two laws.
-    Parameters are those of :func:`osc_law`.
     """
     structure = page.structure.regular if is_regular else page.structure
 
@@ -144,27 +171,6 @@ def osc_function(tree: Tree, page: OperationalSpaceController, is_regular: bool)
         return {**outputs, "regularity": smallest_regularity(levels, page.gains(x["numbers"]))}
 
     return compute
-
-
-def osc_inputs(tree: Tree, page: OperationalSpaceController) -> dict[str, int]:
-    """Return name and size of each input: ``q v tool reference tau_dist numbers``."""
-    sizes = {name: input_sizes(tree.n)[name] for name in ("q", "v", "tool")}
-    return sizes | {"reference": REFERENCE, "tau_dist": tree.n, "numbers": len(page.numbers)}
-
-
-def osc_structure(page: OperationalSpaceController, is_regular: bool) -> list[object]:
-    """Return all that the text is made from besides the arm, for the key of its kernel."""
-    structure = page.structure.regular if is_regular else page.structure
-    return [page.law.__name__, [x.tolist() for x in page.limits], structure]
-
-
-def osc_samples(tree: Tree, numbers: Array) -> dict[str, Array]:
-    """Return one state and reference to compare a kernel on, a row for each input."""
-    rng = np.random.default_rng(0)
-    samples = {name: rng.uniform(-1.0, 1.0, (1, tree.n)) for name in ("q", "v", "tau_dist")}
-    R_WT = rotation_from_vector(rng.uniform(-1.0, 1.0, 3))
-    reference = np.concatenate([R_WT.ravel(), rng.uniform(-0.5, 0.5, REFERENCE - 9)])
-    return samples | {"reference": reference[None], "tool": tool_numbers(tree)[None], "numbers": numbers[None]}
 
 
 def agreement_of(structure: LawStructure, n: int) -> float:
@@ -224,8 +230,6 @@ BETWEEN_LAW_AND_GATE = (
     "inertia_floor",
 )
 """Parameters that put something before the gate of operational space control, unless they are false, 0 or empty."""
-SAMPLES = 2
-"""Samples on which a new kernel is compared: one that is not limited, one that is."""
 
 
 def between_law_and_gate(parameters: Parameters) -> list[str]:
@@ -242,36 +246,6 @@ def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters)
     parts = between_law_and_gate(parameters)
     is_possible = not parts or (parts == [AVOIDANCE] and not gate.constraints)
     return JointLimits(model, gate, gate.rate_limit) if is_possible else None
-
-
-def step_kernels(model: RobotModel, page: OperationalSpaceController, limits: JointLimits) -> list[Kernel]:
-    """Return the kernels of the laws of :func:`step_laws`, in their order."""
-    samples = _samples(model.tree, page.numbers)
-    return [model.compile_law(law, samples) for law in step_laws(model.tree, page, limits)]
-
-
-def step_laws(tree: Tree, page: OperationalSpaceController, limits: JointLimits) -> list[Law]:
-    """Return the laws: the one for regular states first, where there are such states; the last one is for all.
-
-    Parameters
-    ----------
-    limits : JointLimits
-        The limits of the gate: which joints have none of position is part of the law, their numbers are inputs.
-    """
-    return [step_law(tree, page, limits.is_unlimited, is_regular) for is_regular in cases(page.structure, tree.n)]
-
-
-def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, is_regular: bool) -> Law:
-    """Return the law of this module for one kind of states."""
-    n = tree.n
-    sizes = {**osc_inputs(tree, page), "tau_0": n, "dt": 1, "is_on": 1, "limits": 2 + 6 * n}
-    return Law(
-        f"control step{', regular' if is_regular else ''}",
-        _function(osc_function(tree, page, is_regular), is_unlimited),
-        sizes,
-        [*osc_structure(page, is_regular), is_unlimited.tolist()],
-        agreement=agreement_of(page.structure, n),
-    )
 
 
 def step_form(n: int, *, avoids: bool) -> CallForm:
@@ -296,7 +270,7 @@ def step_form(n: int, *, avoids: bool) -> CallForm:
     )
 
 
-def _function(law: Function, is_unlimited: Array) -> Function:
+def _with_limits(law: Function, is_unlimited: Array) -> Function:
     """The text: the law, then the limits."""
 
     def compute(x: Mapping[str, Array]) -> dict[str, Any]:
@@ -314,11 +288,3 @@ def _function(law: Function, is_unlimited: Array) -> Function:
 def _believable(tau: Array, tau_max: Array) -> Scalar:
     """Above zero where every joint's torque is a number, and below the largest one that the gate believes."""
     return 0.5 - select(LARGEST_SHARE * tau_max - np.abs(tau), 0.0, 1.0).sum()
-
-
-def _samples(tree: Tree, numbers: Array) -> dict[str, Array]:
-    """Inputs to compare a kernel on, one sample a row."""
-    limits = limit_samples(tree.n)
-    samples = {name: rows.repeat(SAMPLES, axis=0) for name, rows in osc_samples(tree, numbers).items()}
-    samples |= {name: limits[name][:SAMPLES] for name in ("tau_0", "dt")}
-    return samples | {"is_on": np.array([[0.0], [1.0]]), "limits": limits["numbers"][:SAMPLES]}

@@ -31,7 +31,7 @@ from arm_control.compiler import (
 )
 from arm_control.constraints import MOST_OUTSIDE, ConstraintSet
 from arm_control.control.avoidance_law import Avoidance, output_shapes
-from arm_control.control.compiled_step import cases, osc_law, osc_samples, step_kernels
+from arm_control.control.compiled_step import osc_laws, osc_samples
 from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.gate import LARGEST_SHARE, JointLimits, limit_samples, limits_law
 from arm_control.maths import Array
@@ -56,13 +56,9 @@ def kernels_of(
     between: Between | None = None,
 ) -> list[Kernel]:
     """Return the kernels of the law, for regular states first, if there are such states; with the limits if alone."""
-    if limits is not None and between is None:
-        return step_kernels(model, page, limits)
+    laws = osc_laws(model.tree, page, limits if between is None else None)
     samples = osc_samples(model.tree, page.numbers)
-    return [
-        model.compile_law(osc_law(model.tree, page, is_regular), samples)
-        for is_regular in cases(page.structure, model.nv)
-    ]
+    return [model.compile_law(law, samples) for law in laws]
 
 
 class LawRecord(NamedTuple):

@@ -26,7 +26,7 @@ from arm_control.constraints import (
     keep_points,
     read_constraints,
 )
-from arm_control.control import GAINS, OperationalSpaceController, OscParameters, between_law_and_gate, step_laws
+from arm_control.control import GAINS, OperationalSpaceController, OscParameters, between_law_and_gate, osc_laws
 from arm_control.controllers import OscLoopParameters
 from arm_control.core import Spec, share_path
 from arm_control.exceptions import ParameterError
@@ -261,7 +261,7 @@ def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) ->
 
     The numbers of the gate's limits are inputs, but for joints without limits of position.
     """
-    laws = step_laws(model.tree, OperationalSpaceController(model, law), limits)
+    laws = osc_laws(model.tree, OperationalSpaceController(model, law), limits)
     outputs = (*OUTPUTS, "regularity") if len(laws) == 2 else OUTPUTS
     programs = [_with_outputs(law.program(), outputs) for law in laws]
     names = (REGULAR, ALL)[-len(laws) :]
