@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         refuse_xacro_in,
         split_arguments,
     )
-    from arm_control.model.urdf.mesh_capsules import STANDARD_FIT, CapsuleFit
     from arm_control.model.urdf.packages import add_package_path, folders_near, mesh_path, package_folders
     from arm_control.model.urdf.warnings import find_notes, find_warnings, gripper_warnings, mesh_warnings
     from arm_control.model.urdf.xml import principal_moments, read_robot

@@ -12,10 +12,8 @@ R may lie between the largest r and the radius of the ball around all corners; t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,13 +21,7 @@ import numpy as np
 from arm_control.exceptions import UrdfError
 from arm_control.maths import Array, Pose
 from arm_control.model.urdf.load import Urdf, origin_pose
-from arm_control.model.urdf.mesh_capsules import (
-    STANDARD_FIT,
-    CapsuleFit,
-    FittedMesh,
-    enclosing_capsule,
-    mesh_capsules,
-)
+from arm_control.model.urdf.mesh_capsules import FittedMesh, enclosing_capsule, mesh_capsules
 from arm_control.model.urdf.packages import mesh_path
 
 
@@ -51,18 +43,10 @@ class LinkCapsule:
     radius: float
 
 
-def link_capsules(
-    urdf: Urdf, folder: Path | None = None, fit: CapsuleFit = STANDARD_FIT
-) -> tuple[tuple[LinkCapsule, ...], tuple[str, ...]]:
+def link_capsules(urdf: Urdf) -> tuple[tuple[LinkCapsule, ...], tuple[str, ...]]:
     """Capsules around the collision shapes of every link.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Folder in which relative names of mesh files start. Mesh files and packages are also searched in the folders
-        of the URDF, and packages where the environment says.
-    fit : CapsuleFit
-        How closely capsules follow meshes.
+    Mesh files and packages are searched in the folders of the URDF, and packages where the environment says.
 
     Returns
     -------
@@ -71,32 +55,31 @@ def link_capsules(
     notes : tuple of str
         A sentence for each shape without a capsule, because its mesh cannot be read on this machine.
     """
-    folders = (*urdf.folders, *([] if folder is None else [folder]))
     capsules, notes = [], []
     for link in urdf.robot.links:
         for collision in link.collisions:
             try:
-                capsules += _capsules(link.name, collision, folders, fit)
+                capsules += _capsules(link.name, collision, urdf)
             except UrdfError as error:
                 notes.append(str(error))
     return tuple(capsules), tuple(notes)
 
 
-def mesh_excesses(urdf: Urdf, folder: Path | None = None, fit: CapsuleFit = STANDARD_FIT) -> dict[str, float]:
+def mesh_excesses(urdf: Urdf) -> dict[str, float]:
     """How far the capsules of each link with meshes are outside of these at most [m]; without what cannot be read."""
-    folders, found = (*urdf.folders, *([] if folder is None else [folder])), {}  # type: Sequence[Path], dict[str, float]
+    found: dict[str, float] = {}
     for link in urdf.robot.links:
         for geometry in (c.geometry for c in link.collisions if type(c.geometry).__name__ == "Mesh"):
             with suppress(UrdfError):
-                excess = _of_mesh(link.name, geometry, folders, fit).excess
+                excess = _of_mesh(link.name, geometry, urdf).excess
                 found[link.name] = max(found.get(link.name, 0.0), excess)
     return found
 
 
-def _capsules(link: str, collision: Any, folders: Sequence[Path], fit: CapsuleFit) -> list[LinkCapsule]:
+def _capsules(link: str, collision: Any, urdf: Urdf) -> list[LinkCapsule]:
     X_LS = shape_pose(collision)
     if type(collision.geometry).__name__ == "Mesh":
-        fitted = _of_mesh(link, collision.geometry, folders, fit).capsules
+        fitted = _of_mesh(link, collision.geometry, urdf).capsules
         return [LinkCapsule(link, X_LS.R @ c.a + X_LS.p, X_LS.R @ c.b + X_LS.p, c.radius) for c in fitted]
     X, r, t = _profile(collision.geometry)
     X = X if collision.origin is None else X_LS @ X
@@ -124,13 +107,13 @@ def _profile(geometry: Any) -> tuple[Pose, Array, Array]:
     return Pose(R, np.zeros(3)), np.full(2, np.hypot(x, y)), np.array([-z, z])
 
 
-def _of_mesh(link: str, geometry: Any, folders: Sequence[Path], fit: CapsuleFit) -> FittedMesh:
+def _of_mesh(link: str, geometry: Any, urdf: Urdf) -> FittedMesh:
     """Capsules of a mesh file, in its frame."""
-    path, name = mesh_path(str(geometry.filename), folders), f"link '{link}': the mesh {geometry.filename}"
+    path, name = mesh_path(str(geometry.filename), urdf.folders), f"link '{link}': the mesh {geometry.filename}"
     if path is None:
         raise UrdfError(f"{name} has no capsule: the file does not exist")
     try:
-        return mesh_capsules(path, np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float), fit)
+        return mesh_capsules(path, np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float))
     except ImportError:  # part of some versions of Pinocchio only
         raise UrdfError(f"{name} has no capsule: coal is not installed") from None
     except Exception as error:  # the loader raises errors of many types

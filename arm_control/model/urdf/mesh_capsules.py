@@ -45,22 +45,8 @@ DIRECTIONS = _directions(128)
 """Along these hulls are measured; corners that are the farthest along one of them decide the axis of a capsule."""
 
 
-class CapsuleFit(NamedTuple):
-    """How closely capsules follow a mesh.
-
-    Attributes
-    ----------
-    excess : float
-        Excess that is enough [m].
-    most : int
-        Largest number of capsules of one mesh.
-    """
-
-    excess: float = 0.01
-    most: int = 5
-
-
-STANDARD_FIT = CapsuleFit()
+EXCESS, MOST = 0.01, 5
+"""Excess that is enough [m], and the largest number of capsules of one mesh."""
 
 
 class FittedCapsule(NamedTuple):
@@ -158,7 +144,7 @@ class FittedMesh(NamedTuple):
     excess: float
 
 
-def fit_capsules(triangles: Array, most: int = STANDARD_FIT.most, excess: float = STANDARD_FIT.excess) -> FittedMesh:
+def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> FittedMesh:
     """Capsules that contain all triangles, and their excess [m].
 
     Parameters
@@ -252,7 +238,7 @@ def enclosing_capsule(t: Array, r: Array) -> tuple[float, float, float]:
     return float(low[best]), float(high[best]), float(R[best])
 
 
-def mesh_capsules(path: Path, scale: Array, fit: CapsuleFit = STANDARD_FIT) -> FittedMesh:
+def mesh_capsules(path: Path, scale: Array) -> FittedMesh:
     """The capsules of a mesh file, from the user's cache where the file is the same.
 
     Raises
@@ -261,7 +247,7 @@ def mesh_capsules(path: Path, scale: Array, fit: CapsuleFit = STANDARD_FIT) -> F
         When the file cannot be read.
     """
     coal = import_module("coal")
-    made_from = [path.suffix.lower(), sha256(path.read_bytes()).hexdigest(), scale.tolist(), fit.most, fit.excess, EDGE]
+    made_from = [path.suffix.lower(), sha256(path.read_bytes()).hexdigest(), scale.tolist(), MOST, EXCESS, EDGE]
     key, cache = f"capsules of a mesh 2 {made_from}", Cache(default_directory())
     if (data := cache.load(key)) is not None:
         (excess, *numbers) = np.frombuffer(data)
@@ -271,7 +257,7 @@ def mesh_capsules(path: Path, scale: Array, fit: CapsuleFit = STANDARD_FIT) -> F
     numbers = [[mesh.tri_indices(i)[k] for k in range(3)] for i in range(mesh.num_tris)]
     if not numbers:
         raise UrdfError("it has no triangles")
-    fitted = fit_capsules(np.array(mesh.vertices()).reshape(-1, 3)[np.array(numbers)], fit.most, fit.excess)
+    fitted = fit_capsules(np.array(mesh.vertices()).reshape(-1, 3)[np.array(numbers)])
     stored = np.concatenate([[fitted.excess], *([*c.a, *c.b, c.radius] for c in fitted.capsules)])
     cache.store(key, stored.tobytes(), f"capsules of {path.name}")
     return fitted

@@ -67,10 +67,13 @@ def test_a_sphere_is_exact_and_several_shapes_give_several_capsules():
     assert link_capsules(load_urdf(urdf())) == ((), ())
 
 
-def test_a_mesh_is_inside_its_capsules():
+def test_a_mesh_is_inside_its_capsules(tmp_path: Path):
     coal = pytest.importorskip("coal")
     path = REPO / "urdf" / "ur4_2links" / "base.stl"
-    capsules, _ = link_capsules(load_urdf(urdf('<mesh filename="base.stl" scale="1 2 1"/>')), path.parent)
+    description = tmp_path / "mesh.urdf"
+    description.write_text(urdf(f'<mesh filename="{path.name}" scale="1 2 1"/>'))
+    (tmp_path / path.name).write_bytes(path.read_bytes())
+    capsules, _ = link_capsules(load_urdf(description))
     points = np.array(coal.MeshLoader().load(str(path), np.array([1.0, 2.0, 1.0])).vertices())
     gap = np.min([outside(capsule, placed(points)) for capsule in capsules], axis=0)
     assert gap.max() == pytest.approx(0.0, abs=1e-9)

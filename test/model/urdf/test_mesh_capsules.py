@@ -11,7 +11,7 @@ from mesh_arm import mesh_arm
 from arm_control.maths import Array
 from arm_control.model import link_capsules, mesh_excesses
 from arm_control.model.urdf import mesh_capsules as module
-from arm_control.model.urdf.mesh_capsules import CapsuleFit, FittedCapsule, fit_capsules, mesh_capsules
+from arm_control.model.urdf.mesh_capsules import FittedCapsule, fit_capsules, mesh_capsules
 
 BASE = Path(__file__).parents[3] / "urdf" / "ur4_2links" / "base.stl"
 
@@ -78,7 +78,6 @@ def test_more_capsules_come_only_as_long_as_the_excess_is_too_large():
     assert (len(few), excess <= 0.03) == (1, True)
     volumes = [sum(c.volume for c in fit_capsules(elbow(), most, 0.0)[0]) for most in (1, 2, 3)]
     assert volumes[0] > 2.0 * volumes[1] > volumes[2]
-    assert CapsuleFit() == (0.01, 5)
 
 
 def test_the_cache_has_the_capsules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -93,18 +92,13 @@ def test_the_cache_has_the_capsules(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         np.testing.assert_array_equal([*capsule.a, *capsule.b, capsule.radius], [*again.a, *again.b, again.radius])
     with pytest.raises(BaseException, match="made twice"):
         mesh_capsules(BASE, 2.0 * one)
-    for fit in (CapsuleFit(excess=0.02), CapsuleFit(most=3)):
-        with pytest.raises(BaseException, match="made twice"):
-            mesh_capsules(BASE, one, fit)
 
 
-def test_links_with_meshes_have_an_excess_and_a_fit(tmp_path: Path):
+def test_links_with_meshes_have_an_excess_and_several_capsules(tmp_path: Path):
     pytest.importorskip("coal")
     urdf = mesh_arm(tmp_path).urdf
     excesses = mesh_excesses(urdf)
     assert set(excesses) == {"beam", "blade"}
     assert min(excesses.values()) > 0.0
-    one = CapsuleFit(most=1)
-    counts = [len(link_capsules(urdf, fit=fit)[0]) for fit in (one, CapsuleFit())]
-    assert counts[0] < counts[1]
-    assert mesh_excesses(urdf, fit=one) != excesses
+    links = [capsule.link for capsule in link_capsules(urdf)[0]]
+    assert [links.count(link) for link in ("beam", "blade")] == [module.MOST] * 2
