@@ -76,13 +76,17 @@ class Scene:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Smallest distance by capsules and by coal [m], remaining error [m], peak of |torque| / limit, rest at the end."""
+    """Smallest distance by capsules and by coal [m], remaining error [m], peak of |torque| / limit, rest at the end.
+
+    Speeds are the largest ones of the hand, linear [m/s] and angular [rad/s].
+    """
 
     distance: float
     clearance: float
     error: float
     peak: float
     rests: bool
+    speeds: tuple[float, float]
 
 
 class Contact:
@@ -170,12 +174,13 @@ def run(
     loop = _loop(model, drawn, None if parameters is None else law, plant, constraints)
     simulator = make_simulator(model, drawn.q0, PlantProperties(set=plant))
     distance = clearance = np.inf
-    peak = 0.0
+    peak, speeds = 0.0, np.zeros(2)
     for step in range(round(SECONDS * 1e3)):
         obstacle = drawn.at(step * 1e-3)
         dt = 1e-3 if step else 0.0
         measurement = Measurement(step * 1_000_000, simulator.q, simulator.v, dt, is_restart=step == 0)
         result = loop.tick(measurement, [obstacle])
+        speeds = np.maximum(speeds, np.linalg.norm(result.law.terms.V_WE.reshape(2, 3), axis=1))
         avoid = result.avoidance
         if parameters is None and step % 10 == 0:
             avoid = law.tick(result.law.terms, [obstacle])
@@ -188,7 +193,8 @@ def run(
         peak = max(peak, float(np.abs(tau / model.tau_max).max()))
         simulator.step(tau)
     error = float(np.linalg.norm(model.pose(simulator.q).p - drawn.X_WT.p))
-    return Outcome(distance, clearance, error, peak, float(np.abs(simulator.v).max()) < AT_REST)
+    linear, angular = speeds.tolist()
+    return Outcome(distance, clearance, error, peak, float(np.abs(simulator.v).max()) < AT_REST, (linear, angular))
 
 
 def _loop(model: RobotModel, drawn: Scene, law: Avoidance | None, plant: str, constraints: str) -> ControlLoop:
@@ -280,6 +286,8 @@ def _figures(without: Sequence[Outcome], with_it: Sequence[Outcome]) -> dict[str
         "distance_median_mm": 1e3 * float(np.median([o.distance for o in with_it])),
         "clearance_least_mm": 1e3 * min(o.clearance for o in with_it),
         "peak_torque_share": max(o.peak for o in with_it),
+        "speed_m_s": max(o.speeds[0] for o in with_it),
+        "angular_speed_rad_s": max(o.speeds[1] for o in with_it),
     }
 
 

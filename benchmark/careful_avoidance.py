@@ -18,6 +18,7 @@ from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Sha
 from arm_control.model import Terms
 
 TINY, PIECES, ROUNDS = 1e-12, 16, 10
+COMING, HORIZON, LINEAR, ANGULAR = 0.05, 0.01, 0.5, 1.0
 NOTHING = np.zeros(0, int)
 
 
@@ -103,7 +104,8 @@ class CarefulAvoidance:
         m = 1.0 / (mobility + 1.0 / p.mass_limit)
         f = p.eta * (1.0 / rho - 1.0 / rho0) / rho**2
         d = p.approach_damping * (1.0 - rho / rho0) * np.maximum(0.0, -rho_dot)
-        tau = J_n.T @ (m * (f + d))
+        push, coming = m * (f + d), np.clip(v_n / COMING, 0.0, 1.0)
+        tau = _within_speeds(t, M_inv, J_n.T @ ((1.0 - coming) * push), J_n.T @ (coming * push))
         tau /= max(1.0, float(np.abs(tau / self._tau_max).max()))
         share = self._task_share(near_rho, mobility)
         alone = t.h - damping_but_of_an_escape(J_n[rho_dot > 0.0], M_inv, p.takeover_damping * (t.M @ t.v))
@@ -165,6 +167,15 @@ class CarefulAvoidance:
         moments = cross_product(axes, p[:, None] - origins)
         columns = np.where(self._slides[:, None], axes, moments)
         return (np.einsum("nij,nj->ni", columns, n) * self._carries[body]) @ self._gear
+
+
+def _within_speeds(t: Terms, M_inv: Array, resting: Array, coming: Array) -> Array:
+    """Push of what rests and of what comes, so that the former does not make the hand faster than its limits."""
+    twists = np.stack([t.V_WE, t.V_WE + HORIZON * (t.J @ (M_inv @ resting))]).reshape(2, 2, 3)
+    V, W = np.sqrt(np.einsum("ijk,ijk->ij", twists, twists))
+    r = np.maximum((LINEAR, ANGULAR), V)
+    share = float((r / np.maximum(W, r)).min())
+    return coming + share * resting - ((1.0 - share) / HORIZON) * (t.M @ t.v)
 
 
 def damping_but_of_an_escape(J_e: Array, M_inv: Array, damping: Array) -> Array:

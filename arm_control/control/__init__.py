@@ -7,6 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTorque, compensated_share
     from arm_control.control.avoidance_law import (
+        SPEED_LIMITS,
         Avoidance,
         AvoidanceOutput,
         AvoidanceParameters,

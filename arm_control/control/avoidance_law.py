@@ -7,37 +7,45 @@ vector from the obstacle to the nearest point of the link, ``J_n = n^T J_p`` the
     (1)  m = 1 / (mu + 1/m_max),   mu = J_n M^-1 J_n^T           mass felt along n, bounded
     (2)  f = eta (1/rho - 1/rho_0) / rho^2,   rho >= rho_min     acceleration away
     (3)  d = k (1 - rho/rho_0) max(0, -rho_dot)                  damping, of an approach only
-    (4)  tau_avoid = nu sum J_n^T m (f + d)                      over all pairs; nu <= 1: no joint above tau_max
+    (4)  tau_c = sum w J_n^T m (f + d),   tau_r = sum (1 - w) J_n^T m (f + d),   w = clamp(n^T V_O / v_c, 0, 1)
 
-and nothing beyond rho_0. The torque is added to that of the task as it is, not filtered by a null space: a near
-obstacle may pre-empt the task. Nearer still, the task's torque fades,
+and nothing beyond rho_0: tau_c is the push of what comes nearer by itself, tau_r that of what rests or leaves, other
+links among it. The latter never makes the hand faster than its limits, or than it is: the joint velocities that it
+alone leads to within T are shortened until that holds,
 
-    (5)  tau = s tau_task + (1 - s) (h - P d_0 M v) + tau_avoid
-    (6)  s = min 1 - c (1 - y^2 (3 - 2 y))                       over all pairs; share of the task, 1 to 0
+    (5)  tau_avoid = nu (tau_c + lambda tau_r - (1 - lambda) M v / T)        nu <= 1: no joint above tau_max
+         lambda = min(1, r / |J (v + T M^-1 tau_r)|),   r = max(V_max, |J v|)          of linear and angular speeds
+
+The torque is added to that of the task as it is, not filtered by a null space: a near obstacle may pre-empt the task.
+Nearer still, the task's torque fades,
+
+    (6)  tau = s tau_task + (1 - s) (h - P d_0 M v) + tau_avoid
+    (7)  s = min 1 - c (1 - y^2 (3 - 2 y))                       over all pairs; share of the task, 1 to 0
          y = clamp((rho - rho_t) / rho_t, 0, 1)                  0 below the takeover distance, 1 above twice that
          c = clamp(2 mu m_max - 1, 0, 1)                         0 where the arm cannot move along n
-    (7)  P = 1 - J_e^T (J_e M^-1 J_e^T)^+ J_e M^-1               J_e: rows J_n of the pairs with rho_dot > 0
+    (8)  P = 1 - J_e^T (J_e M^-1 J_e^T)^+ J_e M^-1               J_e: rows J_n of the pairs with rho_dot > 0
 
 so that below the takeover distance only avoidance, compensation of gravity (and Coriolis terms) and damping
 remain. P takes the part out of the damping that would slow an escape.
 
 A single pair accelerates by f + d away, whatever the arm's posture, where the arm can move along n with less than
 m_max. Where it cannot (a link that only turns on the spot), (1) lets the push fade, ``|J_n^T m| <= sqrt(m_max
-lambda_max(M)) / 2`` bounds it, and (5) does not take over for it. Inside an obstacle rho_min holds, so the push stays
+lambda_max(M)) / 2`` bounds it, and (6) does not take over for it. Inside an obstacle rho_min holds, so the push stays
 finite, and n points out of it.
 
 With ``M = L L^T`` and ``B = L^-1 J_n^T``, ``mu = B^T B``, and
 
-    (8)  P d_0 M v = d_0 L (1 - Pi) L^T v,   Pi: projection on the range of E = sum B B^T   over rho_dot > 0
+    (9)  P d_0 M v = d_0 L (1 - Pi) L^T v,   Pi: projection on the range of E = sum B B^T   over rho_dot > 0
 
-So a pair is a few dozen numbers, and the sums may run in any order. :func:`pair_repulsion` is (1) to (4) and (6) for
+So a pair is a few dozen numbers, and the sums may run in any order. :func:`pair_repulsion` is (1) to (4) and (7) for
 one pair over any scalar, compiled for several at once. A tick is one compiled call: find the near pairs, without which
-there is no torque; factor M; repulsion of each pair; sums over all pairs; torque in the place of the task's, where the
-task fades; all of it together.
+there is no torque; factor M; repulsion of each pair; sums over all pairs; their limit (5); torque in the place of the
+task's, where the task fades; all of it together.
 
     rho, rho_0, rho_min, rho_t    distance, threshold, smallest_distance, takeover_distance    [m]
     J_p, J_n, n                   Jacobians of the nearest point, and its direction            [m or 1; -]
-    V_O                           velocity of the obstacle's nearest point                     [m/s]
+    V_O, v_c                      velocity of the obstacle's nearest point; 0.05               [m/s]
+    J, V_max, T                   Jacobian of the hand, its limits of speed; 0.01              [-; m/s, rad/s; s]
     M, h, v                       mass matrix, bias, joint velocities                          [kg m^2; N m; rad/s]
     m, m_max, mu                  mass, mass_limit, mobility                                   [kg; kg; 1/kg]
     f, d                          acceleration away, and by damping                            [m/s^2]
@@ -113,6 +121,7 @@ from arm_control.maths import (
     minimum,
     remove_range,
     select,
+    sqrt,
 )
 from arm_control.model import RobotModel, Terms
 
@@ -121,6 +130,10 @@ PARALLEL = 1e-9
 """Share of the largest eigenvalue of E below which a direction of escape does not count."""
 N_NUMBERS = 7
 """Size of the input ``numbers`` of :func:`pair_repulsion`."""
+COMING, HORIZON = 0.05, 0.01
+"""v_c [m/s] and T [s] of (4) and (5)."""
+SPEED_LIMITS = (0.5, 1.0)
+"""V_max, linear [m/s] and angular [rad/s], unless a controller has others."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +180,7 @@ class AvoidanceParameters(Parameters):
 
 
 def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, Any]:
-    """Torque, share and mobility of one pair, equations (1) to (4), (6) and the term of E in (8).
+    """Torque, share and mobility of one pair, equations (1) to (4), (7) and the term of E in (9).
 
     Parameters
     ----------
@@ -186,28 +199,37 @@ def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, A
     d = k * (1.0 - rho / rho_0) * maximum(0.0, -rho_dot)  # (3)
     c = clamp(2.0 * mu * m_max - 1.0, 0.0, 1.0)
     y = clamp((x["rho"][0] - rho_t) / maximum(rho_t, 1e-6), 0.0, 1.0)
-    s = 1.0 - c * (1.0 - y * y * (3.0 - 2.0 * y))  # (6)
+    s = 1.0 - c * (1.0 - y * y * (3.0 - 2.0 * y))  # (7)
     tau = J_n * (m * (f + d))  # (4)
-    escape = select(rho_dot, 1.0, 0.0) * np.outer(B, B)[np.tril_indices(n_v)]  # (8)
-    return {"tau": tau, "escape": escape, "share": np.array([s])}
+    escape = select(rho_dot, 1.0, 0.0) * np.outer(B, B)[np.tril_indices(n_v)]  # (9)
+    w = clamp((J_n @ x["v"] - rho_dot) * (1.0 / COMING), 0.0, 1.0)
+    return {"resting": (1.0 - w) * tau, "coming": w * tau, "escape": escape, "share": np.array([s])}
 
 
 def shorten_torque(x: Mapping[str, Array]) -> dict[str, Any]:
-    """``nu sum`` of (4): no joint needs more than ``tau_max``."""
+    """``tau_avoid`` of (5)."""
+    n = len(x["v"])
+    J, M, L_inv = x["J"].reshape(6, n), x["M"].reshape(n, n), lower_triangle(x["L_inv"], n)
+    V, W = J @ x["v"], J @ (x["v"] + HORIZON * (L_inv.T @ (L_inv @ x["resting"])))
+    share = 1.0
+    for part, V_max in zip((slice(3), slice(3, 6)), x["V_max"], strict=True):
+        r = maximum(V_max * V_max, V[part] @ V[part])
+        share = minimum(share, sqrt(r / maximum(W[part] @ W[part], r)))
+    total = x["coming"] + share * x["resting"] - ((1.0 - share) / HORIZON) * (M @ x["v"])
     longest = 1.0
-    for tau, tau_max in zip(x["sum"], x["tau_max"], strict=True):
+    for tau, tau_max in zip(total, x["tau_max"], strict=True):
         longest = maximum(longest, maximum(tau, -tau) / tau_max)
-    return {"tau": x["sum"] * (1.0 / longest)}
+    return {"tau": total * (1.0 / longest)}
 
 
 def takeover_torque(x: Mapping[str, Array]) -> dict[str, Any]:
-    """``h - P d_0 M v`` of (5), by (8), over any scalar."""
+    """``h - P d_0 M v`` of (6), by (9), over any scalar."""
     n = len(x["v"])
     L = cholesky(x["M"].reshape(n, n)).L
     E = lower_triangle(x["escape"], n)
     E = E + np.tril(E, -1).T
     y = remove_range(L.T @ x["v"], E, PARALLEL, MIN_LENGTH**2)
-    return {"takeover": x["h"] - x["damping"][0] * (L @ y)}  # (8)
+    return {"takeover": x["h"] - x["damping"][0] * (L @ y)}  # (9)
 
 
 class AvoidanceOutput(NamedTuple):
@@ -216,11 +238,11 @@ class AvoidanceOutput(NamedTuple):
     Attributes
     ----------
     tau : ndarray, shape (nv,)
-        ``tau_avoid`` of equation (4) [N m or N].
+        ``tau_avoid`` of equation (5) [N m or N].
     tau_total : ndarray, shape (nv,)
-        Torque for the gate, equation (5), with the torque of the task that the tick was given [N m or N].
+        Torque for the gate, equation (6), with the torque of the task that the tick was given [N m or N].
     task_share : float
-        s of equation (6).
+        s of equation (7).
     distance : float
         Distance of the nearest pair [m]; infinite when nothing is near.
     state : ndarray, shape (3 nv + nv^2,)
@@ -270,6 +292,8 @@ class Avoidance:
 
     Attributes
     ----------
+    speed_limits : tuple of float
+        V_max of (5), linear [m/s] and angular [rad/s], from the next tick on.
     proximity : Proximity
         The near pairs.
     left_out : tuple of tuple of str
@@ -299,12 +323,13 @@ class Avoidance:
         kernels, self._repulsion = _laws(model, self.proximity.joint_coupling)
         self._factor, self._shorten, self._takeover = map(OwnWork, kernels)
         self._shorten.inputs["tau_max"][:] = model.tau_max
-        self.inputs, self.outputs, self._v = np.zeros(4 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
+        self.inputs, self.outputs, self._v = np.zeros(10 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
         self._numbers = np.zeros(N_NUMBERS)
+        self.speed_limits = SPEED_LIMITS
         self.current: list[Any] = [(), parameters]
         self.parameters = parameters
         self._of, self.run = self._search.record, _compiled()(self._record())
-        inputs = split(self.inputs, {"state": (3 * n + n * n,), "tau_task": (n,)})
+        inputs = split(self.inputs, {"state": (3 * n + n * n,), "tau_task": (n,), "J": (6, n)})
         outputs, bound = split(self.outputs, output_shapes(n)), {"current": self.current, "proximity": self.proximity}
         self._call = KernelCall(tick_form(n), self.run, inputs, outputs, bound)
 
@@ -318,6 +343,16 @@ class Avoidance:
     def parameters(self, parameters: AvoidanceParameters) -> None:
         self.current[1] = parameters
         self._numbers[:], self._search.reach[:], self._takeover.inputs["damping"][:] = avoidance_numbers(parameters)
+
+    @property
+    def speed_limits(self) -> tuple[float, float]:
+        """V_max of (5)."""
+        linear, angular = self._shorten.inputs["V_max"].tolist()
+        return linear, angular
+
+    @speed_limits.setter
+    def speed_limits(self, limits: Sequence[float]) -> None:
+        self._shorten.inputs["V_max"][:] = limits
 
     @property
     def acting_pairs(self) -> tuple[tuple[str, str], ...]:
@@ -357,7 +392,7 @@ class Avoidance:
         obstacles: Sequence[Obstacle | HullObstacle],
         tau_task: npt.ArrayLike | None = None,
     ) -> AvoidanceOutput:
-        """Avoidance in one state, equations (1) to (8).
+        """Avoidance in one state, equations (1) to (9).
 
         Parameters
         ----------
@@ -376,7 +411,7 @@ class Avoidance:
         self._search.place(obstacles)
         self.current[0] = self._search.obstacles
         state = np.concatenate([terms.q, terms.v, terms.h, np.ravel(terms.M)])
-        self.inputs[:] = np.concatenate([state, tau_task])
+        self.inputs[:] = np.concatenate([state, tau_task, np.ravel(terms.J)])
         while self._procedure_now()() > 0.0:
             self._search.make_room()
         tau, _, tau_total = self.outputs[: 3 * n].copy().reshape(3, n)
@@ -394,20 +429,21 @@ class Avoidance:
     def _record(self) -> Tick:
         search, repulsion, n = self._search.record, self._repulsion, len(self._v)
         near = search.near
-        n_sums = n + n * (n + 1) // 2
+        n_sums = 2 * n + n * (n + 1) // 2
         pushes, share = np.zeros((n_sums, near.capacity)), np.zeros((1, near.capacity))
         pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
         pair |= {"twist": near.twist, "is_self": near.is_self}
         arm = {"v": self._v, "axes": self._search.axes.reshape(-1), "numbers": self._numbers}
-        results = {"tau": pushes[:n], "escape": pushes[n:], "share": share}
+        results = {"resting": pushes[:n], "coming": pushes[n : 2 * n], "escape": pushes[2 * n :], "share": share}
         factor, shorten, takeover = self._factor, self._shorten, self._takeover
         run = repulsion.bind({**pair, **arm, **results, "L_inv": factor.outputs["L_inv"]})
-        x = takeover.inputs
+        x, limited = takeover.inputs, shorten.inputs
         return Tick(
             self.inputs, self.outputs, search,
-            factor, factor.inputs["M"],
+            factor, factor.inputs["M"], factor.outputs["L_inv"],
             run, self._v, pushes, share, np.zeros((repulsion.width, n_sums)),
-            shorten, shorten.inputs["sum"], shorten.outputs["tau"],
+            shorten, limited["M"], limited["L_inv"], limited["J"], limited["v"],
+            limited["resting"], limited["coming"], shorten.outputs["tau"],
             takeover, x["M"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
             n, n_sums, repulsion.width,
         )  # fmt: skip
@@ -421,7 +457,7 @@ def avoidance_numbers(p: AvoidanceParameters) -> tuple[list[float], list[float],
 
 
 def inverse_factor(x: Mapping[str, Array]) -> dict[str, Any]:
-    """``L^-1`` of (8), its lower triangle row by row."""
+    """``L^-1`` of (9), its lower triangle row by row."""
     n = math.isqrt(len(x["M"]))
     return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
 
@@ -433,7 +469,9 @@ def _laws(model: RobotModel, joint_coupling: Array) -> tuple[tuple[Kernel, Kerne
     state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
     factor = _kernel(model, inverse_factor, M=M)
     repulsion = model.compile_law(*_repulsion_loop(joint_coupling))
-    shorten = _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n))
+    torques = {"resting": np.linspace(1.0, 2.0, n), "coming": np.linspace(2.0, 1.0, n), "tau_max": np.ones(n)}
+    hand = {"J": np.linspace(-1.0, 1.0, 6 * n), "V_max": np.array(SPEED_LIMITS)}
+    shorten = _kernel(model, shorten_torque, M=M, L_inv=triangle, v=state["v"], **torques, **hand)
     return (factor, shorten, _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))), repulsion
 
 
@@ -471,17 +509,17 @@ class Tick(NamedTuple):
 
     Attributes
     ----------
-    inputs : ndarray, shape (3 n + n n + n,)
-        q, v, h and M of the arm's terms; torque of the task.
+    inputs : ndarray, shape (3 n + n n + n + 6 n,)
+        q, v, h and M of the arm's terms; torque of the task; J.
     outputs : ndarray, shape (3 n + 2,)
         Torque of avoidance, torque in the place of the task's, torque of all, share of the task, distance.
     factor, shorten, takeover : RunsKernel
-        Laws of one case; their inputs and outputs are ``M`` to ``tau_takeover``.
+        Laws of one case; behind each, its inputs and outputs.
     repulsion : RunsLoop
         The law of each near pair; its arrays are ``v``, ``pushes`` and ``share``.
-    pushes : ndarray, shape (n + n (n + 1) / 2, N)
-        Torque, then the term of E in (8).
-    sums : ndarray, shape (lanes, n + n (n + 1) / 2)
+    pushes : ndarray, shape (2 n + n (n + 1) / 2, N)
+        Torque of what rests, of what comes, then the term of E in (9).
+    sums : ndarray, shape (lanes, 2 n + n (n + 1) / 2)
         Of every pair whose place divided by ``lanes`` leaves the same; their sum is the first row.
     n, n_sums, lanes : int
         Joints; numbers that are summed up; sums of each.
@@ -492,13 +530,19 @@ class Tick(NamedTuple):
     search: CloseSearch
     factor: RunsKernel
     M: Floats
+    L_inv: Floats
     repulsion: RunsLoop
     v: Floats
     pushes: Rows
     share: Rows
     sums: Rows
     shorten: RunsKernel
-    sum: Floats
+    M_limited: Floats
+    L_inv_limited: Floats
+    J: Floats
+    v_limited: Floats
+    resting: Floats
+    coming: Floats
     tau: Floats
     takeover: RunsKernel
     M_takeover: Floats
@@ -560,8 +604,16 @@ def add_repulsion(t: Tick, n_near: int) -> None:
     for lane in range(1, t.lanes):
         for i in range(t.n_sums):
             t.sums[0, i] += t.sums[lane, i]
+    for i in range(t.n * t.n):
+        t.M_limited[i] = t.M[i]
+    for i in range(t.n * (t.n + 1) // 2):
+        t.L_inv_limited[i] = t.L_inv[i]
+    for i in range(6 * t.n):
+        t.J[i] = t.inputs[4 * t.n + t.n * t.n + i]
     for i in range(t.n):
-        t.sum[i] = t.sums[0, i]
+        t.v_limited[i] = t.v[i]
+        t.resting[i] = t.sums[0, i]
+        t.coming[i] = t.sums[0, t.n + i]
     t.shorten()
     for i in range(t.n):
         t.outputs[i] = t.tau[i]
@@ -575,8 +627,8 @@ def replace_task(t: Tick) -> None:
     for i in range(t.n):
         t.v_takeover[i] = t.inputs[t.n + i]
         t.h_takeover[i] = t.inputs[2 * t.n + i]
-    for i in range(t.n_sums - t.n):
-        t.escape[i] = t.sums[0, t.n + i]
+    for i in range(t.n_sums - 2 * t.n):
+        t.escape[i] = t.sums[0, 2 * t.n + i]
     t.takeover()
     for i in range(t.n):
         t.outputs[t.n + i] = t.tau_takeover[i]
@@ -591,7 +643,8 @@ def _compiled() -> Binds[Tick]:
 def tick_form(n: int) -> CallForm:
     """Return the form of a tick of terms and obstacles, for n joints."""
     q, v, h = (ArrayArgument("state", (n,), first) for first in (0, n, 2 * n))
-    terms = TupleArgument(Terms, (q, v, None, None, None, None, ArrayArgument("state", (n, n), 3 * n), None, h))
+    J, M = ArrayArgument("J", (6, n)), ArrayArgument("state", (n, n), 3 * n)
+    terms = TupleArgument(Terms, (q, v, None, None, J, None, M, None, h))
     arguments = (terms, ItemsArgument("current"), ArrayArgument("tau_task", (n,)))
     return CallForm(CALL, arguments, result_form("state"), n_required=2, takes_none=True)
 

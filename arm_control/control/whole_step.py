@@ -118,7 +118,7 @@ class WholeStep(NamedTuple):
     ----------
     law : RunsKernel
         The law; its memory:
-    q, v, h, M, tau, g, tool : ndarray
+    q, v, h, M, tau, g, J, tool : ndarray
     asked, limits : ndarray
         ``tau_0``, ``dt``, ``is_on`` and the numbers of the limits; these numbers.
     between : RunsKernel
@@ -132,7 +132,7 @@ class WholeStep(NamedTuple):
     terms, results, passed : ndarray
         q, v, h and M; what is between has computed; both empty for constraints; ``tau_1``, ``cut``, ``believable``.
     n, n_between : int
-        Joints; inputs that both ``between`` and ``limit`` begin with.
+        Joints; inputs that both ``between`` and ``limit`` begin with, behind which avoidance has the Jacobian.
     """
 
     law: RunsKernel
@@ -142,6 +142,7 @@ class WholeStep(NamedTuple):
     M: Floats
     tau: Floats
     g: Floats
+    J: Floats
     tool: Floats
     asked: Floats
     limits: Floats
@@ -159,6 +160,7 @@ class WholeStep(NamedTuple):
     passed: Floats
     n: int
     n_between: int
+    n_jacobian: int
     n_tool: int
     n_asked: int
     n_limits: int
@@ -182,6 +184,7 @@ def compute_step(t: WholeStep) -> float:
     put(x, n * n + 5 * n, t.asked, t.n_asked)
     y = t.between_inputs
     put(y, 0, x, t.n_between)
+    put(y, t.n_between, t.J, t.n_jacobian)
     put(y, t.n_between + n, t.tool, t.n_tool)
     put(y, t.n_between + n + t.n_tool, t.limits, t.n_limits)
     if t.between() != 0.0:
@@ -244,18 +247,19 @@ def step_run(
     n_limit = sum(view.size for view in limit.inputs.values())
     x = split(at_asked, asked) | memory.inputs
     y = memory.outputs | split(at_more, more) | split(at_passed, passed)
-    outside, sizes = np.array([-1]), (n * n + 4 * n, 0, len(at_asked), 0)
+    outside, sizes = np.array([-1]), (n * n + 4 * n, 6 * n, 0, len(at_asked), 0)
     run: RunsKernel
     if isinstance(between, Avoidance):
         run, inputs, outputs, tau_kept = between.run, between.inputs, between.outputs, between.outputs[2 * n : 3 * n]
     else:
         run, inputs, tau_kept, found = between.parts
         outputs, outside = tau_kept, found[MOST_OUTSIDE : MOST_OUTSIDE + 1]
-        sizes = n * n + 6 * n + 1, len(x["tool"]), len(at_asked), len(limits.numbers)
+        sizes = n * n + 6 * n + 1, 0, len(x["tool"]), len(at_asked), len(limits.numbers)
     terms = at_more[: 3 * n + n * n]
     results = at_more[len(terms) :]
     record = WholeStep(
-        law, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], x["tool"], at_asked, x["limits"],
+        law, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], y["J"].reshape(-1),
+        x["tool"], at_asked, x["limits"],
         run, inputs, outputs, tau_kept, outside,
         limit, limit.work[:n_limit], limit.work[n_limit:], LARGEST_SHARE * model.tau_max,
         terms, results, at_passed, n, *sizes, len(terms), len(results),

@@ -120,6 +120,7 @@ class OscController(Controller):
             self.page.take_posture(self._q_held)
         if avoidance is not None:
             avoidance.parameters = parameters.avoidance
+            avoidance.speed_limits = self.page.speed_limits
         if self.force is not None:
             self.force.configure(parameters.contact)
         speed = np.array([p.speed_limit_linear, p.speed_limit_angular])

@@ -133,6 +133,11 @@ class PosePrimitiveController(Controller):
         self.follower = _PoseSource(primitive, parameters.primitive, PoseSpace(model))
         self._osc = OscController(model, parameters.osc, self.follower)
 
+    @property
+    def speed_limits(self) -> tuple[float, float]:
+        """Limits of the hand's speed [m/s, rad/s]."""
+        return self._osc.page.speed_limits
+
     def configure(self, parameters: PrimitiveControlParameters) -> None:
         """Take other gains; they act from the next tick on."""
         self._osc.configure(parameters.osc)
@@ -213,7 +218,10 @@ def make_primitive(model: RobotModel, parameters: PrimitiveLoopParameters) -> Pr
     """Return the controller of the primitive in a file; the arguments are those of a row's ``make``."""
     control = parameters.control
     controller = primitive_controller(model, control, load_primitive(control.primitive.file))
-    controller.avoidance = Avoidance(model, control.osc.avoidance) if control.osc.avoid_obstacles else None
+    if control.osc.avoid_obstacles:
+        controller.avoidance = Avoidance(model, control.osc.avoidance)
+        if isinstance(controller, PosePrimitiveController):
+            controller.avoidance.speed_limits = controller.speed_limits
     return controller
 
 

@@ -1,7 +1,8 @@
 """Laws of a page in the browser that no controller has: avoidance of one ball, and what fades at a singularity.
 
 The ball is avoided by the texts of :mod:`arm_control.control.avoidance_law`, in one straight program: the nearest point
-of every link is computed in every tick, and what is beyond the threshold counts nothing. Links do not avoid each other.
+of every link is computed in every tick, and what is beyond the threshold counts nothing. Links do not avoid each other,
+and the ball rests.
 
 The directions of :mod:`arm_control.control.osc.task_inertia` and their shares, of a task with all its rows, are what
 that law computes on its way.
@@ -58,14 +59,14 @@ def ball_law(model: RobotModel, n_numbers: int) -> Law:
             axes = jacobian(tree, state.X_W, tree.frames[link].body, np.zeros(3)).reshape(-1)
             at_point = {"rho": np.array([rho]), "n": normal, "p": p, "axes": axes}
             push, left = pair_repulsion({**pair, **at_point}, np.eye(n)), x["avoidance"][1] - rho
-            tau, escape = tau + select(left, push["tau"], 0.0), escape + select(left, push["escape"], 0.0)
+            tau, escape = tau + select(left, push["resting"], 0.0), escape + select(left, push["escape"], 0.0)
             share, distance = minimum(share, select(left, push["share"][0], 1.0)), minimum(distance, rho)
-        push = shorten_torque({"sum": tau, "tau_max": x["tau_max"]})
+        push = shorten_torque({**x, **pair, "resting": tau, "coming": np.zeros(n)})
         instead = takeover_torque({**x, "escape": escape})["takeover"]
         total = share * x["tau"] + (1.0 - share) * instead + push["tau"]
         return {"tau": total, "tau_avoid": push["tau"], "share": np.array([share]), "distance": np.array([distance])}
 
-    sizes = {"q": n, "v": n, "M": n * n, "h": n, "tau": n, "tau_max": n}
+    sizes = {"q": n, "v": n, "M": n * n, "h": n, "J": 6 * n, "tau": n, "tau_max": n, "V_max": 2}
     return Law("avoidance of a ball", compute, {**sizes, "ball": BALL, "avoidance": n_numbers, "damping": 1})
 
 

@@ -236,6 +236,7 @@ def _arrays(controller: ExportedController, page: OperationalSpaceController, ti
         "ball": np.array([0.0, 0.0, HIDDEN, BALL_RADIUS]),
         "avoidance": np.array(numbers),
         "damping": np.array([damping]),
+        "V_max": np.array(page.speed_limits),
         "options": np.array([0, 1], dtype=np.int64),
     }
     plant = {

@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
 from arm_control.control import (
+    SPEED_LIMITS,
     ArmNodeParameters,
     Avoidance,
     AvoidanceOutput,
@@ -54,6 +55,12 @@ class AvoidanceNodeParameters(ArmNodeParameters):
     avoidance: AvoidanceParameters = group(AvoidanceParameters)
     real_time: RealTimeParameters = group(RealTimeParameters)
 
+    speed_limit_linear: float = parameter(
+        SPEED_LIMITS[0], "speed of the hand up to which what rests may push it", unit="m/s", lower=1e-3, live=True
+    )
+    speed_limit_angular: float = parameter(
+        SPEED_LIMITS[1], "the same of its angular speed", unit="rad/s", lower=1e-3, live=True
+    )
     max_age: float = parameter(0.02, "age above which a state or a command is stale; 0: never", unit="s", lower=0.0)
     telemetry_every: int = parameter(20, "commands between two sets of avoidance/*", lower=1)
 
@@ -91,6 +98,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._writer = joint_state_writer(self.model.joint_names)
         self._measurement = self._terms = None
         self._avoidance = Avoidance(self.model, self.parameters.avoidance)
+        self.on_parameters()
         if first:
             self._obstacles = ObstacleSubscription(self, is_counted=True)
             subscribe_to_joint_states(self, "joint_states", self._on_state)
@@ -99,7 +107,9 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
     def on_parameters(self) -> None:
         """New parameters act from the next command on; the gate smooths the step."""
         if self.ready:
-            self._avoidance.parameters = self.parameters.avoidance
+            p = self.parameters
+            self._avoidance.parameters = p.avoidance
+            self._avoidance.speed_limits = p.speed_limit_linear, p.speed_limit_angular
 
     # -- one tick --------------------------------------------------------------------------------
 

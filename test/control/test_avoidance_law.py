@@ -20,6 +20,7 @@ from arm_control.control import (
     AvoidanceParameters,
     ControlLoop,
     Measurement,
+    OscParameters,
     OscTuning,
 )
 from arm_control.controllers import OscController
@@ -199,9 +200,9 @@ def scenes(model: RobotModel, n: int) -> list[tuple[Array, Array, list[Obstacle]
 
 
 def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
-    """Equations (1) to (7) once more, straight from the pairs."""
+    """Equations (1) to (8) once more, straight from the pairs."""
     p = AvoidanceParameters(threshold=0.2, self_threshold=0.1, takeover_distance=0.05)
-    law, shares, tau_task = Avoidance(ur5, p), [], np.arange(6.0)
+    law, shares, lambdas, tau_task = Avoidance(ur5, p), [], [], np.arange(6.0)
     for q, v, obstacles in scenes(ur5, 30):
         t = ur5.evaluate(q, v)
         output = law.tick(t, obstacles, tau_task)
@@ -211,9 +212,13 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
         rho_dot = pairs.J_n @ v - pairs.v_n
         mobility = np.einsum("ni,ij,nj->n", pairs.J_n, M_inv, pairs.J_n)
         f = p.eta * (1 / rho - 1 / rho0) / rho**2 + 30.0 * (1 - rho / rho0) * np.maximum(0.0, -rho_dot)
-        tau = pairs.J_n.T @ (f / (mobility + 0.01))
+        coming, push = np.clip(pairs.v_n / 0.05, 0.0, 1.0), f / (mobility + 0.01)
+        tau_r, tau_c = pairs.J_n.T @ ((1.0 - coming) * push), pairs.J_n.T @ (coming * push)
+        r = np.maximum([0.5, 1.0], hand_speeds(t.V_WE))
+        lambdas.append(min(1.0, (r / hand_speeds(t.J @ (v + 0.01 * M_inv @ tau_r))).min()))
+        tau = tau_c + lambdas[-1] * tau_r - (1.0 - lambdas[-1]) / 0.01 * t.M @ v
         tau /= max(1.0, np.abs(tau / ur5.tau_max).max())
-        np.testing.assert_allclose(output.tau, tau, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(output.tau, tau, rtol=0, atol=1e-8)
         x = np.clip(pairs.rho / 0.05 - 1.0, 0.0, 1.0)
         share = 1.0 - np.clip(200.0 * mobility - 1.0, 0.0, 1.0) * (1.0 - 3.0 * x**2 + 2.0 * x**3)
         assert output.task_share == pytest.approx(share.min(initial=1.0), abs=1e-9)
@@ -225,6 +230,41 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
         shares.append(output.task_share)
     assert min(shares) == 0.0
     assert any(0.0 < share < 1.0 for share in shares)
+    assert min(lambdas) < 1.0 == max(lambdas)
+
+
+def test_what_rests_never_makes_the_hand_faster_than_its_limits_and_what_comes_may(ur5: RobotModel):
+    """By the hand's twist that the push alone leads to within T of (5)."""
+    law, limits = Avoidance(ur5, AvoidanceParameters(self_threshold=0.0)), np.array([0.2, 0.4])
+    law.speed_limits = tuple(limits)
+    rng, over = np.random.default_rng(8), []
+    for q in postures(30):
+        t = ur5.evaluate(q, rng.uniform(-0.3, 0.3, 6))
+        away = rng.normal(size=3)
+        away *= 0.09 / np.linalg.norm(away)
+        allowed = np.maximum(limits, hand_speeds(t.V_WE))
+        for V in (np.zeros(3), 2.0 * away):
+            ball = Obstacle(Sphere(0.01), Pose.at(t.X_WE.p - away), [*V, 0.0, 0.0, 0.0])
+            tau = law.tick(t, [ball]).tau
+            speeds = hand_speeds(t.V_WE + 0.01 * t.J @ np.linalg.solve(t.M, tau))
+            if not V.any() and np.abs(tau / ur5.tau_max).max() < 1.0:
+                assert (speeds <= allowed * (1.0 + 1e-9)).all()
+            over.append(bool(V.any() and (speeds > 1.1 * allowed).any()))
+    assert sum(over) > 3
+
+
+def test_a_controller_knows_the_speeds_of_its_hand(ur5: RobotModel):
+    law = Avoidance(ur5, AvoidanceParameters())
+    assert law.speed_limits == (0.5, 1.0)
+    p = OscParameters(posture=tuple(HOME), speed_limit_linear=0.3)
+    for parameters, limits in ((p, (0.3, 1.0)), (p.replace(tasks=("x y z",)), (0.3, 1e6))):
+        OscController(ur5, OscTuning(parameters), None, None, law)
+        assert law.speed_limits == limits
+
+
+def hand_speeds(V: Array) -> Array:
+    """Linear and angular speed of a twist."""
+    return np.linalg.norm(np.reshape(V, (2, 3)), axis=1)
 
 
 numbers = st.floats(-1.0, 1.0)

@@ -103,6 +103,12 @@ def test_a_goal_that_is_passed_over_is_told_with_the_tick(ur5: RobotModel, wave:
         assert ("position beyond the limit" if file == wave else "unknown frame 'no_link'") in told
 
 
+def test_avoidance_knows_the_limits_of_the_hand(ur5: RobotModel):
+    avoidance = loop_of(ur5, "sweep", avoid_obstacles=True, speed_limit_linear=0.3).avoidance
+    assert avoidance is not None
+    assert avoidance.speed_limits == (0.3, 1.0)
+
+
 def test_a_start_waits_for_obstacles_that_bend_the_path():
     scenario = Scenario.load("ur5_obstacle")
     for gain, n in ((0.0, None), (1000.0, 1)):

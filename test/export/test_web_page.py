@@ -234,7 +234,8 @@ def test_a_ball_is_avoided_as_obstacles_are(ur5: RobotModel):
         q, v = rng.uniform(-2.0, 2.0, 6), rng.uniform(-1.0, 1.0, 6)
         terms, tau = ur5.evaluate(q, v), rng.uniform(-20.0, 20.0, 6)
         centre = terms.X_WE.p + rng.uniform(-0.2, 0.2, 3)
-        state = {"q": q, "v": v, "M": terms.M.ravel(), "h": terms.h, "tau": tau, "tau_max": ur5.tau_max}
+        state = {"q": q, "v": v, "M": terms.M.ravel(), "h": terms.h, "J": terms.J.ravel(), "tau": tau}
+        state |= {"tau_max": ur5.tau_max, "V_max": np.array(avoidance.speed_limits)}
         ball = {"ball": np.array([*centre, 0.05]), "avoidance": np.array(numbers), "damping": np.array([damping])}
         output, expected = (
             law.run(state | ball),

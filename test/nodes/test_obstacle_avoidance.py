@@ -18,7 +18,7 @@ from arm_control.nodes import ros
 
 
 def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotModel):
-    rig.start("obstacle_avoidance", robot_description=ur5.urdf.text, lock_step=True)
+    rig.start("obstacle_avoidance", robot_description=ur5.urdf.text, lock_step=True, speed_limit_linear=0.01)
     out, health = [], []
     rig.hear(JointState, "effort_out", out)
     rig.hear(DiagnosticArray, "/diagnostics", health)
@@ -31,10 +31,11 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
     rig.spin(lambda: out, what="a command")
     np.testing.assert_array_equal(out[0].effort, tau)
     obstacles.publish(MarkerArray(markers=[marker(scale=(0.1, 0.1, 0.1), at=at), marker(id=1, scale=(0, 0, 0))]))
-    wanted = Avoidance(ur5, AvoidanceParameters()).tick(
-        ur5.evaluate(q, v), [Obstacle(Sphere(0.05), Pose(np.eye(3), at))], tau
-    )
-    assert np.abs(wanted.tau).max() > 1e-3
+    law, around = Avoidance(ur5, AvoidanceParameters()), [Obstacle(Sphere(0.05), Pose(np.eye(3), at))]
+    usual = law.tick(ur5.evaluate(q, v), around, tau)
+    law.speed_limits = 0.01, 1.0
+    wanted = law.tick(ur5.evaluate(q, v), around, tau)
+    assert np.abs(wanted.tau).max() > 1e-3 < np.abs(wanted.tau - usual.tau).max()
     times = iter(range(2, 10_000))
 
     def answered() -> bool:

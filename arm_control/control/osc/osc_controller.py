@@ -28,6 +28,8 @@ from arm_control.motion import Reference
 
 TERMS = ("task", "posture", "disturbance", "bias")
 """Terms of a torque."""
+UNLIMITED = 1e6
+"""A speed that no hand has [m/s, rad/s]."""
 SAMPLES = 20
 """Random postures in which :func:`movable_rows` looks at the Jacobian."""
 SMALLEST_MOTION = 1e-9
@@ -107,6 +109,12 @@ class OperationalSpaceController:
         self._n_gains = len(gains)
         self._gains = Gains.of(self.numbers[: len(gains)])
         self._no_disturbance = np.zeros(model.nv)
+
+    @property
+    def speed_limits(self) -> tuple[float, float]:
+        """Limits of the hand's speed, linear [m/s] and angular [rad/s]; UNLIMITED where no task has such rows."""
+        parts, p = {row // 3 for row in self.structure.rows}, self.parameters
+        return p.speed_limit_linear if 0 in parts else UNLIMITED, p.speed_limit_angular if 1 in parts else UNLIMITED
 
     def exert(self, share: float, F: Array) -> None:
         """Exert a wrench along the force axes from the next state on; only with contact."""
