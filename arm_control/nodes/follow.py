@@ -53,7 +53,10 @@ class FollowNode(ControllerNode[FollowNodeParameters]):
     def own_health(self) -> tuple[str, dict[str, object]]:
         follower = self._controller.follower
         is_stale, last = follower.is_stale(self.pipeline.now_ns), follower.last
-        figures = {**{f"chunks, {band}": n for band, n in follower.counts.items()}, "stale": is_stale}
+        figures: dict[str, object] = {
+            **{f"chunks, {band}": n for band, n in follower.counts.items()},
+            "stale": is_stale,
+        }
         if last is None:
             return "", figures
         figures |= {"chunk": last.band, "chunk latency [ms]": 1e3 * last.latency, "chunk error": last.error}

@@ -6,7 +6,7 @@ lock step each state that asks for a plan waits for it. When that process dies, 
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
@@ -57,7 +57,8 @@ class IlqrNode(ControllerNode[IlqrNodeParameters]):
         self._goals = self._goals or PoseFollower(self.model)
         self._goals.model = self.model
         self._planners.close()
-        planner = self._planners.enter_context(closing(PlannerProcess(self.model, partial(reach_planner, p.control))))
+        planner = PlannerProcess(self.model, partial(reach_planner, p.control))
+        self._planners.callback(planner.close)
         self._last_answer = 0
         self.get_logger().info(f"the planner is process {planner.pid}")
         self._controller = IlqrController(self.model, p.control, planner, waits=p.lock_step, follower=self._goals)

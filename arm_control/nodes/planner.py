@@ -8,7 +8,7 @@ waits for one. What becomes of a goal is decided in :mod:`arm_control.processes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Durations, He
 from arm_control.nodes.support.subscriptions import ObstacleSubscription, WatchedStates, subscribe_to_goals
 from arm_control.nodes.support.topics import LATCHED, STATE, TARGETS, ros
 from arm_control.optimal import PlannerProcess
-from arm_control.planning import MotionPlan, MotionPlannerParameters, prepared_planner
+from arm_control.planning import MotionPlan, MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
 from arm_control.processes import ExecutionParameters, MotionProcess, MotionStatus, Phase, PlannerGoal
 
 TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
@@ -81,9 +81,8 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._action.abort("another robot is taken")
         self._process = self._action.follower = None
         self._planners.close()
-        planner = self._planners.enter_context(
-            closing(PlannerProcess(self.model, partial(prepared_planner, p.planning)))
-        )
+        planner = PlannerProcess[PlannerRequest, PlannerAnswer](self.model, partial(prepared_planner, p.planning))
+        self._planners.callback(planner.close)
         self.get_logger().info(f"the planner is process {planner.pid}")
         self._process = self._action.follower = MotionProcess(self.model, p.execution, planner, self._goals)
         if first:

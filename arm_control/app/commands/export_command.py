@@ -59,10 +59,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write a controller and its gate as C: object files, header, source, CMake file and examples; or as a page."""
     from arm_control.export import exported_controller, write_folder
+    from arm_control.simulation import check_parameter_file
 
     if options.controller != DEFAULT_CONTROLLER:
         raise InputError(f"controller '{options.controller}' cannot be exported, only {DEFAULT_CONTROLLER}")
     scenario = shared.scenario_to_run(options)
+    if options.params_file:
+        check_parameter_file(options.params_file, scenario.nodes, trust=options.trust)
     is_weightless = shared.driver_adds_gravity(options, scenario.nodes)
     controller = exported_controller(scenario, options.name, driver_adds_gravity=is_weightless)
     if options.target == "page":

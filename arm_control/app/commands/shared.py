@@ -322,7 +322,7 @@ def scenario_to_run(options: argparse.Namespace) -> Scenario:
 
     from arm_control.controllers import CONTROLLERS, controller_file
     from arm_control.core import file_parameters
-    from arm_control.simulation import Scenario, bare_scenario, check_parameter_file
+    from arm_control.simulation import Scenario, bare_scenario
 
     variant = getattr(options, "variant", "")
     if bool(options.scenario) == bool(options.robot or options.file):
@@ -333,8 +333,6 @@ def scenario_to_run(options: argparse.Namespace) -> Scenario:
         raise InputError(f"'{variant}' is a variant of no scenario: name it with --scenario")
     else:
         scenario = bare_scenario(chosen_robot(options))
-    if options.params_file:
-        check_parameter_file(options.params_file, scenario.nodes, trust=options.trust)
     nodes = {
         node: {**values, **(controller_file if node in CONTROLLERS else file_parameters)(options.params_file, node)}
         for node, values in scenario.nodes.items()
