@@ -26,10 +26,10 @@ from arm_control.control import ControlLoop
 from arm_control.controllers import control_loop
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.faults.chain_setup import GOAL, OWN, Setup, joint_state
+from arm_control.faults.chain_setup import CONSTRAINTS, GOAL, OBSTACLES, OWN, Setup, joint_state
 from arm_control.gate import EffortGate, GateReport, GatesBehind
 from arm_control.maths import Array
-from arm_control.messages import PublisherLock, brake_reason, goal_of, nanoseconds
+from arm_control.messages import ObstacleTracker, PublisherLock, brake_reason, goal_of, nanoseconds
 from arm_control.model import RobotModel
 from arm_control.processes import (
     CHUNK,
@@ -116,6 +116,15 @@ class Arrangement:
         """Take what somebody sends the controller."""
         raise ArmControlError(f"{self.words} takes no {topic}")
 
+    def change_constraints(self, file: str) -> None:
+        """Let the constraints of a file take the place of those before."""
+        raise ArmControlError(f"{self.words} changes no constraints")
+
+    @property
+    def left(self) -> float:
+        """What is left of the constraint that holds least [m]; infinite where there is none, or nobody can say."""
+        return np.inf
+
     def look(self) -> None:
         """Do what depends on the clock alone, once in each step, behind the messages of that step."""
 
@@ -149,7 +158,7 @@ class ControllerAlone(Arrangement):
         super().__init__(setup, surroundings)
         self.loop = control_loop_of(setup, setup.model)
         self.process = self._new_process(setup.model)
-        self._names = setup.model.joint_names
+        self._names, self._obstacles = setup.model.joint_names, ObstacleTracker(setup.model)
         self._is_running = True
 
     def _new_process(self, model: RobotModel) -> ControllerProcess:
@@ -163,7 +172,7 @@ class ControllerAlone(Arrangement):
     def on_state(self, message: Any, info: dict[str, Any]) -> None:
         if not self._is_running:
             return
-        answer = self.process.on_state(message, info)
+        answer = self.process.on_state(message, info, lambda m: self._obstacles.obstacles(m.stamp_ns, m.q))
         if answer.refused is not None:
             self.surroundings.refuse("controller's joint_states", answer.refused)
         if answer.result is not None and answer.result.law.refused is not None:
@@ -172,10 +181,27 @@ class ControllerAlone(Arrangement):
             self._send(answer.command)
 
     def on_input(self, topic: str, message: Any, info: dict[str, Any]) -> None:
+        if topic == OBSTACLES:
+            for error in self._obstacles.update(message):
+                self.surroundings.refuse(topic, error)
+            return
         try:
             self.loop.controller.add(goal_of(topic, message, self.setup.model, self.surroundings.now_ns()))
         except ArmControlError as error:
             self.surroundings.refuse(topic, error)
+
+    def change_constraints(self, file: str) -> None:
+        try:
+            self.loop.gate.change_constraints(file)
+        except ArmControlError as error:
+            why = str(error).removeprefix(f"{file}: ").replace("': ", "' ")
+            self.surroundings.refuse(CONSTRAINTS, InputError(why))
+
+    @property
+    def left(self) -> float:
+        rows = self.loop.gate.constraints
+        worst = None if rows is None else rows.worst
+        return np.inf if worst is None else worst.h
 
     def _send(self, command: Command) -> None:
         """Send a command; without another gate it goes to the driver."""

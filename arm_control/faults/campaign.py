@@ -22,7 +22,7 @@ of the time before (:func:`arm_control.gate.torque_rules.believed_time`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -31,9 +31,21 @@ import numpy as np
 from arm_control.control import LoopParameters, resolve_parameters
 from arm_control.controllers import FollowLoopParameters, IlqrLoopParameters, JointLoopParameters, OscLoopParameters
 from arm_control.core import NANOSECONDS, urdf_path
-from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, LIMITED, STAYS, WITH_LOOKS, Fault
+from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, KEEPS, LIMITED, STAYS, WITH_LOOKS, Fault
 from arm_control.faults.chain import Chain
-from arm_control.faults.chain_setup import EXACT, GOAL, PLANTS, STEP, Record, Setup, Source, joint_trajectory
+from arm_control.faults.chain_setup import (
+    CONSTRAINTS,
+    EXACT,
+    GOAL,
+    OBSTACLES,
+    PLANTS,
+    STEP,
+    Record,
+    Setup,
+    Source,
+    joint_trajectory,
+)
+from arm_control.faults.constraint_inputs import file_of
 from arm_control.gate import AT_REST
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
@@ -74,6 +86,8 @@ SPEED_AFTER_ENABLE = 0.02
 """Largest joint speed after *enable* [rad/s]."""
 LATEST_STOP, HOVER = 1.5, 0.01
 """Longest time to a stop behind the last chunk that counts, which has a second [s]; joint motion from then on [rad]."""
+OUTSIDE = 0.5e-3
+"""How far outside its constraints an arm may be that keeps them [m]."""
 NEAR = 2e-3
 """Largest distance from the goal at the end of a run that goes on [m, or rad]."""
 LIMITED_SPEED, LARGEST_LIMITED_SPEED = 1.25, 3.5
@@ -126,7 +140,7 @@ class Row:
     speed_after_enable, hand_speed_after_enable : float or None
         Largest joint speed [rad/s or m/s], and speed of the hand [m/s].
     reason : str
-        Why the gate has braked; else why the controller has refused a goal.
+        Why the gate has braked; else why the controller has refused a goal, constraints or obstacles.
     peak : float
         Largest torque, as a share of the effort limit.
     step : float
@@ -222,9 +236,13 @@ def setup_of(case: Case, plant: str = EXACT) -> Setup:
     else:
         start = model.pose(q)
         goal = Target(0, model.base, Pose(start.R, start.p + STEP_OF_TARGET))
+    parameters = parameters_of(robot, controller)
+    if fault.kept is not None:
+        file = file_of(fault.kept(p=model.pose(q).p))
+        parameters = replace(parameters, gate=parameters.gate.replace(constraints=file))
     return Setup(
         model,
-        parameters_of(robot, controller),
+        parameters,
         q,
         goal,
         robot,
@@ -279,7 +297,7 @@ def run_on(case: Case, plant: str) -> Run:
     """Run a case on a plant: parameters of :func:`setup_of`."""
     fault, setup = case.fault, setup_of(case, plant)
     chain, begin = Chain(setup), _begin(case, setup)
-    if fault.verdict in (GOES_ON, LIMITED, STAYS) or is_blind(case):
+    if fault.verdict in (GOES_ON, LIMITED, STAYS, KEEPS) or is_blind(case):
         chain.advance(_first_wrong(case, setup) + 1.0 if is_blind(case) else 3.0)
         return Run(setup, chain.record(), _rest_since(chain.record(), begin), np.inf)
     end = setup.onset
@@ -364,10 +382,17 @@ def _judged(case: Case, plant: str, run: Run, exact: Run) -> Row:
         float((np.abs(record.tau) / setup.model.tau_max).max()),
         float(np.abs(np.diff(record.tau, axis=0)).max() * 1e-3 / dt),
         float(np.abs(record.v[after]).max()),
-        record.reason or next((why.removeprefix(GOAL) for why in record.said if why.startswith(GOAL)), ""),
+        record.reason or _refusal(record),
         record.said,
         failure,
     )
+
+
+def _refusal(record: Record) -> str:
+    """Why an input was refused, the first time; empty: none was."""
+    inputs = GOAL, f"{CONSTRAINTS}: ", f"{OBSTACLES}: "
+    whys = [why.partition(": ")[2] for why in record.said if why.startswith(inputs)]
+    return whys[0] if whys else ""
 
 
 def _drop(run: Run, begin: float, duration: float) -> float:
@@ -437,9 +462,9 @@ def _failure(
     fault, record = case.fault, run.record
     if why := record.error or failure_of_torque(record, run.setup):
         return why
-    if fault.verdict in (GOES_ON, STAYS):
-        judge = _failure_to_arrive if fault.verdict == GOES_ON else _failure_to_stay
-        return f"braked: {record.reason}" if brake_ms is not None else judge(run)
+    if fault.verdict in (GOES_ON, STAYS, KEEPS):
+        judges = {GOES_ON: _failure_to_arrive, STAYS: _failure_to_stay, KEEPS: _failure_to_keep}
+        return f"braked: {record.reason}" if brake_ms is not None else judges[fault.verdict](run)
     if fault.verdict == LIMITED:
         return _failure_to_limit(run)
     if brake_ms is None or brake_ms > 1e3 * _latest_brake(case) + 1e-6:
@@ -505,6 +530,14 @@ def _failure_to_limit(run: Run) -> str:
     mean, largest = float(fastest.mean()), float(fastest.max())
     is_above = mean > LIMITED_SPEED or largest > LARGEST_LIMITED_SPEED
     return f"{mean:.2f} times the limit of speed, at most {largest:.2f} times" if is_above else ""
+
+
+def _failure_to_keep(run: Run) -> str:
+    """Say that an arm is outside its constraints: in the end, or farther than at the start; empty where it is not."""
+    left = run.record.left
+    start, least, end = float(left[0]), float(left.min()), float(left[-1])
+    is_kept = least >= min(start, 0.0) - OUTSIDE and end >= -OUTSIDE and np.isfinite(least)
+    return "" if is_kept else f"{1e3 * least:.2f} mm left, {1e3 * end:.2f} mm in the end"
 
 
 def _failure_to_stay(run: Run) -> str:

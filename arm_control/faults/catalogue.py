@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,18 @@ import numpy as np
 from arm_control.core import NANOSECONDS, urdf_path
 from arm_control.faults.chain import Chain
 from arm_control.faults.chain_setup import COMMANDS, OTHER, STATES, Delivery, Interference, braked
+from arm_control.faults.constraint_inputs import (
+    FAR_WALL,
+    MANY,
+    Event,
+    ahead,
+    at_the_hand,
+    change,
+    far,
+    nowhere,
+    show,
+    walls,
+)
 from arm_control.faults.interferences import (
     MS_NS,
     Edit,
@@ -53,6 +66,8 @@ LIMITED = "is limited"
 """The torque must stay within the limits of effort and rate."""
 STAYS = "stays"
 """The arm must stop without a brake, on the way that it was to go."""
+KEEPS = "keeps"
+"""The arm must keep its constraints without a brake."""
 HOUR_NS = 3600 * NANOSECONDS
 
 WITH_COMMANDS = ("gate", "simulator")
@@ -77,7 +92,8 @@ class Fault:
     Attributes
     ----------
     verdict : str
-        What must come of it: :data:`BRAKES`, :data:`GOES_ON`, :data:`HOLDS`, :data:`LIMITED` or :data:`STAYS`.
+        What must come of it: :data:`BRAKES`, :data:`GOES_ON`, :data:`HOLDS`, :data:`LIMITED`, :data:`STAYS` or
+        :data:`KEEPS`.
     topic : str
         The messages that it concerns: states, commands, or inputs of a controller; empty: none.
     make : callable, optional
@@ -94,6 +110,8 @@ class Fault:
         Whether no state can be used from then on, where they are needed: the arm is braked on a prediction.
     controller : str
         The only controller that it concerns; empty: there are several.
+    kept : callable, optional
+        Takes the place p of the hand at the start, and returns the text of a file with constraints.
     """
 
     name: str
@@ -108,6 +126,7 @@ class Fault:
     latest_brake: float = 0.0
     are_states_lost: bool = False
     controller: str = ""
+    kept: Callable[..., str] | None = None
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -155,7 +174,7 @@ FIELDS = {STATES: ("position", "velocity"), COMMANDS: ("effort",)}
 def all_faults() -> tuple[Fault, ...]:
     """Return every fault."""
     messages = *_of_time(), *_of_values(), *_of_publishers()
-    return (*messages, *_of_processes(), *_of_latches(), *_of_models(), *_of_chunks())
+    return (*messages, *_of_processes(), *_of_latches(), *_of_models(), *_of_chunks(), *_of_constraints())
 
 
 def _of_time() -> Iterable[Fault]:
@@ -333,6 +352,33 @@ def _of_chunks() -> Iterable[Fault]:
     ):
         yield make(name, f"all chunks {what}", partial(edited, edit), STAYS)
         yield make(f"{name}-in-turn", f"every second chunk: they {what}", partial(edited, edit, every=2), GOES_ON)
+
+
+def _of_constraints() -> Iterable[Fault]:
+    def fault(name: str, what: str, verdict: str, act: Event | None = None, **options: Any) -> Fault:
+        events = () if act is None else ((0.0, act),)
+        usual = {"arrangements": ("controller",), "kept": partial(walls, FAR_WALL)}
+        return Fault(name, what, verdict, events=events, **{**usual, **options})
+
+    outside = partial(walls, 0.05)
+    yield fault("constraints:start-outside", "the hand starts 50 mm outside a wall", BRAKES, kept=outside)
+    recovers = partial(outside, recovers=True)
+    yield fault("constraints:recovery", "the same, with allow_recovery", KEEPS, kept=recovers)
+    yield fault("constraints:appears", "a wall appears in front of the hand", KEEPS, change([-0.1]))
+    yield fault("constraints:contradict", "a file comes with walls that contradict", BRAKES, change([0.1, -0.1]))
+    for name, what, entry in (
+        ("nan", "a wall at nan", "kind: half_space, point: [.nan, 0, 0], normal: [0, 1, 0]"),
+        ("negative-size", "a box of a negative size", "kind: box, centre: [0, 0, 0], size: [1, -1, 1]"),
+        ("unknown-frame", "a link that is not there", "kind: half_space, of: x, point: [0, 0, 0], normal: [0, 1, 0]"),
+    ):
+        yield fault(f"constraints:{name}", f"a file comes with {what}", GOES_ON, change(entry))
+    yield fault("obstacles:appears", "a ball appears in front of the hand", KEEPS, show(ahead), controller="osc")
+    yield fault("obstacles:at-the-hand", "a ball appears at the hand", BRAKES, show(at_the_hand))
+    yield fault("obstacles:10,000", "10,000 balls come, out of reach", GOES_ON, show(far, MANY))
+    yield fault("obstacles:nan", "a ball at nan comes", GOES_ON, show(nowhere))
+    yield fault("obstacles:unknown-frame", "a ball comes in a frame that is not there", GOES_ON, show(far, frame="x"))
+    flat = SimpleNamespace(x=-0.1, y=-0.1, z=-0.1)
+    yield fault("obstacles:negative-size", "a ball of a negative size comes", GOES_ON, show(at_the_hand, scale=flat))
 
 
 def _fault(

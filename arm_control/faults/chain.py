@@ -65,7 +65,7 @@ class Chain:
         self._numbers = itertools.count()
         self._sent: Counter[str] = Counter()
         self._next_state, self._next_inputs = 0.0, dict.fromkeys(setup.inputs, 0.0)
-        self._rows: list[tuple[float, Array, Array, Array, bool]] = []
+        self._rows: list[tuple[float, Array, Array, Array, bool, float]] = []
         self._reason = self._error = ""
 
     # -- what events do ---------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class Chain:
             if is_braked and not self._reason:
                 self._reason = arrangement.reason
             tau = arrangement.tau
-            before = self.t, arm.q.copy(), arm.v.copy(), tau.copy(), is_braked
+            before = self.t, arm.q.copy(), arm.v.copy(), tau.copy(), is_braked, arrangement.left
             try:
                 simulator.step(tau)
             except ArmControlError as raised:
@@ -143,8 +143,8 @@ class Chain:
 
     def record(self) -> Record:
         """Return what was recorded so far."""
-        t, q, v, tau, braked = (np.array(column) for column in zip(*self._rows, strict=True))
-        return Record(t, q, v, tau, braked, self._reason, self.said, self._error)
+        t, q, v, tau, braked, left = (np.array(column) for column in zip(*self._rows, strict=True))
+        return Record(t, q, v, tau, braked, left, self._reason, self.said, self._error)
 
     def _post(self, to: Callable[[Any, dict[str, Any]], None], delivery: Delivery) -> None:
         heapq.heappush(self._queue, (self.t + delivery.delay, next(self._numbers), to, delivery))

@@ -81,6 +81,8 @@ Interference = Callable[[int, Any], Iterable[Delivery]]
 """From the number of a message since the fault begins, and the message, to what arrives."""
 STATES, COMMANDS = "states", "commands"
 """Messages of every run, beside those of :class:`Source`."""
+OBSTACLES, CONSTRAINTS = "obstacles", "constraints"
+"""Inputs of a controller that events send."""
 GOAL = "goal: "
 """How the reason begins for which a controller has refused a goal."""
 
@@ -152,6 +154,8 @@ class Record(NamedTuple):
         True joint positions and velocities, and the torque that is commanded [rad, rad/s, N m].
     is_braked : ndarray of bool, shape (n,)
         Whether the last gate before the motors brakes.
+    left : ndarray, shape (n,)
+        What is left of the constraint that holds least [m].
     reason : str
         Why it does, the first time.
     error : str
@@ -163,6 +167,7 @@ class Record(NamedTuple):
     v: Array
     tau: Array
     is_braked: Array
+    left: Array
     reason: str
     said: dict[str, int]
     error: str

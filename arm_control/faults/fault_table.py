@@ -25,11 +25,12 @@ An arm that must brake is run on four plants: its model, with links 5 % heavier,
 `--variant real`, and that with 1 kg that nobody has told. Each line gives the worst of all runs of a fault: time from
 the first wrong message to a braking torque, time to rest (below 0.01 rad/s for 0.25 s), how far the hand has sunk 3 s
 later, compared with the exact plant, largest joint speed in the 3 s after *enable*, largest torque as a share of the
-effort limit, and the reason for a brake, or for refusing a chunk. *Computed* stands where no state can be used: then
+effort limit, and the reason for a brake, or for refusing an input. *Computed* stands where no state can be used: then
 nobody can stop an arm that weighs more than its model says, and what is given is its fall in 0.6 s, at most 1.2 times
 (and 1 mm) that of an ideal brake of the model. An arm that *stays* stops without a brake on the way that chunks of a
-[policy](follow.md) led it, at the last point that counts, within 1.5 s, and moves by 0.01 rad at most from then on. All
-rows are in the file of `--json`.
+[policy](follow.md) led it, at the last point that counts, within 1.5 s, and moves by 0.01 rad at most from then on. One
+that *keeps* its [constraints](constraints.md) does not brake, and is at most 0.5 mm outside of them. All rows are in
+the file of `--json`.
 
 """
 TITLES = (

@@ -93,7 +93,7 @@ def draw(seed: int) -> Schedule:
     arrangement = tuple(ARRANGEMENTS)[int(rng.integers(len(ARRANGEMENTS)))]
     plant = tuple(PLANTS)[int(rng.integers(len(PLANTS)))]
     controllers = CONTROLLERS if arrangement in OF_ALL_CONTROLLERS else CONTROLLERS[:1]
-    usual = [fault for fault in all_faults() if fault.verdict != LIMITED and not fault.controller]
+    usual = [x for x in all_faults() if x.verdict != LIMITED and not x.controller and x.kept is None]
     faults = [fault for fault in usual if arrangement in fault.arrangements]
     parts = []
     for _ in range(int(rng.integers(1, MOST_PARTS + 1))):

@@ -8,12 +8,14 @@ import signal
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from arm_control.app import cli
 from arm_control.app.commands import faults_command
+from arm_control.constraints import ConstraintSet
 from arm_control.exceptions import ArmControlError
 from arm_control.faults import (
     Case,
@@ -37,6 +39,8 @@ from arm_control.faults.chain_setup import PLANTS
 from arm_control.faults.interferences import lost
 from arm_control.faults.schedules import Schedule, TimedFault, draw, tried
 from arm_control.gate import effort_gate
+from arm_control.maths import Array
+from arm_control.model import Terms
 
 FAULTS = {fault.name: fault for fault in all_faults()}
 TELLING = (
@@ -91,6 +95,46 @@ def test_every_fault_is_run_in_each_of_its_arrangements():
 def test_the_gates_do_what_they_must(case: Case):
     for row in run_case(case):
         assert row.passed, row
+
+
+OF_CONSTRAINTS = {
+    "constraints:start-outside": "constraint 'wall' (hand) is violated by 50 mm; allow_recovery leads the arm back",
+    "constraints:recovery": "",
+    "constraints:appears": "",
+    "constraints:contradict": "constraint 'wall' (hand) is violated by 100 mm",
+    "constraints:nan": "constraint 'wall' point is [nan, 0, 0]; 3 finite numbers are needed",
+    "constraints:negative-size": "constraint 'wall' size is -1.0; a finite number above zero is needed",
+    "constraints:unknown-frame": "unknown frame 'x'; the model has",
+    "obstacles:appears": "",
+    "obstacles:at-the-hand": "constraint 'people' (wrist_3_link at obstacle 0) is violated by 93.6 mm",
+    "obstacles:10,000": "too many obstacles",
+    "obstacles:nan": "position [nan, nan, nan] is not finite",
+    "obstacles:unknown-frame": "unknown frame 'x'; the model has",
+    "obstacles:negative-size": "diameters of marker '' 0 differ",
+}
+"""Reason of each."""
+
+
+def test_reasons_of_constraints_are_known():
+    assert [fault.name for fault in all_faults() if fault.kept] == list(OF_CONSTRAINTS)
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", OF_CONSTRAINTS)
+def test_constraints_and_obstacles_do_what_they_must(name: str):
+    row, *_ = run_case(Case(FAULTS[name], "controller", "ur5", "osc"))
+    assert row.passed, row
+    assert row.reason == OF_CONSTRAINTS[name]
+
+
+def test_a_gate_that_keeps_no_constraints_fails_in_the_campaign(monkeypatch: pytest.MonkeyPatch):
+    def ignored(rows: ConstraintSet, terms: Terms, tau: Array, *others: Any) -> Array:
+        rows._limited(terms, tau, *others)
+        return tau
+
+    monkeypatch.setattr(ConstraintSet, "limit", ignored)
+    (row,) = run_case(Case(FAULTS["constraints:appears"], "controller", "ur5", "joint"))
+    assert "constraint 'wall' (hand) is violated by 2" in row.failure
 
 
 @pytest.mark.campaign
