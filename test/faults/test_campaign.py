@@ -8,6 +8,7 @@ import signal
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,22 @@ def test_constraints_and_obstacles_do_what_they_must(name: str):
     row, *_ = run_case(Case(FAULTS[name], "controller", "ur5", "osc"))
     assert row.passed, row
     assert row.reason == OF_CONSTRAINTS[name]
+
+
+@pytest.mark.parametrize(
+    ("left", "is_kept"),
+    [
+        ([0.1, 0.0, -4e-4], True),
+        ([0.1, -6e-4, 0.0], False),
+        ([-0.05, -0.0504, 0.0], True),
+        ([-0.05, -0.051, 0.0], False),
+        ([-0.05, -0.01, -6e-4], False),
+        ([np.inf, np.inf], False),
+    ],
+)
+def test_constraints_are_kept_where_nothing_is_farther_outside_than_at_the_start(left: list[float], is_kept: bool):
+    run: Any = SimpleNamespace(record=SimpleNamespace(left=np.array(left)))
+    assert (campaign._failure_to_keep(run) == "") == is_kept
 
 
 def test_a_gate_that_keeps_no_constraints_fails_in_the_campaign(monkeypatch: pytest.MonkeyPatch):
