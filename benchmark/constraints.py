@@ -302,12 +302,15 @@ class Plant:
 def is_servable(copy: Plant, tau: Array, begin: Situation, row: tuple[str, str]) -> bool:
     """Whether braking from where a plant is, after a torque, keeps a constraint.
 
-    Nor may it break any other one by more than its margin, or a joint's limit: where not all can hold, some yield.
+    Nor may it break any other one by more than its margin, or a joint's limit: where not all can hold, some yield. An
+    obstacle that moves goes on to the end of the scene, as the row does: one that comes to where the arm has stopped
+    breaks the row later.
     """
     model, step_size, which = copy.model, rate_limit(copy.model) * TICK, copy.labels.index(row)
     least = np.minimum(copy.least, 0.0) - copy.margins
     least[which], v_max = 0.0, np.maximum(model.v_max, np.abs(copy.v)) * (1.0 + 1e-6)
-    for step in range(300):
+    is_moving = any(np.any(obstacle.V_WO) for obstacle in begin.obstacles)
+    for step in range(round((SECONDS - begin.t) / TICK) if is_moving else 300):
         copy.rows.place(moved(begin.obstacles, begin.t + step * TICK))
         terms = model.evaluate(copy.q, copy.v)
         change = np.clip(terms.h - BRAKE * terms.M @ copy.v, -model.tau_max, model.tau_max) - tau
@@ -317,7 +320,7 @@ def is_servable(copy: Plant, tau: Array, begin: Situation, row: tuple[str, str])
             return False
         if not ((copy.q >= model.q_min) & (copy.q <= model.q_max)).all():
             return False
-        if np.abs(copy.v).max() < 0.01 and not begin.obstacles:
+        if np.abs(copy.v).max() < 0.01 and not is_moving:
             return True
     return True
 
