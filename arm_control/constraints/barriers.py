@@ -7,8 +7,8 @@ A *place* depends on the joint positions (and on time: obstacles move), a *speed
 A place may fall only as fast as it can still be stopped with the available torque and rate of torque, a speed as fast
 as the acceleration can be taken back in time:
 
-    (1)  alpha = 1/2 mu min_i tau_left_i / |c_i|,   zeta = 1/2 mu min_i rate_limit / |c_i|,   mu = c H^-1 c^T
-         tau_left = max(tau_max - |g|, 0.05 tau_max)
+    (1)  alpha = 1/2 mu min_i tau_left_i / |c_i| / l,   zeta = jerk / l,   jerk = 1/2 mu min_i rate_limit / |c_i|
+         mu = c H^-1 c^T,   tau_left = max(tau_max - |g|, 0.05 tau_max)
     (2)  s(h) = sqrt(gamma^2 + 2 alpha h) - gamma,   gamma = alpha (1 / k_p + alpha / (2 zeta)),   below zero
          s(h) = max(k_p h, -v_back)
     (3)  place   hddot >= servo(-(hdot + s)) - s' hdot   so that hdot + s(h) >= 0 stays
@@ -18,17 +18,18 @@ as the acceleration can be taken back in time:
 As a row of joint accelerations, that of a place, or of a speed ahead (10), is no more than what the rate of torque
 allows from the last acceleration on,
 
-    (5)  c a >= b = min(bound of (3) - d, c a_1 + 2 zeta dt),   a_1 = M^-1 (tau_0 - h_b - e)
+    (5)  c a >= b = min(bound of (3) - d, c a_1 + 2 jerk dt),   a_1 = M^-1 (tau_0 - h_b - e)
 
 so that a single row can always hold; and an obstacle counts as no faster than half of the joints' speeds can evade,
 
     (6)  d_t >= -1/2 sum_i |c_i| v_max_i
 
 else one that comes to a link that turns on the spot throws that joint about. (1) is the deceleration along c, and its
-rate, for which the least change of acceleration, ``H^-1 c^T``, needs half of the torque left at most. (2) solves
-``h = s^2 / (2 alpha) + s gamma / alpha``, braking distance and delay, for s: far away a constant deceleration, near
-zero a speed in proportion to h. What is outside comes back, at v_back at most. With (3), hdot + s is never below zero
-where it was not before, and so neither is h.
+rate, for which the least change of acceleration, ``H^-1 c^T``, needs half of the torque left at most; l is the length
+of the gradient in space, as a share of that where h = 0: in the middle of a cone it is zero, nothing can be done there,
+and nothing has to be. (2) solves ``h = s^2 / (2 alpha) + s gamma / alpha``, braking distance and delay, for s: far away
+a constant deceleration, near zero a speed in proportion to h. What is outside comes back, at v_back at most. With (3),
+hdot + s is never below zero where it was not before, and so neither is h.
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
 A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within
@@ -98,6 +99,8 @@ class ConstraintRow(NamedTuple):
         First derivative of a place; None for a speed.
     is_ahead : float
         1 for the second row of a speed, along (10); else 0.
+    length : float
+        Length of the gradient in space, as a share of that where h = 0.
     """
 
     h: Scalar
@@ -105,6 +108,7 @@ class ConstraintRow(NamedTuple):
     drift: Scalar
     h_dot: Scalar | None = None
     is_ahead: Scalar = 0.0
+    length: Scalar = 1.0
 
 
 class Room(NamedTuple):
@@ -155,14 +159,14 @@ def servo(e: Scalar, k_v: Scalar, zeta: Scalar) -> Scalar:
 
 
 def affordable_jerk(c: Array, room: Room) -> Scalar:
-    """``zeta`` of equation (1)."""
+    """``zeta`` of equation (1), zero where the arm cannot move along c."""
     G = room.L_inv @ c
-    return maximum(SHARE * (G @ G) * room.rate_limit / maximum(largest(np.abs(c)), TINY), SLOWEST)
+    return SHARE * (G @ G) * room.rate_limit / maximum(largest(np.abs(c)), TINY)
 
 
 def change_ahead(a: Array, size: Scalar, zeta: Scalar) -> Array:
     """Equation (10); ``size`` is |a|."""
-    return a * (0.5 * size / zeta)
+    return a * (0.5 * size / maximum(zeta, SLOWEST))
 
 
 def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
@@ -170,8 +174,9 @@ def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
     G = room.L_inv @ row.c
     mu = G @ G
     size = np.abs(row.c)
-    alpha = maximum(SHARE * mu / maximum(largest(size / room.tau_left), TINY), SLOWEST)  # (1)
-    zeta = affordable_jerk(row.c, room)
+    jerk = affordable_jerk(row.c, room)
+    alpha = maximum(SHARE * mu / maximum(largest(size / room.tau_left), TINY) / row.length, SLOWEST)  # (1)
+    zeta = maximum(jerk / row.length, SLOWEST)
     if row.h_dot is None:
         b = servo(-row.h, room.k_v, zeta)
     else:
@@ -181,7 +186,7 @@ def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
         slope = select(row.h, alpha / root, room.k_p)
         b = servo(-(row.h_dot + s), room.k_v, zeta) - slope * row.h_dot  # (3)
     b = b - row.drift
-    within_rate = minimum(b, row.c @ room.a_1 + zeta * room.dt / SHARE)  # (5)
+    within_rate = minimum(b, row.c @ room.a_1 + jerk * room.dt / SHARE)  # (5)
     b = select(row.is_ahead, within_rate, b) if row.h_dot is None else within_rate
     return G, b - row.c @ room.a_0
 

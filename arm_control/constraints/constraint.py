@@ -76,6 +76,8 @@ class Gradient(NamedTuple):
         What (2) has beside them.
     is_ahead : float
         1 where f of a speed is along what the velocity is to become.
+    length : float
+        Length of f or m, as a share of that where h = 0.
     """
 
     h: Scalar
@@ -83,6 +85,7 @@ class Gradient(NamedTuple):
     m: Array = NONE
     bend: Scalar = 0.0
     is_ahead: Scalar = 0.0
+    length: Scalar = 1.0
 
 
 @dataclass(frozen=True)

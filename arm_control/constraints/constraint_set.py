@@ -943,14 +943,15 @@ def point_row(
         size = norm(a_p)
         ahead = change_ahead(a_p, size, affordable_jerk(a_p / size @ J, shared.room))
     point = Point(p, v, direction, w, x["radius"][0], ahead)
-    chosen: list[Any] = [0.0] * 10
+    chosen: list[Any] = [*[0.0] * 9, 1.0, 0.0]
     for is_this, kind in zip(x["kind"], kinds, strict=False):  # one place at least, of no kind
         g = kind.gradient(x["numbers"], point)
-        of_kind = [g.h, *g.f, *g.m, g.bend, g.is_ahead, float(kind.is_speed)]
+        of_kind = [g.h, *g.f, *g.m, g.bend, g.is_ahead, g.length, float(kind.is_speed)]
         chosen = [select(is_this, new, old) for new, old in zip(of_kind, chosen, strict=True)]
     h, f, m = chosen[0], np.array(chosen[1:4]), np.array(chosen[4:7])
-    bend, is_ahead, is_speed = chosen[7:]
-    return ConstraintRow(h, gradient(f, m), f @ a + m @ alpha + bend, f @ v + m @ w, is_ahead), is_speed
+    bend, is_ahead, length, is_speed = chosen[7:]
+    row = ConstraintRow(h, gradient(f, m), f @ a + m @ alpha + bend, f @ v + m @ w, is_ahead, length)
+    return row, is_speed
 
 
 def _point_law(kinds: Sequence[type[Constraint]], joint_coupling: Array) -> Law:

@@ -60,8 +60,9 @@ def needed(row: ConstraintRow, room: Room) -> float:
     """Equations (1) to (5), with scalars."""
     c, H_inv = row.c, room.L_inv.T @ room.L_inv
     mu = c @ H_inv @ c
-    alpha = 0.5 * mu * min(tau / abs(x) for tau, x in zip(room.tau_left, c, strict=True))
-    zeta = 0.5 * mu * min(room.rate_limit / abs(x) for x in c)
+    jerk = 0.5 * mu * min(room.rate_limit / abs(x) for x in c)
+    alpha = 0.5 * mu * min(tau / abs(x) for tau, x in zip(room.tau_left, c, strict=True)) / row.length
+    zeta = jerk / row.length
 
     def bent(e: float) -> float:
         size = abs(e)
@@ -69,7 +70,7 @@ def needed(row: ConstraintRow, room: Room) -> float:
             return float(np.copysign(sqrt(2.0 * zeta * (size - zeta / (2.0 * room.k_v**2))), e))
         return room.k_v * e
 
-    within_rate = float(row.c @ room.a_1 + 2.0 * zeta * room.dt)
+    within_rate = float(row.c @ room.a_1 + 2.0 * jerk * room.dt)
     if row.h_dot is None:
         return min(bent(-row.h) - row.drift, within_rate if row.is_ahead else np.inf)
     gamma = alpha * (1.0 / room.k_p + alpha / (2.0 * zeta))
@@ -87,18 +88,19 @@ def test_a_row_is_that_of_the_page(h: float, h_dot: float | None):
     rng = np.random.default_rng(0)
     for _ in range(5):
         row, room = draw(rng, h, h_dot)
-        for some in (row, row._replace(is_ahead=1.0)):
+        for some in (row, row._replace(is_ahead=1.0), row._replace(length=0.3)):
             G, need = reduced_row(some, room)
             np.testing.assert_allclose(G, room.L_inv @ row.c, rtol=1e-12)
             assert need == pytest.approx(needed(some, room) - row.c @ room.a_0, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("h_dot", [None, 0.0])
-def test_a_row_that_nothing_moves_is_finite_and_asks_for_little(h_dot: float | None):
-    row, room = draw(np.random.default_rng(1), -0.01, h_dot)
-    G, need = reduced_row(row._replace(c=np.zeros(3), drift=0.0), room)
-    assert not G.any()
-    assert 0.0 < need <= sqrt(2.0 * 1e-3 * 0.01)  # the slowest zeta
+def test_a_row_that_nothing_moves_is_finite_and_asks_for_little():
+    """A place asks for nothing at all: no rate of torque gives it anything."""
+    row, room = draw(np.random.default_rng(1), -0.01, None)
+    for h_dot, length, most in ((None, 1.0, sqrt(2.0 * 1e-3 * 0.01)), (0.0, 1.0, 0.0), (0.0, norm(np.zeros(3)), 0.0)):
+        G, need = reduced_row(row._replace(c=np.zeros(3), drift=0.0, h_dot=h_dot, length=length), room)
+        assert not G.any()
+        assert 0.0 <= need <= most  # of a speed: the slowest zeta
 
 
 def test_a_change_ahead_is_that_until_the_acceleration_is_taken_back():

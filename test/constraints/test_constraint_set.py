@@ -18,6 +18,7 @@ from arm_control.constraints import (
     LimitNumbers,
     Priority,
     SpeedConstraint,
+    UprightConstraint,
     constraints_of,
     speed_bounds,
 )
@@ -242,6 +243,17 @@ def test_what_cannot_hold_with_a_person_gives_way(model):
     a = model.forward_dynamics(Q, np.zeros(2), tau)
     assert (terms.J @ a)[0] > 0.0  # towards the wall, away from the ball
     assert "people" in rows.active
+
+
+def test_a_tool_that_turns_in_the_middle_of_its_cone_is_left_alone():
+    """There is no gradient, and no room to be kept there: the cone is as far as it can be."""
+    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+    q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+    rows = constraint_set(ur5, UprightConstraint("glass", 0.4, ur5.pose(q).R[:, 2].tolist()))
+    for dq in (0.0, 1e-9, 1e-6, 1e-4, 1e-3):
+        for v in (0.6, -0.6):
+            terms = ur5.evaluate(q + np.array([0.0, 0.0, 0.0, 0.0, dq, 0.0]), np.array([0.0, 0.0, 0.0, v, 0.0, 0.0]))
+            assert (rows.limit(terms, terms.h, terms.h, TICK) == terms.h).all()
 
 
 def test_a_box_in_the_middle_of_an_arm_is_measured_at_every_side(model):

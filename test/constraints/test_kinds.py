@@ -75,8 +75,9 @@ def test_rows_are_derivatives(constraint: Constraint):
 def test_what_is_left_of_a_cone_is_an_angle_however_far_outside(tilt: float):
     cone, rest = UprightConstraint("glass", 0.4), np.zeros(3)
     z = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
-    h = cone.gradient(np.array(cone.numbers[0]), Point(rest, rest, z, rest, 0.0)).h
-    assert cone.left(h) == pytest.approx(0.4 - tilt, abs=1e-9)
+    gradient = cone.gradient(np.array(cone.numbers[0]), Point(rest, rest, z, rest, 0.0))
+    assert cone.left(gradient.h) == pytest.approx(0.4 - tilt, abs=1e-9)
+    assert gradient.length == pytest.approx(np.sin(tilt) / np.sin(0.4), rel=1e-9)
 
 
 def at(p: tuple[float, ...], v: tuple[float, ...] = (0.0, 0.0, 0.0), radius: float = 0.0) -> Point:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import acos, cos, pi, sin
 
+from arm_control.constraints.barriers import norm
 from arm_control.constraints.constraint import NONE, Constraint, Gradient, Point, direction, size
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Array, cross
@@ -60,4 +61,5 @@ class UprightConstraint(Constraint):
         up, cosine, sine = numbers[:3], numbers[3], numbers[4]
         z, w = x.direction, x.w
         bend = up @ cross(w, cross(w, z)) / sine
-        return Gradient((up @ z - cosine) / sine, NONE, cross(z, up) * (1.0 / sine), bend)
+        m = cross(z, up) * (1.0 / sine)
+        return Gradient((up @ z - cosine) / sine, NONE, m, bend, length=norm(m))
