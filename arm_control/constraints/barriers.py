@@ -33,7 +33,14 @@ hdot + s is never below zero where it was not before, and so neither is h.
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
 A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within
-half a radian, as if its limit were there; this bound yields to rows of places, and rows of speeds to this bound.
+an angle theta, as if its limit were there; this bound yields to rows of places, and rows of speeds to this bound. While
+a joint is stopped from a speed w, a point at a distance r turns at r w^2, and gains, whatever its own speed is,
+
+    (11)  integral of r w(t)^2 = 2/3 r w theta
+
+Half a radian is allowed, a tenth where a speed is limited: there that gain is what counts, and who obeys a limit needs
+fast joints only to turn about the hand.
+
 The acceleration that a controller wants is changed least, in the metric of the mass matrix (Gauss) with a floor of
 joint inertia: without that, a light wrist is thrown to its speed limit to spare a heavy shoulder.
 

@@ -97,8 +97,9 @@ PAIR_OUTSIDE, PAIR_BRAKED = OUTSIDE["m"], BRAKED["m"]
 N_NEAR, MOST_OUTSIDE, IS_BROKEN, IS_IDLE, N_FOUND = range(5)
 """Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where that
 brakes an arm in motion; 1 where the torque asked for is not changed."""
-TURN = 0.5
-"""Way within which a joint is to be stopped, however far its limits are: then rows have turned [rad or m]."""
+TURN, TURN_OF_SPEED = 0.5, 0.1
+"""Way within which a joint is to be stopped, however far its limits are, without and with a limit of speed: then rows
+have turned, equation (11) [rad or m]."""
 TURN_LEVEL = int(Priority.TURN)
 N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
@@ -480,7 +481,8 @@ class ConstraintSet:
     def _make_laws(self) -> None:
         """Make laws and memory for balls and kinds, without constraints."""
         model, coupling = self._model, self._proximity.joint_coupling
-        law = _state_law(model, self._balls, self._is_unlimited)
+        turn = TURN_OF_SPEED if any(kind.is_speed for kind in self._kinds) else TURN
+        law = _state_law(model, self._balls, self._is_unlimited, turn)
         kernel = model.compile_law(law, _state_samples(model, law, self._limits))
         self._laws = law, _point_law(self._kinds, coupling)
         self._point_law = _compile_loop(model, self._laws[1], "room")
@@ -826,16 +828,18 @@ def point_columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[Poi
 # -- the state
 
 
-def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array) -> Law:
+def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array, turn: float) -> Law:
     """What all rows have of a state, and the rows of torque and joints."""
     n = model.nv
     sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "known": n, "tool": TOOL}
-    function = partial(_state, tree=model.tree, balls=tuple(balls), is_unlimited=is_unlimited)
-    structure = [[list(ball) for ball in balls], is_unlimited.tolist()]
+    function = partial(_state, tree=model.tree, balls=tuple(balls), is_unlimited=is_unlimited, turn=turn)
+    structure = [[list(ball) for ball in balls], is_unlimited.tolist(), turn]
     return Law("constraints", function, {**sizes, "limits": 2 + 6 * n}, structure)
 
 
-def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimited: Array) -> dict[str, Any]:
+def _state(
+    x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimited: Array, turn: float
+) -> dict[str, Any]:
     """The law, over any scalar."""
     n, none = tree.n, np.zeros(0)
     limits, dt = LimitNumbers.of(x["limits"], is_unlimited), x["dt"][0]
@@ -849,7 +853,7 @@ def _state(x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimit
     low = maximum(-limits.tau_max, x["tau_0"] - step) - x["tau"]
     high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
     a_lo, a_hi = acceleration_bounds(terms, dt, limits)
-    turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
+    turning = limits._replace(q_soft=np.array([x["q"] - turn, x["q"] + turn]))
     ahead = change_ahead(a_1, np.abs(a_1), limits.rate_limit / largest(np.abs(terms.M)))
     sign = select(x["v"] + ahead, np.ones(n), -np.ones(n))
     _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning)

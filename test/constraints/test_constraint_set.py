@@ -22,7 +22,7 @@ from arm_control.constraints import (
     constraints_of,
     speed_bounds,
 )
-from arm_control.constraints.constraint_set import TURN
+from arm_control.constraints.constraint_set import TURN, TURN_OF_SPEED
 from arm_control.constraints.kinds.clearance import pair_row
 from arm_control.core import yaml_document
 from arm_control.exceptions import ParameterError
@@ -297,13 +297,16 @@ def test_a_gate_that_is_told_of_no_obstacles_refuses_a_clearance(model, tmp_path
         EffortGate(model, GateParameters(constraints=str(path)))
 
 
-def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_soon(model):
-    """Beyond :data:`TURN` a row of a point has turned: nothing is asked of one that foresees no more."""
-    rows = constraint_set(model, wall_before(model, 10.0))
+@pytest.mark.parametrize(
+    ("others", "turn"), [((), TURN), ((SpeedConstraint("slow", 99.0),), TURN_OF_SPEED)], ids=["place", "speed"]
+)
+def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_soon(model, others, turn: float):
+    """Beyond that way a row of a point has turned: nothing is asked of one that foresees no more."""
+    rows = constraint_set(model, wall_before(model, 10.0), *others)
     limits = JointLimits(model, GateParameters(), 1000.0)
     assert limits.is_unlimited.all()
     terms = model.evaluate(Q, np.zeros(2))
-    low, high = (terms.q + sign * TURN for sign in (-1.0, 1.0))
+    low, high = (terms.q + sign * turn for sign in (-1.0, 1.0))
     numbers = LimitNumbers.of(limits.numbers, limits.is_unlimited)._replace(q_soft=np.array([low, high]))
     fastest = speed_bounds(terms, numbers)[1]
     for share, names in ((0.9, ()), (1.05, ("joint limits",))):

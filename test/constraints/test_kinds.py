@@ -17,7 +17,7 @@ from arm_control.constraints import (
     UprightConstraint,
 )
 from arm_control.constraints.constraint import Point
-from arm_control.constraints.constraint_set import _point_arrays, _state, point_columns, point_row
+from arm_control.constraints.constraint_set import TURN, _point_arrays, _state, point_columns, point_row
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import tool_numbers
@@ -47,7 +47,7 @@ def test_rows_are_derivatives(constraint: Constraint):
         terms = model.evaluate(q, v)
         x = {"q": q, "v": v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g, "h": terms.h}
         x |= {"tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers, "known": np.zeros(6)}
-        state = _state(x, model.tree, balls, limits.is_unlimited)
+        state = _state(x, model.tree, balls, limits.is_unlimited, TURN)
         for j in range(len(columns)):
             of_point = {name: at[name][:, j] for name in ("sign", "radius", "kind")}
             place, motion = state["balls"][at["ball"][j]], state["motions"][at["body"][j]]
