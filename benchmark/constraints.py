@@ -9,8 +9,8 @@ at ten times the rate of the ticks, by rows with memory of their own.
 
 A row counts as *servable* when, at the first tick at which it acts, the arm can be stopped within its limits of torque
 and rate before the row, another one or a joint's limit is broken: that is simulated on a copy of the plant. Violations
-are counted among those, and among rows that never act; the worst of all rows is stated, too. Other libraries:
-``constraint_libraries.py``.
+are counted among those, and among rows that never act, if they hold while the arm stays where it begins; the worst of
+all rows is stated, too. Other libraries: ``constraint_libraries.py``.
 """
 
 from __future__ import annotations
@@ -325,12 +325,24 @@ def is_servable(copy: Plant, tau: Array, begin: Situation, row: tuple[str, str])
     return True
 
 
+def kept_at_rest(copy: Plant, q: Array, obstacles: Sequence[Obstacle]) -> list[bool]:
+    """Which constraints hold to the end of the scene while the arm stays where it begins.
+
+    A row that never acts is servable if so: what no joint moves is up to the obstacles alone.
+    """
+    copy.least_at(q, np.zeros(copy.model.nv), obstacles)
+    for step in range(round(SECONDS / TICK) if any(np.any(x.V_WO) for x in obstacles) else 0):
+        copy.rows.place(moved(obstacles, step * TICK))
+        copy.go(q, 0)
+    return [bool(h >= 0.0) for h in copy.least]
+
+
 class Episodes:
     """When each row acts, whether it could be kept then, and how far it was broken before it acts anew."""
 
-    def __init__(self, plant: Plant) -> None:
+    def __init__(self, plant: Plant, servable: list[bool]) -> None:
         self._plant = plant
-        self._worst, self._servable = np.zeros(len(plant.labels)), [True] * len(plant.labels)
+        self._worst, self._servable = np.zeros(len(plant.labels)), servable
         self._last_seen: dict[tuple[str, str], int] = {}
         self._acted = self._n_servable = self._violations = 0
 
@@ -384,7 +396,7 @@ def run(name: str, seed: int) -> Outcome:
     acting, plant, copy = loop.gate.constraints, Plant(model, content), Plant(model, content)
     assert acting is not None
     plant.least_at(q, np.zeros(model.nv), obstacles)
-    episodes = Episodes(plant)
+    episodes = Episodes(plant, kept_at_rest(copy, q, obstacles))
     capped = 0
     tau, braked = model.evaluate(q, plant.v).g, False
     for step in range(round(SECONDS / TICK)):
