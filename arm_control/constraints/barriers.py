@@ -13,7 +13,8 @@ as the acceleration can be taken back in time:
          s(h) = max(k_p h, -v_back)
     (3)  place   hddot >= servo(-(hdot + s)) - s' hdot   so that hdot + s(h) >= 0 stays
          speed   hdot  >= servo(-h)
-    (4)  servo(e) = k_v e   where |e| <= zeta / k_v^2,   sqrt(2 zeta (|e| - zeta / (2 k_v^2)))   where it is larger
+    (4)  servo(e) = k_v e   where |e| <= zeta / k_v^2,   sqrt(2 zeta (|e| - zeta / (2 k_v^2)))   where it is larger;
+         of a speed with zeta / 2
 
 As a row of joint accelerations, that of a place, or of a speed ahead (10), is no more than what the rate of torque
 allows from the last acceleration on,
@@ -53,6 +54,8 @@ A velocity may turn round sooner than its acceleration can be taken back: so a s
 bound, in the direction of the velocity that is there when the acceleration of the last torque has been taken back,
 
     (10)  v + a |a| / (2 zeta)
+
+Both rows may act at once, in two directions: each counts on half of zeta.
 
 (7) is the least distance of :mod:`arm_control.constraints.least_change`:
 
@@ -185,7 +188,7 @@ def reduced_row(row: ConstraintRow, room: Room) -> tuple[Array, Scalar]:
     alpha = maximum(SHARE * mu / maximum(largest(size / room.tau_left), TINY) / row.length, SLOWEST)  # (1)
     zeta = maximum(jerk / row.length, SLOWEST)
     if row.h_dot is None:
-        b = servo(-row.h, room.k_v, zeta)
+        b = servo(-row.h, room.k_v, SHARE * zeta)  # beside the other row of a speed, (10)
     else:
         gamma = alpha * (1.0 / room.k_p + 0.5 * alpha / zeta)
         s, root = stopping_speed(row.h, alpha, gamma)

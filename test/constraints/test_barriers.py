@@ -64,7 +64,7 @@ def needed(row: ConstraintRow, room: Room) -> float:
     alpha = 0.5 * mu * min(tau / abs(x) for tau, x in zip(room.tau_left, c, strict=True)) / row.length
     zeta = jerk / row.length
 
-    def bent(e: float) -> float:
+    def bent(e: float, zeta: float = zeta) -> float:
         size = abs(e)
         if size > zeta / room.k_v**2:
             return float(np.copysign(sqrt(2.0 * zeta * (size - zeta / (2.0 * room.k_v**2))), e))
@@ -72,7 +72,7 @@ def needed(row: ConstraintRow, room: Room) -> float:
 
     within_rate = float(row.c @ room.a_1 + 2.0 * jerk * room.dt)
     if row.h_dot is None:
-        return min(bent(-row.h) - row.drift, within_rate if row.is_ahead else np.inf)
+        return min(bent(-row.h, 0.5 * zeta) - row.drift, within_rate if row.is_ahead else np.inf)
     gamma = alpha * (1.0 / room.k_p + alpha / (2.0 * zeta))
     s, slope = max(room.k_p * row.h, -room.v_back), room.k_p
     if row.h > 0.0:
