@@ -42,7 +42,7 @@ def scalar_code(program: Program, name: str) -> str:
     """Intermediate code for one state."""
     n_inputs = sum(program.inputs.values())
     compute = placed_function(program, name, range(n_inputs), range(n_inputs, n_inputs + len(program.results)))
-    return "\n".join([*declarations(1), *functions(program, 1), *compute])
+    return "\n".join([*called_code([program], 1), *compute])
 
 
 def placed_function(program: Program, name: str, inputs: Iterable[int], outputs: Iterable[int]) -> list[str]:
@@ -74,10 +74,12 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
     return [values[result] for result in program.results]
 
 
-def functions(program: Program | FoldedProgram, width: int) -> list[str]:
-    """Functions that the lines of :func:`body` call; one state computes :data:`LANES` at once."""
+def called_code(programs: Iterable[Program | FoldedProgram], width: int, has_fma: bool = True) -> list[str]:
+    """What the lines of :func:`body` call; of one state its functions compute :data:`LANES` at once."""
     lanes = LANES if width == 1 else width
-    return [*sine_function(lanes), *(exponential_function(lanes) if program.uses("exp") else ())]
+    has_exp = any(program.uses("exp") for program in programs)
+    exponential = exponential_function(lanes, has_fma) if has_exp else []
+    return [*_declarations(width), *sine_function(lanes, has_fma), *exponential]
 
 
 def _depths(program: Program) -> list[int]:
@@ -201,7 +203,7 @@ def _shuffle(code: Writer, a: str, b: str, lanes: list[int]) -> str:
     return code.op(f"shufflevector {T} {a}, {T} {b}, <{code.width} x i32> <{places}>")
 
 
-def declarations(width: int) -> list[str]:
+def _declarations(width: int) -> list[str]:
     """The intrinsic functions the code may call."""
     lines = [f"declare double @llvm.{name}.f64(double)" for name in ("sin", "cos", *_INTRINSICS)]
     lines.append("declare double @atan2(double, double)")
@@ -319,20 +321,17 @@ def exponential_function(width: int, has_fma: bool = True) -> list[str]:
     T, I, B = code.type, f"<{width} x i64>", f"<{width} x i1>"
     fma = _multiply_add(code, has_fma)
 
-    def whole(value: int) -> str:
-        return f"<{', '.join([f'i64 {value}'] * width)}>"
-
     def bounded(x: str, test: str, bound: float) -> str:
         beyond = code.op(f"fcmp {test} {T} {x}, {code.constant(bound)}")
         return code.op(f"select {B} {beyond}, {T} {code.constant(bound)}, {T} {x}")
 
     def power_of_two(k: str) -> str:
-        bits = code.op(f"shl {I} {code.op(f'add {I} {k}, {whole(_BIAS)}')}, {whole(_MANTISSA)}")
+        bits = code.op(f"shl {I} {code.op(f'add {I} {k}, {_whole(_BIAS, width)}')}, {_whole(_MANTISSA, width)}")
         return code.op(f"bitcast {I} {bits} to {T}")
 
     x = bounded(bounded("%x", "ogt", HIGHEST), "olt", LOWEST)
     shifted = fma(x, code.constant(1.0 / math.log(2.0)), code.constant(_MAGIC))
-    k = code.op(f"sub {I} {code.op(f'bitcast {T} {shifted} to {I}')}, {whole(_MAGIC_BITS)}")
+    k = code.op(f"sub {I} {code.op(f'bitcast {T} {shifted} to {I}')}, {_whole(_MAGIC_BITS, width)}")
     minus_k = code.op(f"fsub {T} {code.constant(_MAGIC)}, {shifted}")
     r = fma(minus_k, code.constant(_LN2[1]), fma(minus_k, code.constant(_LN2[0]), x))
     series = code.constant(_SERIES[0])
@@ -340,7 +339,7 @@ def exponential_function(width: int, has_fma: bool = True) -> list[str]:
         series = fma(series, r, code.constant(coefficient))
     square = code.op(f"fmul {T} {r}, {r}")
     near = code.op(f"fadd {T} {fma(square, series, r)}, {code.constant(1.0)}")
-    half = code.op(f"ashr {I} {k}, {whole(1)}")
+    half = code.op(f"ashr {I} {k}, {_whole(1, width)}")
     scaled = code.op(f"fmul {T} {near}, {power_of_two(half)}")
     rest = code.op(f"sub {I} {k}, {half}")
     code.line(f"ret {T} {code.op(f'fmul {T} {scaled}, {power_of_two(rest)}')}")
@@ -354,7 +353,7 @@ def object_file(programs: Mapping[str, Program], processor: Processor) -> bytes:
     """Return an object file with a function for each program."""
     from arm_control.compiler.llvm_compiler import compile_for  # noqa: PLC0415  help names processors without llvmlite
 
-    lines = list(dict.fromkeys(line for program in programs.values() for line in _called(program, processor)))
+    lines = called_code(programs.values(), 1, processor.has_fma)
     for name, program in programs.items():
         lines += _function(program, name)
     code = "\n".join(lines).replace("llvm.roundeven", "llvm.rint")  # the same in C99; roundeven is of C23
@@ -367,12 +366,6 @@ def _function(program: Program, name: str) -> list[str]:
     for place, result in enumerate(body(code, program, inputs)):
         code.line(f"store double {result}, ptr {code.address('%out', str(place))}, align 8")
     return [f"define void @{name}(ptr noalias %in, ptr noalias %out) {{", *code.lines, "  ret void", "}"]
-
-
-def _called(program: Program, processor: Processor) -> list[str]:
-    """Declarations and functions that a program's lines call, each function as one entry."""
-    called = [*declarations(1), "\n".join(sine_function(LANES, processor.has_fma))]
-    return [*called, "\n".join(exponential_function(LANES, processor.has_fma))] if program.uses("exp") else called
 
 
 LINUX = "unknown-linux-gnu"

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from arm_control.compiler.law import REPETITIONS, Loop
-from arm_control.compiler.llvm_code import Entries, body, declarations, functions, store_rows
+from arm_control.compiler.llvm_code import Entries, body, called_code, store_rows
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import FoldedProgram, FoldProgram, Program
 
@@ -286,8 +286,7 @@ def _one_by_one_code(program: Program | FoldedProgram, name: str, width: int, lo
     return "\n".join(
         [
             f"declare double {_sum_of_lanes(width)}(double, <{width} x double>)",
-            *declarations(width),
-            *functions(program, width),
+            *called_code([program], width),
             *(f"define double @{name}(ptr %table) {{", "entry:", *head.lines, "  br label %loop"),
             *("loop:", "  %first = phi i64 [0, %entry], [%next, %latch]", *totals.starts()),
             *(*code.lines, "  br label %latch"),
@@ -573,7 +572,7 @@ def _repeated_code(program: Program | FoldedProgram, name: str, width: int, loop
         results="\n".join(stored.lines),
         case="\n".join(case.lines),
     )
-    return "\n".join(["declare i64 @llvm.cttz.i64(i64, i1)", *declarations(width), *functions(program, width), text])
+    return "\n".join(["declare i64 @llvm.cttz.i64(i64, i1)", *called_code([program], width), text])
 
 
 def _work_places(program: Program | FoldedProgram, arrays: Places) -> dict[str, _Place]:

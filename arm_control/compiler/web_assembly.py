@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from arm_control.compiler.llvm_code import LANES, declarations, exponential_function, placed_function, sine_function
+from arm_control.compiler.llvm_code import called_code, placed_function
 from arm_control.compiler.procedures import Procedure, procedure
 from arm_control.compiler.program import Program
 from arm_control.exceptions import ModelError
@@ -93,9 +93,7 @@ def _object(programs: Mapping[str, PlacedProgram], procedures: Mapping[str, Proc
     from arm_control.compiler.llvm_compiler import compile_linked  # noqa: PLC0415  llvmlite may be missing
     from arm_control.compiler.llvm_procedure import procedure_code  # noqa: PLC0415
 
-    lines = [*declarations(1), *sine_function(LANES, has_fma=False)]
-    if any(placed.program.uses("exp") for placed in programs.values()):
-        lines += exponential_function(LANES, has_fma=False)
+    lines = called_code([placed.program for placed in programs.values()], 1, has_fma=False)
     for name, placed in programs.items():
         lines += placed_function(placed.program, name, placed.inputs, placed.outputs)
     code = "\n".join(lines).replace(" contract ", " ")
