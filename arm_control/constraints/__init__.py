@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints
     from arm_control.constraints.constraint_set import (
         IS_BROKEN,
-        IS_IDLE,
         MOST_OUTSIDE,
         N_FOUND,
         OUTSIDE,

@@ -94,9 +94,9 @@ OUTSIDE = {"m": 1e-3, "rad": 2e-3}
 BRAKED = {"m": 0.02, "rad": 0.1}
 """How far outside a constraint an arm in motion is braked, by its unit."""
 PAIR_OUTSIDE, PAIR_BRAKED = OUTSIDE["m"], BRAKED["m"]
-N_NEAR, MOST_OUTSIDE, IS_BROKEN, IS_IDLE, N_FOUND = range(5)
+N_NEAR, MOST_OUTSIDE, IS_BROKEN, N_FOUND = range(4)
 """Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where that
-brakes an arm in motion; 1 where the torque asked for is not changed."""
+brakes an arm in motion."""
 TURN, TURN_OF_SPEED = 0.5, 0.1
 """Way within which a joint is to be stopped, however far its limits are, without and with a limit of speed: then rows
 have turned, equation (11) [rad or m]."""
@@ -245,7 +245,6 @@ def begin_rows(t: PointTick) -> bool:
     t.found[N_NEAR] = 0
     t.found[MOST_OUTSIDE] = -1
     t.found[IS_BROKEN] = 0
-    t.found[IS_IDLE] = 1
     if t.state() != 0.0:
         return False
     t.points()
@@ -295,7 +294,6 @@ def write_rows(t: PointTick) -> None:
 @procedure
 def change_torque(t: PointTick) -> None:
     """Change the torque least for the rows in the program."""
-    t.found[IS_IDLE] = 0
     solve(t.program)
     for i in range(t.n):
         for j in range(t.n):
