@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.collision import NEAR, ROOM
+from arm_control.constraints import ConstraintSet, SpeedConstraint
 from arm_control.control import (
     Avoidance,
     AvoidanceOutput,
@@ -18,7 +19,15 @@ from arm_control.control import (
     OscParameters,
     StepOutput,
 )
-from arm_control.gate import GateOutput, GateParameters, GateState, JointLimits, LimitFunction, compile_limits
+from arm_control.gate import (
+    LARGEST_SHARE,
+    GateOutput,
+    GateParameters,
+    GateState,
+    JointLimits,
+    LimitFunction,
+    compile_limits,
+)
 from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Sphere, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.motion import Reference
@@ -128,6 +137,26 @@ def test_a_torque_that_the_gate_refuses_is_left_to_it(ur5: RobotModel):
     with np.errstate(all="ignore"):
         tau = apart.step(*x).avoidance.tau_total
     assert not np.isfinite(tau).all()
+
+
+def test_the_gate_believes_the_torque_before_and_behind_what_is_between(ur5: RobotModel):
+    q, limits, largest = np.array(HOMES["ur5"]), limits_of(ur5), LARGEST_SHARE * ur5.tau_max
+    r, rest, ball = Reference(ur5.pose(q)), (ur5.gravity(q), 1e-3, 1.0), [Obstacle(Sphere(0.06), ur5.pose(q))]
+    together, avoidance, apart = pair(ur5, HOMES["ur5"], WIDE.replace(takeover_damping=200.0))
+    avoidance.tick(ur5.evaluate(q, 0.0 * q), ball)
+    v = np.array([-7.0, -878.0, 446.0, 740.0, 626.0, -435.0])
+    wanted = apart.step(q, v, r, *rest, ball)
+    assert (np.abs(wanted.law.tau) < largest).all()
+    assert (np.abs(wanted.avoidance.tau_total) > largest).any()
+    assert together.step(q, v, r, *rest, ball) is None
+    rows = ConstraintSet(ur5, [SpeedConstraint("s", 0.1)], limits.numbers, limits.is_unlimited)
+    within = CompiledOsc(ur5, OscParameters(posture=HOMES["ur5"]), limits=limits, between=rows)
+    assert within.step(q, 0.0 * q, r, *rest) is not None
+    tau_dist = np.full(6, 1e6)
+    law = within.tick(q, 0.0 * q, r, tau_dist)
+    assert (np.abs(law.tau) > largest).any()
+    assert (np.abs(rows.limit(law.state, law.tau, rest[0], 1e-3)) < largest).all()
+    assert within.step(q, 0.0 * q, r, *rest, (), tau_dist) is None
 
 
 def test_results_hold_no_reference_too_many_and_outlive_their_step(ur5: RobotModel):
