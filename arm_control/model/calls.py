@@ -311,10 +311,10 @@ class BatchFunction:
         with self._lock:
             for first in range(0, n, STAGE):
                 last = min(first + STAGE, n)
-                size, whole = last - first, last - first + (first - last) % self._width
+                size = last - first
                 for rows, array in zip(self._rows, arrays.values(), strict=True):
-                    rows[:size], rows[size:whole] = array[first:last], array[last - 1]
-                self._run(whole)
+                    rows[:size] = array[first:last]
+                self._run(size + -size % self._width)
                 out[first:last] = self._results[:size]
         return split(out, self._shapes)
 
