@@ -185,34 +185,25 @@ class OscController(Controller):
         if self._q_held is not None and not self._follower.is_holding:
             self._q_held = None
             self.page.take_posture(self._law.parameters.posture)
-        if self.force is not None:
-            return self._tick_with_contact(self.force, measurement, reference, tau_dist)
-        q, v, step = measurement.q, measurement.v, None
+        q, v, force, step, hand = measurement.q, measurement.v, self.force, None, None
+        if force is not None:
+            F = force.tick(measurement.stamp_ns, q, measurement.dt, reference.X_WT)
+            self._law.exert(force.share, F)
         if limits is not None:
             step = self._law.step(q, v, reference, *limits, obstacles, tau_dist)
         output, passed, avoided = step or (self._law.tick(q, v, reference, tau_dist), None, None)
+        if force is not None:
+            force.observe(output.state)
+            hand = force.hand_wrench()
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
         figures = partial(self.figures_of, output)
-        parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, None, None, passed, avoided
+        parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, hand, None, passed, avoided
         return tuple.__new__(LawOutput, parts)
 
     def figures_of(self, output: OscOutput) -> dict[str, float]:
         """Return the figures of an output of the law."""
         condition = float(condition_number(output.state.J, self._rank, output.length))
         return {**pose_figures(output.error), "condition_number": condition}
-
-    def _tick_with_contact(
-        self, force: ForceFollower, state: Measurement, reference: Reference, tau_dist: Array | None
-    ) -> LawOutput:
-        F = force.tick(state.stamp_ns, state.q, state.dt, reference.X_WT)
-        self._law.exert(force.share, F)
-        output = self._law.tick(state.q, state.v, reference, tau_dist)
-        force.observe(output.state)
-        X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
-        hand = force.hand_wrench()
-        return LawOutput(
-            output.state, output.tau, lambda: output.terms, X_WT, lambda: self.figures_of(output), "", refused, hand
-        )
 
     @cached_property
     def _rank(self) -> int:
