@@ -81,7 +81,8 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._action.abort("another robot is taken")
         self._process = self._action.follower = None
         self._planners.close()
-        planner = PlannerProcess[PlannerRequest, PlannerAnswer](self.model, partial(prepared_planner, p.planning))
+        planner: PlannerProcess[PlannerRequest, PlannerAnswer]
+        planner = PlannerProcess(self.model, partial(prepared_planner, p.planning))
         self._planners.callback(planner.close)
         self.get_logger().info(f"the planner is process {planner.pid}")
         self._process = self._action.follower = MotionProcess(self.model, p.execution, planner, self._goals)
