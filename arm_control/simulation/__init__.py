@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         check_parameter_file,
         merged,
         require_values,
+        save_scenario,
         scenario_in,
         scenario_names,
         with_values,

@@ -32,6 +32,8 @@ from arm_control.core import (
     read_yaml,
     refuse_unknown,
     ros_parameters,
+    write_text,
+    yaml_document,
     yaml_path,
 )
 from arm_control.exceptions import ParameterError
@@ -498,6 +500,8 @@ def check_parameter_file(
 ROBOT = "robot"
 SHORT = {"payload": f"simulator.{PREFIX}payload_mass"}
 """Names for what has a longer one."""
+OF_VARIANTS = ("start", "arm", "variants")
+"""Entries of a file that :attr:`Scenario.nodes` of a variant have in them."""
 OF_TARGETS = ("file", "motion", "trajectory", "count")
 OF_SIMULATORS = ("initial_position", "timestep", "damping", "wrench_rate")
 
@@ -524,8 +528,24 @@ def with_values(scenario: Scenario, values: Mapping[str, Any], variant: str = ""
         node, _, parameter = SHORT.get(name, name).partition(".")
         if name != ROBOT:
             nodes.setdefault(node, {})[parameter] = value
-    robot = str(values.get(ROBOT, chosen.robot))
-    return replace(chosen, robot=robot, nodes=merged(chosen.nodes, nodes), variants={})
+    robot, checks = str(values.get(ROBOT, chosen.robot)), {"all": scenario.required(variant)}
+    return replace(chosen, robot=robot, nodes=merged(chosen.nodes, nodes), variants={}, checks=checks)
+
+
+def save_scenario(scenario: Scenario, path: Path) -> Scenario:
+    """Write a scenario of :func:`with_values` as a file of its own, and return it under the name of that.
+
+    Raises
+    ------
+    ArmControlError
+        When the file cannot be written.
+    """
+    content = {key: value for key, value in read_scene(Path(scenario.source)).items() if key not in OF_VARIANTS}
+    nodes = {node: dict(values) for node, values in scenario.nodes.items()}
+    start = {"start": nodes["simulator"].pop("initial_position", None)} if "simulator" in nodes else {}
+    changed = {"robot": scenario.robot, **start, "nodes": nodes, "checks": scenario.checks}
+    write_text(path, yaml_document(content | changed))
+    return replace(scenario, name=path.stem, source=str(path.absolute()))
 
 
 def require_values(scenario: Scenario, names: Iterable[str]) -> None:

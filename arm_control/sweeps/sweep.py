@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -112,8 +112,8 @@ class Sweep:
         shared = variant, function, folder, float(duration), _figures(content, where), seed, trust
         plan = RunPlan(_scenario(content, folder), *shared)
         sweep = cls(name, str(content.get("description", "")), plan, read, sampling, samples)
-        sweep._check(where)
-        return sweep
+        first = sweep._check(where)
+        return replace(sweep, plan=replace(plan, variant=variant or first))
 
     @cached_property
     def points(self) -> SamplePoints:
@@ -132,8 +132,11 @@ class Sweep:
         rest = {"axes": [_short(axis) for axis in self.axes], "sampling": self.sampling, "samples": self.samples}
         return json.dumps({"plan": plan, **rest, "kinds": self.kinds}, default=str)
 
-    def _check(self, where: str) -> None:
-        """Refuse names that a run does not know, and what needs trust, before the first run."""
+    def _check(self, where: str) -> str:
+        """Refuse names that a run does not know, and what needs trust, before the first run; return the first variant.
+
+        It is empty where there are none.
+        """
         names, plan = [axis.name for axis in self.axes], self.plan
         if twice := {*plan.figures, *COLUMNS} & {*names} | {*plan.figures} & {*COLUMNS}:
             raise ParameterError(f"{where}: {', '.join(sorted(twice))}: a column of this name is there already")
@@ -145,13 +148,14 @@ class Sweep:
                 raise ParameterError(f"{where}: function = {plan.function!r}: {form}")
             if not plan.trust:
                 raise InputError(f"{where} names the function {plan.function}, which runs as you: --trust allows it")
-            return
+            return ""
         for axis in self.axes:
             for value in axis.values if axis.name == "robot" and not plan.trust else ():
                 refuse_xacro_in({"robot": value}, where)
         scenario = Scenario.load(plan.scenario, trust=plan.trust)
         require_values(scenario, names)
         scenario.variant(plan.variant)
+        return next(iter(scenario.variants), "")
 
 
 def _short(axis: Axis) -> dict[str, Any]:

@@ -250,7 +250,7 @@ def explained_share(y: Array, index: npt.NDArray[np.int64]) -> float:
 
 
 def repeat_command(sweep: Mapping[str, Any], columns: Columns, row: int) -> str:
-    """Return the command that runs a row again: ``simulate``, or Python for a function."""
+    """Return the commands that run a row again: with a bag, and with the viewer; or Python for a function."""
     plan, values = sweep["plan"], {name: columns[name][row] for name in sweep["kinds"]}
     if plan["function"]:
         module, _, name = plan["function"].partition(":")
@@ -258,11 +258,13 @@ def repeat_command(sweep: Mapping[str, Any], columns: Columns, row: int) -> str:
         return f"python -c {shlex.quote(f'from {module} import {name}; print({name}({arguments}))')}" + (
             f"  # seed={columns['seed'][row]}, where it takes one"
         )
-    words = ["arm_control", "simulate", plan["scenario"]]
-    words += ["--variant", plan["variant"]] if plan["variant"] else []
-    words += ["--duration", repr(plan["run_duration"])] if plan["run_duration"] else []
+    bag, variant = f"run_{columns['run'][row]}", plan["variant"]
+    words = ["--variant", variant] if variant else []
+    words += (duration := ["--duration", repr(plan["run_duration"])] if plan["run_duration"] else [])
     words += [word for name, value in values.items() for word in ("--set", f"{name}={yaml_text(value)}")]
-    return shlex.join(words)
+    file = "_".join(filter(None, [Path(plan["scenario"]).stem, variant, "set.yaml"]))
+    simulate = ["arm_control", "simulate", plan["scenario"], *words, "--bag", bag]
+    return "\n".join(map(shlex.join, (simulate, ["arm_control", "run", f"{bag}/{file}", *duration, "--viewer"])))
 
 
 def _costs(columns: Columns, name: str) -> Array:

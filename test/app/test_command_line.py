@@ -100,7 +100,6 @@ REFUSED = {
     ("run", "ur4_damped"): "ur4_damped has no controller: `arm_control simulate ur4_damped` simulates it; for a",
     ("simulate", "planar2_reach", "--set", "osc.kp_linear"): "'osc.kp_linear': NAME=VALUE is needed",
     ("simulate", "planar2_reach", "--set", "osc.kp_linaer=1.0"): "planar2_reach: osc: unknown kp_linaer; allowed: ",
-    ("simulate", "planar2_reach", "--set", "payload=1.0", "--bag", "b"): "--bag: a bag names its scenario, from which",
     ("simulate", "xyzzy"): "no 'xyzzy' in config/scenarios; there are: ",
 }
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 
+from arm_control.app import cli
 from arm_control.core import file_names
 from arm_control.exceptions import ArmControlError, InputError, MissingExtra, ParameterError
 from arm_control.sweeps import (
@@ -301,13 +304,34 @@ def test_the_report_has_best_rows_a_front_reasons_and_the_command_that_repeats_a
     explained = {line.split()[0]: line.split()[1:3] for line in blocks["share of the variance that an axis explains"]}
     assert list(explained) == ["axis", "osc.kp_linear", "payload"]
     assert explained["osc.kp_linear"] == ["82", "%"]  # 0.5625 of 0.6875, by equation (1)
-    command = repeat_command(described, columns, 1)
-    assert blocks["run 1 again"] == [command]
-    assert command == "arm_control simulate planar2_reach --duration 0.05 --set osc.kp_linear=200.0 --set payload=0.1"
+    assert blocks["run 1 again"] == repeat_command(described, columns, 1).splitlines()
+    assert blocks["run 1 again"] == [
+        "arm_control simulate planar2_reach --duration 0.05 --set osc.kp_linear=200.0 --set payload=0.1 --bag run_1",
+        "arm_control run run_1/planar2_reach_set.yaml --duration 0.05 --viewer",
+    ]
     most = SweepReport(described, columns, "max:torque_share", ("rms_error", "torque_share")).text()
     assert most.split("\n\n")[1].split("\n")[2].split()[0] == "4"
     with pytest.raises(ParameterError, match="figures: unknown nix"):
         SweepReport(described, columns, "nix")
+
+
+@pytest.mark.skipif(find_spec("rosbags") is None, reason="bags are an extra")
+def test_the_commands_of_a_row_give_its_bits_a_bag_and_a_scenario_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    chosen = sweep(scenario="ur4_reach", variant="")
+    row = run_row(chosen.plan, 3, chosen.points[3])
+    described, columns = {"plan": vars(chosen.plan), "kinds": chosen.kinds}, {name: [x] for name, x in row.items()}
+    simulate, run = map(shlex.split, repeat_command(described, columns, 0).splitlines())
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(simulate[1:]) in (0, 1)  # 50 ms are too short for the checks
+    assert run == ["arm_control", "run", "run_3/ur4_reach_pitch_set.yaml", "--duration", "0.05", "--viewer"]
+    again = run_row(replace(chosen.plan, scenario=run[2], variant=""), 3, {})
+    assert [again[name] for name in ("error", *QUICK["figures"])] == [
+        row[name] for name in ("error", *QUICK["figures"])
+    ]
+    assert cli.main(["replay", "run_3/ur4_reach_pitch_set", "--offline"]) == 0
+    assert "the same to the last bit" in capsys.readouterr().out
 
 
 def test_the_best_row_s_parameters_are_a_parameter_file(rows: Any):

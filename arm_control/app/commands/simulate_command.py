@@ -11,7 +11,7 @@ from arm_control.app.commands import shared
 from arm_control.app.commands.shared import positive
 from arm_control.core import printable, require_writable_folder
 from arm_control.exceptions import ArmControlError
-from arm_control.simulation import ENGINES, Scenario, merged, with_values
+from arm_control.simulation import ENGINES, Scenario, merged, save_scenario, with_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,8 +74,6 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     """Simulate and compare the variants; return the exit status."""
     from arm_control.report import failed_checks, variants_table
 
-    if options.bag and options.values:
-        raise ArmControlError("--bag: a bag names its scenario, from which --set would differ: write a scenario file")
     if options.bag and not scenario.controller:
         raise ArmControlError(f"{scenario.name} has no controller: nothing is commanded, so there is no bag")
     variants = options.variant or tuple(scenario.variants) or ("",)
@@ -104,9 +102,11 @@ def _simulated(
     from arm_control.report import figures_of_free_motion, figures_of_simulation
     from arm_control.simulation import FreeMotion, Simulation
 
-    title = f"{scenario.name} {name}".strip()
+    title, path = f"{scenario.name} {name}".strip(), _bag_path(options, scenario, name)
     if options.values:
         scenario, name = with_values(scenario, options.values, name), ""
+        if options.bag:  # a bag names its scenario
+            scenario = save_scenario(scenario, path.with_name(f"{path.name}.yaml"))
     if not scenario.controller:
         motion = FreeMotion(scenario, name)
         free = motion.run(options.duration, title)
@@ -115,7 +115,7 @@ def _simulated(
     if options.bag:
         from arm_control.bags import SimulatedBag
 
-        with SimulatedBag(_bag_path(options.bag, scenario, name), run, scenario, name) as bag:
+        with SimulatedBag(path, run, scenario, name) as bag:
             trace = run.run(options.duration, title, bag)
     else:
         trace = run.run(options.duration, title)
@@ -164,13 +164,15 @@ def _check_outputs(options: argparse.Namespace, scenario: Scenario, variants: tu
         from arm_control.bags import refuse_existing
 
         for name in variants:
-            refuse_existing(_bag_path(options.bag, scenario, name))
+            refuse_existing(_bag_path(options, scenario, name))
     for folder in filter(None, (options.bag, options.report)):
         require_writable_folder(folder)
 
 
-def _bag_path(folder: str, scenario: Scenario, variant: str) -> Path:
-    return Path(folder) / f"{scenario.name} {variant}".strip().replace(" ", "_")
+def _bag_path(options: argparse.Namespace, scenario: Scenario, variant: str) -> Path:
+    """Folder of a variant's bag; its name with ``_set`` is that of a scenario with other values, too."""
+    name = f"{scenario.name} {variant}".strip() + " set" * bool(options.values)
+    return Path(options.bag) / name.replace(" ", "_")
 
 
 def _draw(scenario: Scenario, traces: Mapping[str, Any], run: Simulation | FreeMotion, folder: str) -> None:
