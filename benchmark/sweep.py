@@ -1,11 +1,12 @@
 """What Dask adds to a sweep: speedup of two workers, overhead of a run, lost rows, equal bits, memory.
 
-    python benchmark/sweep.py [--many 1000000] --json sweep.json
+    python benchmark/sweep.py [--runs 10000] [--many 1000000] --json sweep.json
 
 Runs a scenario in a plain loop, on one worker and on two, each a process with one thread, which have started and run
-before time is taken. The overhead of a run is that of runs that do nothing, against a plain loop; the same runs show
-the growth of memory of this process, which has client and scheduler, from their first to their last quarter. Take the
-speedup on a machine with two free cores.
+before time is taken: two workers have all runs, one the first half of them, the loop the first 48. The overhead of a
+run is that of runs that do nothing, against a plain loop; the same runs show the growth of memory of this process,
+which has client and scheduler, from their first to their last quarter. Take the speedup on a machine with two free
+cores.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from measure import processor, versions
 from arm_control.sweeps import VARYING, Sweep, begin_cluster, begin_rows, read_rows, run_row, run_sweep
 
 SCENARIO: dict[str, Any] = {"scenario": "ur5_osc", "duration": 1.0, "figures": "all"}
+GAINS = 100.0, 400.0
+"""Ends of the axis of the scenario."""
+LOOP = 48
 EMPTY: dict[str, Any] = {"function": "sweep:nothing", "figures": ["y"]}
 
 
@@ -30,15 +34,25 @@ def nothing(x: int) -> dict[str, float]:
     return {"y": float(x)}
 
 
-def sweep(content: dict[str, Any], axis: str, n: int, first: int = 0) -> Sweep:
-    """A sweep of n runs over an axis with the numbers from ``first`` on."""
-    axes = {axis: {"from": first, "to": first + n - 1, "steps": n}}
+def sweep(content: dict[str, Any], axes: dict[str, Any]) -> Sweep:
+    """A sweep of the scenario or the function."""
     return Sweep.from_content(content | {"axes": axes}, "benchmark", folder=str(Path(__file__).parent), trust=True)
+
+
+def numbers(n: int) -> Sweep:
+    """A sweep of n runs that do nothing."""
+    return sweep(EMPTY, {"x": {"from": 0, "to": n - 1, "steps": n}})
 
 
 def same(row: dict[str, Any]) -> dict[str, Any]:
     """All that does not vary of a row."""
     return {name: value for name, value in row.items() if name not in VARYING}
+
+
+def written(folder: str) -> list[dict[str, Any]]:
+    """The rows in a folder."""
+    columns = read_rows(Path(folder))[1]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def memory() -> float:
@@ -54,33 +68,34 @@ def plain(chosen: Sweep, n: int) -> tuple[float, list[dict[str, Any]]]:
 
 
 def scenario_figures(n: int, place: str) -> dict[str, float]:
-    """Rates of n runs of the scenario [1/s], lost rows, and whether all rows have the bits of a plain loop."""
-    chosen, figures = sweep(SCENARIO, "osc.kp_linear", n, 100), {}
-    plain(chosen, 1)
-    seconds, loop = plain(chosen, n)
-    figures["rate_loop"] = 1.0 / seconds
-    lost, are_equal = 0, True
-    for workers in (1, 2):
+    """Rates of runs of the scenario [1/s], lost and failed rows, and whether rows have the bits of fewer workers."""
+    gains = [GAINS[0] + (GAINS[1] - GAINS[0]) * k / n for k in range(n)]
+    chosen = {workers: sweep(SCENARIO, {"osc.kp_linear": gains[: n * workers // 2]}) for workers in (1, 2)}
+    plain(chosen[2], 1)
+    seconds, rows = plain(chosen[2], min(n, LOOP))
+    print(f"about {n * seconds:.0f} s follow, and the start of workers", flush=True)
+    figures = {"rate_loop": 1.0 / seconds, "lost_rows": 0.0, "failed_rows": 0.0, "bits_equal": 1.0}
+    for workers, runs in chosen.items():
         with begin_cluster(workers) as client:
-            run_sweep(sweep(SCENARIO, "osc.kp_linear", 8, 90), f"{place}/warm{workers}", client=client)
+            run_sweep(sweep(SCENARIO, {"osc.kp_linear": gains[: 4 * workers]}), f"{place}/warm{workers}", client=client)
             begin, processor_begin = perf_counter(), process_time()
-            run_sweep(chosen, f"{place}/{workers}", client=client)
+            run_sweep(runs, f"{place}/{workers}", client=client, report=print)
             wall = perf_counter() - begin
-            figures[f"rate_{workers}"] = n / wall
+            figures[f"rate_{workers}"] = len(runs.points) / wall
             figures["client_share"] = (process_time() - processor_begin) / (workers * wall)
-        columns = read_rows(Path(f"{place}/{workers}"))[1]
-        lost += n - len(columns["run"])
-        names = same(loop[0])
-        are_equal &= repr([{name: columns[name][k] for name in names} for k in range(n)]) == repr([*map(same, loop)])
-    figures["speedup_2"] = figures["rate_2"] / figures["rate_1"]
-    return figures | {"lost_rows": float(lost), "bits_equal": float(are_equal)}
+        before, rows = rows, written(f"{place}/{workers}")
+        figures["lost_rows"] += len(runs.points) - len(rows)
+        figures["failed_rows"] += sum(bool(row["error"]) for row in rows)
+        pairs = zip(before, rows, strict=False)  # as many as the fewer
+        figures["bits_equal"] *= all(repr(same(a)) == repr({name: b[name] for name in same(a)}) for a, b in pairs)
+    return figures | {"speedup_2": figures["rate_2"] / figures["rate_1"]}
 
 
 def empty_figures(n: int, place: str) -> dict[str, float]:
     """Overhead of a run that does nothing [ms], its bytes in the file, and growth of memory [MB]."""
-    chosen, sizes, folder = sweep(EMPTY, "x", n), [], Path(f"{place}/empty")
+    chosen, sizes, folder = numbers(n), [], Path(f"{place}/empty")
     with begin_cluster(1) as client:
-        run_sweep(sweep(EMPTY, "x", 100), f"{place}/warm", client=client)
+        run_sweep(numbers(100), f"{place}/warm", client=client)
         begin, processor_begin = perf_counter(), process_time()
         run_sweep(chosen, folder, client=client, report=lambda _: sizes.append(memory()))
         seconds, own = perf_counter() - begin, process_time() - processor_begin
@@ -98,7 +113,7 @@ def empty_figures(n: int, place: str) -> dict[str, float]:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=48)
+    parser.add_argument("--runs", type=int, default=2000, help="runs of the scenario")
     parser.add_argument("--many", type=int, default=20_000, help="runs that do nothing")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
