@@ -52,7 +52,7 @@ def _anchor(section: Section) -> str:
 def _section(section: Section) -> str:
     lines = [f'<h2 id="{_anchor(section)}">{escape(section.title)}</h2>']
     if section.text:
-        lines.append(f"<p>{'<br>'.join(map(escape, section.text.splitlines()))}</p>")
+        lines.append(f"<p>{escape(section.text)}</p>")
     if section.image:
         lines.append(f'<p><img src="{escape(section.image)}" alt="{escape(section.title)}"></p>')
     if section.table:

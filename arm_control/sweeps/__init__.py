@@ -12,6 +12,6 @@ if TYPE_CHECKING:
     from arm_control.sweeps.sample_points import Axis, SamplePoints
     from arm_control.sweeps.single_run import VARYING, RunPlan, run_row
     from arm_control.sweeps.sweep import Sweep
-    from arm_control.sweeps.sweep_report import SweepReport, explained_share, levels, pareto_front, repeat_command
+    from arm_control.sweeps.sweep_report import SweepReport, explained_share, levels, pareto_front, repeat_commands
 else:
     __getattr__, __dir__, __all__ = face(__name__)

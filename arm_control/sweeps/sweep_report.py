@@ -92,8 +92,8 @@ class SweepReport:
         if self.n_failed:
             parts.append(Section("failed", "", (("reason", "runs", "such as"), *_failures(self.columns))))
         if self.order:
-            text = repeat_command(self.sweep, self.columns, self.order[0])
-            parts.append(Section(f"run {self.columns['run'][self.order[0]]} again", text))
+            number, texts = self.columns["run"][self.order[0]], repeat_commands(self.sweep, self.columns, self.order[0])
+            parts += map(Section, (f"run {number} again", f"run {number}, then in the viewer"), texts)
         return parts
 
     def text(self) -> str:
@@ -249,22 +249,21 @@ def explained_share(y: Array, index: npt.NDArray[np.int64]) -> float:
     return sum(len(part) * float(part.mean() - y.mean()) ** 2 for part in parts) / total  # (1)
 
 
-def repeat_command(sweep: Mapping[str, Any], columns: Columns, row: int) -> str:
+def repeat_commands(sweep: Mapping[str, Any], columns: Columns, row: int) -> list[str]:
     """Return the commands that run a row again: with a bag, and with the viewer; or Python for a function."""
     plan, values = sweep["plan"], {name: columns[name][row] for name in sweep["kinds"]}
     if plan["function"]:
         module, _, name = plan["function"].partition(":")
         arguments = ", ".join(f"{axis}={value!r}" for axis, value in values.items())
-        return f"python -c {shlex.quote(f'from {module} import {name}; print({name}({arguments}))')}" + (
-            f"  # seed={columns['seed'][row]}, where it takes one"
-        )
+        text = shlex.quote(f"from {module} import {name}; print({name}({arguments}))")
+        return [f"python -c {text}  # seed={columns['seed'][row]}, where it takes one"]
     bag, variant = f"run_{columns['run'][row]}", plan["variant"]
     words = ["--variant", variant] if variant else []
     words += (duration := ["--duration", repr(plan["run_duration"])] if plan["run_duration"] else [])
     words += [word for name, value in values.items() for word in ("--set", f"{name}={yaml_text(value)}")]
     file = "_".join(filter(None, [Path(plan["scenario"]).stem, variant, "set.yaml"]))
     simulate = ["arm_control", "simulate", plan["scenario"], *words, "--bag", bag]
-    return "\n".join(map(shlex.join, (simulate, ["arm_control", "run", f"{bag}/{file}", *duration, "--viewer"])))
+    return [*map(shlex.join, (simulate, ["arm_control", "run", f"{bag}/{file}", *duration, "--viewer"]))]
 
 
 def _costs(columns: Columns, name: str) -> Array:

@@ -27,7 +27,7 @@ from arm_control.sweeps import (
     explained_share,
     in_order,
     levels,
-    repeat_command,
+    repeat_commands,
     run_row,
 )
 
@@ -304,11 +304,11 @@ def test_the_report_has_best_rows_a_front_reasons_and_the_command_that_repeats_a
     explained = {line.split()[0]: line.split()[1:3] for line in blocks["share of the variance that an axis explains"]}
     assert list(explained) == ["axis", "osc.kp_linear", "payload"]
     assert explained["osc.kp_linear"] == ["82", "%"]  # 0.5625 of 0.6875, by equation (1)
-    assert blocks["run 1 again"] == repeat_command(described, columns, 1).splitlines()
-    assert blocks["run 1 again"] == [
-        "arm_control simulate planar2_reach --duration 0.05 --set osc.kp_linear=200.0 --set payload=0.1 --bag run_1",
-        "arm_control run run_1/planar2_reach_set.yaml --duration 0.05 --viewer",
-    ]
+    simulate = "arm_control simulate planar2_reach --duration 0.05 --set osc.kp_linear=200.0 --set payload=0.1"
+    assert blocks["run 1 again"] == [f"{simulate} --bag run_1"]
+    run = "arm_control run run_1/planar2_reach_set.yaml --duration 0.05 --viewer"
+    assert blocks["run 1, then in the viewer"] == [run]
+    assert repeat_commands(described, columns, 1) == [f"{simulate} --bag run_1", run]
     most = SweepReport(described, columns, "max:torque_share", ("rms_error", "torque_share")).text()
     assert most.split("\n\n")[1].split("\n")[2].split()[0] == "4"
     with pytest.raises(ParameterError, match="figures: unknown nix"):
@@ -322,7 +322,7 @@ def test_the_commands_of_a_row_give_its_bits_a_bag_and_a_scenario_of_its_own(
     chosen = sweep(scenario="ur4_reach", variant="")
     row = run_row(chosen.plan, 3, chosen.points[3])
     described, columns = {"plan": vars(chosen.plan), "kinds": chosen.kinds}, {name: [x] for name, x in row.items()}
-    simulate, run = map(shlex.split, repeat_command(described, columns, 0).splitlines())
+    simulate, run = map(shlex.split, repeat_commands(described, columns, 0))
     monkeypatch.chdir(tmp_path)
     assert cli.main(simulate[1:]) in (0, 1)  # 50 ms are too short for the checks
     assert run == ["arm_control", "run", "run_3/ur4_reach_pitch_set.yaml", "--duration", "0.05", "--viewer"]
@@ -385,6 +385,6 @@ def test_an_axis_explains_nothing_of_what_does_not_vary():
 
 def test_the_command_that_repeats_a_function_is_python(called: Sweep):
     described = {"plan": vars(called.plan), "kinds": called.kinds}
-    command = repeat_command(described, {"x": [1.5], "seed": [7]}, 0)
+    (command,) = repeat_commands(described, {"x": [1.5], "seed": [7]}, 0)
     assert command.startswith("python -c 'from test_sweep_module import square; print(square(x=1.5))'")
     assert command.endswith("seed=7, where it takes one")
