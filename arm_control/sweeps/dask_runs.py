@@ -49,6 +49,7 @@ TASK = 2.0
 LOCAL = {
     "distributed.scheduler.allowed-failures": TRIES - 1,
     "distributed.worker.profile.interval": "1s",  # each 10 ms, it takes a tenth of the processor
+    "distributed.admin.low-level-log-length": 10,  # it keeps what was sent to each worker, with all runs of a task
     "distributed.scheduler.worker-saturation": 1.0,  # a worker that dies had one task, no other ones in its queue
 }
 

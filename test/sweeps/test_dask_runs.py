@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -57,10 +58,13 @@ def of_function(tmp_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    from dask import config
     from distributed import Client, LocalCluster
 
-    size = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
-    with LocalCluster(**size, dashboard_address=None) as cluster, Client(cluster, set_as_default=False) as client:
+    from arm_control.sweeps.dask_runs import LOCAL
+
+    size = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with config.set(LOCAL), LocalCluster(**size) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -85,6 +89,19 @@ def test_every_run_has_a_row_with_the_bits_of_a_plain_loop(of_function: Any, cli
     assert (described["kinds"], all_columns["x"][5]) == ({"x": "int"}, 5)
     assert min(all_columns["duration"]) > 0.0
     assert all(all_columns["worker"])
+
+
+def test_memory_does_not_grow_with_the_calls_that_were_sent(
+    of_function: Any, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from arm_control.sweeps import dask_runs, run_sweep
+
+    def is_call(thing: Any) -> bool:
+        return type(thing) is tuple and len(thing) == 2 and type(thing[1]) is dict and thing[1].keys() == {"x"}
+
+    monkeypatch.setattr(dask_runs, "BATCH", 5)
+    assert run_sweep(of_function(n=500), tmp_path / "rows", client=client) == 500
+    assert sum(map(is_call, gc.get_objects())) < 300
 
 
 def test_a_scenario_runs_from_the_command_line(
