@@ -13,79 +13,118 @@ import argparse
 import json
 from collections.abc import Mapping
 from itertools import combinations
-from math import isfinite
+from math import isfinite, pi
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from measure import processor, versions
+from plants import ARMS as OTHERS
+from plants import draw_targets, file_of, load
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control import propose, propose_rate_limit
+from arm_control.control import OscParameters, propose, propose_rate_limit
 from arm_control.core import progress_bar, read_yaml, yaml_document, yaml_path
+from arm_control.motion import target_entry
 from arm_control.sweeps import Sweep, run_row
 
 ARMS = {"ur5": "ur5_osc", "panda": "panda_reach", "ur4": "ur4_reach", "arm6": "arm6_reach", "planar3": "planar3_reach"}
-"""Scenario with start and targets of each arm."""
-SECONDS = 6.0
+"""Scenario with start and targets of each arm; others have those of ``plants.py``."""
+ALL = (*ARMS, *(name for name in OTHERS if name not in ARMS))
+SECONDS, PERIOD = 6.0, 2.0
 FIGURES = ("rms_error", "final_error", "time_to_reach", "torque_share", "straightness")
+CHECKED = ("reached", "braked")
+COARSE = {"simulator.plant.encoder_resolution": 2.0 * pi / 2**14, "simulator.plant.velocity_from": "encoder"}
+RANGES = {"kp_linear": (50.0, 800.0), "kp_angular": (50.0, 800.0), "damping_ratio": (0.5, 1.5)}
 GIVEN = ("characteristic_length", "singular_value", "publish_effort_array", "tasks", "task_frame")
 """Parameters of a scenario that stay: lengths of the arm and tasks, no gains."""
 
 
-def sweep_of(arm: str, n: int, folder: str) -> Sweep:
+def scene_of(arm: str, folder: Path) -> tuple[RobotModel, dict[str, Any], dict[str, Any]]:
+    """An arm, entries of its scenario, and parameters that stay; targets that are drawn are written into the folder."""
+    if arm in ARMS:
+        content = read_yaml(yaml_path("scenarios", ARMS[arm]))
+        nodes = content["nodes"]
+        own = {name: value for name, value in nodes["osc"].items() if name in GIVEN}
+        entries = {"robot": arm, "start": content["start"], "nodes": {"targets": nodes["targets"]}}
+        return RobotModel.from_urdf(urdf_path(arm)), entries, own
+    model, path = load(arm), folder / f"{arm}_targets.yaml"
+    start, goals = draw_targets(model)
+    listed = {"targets": [target_entry(goal, 0.0) for goal in goals[: round(SECONDS / PERIOD)]]}
+    tolerances = {"position_tolerance": 1e-3, "orientation_tolerance": 8.73e-3}
+    path.write_text(yaml_document({"frame": model.base, "period": PERIOD, **tolerances, **listed}))
+    entries = {"robot": str(file_of(arm)), "arm": {"tip": model.tip}, "start": start.tolist()}
+    return model, entries | {"nodes": {"targets": {"file": str(path)}}}, {}
+
+
+def sweep_of(arm: str, n: int, folder: Path) -> Sweep:
     """The sweep of an arm; its file of a scenario is written into the folder."""
-    content = read_yaml(yaml_path("scenarios", ARMS[arm]))
-    nodes, model = content["nodes"], RobotModel.from_urdf(urdf_path(arm))
+    model, entries, own = scene_of(arm, folder)
     rate_limit = propose_rate_limit(model)
-    own = {name: value for name, value in nodes["osc"].items() if name in GIVEN} | {"rate_limit": rate_limit}
     simulator = {"rate_limit": rate_limit, "plant.set": "real"}
-    chosen = {"simulator": simulator, "dynamics": {}, "osc": own, "targets": nodes["targets"]}
-    path = Path(folder, f"{arm}.yaml")
-    path.write_text(yaml_document({"description": arm, "robot": arm, "start": content["start"], "nodes": chosen}))
-    p = propose(model, rate_limit=rate_limit)
-    axes: dict[str, Any] = {
-        f"osc.{name}": {"from": value / factor, "to": factor * value, "scale": "log"}
-        for name, value, factor in (
-            ("kp_linear", p.kp_linear, 4.0),
-            ("kp_angular", p.kp_angular, 4.0),
-            ("damping_ratio", p.damping_ratio, 2.0),
-            ("speed_limit_linear", p.speed_limit_linear, 2.0),
-        )
-    }
-    sampled = {"axes": axes, "sampling": "sobol", "samples": n, "figures": list(FIGURES)}
+    nodes = {"simulator": simulator, "dynamics": {}, "osc": own | {"rate_limit": rate_limit}, **entries["nodes"]}
+    path = folder / f"{arm}.yaml"
+    path.write_text(yaml_document({"description": arm, **entries, "nodes": nodes}))
+    p: OscParameters = propose(model, rate_limit=rate_limit)
+    speeds = {name: getattr(p, name) for name in ("speed_limit_linear", "speed_limit_angular")}
+    ranges = RANGES | {name: (v / 2.0, 2.0 * v) for name, v in speeds.items()}
+    axes = {f"osc.{name}": {"from": low, "to": high, "scale": "log"} for name, (low, high) in ranges.items()}
+    sampled = {"axes": axes, "sampling": "sobol", "samples": n, "figures": [*FIGURES, *CHECKED]}
     return Sweep.from_content({"scenario": str(path), "duration": SECONDS, **sampled}, arm)
+
+
+def is_good(row: Mapping[str, Any]) -> bool:
+    """Whether a run reached all its targets without a brake."""
+    return not row["error"] and row["reached"] == 1.0 and not row["braked"] and all(isfinite(row[x]) for x in FIGURES)
+
+
+def is_robust(sweep: Sweep, row: Mapping[str, Any]) -> bool:
+    """Whether it does so with encoders of 14 bits, too."""
+    return is_good(run_row(sweep.plan, row["run"], {name: row[name] for name in sweep.kinds if name in row} | COARSE))
 
 
 def distance_from_front(proposed: Mapping[str, float], rows: list[dict[str, Any]], pair: tuple[str, str]) -> float:
     """The largest factor by which a row is better than the proposal in both figures; at least 1."""
-    return max(1.0, *(min(proposed[name] / row[name] for name in pair) for row in rows))
+    return max([1.0, *(min(proposed[name] / row[name] for name in pair) for row in rows)])
+
+
+def measure(arm: str, n: int, folder: Path) -> dict[str, float]:
+    """Print an arm's proposal, the best of each figure and the distances; return the distances."""
+    sweep, found = sweep_of(arm, n, folder), {}
+    proposed = run_row(sweep.plan, -1, {})
+    points = list(enumerate(sweep.points[k] for k in range(n)))
+    rows = [run_row(sweep.plan, k, values) for k, values in progress_bar(points, arm)]
+    good = [row for row in rows if is_good(row)]
+    pairs = list(combinations(FIGURES, 2))
+    better = [row for row in good if any(distance_from_front(proposed, [row], pair) > 1.0 for pair in pairs)]
+    robust = [row for row in better if is_robust(sweep, row)]
+    proposal = "robust" if is_robust(sweep, proposed) else "not robust"
+    print(f"{arm}: {n - len(good)} of {n} rows failed or missed a target, {len(better) - len(robust)} of {len(better)}"
+          f" better ones are not robust; the proposal is {proposal} {proposed['error']}")  # fmt: skip
+    for name in FIGURES if good else ():
+        best = min(good, key=lambda row: row[name])
+        values = {axis: f"{best[axis]:.3g}" for axis in sweep.kinds}
+        print(f"  {name:14} proposed {proposed[name]:.4g}, best {best[name]:.4g} with {values}")
+    for pair in pairs:
+        distances = [distance_from_front(proposed, chosen, pair) for chosen in (better, robust)]
+        found |= {f"{arm}.{'.'.join(pair)}{end}": x for end, x in zip(("", ".robust"), distances, strict=True)}
+        print("  {:5.2f} from the front of {} and {}, {:.2f} from that of robust rows".format(
+            distances[0], *pair, distances[1]), flush=True)  # fmt: skip
+    return found
 
 
 def main() -> None:
-    """Print the proposal, the best of each figure and the distances."""
+    """Print the figures of all arms."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=16, help="a power of two")
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--arms", nargs="+", choices=ALL, default=list(ALL))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     print(f"{processor()}, {versions('numpy', 'scipy', 'mujoco')}")
     figures: dict[str, float] = {}
     with TemporaryDirectory() as folder:
         for arm in options.arms:
-            sweep = sweep_of(arm, options.samples, folder)
-            proposed = run_row(sweep.plan, -1, {})
-            points = list(enumerate(sweep.points[k] for k in range(options.samples)))
-            rows = [run_row(sweep.plan, k, values) for k, values in progress_bar(points, arm)]
-            good = [row for row in rows if not row["error"] and all(isfinite(row[name]) for name in FIGURES)]
-            print(f"{arm}: {len(rows) - len(good)} of {len(rows)} rows failed or missed a target {proposed['error']}")
-            for name in FIGURES:
-                best = min(good, key=lambda row, name=name: row[name])
-                values = {axis: f"{best[axis]:.3g}" for axis in sweep.kinds}
-                print(f"  {name:14} proposed {proposed[name]:.4g}, best {best[name]:.4g} with {values}")
-            for pair in combinations(FIGURES, 2):
-                figures[f"{arm}.{'.'.join(pair)}"] = found = distance_from_front(proposed, good, pair)
-                print(f"  {found:5.2f} from the front of {' and '.join(pair)}", flush=True)
+            figures |= measure(arm, options.samples, Path(folder))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
 

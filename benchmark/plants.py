@@ -146,9 +146,12 @@ class Outcome(NamedTuple):
 
 def load(name: str) -> RobotModel:
     """Return the model of an arm, from its vendor's URDF."""
-    if name == "z1":
-        return RobotModel.from_urdf(EXAMPLES / "z1_description/urdf/z1.urdf", tip="link06")
-    return arms.load(name)
+    return RobotModel.from_urdf(file_of(name), tip="link06") if name == "z1" else arms.load(name)
+
+
+def file_of(name: str) -> Path:
+    """Return the URDF of an arm that this package does not have."""
+    return EXAMPLES / ("z1_description/urdf/z1.urdf" if name == "z1" else arms.ARMS[name][0])
 
 
 def plants(model: RobotModel) -> Iterator[tuple[str, PlantProperties]]:
