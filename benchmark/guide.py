@@ -54,7 +54,7 @@ RADIUS = 0.08
 """Of the circles [m]."""
 STIFFNESS, DAMPING = np.repeat([2000.0, 20.0], 3), np.repeat([120.0, 0.1], 3)
 """Of the hand [N/m, N m/rad; N s/m, N m s/rad]."""
-SHARE, GUIDE_DAMPING = 0.9, {"ideal": 8.0, "real": 4.0}
+SHARE, GUIDE_DAMPING = 0.9, {"ideal": 8.0, "real": 4.25}
 """``guide_friction`` of a real arm; ``guide_damping``, which friction helps there [1; 1/s]."""
 AT_REST = 0.005
 """Speed of a tip at rest [m/s]."""
