@@ -13,7 +13,17 @@ import numpy.typing as npt
 from arm_control.control import Measurement
 from arm_control.core import BEGINNING_NS, NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate import BELIEVED, DEVIATION, RETURNED, StateBounds, StateMemory, copy_memory, doubted_time
+from arm_control.gate import (
+    BELIEVED,
+    DEVIATION,
+    LONGEST_STEP,
+    RETURNED,
+    StateBounds,
+    StateMemory,
+    copy_memory,
+    doubted_time,
+    is_at_rest,
+)
 from arm_control.maths import Array
 from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
 from arm_control.model import RobotModel
@@ -64,9 +74,11 @@ class JointStateReader:
     """Reads ``JointState`` messages, live or out of a bag.
 
     Time starts over with a stamp of 0, as that of a simulation after its reset. Twenty older stamps in a row are a
-    fault, and the next measurement says so. After an implausible state, all states are rejected until 0.1 s of mutually
-    consistent ones has passed; the next accepted measurement then carries a fault. Without velocities in a message,
-    those are the differences of positions behind a lag of :data:`LAG`. Positions of continuous joints are unwrapped.
+    fault, and the next measurement says so. Whatever the stamps say, an arm moves no farther than in the time of the
+    clock; only a simulation that is reset, at rest, may be anywhere. After an implausible state, all states are
+    rejected until 0.1 s of mutually consistent ones has passed; the next accepted measurement then carries a fault.
+    Without velocities in a message, those are the differences of positions behind a lag of :data:`LAG`. Positions of
+    continuous joints are unwrapped.
 
     Parameters
     ----------
@@ -138,7 +150,8 @@ class JointStateReader:
             if is_older and stamp_ns:
                 self._count_older(stamp_ns)
             is_restart = last is None or is_older
-            if self._bounds is not None and self._bounds.wraps and not is_restart:
+            goes_on = not is_restart or (stamp_ns and self._max_age)
+            if self._bounds is not None and self._bounds.wraps and goes_on:
                 q = self._bounds.unwrapped(q)
             dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
             v = v_raw = np.array(message.velocity, dtype=float)
@@ -152,9 +165,10 @@ class JointStateReader:
             fault, age = TIME_WENT_BACK if is_older and stamp_ns else "", 0.0
             if self._bounds is not None:
                 interval, self._judged_ns = (stamp_ns - self._judged_ns) / NANOSECONDS, stamp_ns
-                result, reason = self._bounds.judge(q, v_raw, dt, interval)
+                elapsed = self._elapsed(dt, stamp_ns, v_raw, info)
+                result, reason = self._bounds.judge(q, v_raw, elapsed, interval)
                 if result not in (BELIEVED, RETURNED):
-                    doubt = doubted_time(self._bounds.memory, result, dt)
+                    doubt = doubted_time(self._bounds.memory, result, elapsed)
                     return Refused(InputError(reason), is_fault=True, doubt=doubt)
                 fault = f"the state has jumped ({reason})" if result == RETURNED else fault
                 self._owner, self._heard_ns = gid, info["received_timestamp"]
@@ -177,6 +191,20 @@ class JointStateReader:
             return 0.0
         late_ns, written_ns = self._heard_ns - stamp_ns - self._least_delay_ns, info["source_timestamp"]
         return max(0.0, (late_ns if written_ns is None else min(self._clock_ns() - written_ns, late_ns)) / NANOSECONDS)
+
+    def _elapsed(self, dt: float, stamp_ns: int, v: Array, info: dict[str, Any]) -> float:
+        """Time in which the arm may have moved since the last measurement [s]; 0: it may be anywhere.
+
+        It is ``dt`` of the stamps; no more than that of the clock behind a gap, and that of the clock where the stamps
+        went back. A simulation that is reset is anywhere, and at rest.
+        """
+        is_reset = dt == 0.0 and stamp_ns == 0 and is_at_rest(v)
+        if self._last is None or is_reset or not self._max_age or 0.0 < dt <= self._max_age:
+            return dt
+        received_ns = info["received_timestamp"]
+        ahead_ns = max(self._least_delay_ns - (received_ns - stamp_ns), 0)
+        elapsed = dt - ahead_ns / NANOSECONDS if dt else (received_ns - self._heard_ns) / NANOSECONDS
+        return max(elapsed, LONGEST_STEP)
 
     @property
     def bounds(self) -> StateBounds | None:

@@ -125,6 +125,44 @@ def test_the_twentieth_older_stamp_in_a_row_is_believed_as_a_fault(ur5: RobotMod
     assert read(1002).fault == ""
 
 
+@pytest.mark.parametrize(("stamps", "waits", "moved", "speed", "is_read"), [
+    ([2.0], [0.001], 0.5, 3.0, False),  # ahead of the clock
+    ([2.0], [0.001], 0.0, 0.0, True),
+    ([2.0], [1.000], 0.5, 1.0, True),  # a gap
+    ([1.3, 1.6], [0.6, 0.0], 0.3, 1.0, True),  # behind one that was late
+    ([0.9] * 20, [0.001] * 20, 0.5, 3.0, False),  # back
+    ([0.9] * 20, [0.001] * 20, 0.02, 1.0, True),
+    ([0.0], [0.001], 0.5, 3.0, False),
+    ([0.0], [0.001], 0.5, 0.0, True),  # a simulation that is reset
+])  # fmt: skip
+@pytest.mark.parametrize("is_live", [True, False])
+def test_an_arm_moves_no_farther_than_in_the_time_of_the_clock(
+    ur5: RobotModel, stamps: list, waits: list, moved: float, speed: float, *, is_read: bool, is_live: bool
+):
+    """In lock step, where no clock counts, only the bounds of a state alone are left behind stamps that went back."""
+    reader = JointStateReader(ur5, 0.02 if is_live else 0.0, drives_arm=True)
+    now = 5.0
+
+    def read(stamp: float, q: float, v: float) -> Reading:
+        info = {"source_timestamp": None, "received_timestamp": round(1e9 * now), "publisher_gid": {"data": b"a"}}
+        state = message(ur5.joint_names, np.full(6, q), np.full(6, v), round(1e9 * stamp))
+        return reader.read(state, info)
+
+    start = speed if moved < 0.5 else 0.0  # of the states before
+    for stamp in (0.999, 1.0):
+        read(stamp, start * (stamp - 1.0), start)
+        now += 0.001
+    now -= 0.001
+    for k, (stamp, wait) in enumerate(zip(stamps, waits, strict=True)):
+        now += wait
+        share = (k + 1) / len(stamps)
+        reading = read(stamp, share * moved, speed)
+    assert isinstance(reading, Measurement if is_read or not is_live else Refused)
+    if isinstance(reading, Refused):
+        assert reading.is_fault
+        assert str(reading.error).startswith("not believed: position")
+
+
 def test_a_new_run_has_no_fault_no_time_and_velocity_0_where_none_is_sent(ur5: RobotModel):
     reader = JointStateReader(ur5, 0.0)
     for stamp_ns in (0, 5_000_000, 0):
