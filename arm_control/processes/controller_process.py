@@ -154,7 +154,7 @@ class ControllerProcess:
         if self._is_waited_for or not (was_blind or has_gap(self.loop.gaps.period, dt)):
             return
         gate, elapsed = self.loop.gate, max(now_ns - self._answered_ns, 0) / NANOSECONDS
-        gate.longest_dt = elapsed if was_blind else max(elapsed, gate.period)  # stamps alone lift nothing
+        gate.longest_dt = elapsed  # stamps alone lift nothing
         self.blind.end(now_ns)
 
     def miss(self, stamp_ns: int, refused: Refused) -> ControllerAnswer:
