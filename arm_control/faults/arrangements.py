@@ -220,8 +220,8 @@ class ControllerAlone(Arrangement):
         self._is_running = False
 
     def publish_model(self, model: RobotModel) -> None:
-        if not self.process.may_take_model:
-            self.surroundings.refuse("robot_description", InputError("another robot is taken only while braked"))
+        if not self.process.may_take(model):
+            self.surroundings.refuse("robot_description", InputError("another robot, while this one needs its gate"))
             return
         before, self.loop = self.loop, control_loop_of(self.setup, model)
         self.loop.gate.succeed(before.gate)
@@ -303,12 +303,12 @@ class BehindGate(BeforeGate):
         super().enable()
 
     def publish_model(self, model: RobotModel) -> None:
-        if self._gate.may_take_model:
+        if self._gate.may_take(model):
             before, self._gate = self._gate, self._new_gate(model)
             self._gate.gate.succeed(before.gate)
             self._gate_names = model.joint_names
         else:
-            self.surroundings.refuse("robot_description", InputError("another robot is taken only while braked"))
+            self.surroundings.refuse("robot_description", InputError("another robot, while this one needs its gate"))
         super().publish_model(model)
 
 

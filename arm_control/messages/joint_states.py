@@ -234,6 +234,18 @@ class JointStateReader:
         self._last, self._judged_ns = last, last.stamp_ns
         self._heard_ns, self._least_delay_ns = heard_ns, least_delay_ns
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether no state was believed for a second, or none before."""
+        return self._last is None or self._clock_ns() - self._heard_ns > self.SILENCE_NS
+
+    def may_take(self, model: RobotModel) -> bool:
+        """Whether the states to come may be of this arm: those of before are silent, or its joints are the same.
+
+        In lock step, where states wait for their commands, they may be of any.
+        """
+        return not self._max_age or self.is_silent or set(model.joint_names) == set(self._model.joint_names)
+
     def release(self) -> None:
         """Let the next publisher take over."""
         self._owner = None

@@ -61,6 +61,7 @@ class GateNode(ArmNode[GateNodeParameters]):
         stop_topic = self.parameters.driver.driver_stop_topic
         self._control = GateControl(self, self._gate, self._release, stop_topic)
         self.why_model_stays = lambda: "" if self._process is None or self._process.may_take_model else IN_USE
+        self.may_take = lambda model: self._process is None or self._process.may_take(model)
         self.steady_timer(LOOKING_PERIOD, self._look_for_rivals)
         self.find_model()
 

@@ -112,6 +112,10 @@ class ControllerProcess:
         last = self._last
         return last is None or (last.gate.state is GateState.BRAKING and is_at_rest(last.measurement.v))
 
+    def may_take(self, model: RobotModel) -> bool:
+        """The same of one model: nobody would hold an arm that goes on, and whose joints are others."""
+        return self.may_take_model and self.reader.may_take(model)
+
     @property
     def last(self) -> TickResult | None:
         """The last answer of the control loop; None before the first one."""

@@ -120,7 +120,12 @@ class GateProcess:
     @property
     def may_take_model(self) -> bool:
         """Whether the arm is braked and at rest, or has never been seen: another model may be taken."""
-        return self._last is None or (self.gate.is_braked and not self.is_blind and is_at_rest(self._last.v))
+        is_seen = not self.is_blind or self._reader.is_silent  # after a second only its weight is carried
+        return self._last is None or (self.gate.is_braked and is_seen and is_at_rest(self._last.v))
+
+    def may_take(self, model: RobotModel) -> bool:
+        """The same of one model: nobody would hold an arm that goes on, and whose joints are others."""
+        return self.may_take_model and self._reader.may_take(model)
 
     def release(self) -> None:
         """Listen to whoever publishes states and commands next: the gate has been enabled."""

@@ -303,6 +303,12 @@ def test_schedules_that_have_failed_hold(parts: tuple[TimedFault, ...]):
     assert tried(Schedule(0, "osc", "serve", "exact", parts, -1.0)).failure == ""
 
 
+@pytest.mark.parametrize("arrangement", ["controller", "gate"])
+def test_a_braked_arm_is_not_left_for_one_with_other_joints(arrangement: str):
+    parts = (TimedFault(FAULTS["braked:by-hand"], 0, 10), TimedFault(FAULTS["model:other"], 320, 330))
+    assert tried(Schedule(0, "osc", arrangement, "exact", parts, -1.0)).failure == ""
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("block", range(100))
 def test_ten_thousand_random_schedules_hold(block: int):

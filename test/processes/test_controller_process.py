@@ -184,6 +184,23 @@ def test_another_model_may_be_taken_before_the_first_state_and_of_a_braked_arm_a
     assert arm.process.may_take_model
 
 
+@pytest.mark.parametrize("max_age", [0.02, 0.0])
+def test_a_robot_with_other_joints_is_taken_once_the_states_of_this_one_have_stopped(max_age: float, ur5: RobotModel):
+    arm = Arm(max_age)
+    same = RobotModel.from_urdf(arm.model.urdf.text)
+    assert arm.process.may_take(ur5)
+    arm.state()
+    assert not arm.process.may_take(same), "the gate passes"
+    arm.gate.brake("test")
+    arm.state()
+    assert arm.process.may_take(same)
+    assert arm.process.may_take(ur5) == (max_age == 0.0)
+    arm.now_ns += 1000 * MS
+    assert arm.process.may_take(ur5) == (max_age == 0.0)
+    arm.now_ns += 1
+    assert arm.process.may_take(ur5)
+
+
 def test_the_last_of_so_many_refused_states_brakes_and_each_is_counted_once():
     arm = Arm()
     for sender in (ARM, ARM):  # a good state between them begins the count anew

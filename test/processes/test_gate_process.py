@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control import RobotModel
+from arm_control import RobotModel, urdf_path
 from arm_control.bags import plain
 from arm_control.gate import LONGEST_STEP, GateParameters, GateState, PredictedState
 from arm_control.gate.velocity_filter import VelocityFilter
@@ -724,6 +724,21 @@ def test_another_model_may_be_taken_at_rest_and_braked_only(driver: Driver):
     assert driver.process.may_take_model
     driver.go_on(5, v=np.full(6, 0.02))
     assert not driver.process.may_take_model
+
+
+def test_a_robot_with_other_joints_is_taken_once_the_states_of_this_one_have_stopped(driver: Driver, ur5: RobotModel):
+    other = RobotModel.from_urdf(urdf_path("planar2"))
+    assert driver.process.may_take(other)
+    driver.go_on(5)
+    assert not driver.process.may_take(ur5)
+    driver.process.gate.brake("a test")
+    assert driver.process.may_take(ur5)
+    assert not driver.process.may_take(other)
+    driver.wait(0.99)
+    assert driver.process.is_blind
+    assert not driver.process.may_take(other)
+    driver.wait(0.02)
+    assert driver.process.may_take(other)
 
 
 def test_a_gate_enabled_while_states_are_doubted_brakes_again_when_they_are_believed(driver: Driver):

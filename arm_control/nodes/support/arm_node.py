@@ -17,7 +17,7 @@ from std_msgs.msg import String
 
 from arm_control.control import ArmNodeParameters
 from arm_control.core import Spec
-from arm_control.exceptions import ArmControlError
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages import Rejections
 from arm_control.model import RobotModel
 from arm_control.nodes.support.diagnostics import WARN, Health, status_of
@@ -30,6 +30,7 @@ from arm_control.nodes.support.topics import LATCHED, LOSSLESS, STATE
 ARRAYS = {tuple[float, ...]: Parameter.Type.DOUBLE_ARRAY, tuple[str, ...]: Parameter.Type.STRING_ARRAY}
 """Types of lists in ROS."""
 IN_USE = "another robot is taken only while the arm is braked and at rest"
+STILL_THERE = "a robot with other joints is taken only once the states of this one have stopped for a second"
 """Why a node that moves an arm keeps its model."""
 
 
@@ -53,6 +54,8 @@ class ArmNode(Node, Generic[P_co]):
         Subscriptions that are served at once; everything else may wait 50 ms.
     why_model_stays : callable
         Returns why another robot must not be taken now; empty when it may.
+    may_take : callable
+        Returns whether this one may, where another one may.
 
     Parameters
     ----------
@@ -81,6 +84,7 @@ class ArmNode(Node, Generic[P_co]):
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
         self.why_model_stays: Callable[[], str] = lambda: ""
+        self.may_take: Callable[[RobotModel], bool] = lambda _: True
         if moved := layout_differences():
             self.get_logger().warning(f"{moved}: rclpy reads and writes them, which is slower")
         self.ready = False
@@ -257,6 +261,8 @@ class ArmNode(Node, Generic[P_co]):
 
     def _take_model(self, description: str) -> None:
         model = self.parameters.arm.model(description, kinematics_only=self.NEEDS_NO_MASSES)
+        if not self.may_take(model):
+            raise InputError(STILL_THERE)
         self.parameters = self.resolve_parameters(self.overrides, model)
         kernels = () if self.NEEDS_NO_MASSES else ("terms",)
         model.prepare(*kernels, "pose", "frames", progress=False)  # not in the middle of the control loop

@@ -133,6 +133,7 @@ class TorquePipeline:
         self._has_named_unheard = False
         self._gate_control = GateControl(node, self._gate, self._release, driver.driver_stop_topic)
         node.why_model_stays = self._why_model_stays
+        node.may_take = lambda model: self.loop is None or self._process.may_take(model)
 
     def start(self, loop: ControlLoop) -> None:
         """Run a loop on the states of the node's robot, from now on."""
