@@ -366,8 +366,8 @@ class EffortGate:
         command, self._command = self._command, None
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
-        dt, longest, self.longest_dt = believed_time(dt, self.period), self.longest_dt, np.inf
-        self.period, dt = dt or self.period, min(dt, longest)
+        dt, self.longest_dt = believed_time(min(dt, self.longest_dt), self.period), np.inf
+        self.period = dt or self.period
         if self._floor is not None:
             t = self._floor.add_to(t, self._tau, dt)
             if self._floor.shakes and self.state is PASSING:

@@ -158,7 +158,8 @@ class ControllerProcess:
         if self._is_waited_for or not (was_blind or has_gap(self.loop.gaps.period, dt)):
             return
         gate, elapsed = self.loop.gate, max(now_ns - self._answered_ns, 0) / NANOSECONDS
-        gate.longest_dt = elapsed  # stamps alone lift nothing
+        counts = was_blind or elapsed >= gate.period  # stamps alone lift nothing
+        gate.longest_dt = elapsed if counts else 0.0  # a shorter tick would shorten the next ones
         self.blind.end(now_ns)
 
     def miss(self, stamp_ns: int, refused: Refused) -> ControllerAnswer:

@@ -140,17 +140,6 @@ def test_a_tick_without_a_time_changes_no_torque(ur5: RobotModel, dt: float):
     assert gate.period == MS
 
 
-def test_a_clock_bounds_the_time_of_one_tick_and_not_that_of_the_next_ones(ur5: RobotModel):
-    gate, step = EffortGate(ur5, GateParameters(joint_limits=False)), np.full(6, 25.0)
-    answer(gate, ur5, np.zeros(6))
-    for elapsed in (0.0, 0.05 * MS, 0.5 * MS):
-        before, gate.longest_dt = answer(gate, ur5, step).tau, elapsed
-        bounded = answer(gate, ur5, step, dt=30 * MS)
-        assert np.abs(bounded.tau - before).max() == pytest.approx(1000.0 * elapsed)
-        assert gate.period == pytest.approx(1.25 * MS)
-        assert np.abs(answer(gate, ur5, step).tau - bounded.tau).max() == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("dt", [1.0, 3600.0, np.inf])
 def test_a_gap_does_not_lift_the_rate_limit(ur5: RobotModel, dt: float):
     """One step of 20 N m after a gap of 20 ms would be as bad as one at once."""

@@ -370,6 +370,8 @@ def test_a_state_that_is_repeated_at_once_is_trusted():
 @pytest.mark.parametrize(("step", "elapsed", "longest"), [
     (MS, 1 * MS, np.inf),
     (50 * MS, 3 * MS, 3e-3),
+    (50 * MS, MS, 1e-3),
+    (50 * MS, MS - 1, 0.0),
     (50 * MS, 0, 0.0),
     (50 * MS, -5 * MS, 0.0),
 ])  # fmt: skip
