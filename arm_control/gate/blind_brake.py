@@ -8,7 +8,9 @@ trusted are, with the names of :mod:`arm_control.gate.state_bounds`,
     (4)          those of the last 2 dt e / (e - e_0 T / (T + dt)): growing as fast as now, e has needed half of that
     (5)          those that repeat an earlier one
 
-and where this is not known, or more, those of the last 25 ms. A late state is brought up to date by the model first.
+and where this is not known, or more, those of the last 25 ms. Where states stop nothing says that the last ones were
+wrong: not trusted are those from the first jump of a velocity on, |v - v_0| > w + a dt, in the last 25 ms. A late state
+is brought up to date by the model first.
 
 The rules are procedures (:mod:`arm_control.compiler.procedures`).
 """
@@ -24,6 +26,7 @@ from arm_control.compiler import Binds, Floats, Ints, RunsKernel, compile_proced
 from arm_control.core import NANOSECONDS
 from arm_control.gate.effort_gate import EffortGate, GateOutput
 from arm_control.gate.state_bounds import (
+    ACCELERATION,
     DEVIATED,
     DISAGREES,
     IS_FROZEN,
@@ -47,6 +50,8 @@ LONGEST_BLIND = 1_000_000_000
 STATE_SILENCE = 0.02
 """Time without a state after which the gate brakes, where ``max_age`` does not say it; so long one torque counts in a
 prediction [s]."""
+JUMP = 0.3
+"""``w``: noise of velocities, and a little more [rad/s or m/s]."""
 N_MOMENTS = 32
 """States that are remembered."""
 SPACING = 900_000
@@ -169,7 +174,7 @@ def predict_state(blind: BlindMemory, moments: Moments, gate: GateMemory, now: i
 @procedure
 def begin_prediction(blind: BlindMemory, moments: Moments, now: int, doubt: int) -> None:
     """Predict the state now from the newest one that is trusted."""
-    k = moment_before(moments, now - doubt)
+    k = moment_before_jumps(moments, moment_before(moments, now - doubt))
     for i in range(moments.n):
         blind.prediction.q[i] = moments.q[k * moments.n + i]
         blind.prediction.v[i] = moments.v[k * moments.n + i]
@@ -185,6 +190,31 @@ def moment_before(moments: Moments, t: int) -> int:
         k = (k + N_MOMENTS - 1) % N_MOMENTS
         n_before += 1
     return k
+
+
+@procedure
+def moment_before_jumps(moments: Moments, k: int) -> int:
+    """Return the state before the first jump of a velocity, of those that lead to ``k``; without a jump, this one."""
+    oldest = (moments.counts[HEAD] + N_MOMENTS + 1 - moments.counts[N_NOTED]) % N_MOMENTS
+    begin = moments.at[k] - DOUBT
+    following = k
+    before = (following + N_MOMENTS - 1) % N_MOMENTS
+    while following != oldest and moments.at[before] >= begin:
+        if has_jumped(moments, before, following):
+            k = before
+        following = before
+        before = (following + N_MOMENTS - 1) % N_MOMENTS
+    return k
+
+
+@procedure
+def has_jumped(moments: Moments, before: int, following: int) -> bool:
+    """Whether a velocity changes from one state to the next as that of no arm does."""
+    largest = JUMP + ACCELERATION * seconds(moments.at[following] - moments.at[before])
+    has = False
+    for i in range(moments.n):
+        has = has or abs(moments.v[following * moments.n + i] - moments.v[before * moments.n + i]) > largest
+    return has
 
 
 @procedure

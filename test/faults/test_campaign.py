@@ -295,11 +295,14 @@ def test_random_schedules_hold():
         (TimedFault(FAULTS["states:30-ms-late"], 20, 59),),
         (TimedFault(FAULTS["states:backwards"], 287, 343), TimedFault(FAULTS["states:position-jumps"], 290, 404)),
         (TimedFault(FAULTS["states:position-jumps"], 200, 404), TimedFault(FAULTS["states:stamp-0"], 200, 300)),
+        (TimedFault(FAULTS["states:velocity-20"], 100, 200), TimedFault(FAULTS["states:velocity-nan"], 101, 200)),
         (TimedFault(FAULTS["states:velocity-inf-once"], 8, 22), TimedFault(FAULTS["states:hour-ahead-in-turn"], 9, 23)),
     ],
 )
 def test_schedules_that_have_failed_hold(parts: tuple[TimedFault, ...]):
-    """Two answers at one moment, twice; an arm elsewhere where stamps go back, twice; a state from the future."""
+    """Two answers at one moment, twice; an arm elsewhere where stamps go back, twice; a speed that no state denies;
+    a state from the future.
+    """
     assert tried(Schedule(0, "osc", "serve", "exact", parts, -1.0)).failure == ""
 
 

@@ -170,7 +170,11 @@ class Blind:
 
     def begin(self, now: int, doubt: int, unknown: np.ndarray) -> None:
         trusted = [k for k, moment in enumerate(self.moments) if moment[0] <= now - doubt]
-        first = max(trusted, default=0)
+        last = max(trusted, default=0)
+        at, v = [moment[0] for moment in self.moments], [moment[2] for moment in self.moments]
+        ways = [k for k in range(1, last + 1) if at[k - 1] >= at[last] - DOUBT]
+        jumps = [k - 1 for k in ways if np.abs(v[k] - v[k - 1]).max() > 0.3 + 100.0 * (at[k] - at[k - 1]) / 1e9]
+        first = min(jumps, default=last)
         ends = [moment[0] for moment in self.moments[first + 1 :]] + [now]
         _, self.q, self.v, _ = self.moments[first]
         for (t, _, _, tau), end in zip(self.moments[first:], ends, strict=True):
@@ -225,6 +229,30 @@ def test_it_brakes_on_what_the_model_says_of_the_last_states_that_are_trusted(
         assert now - seen > SHORT_BLIND
         brake.end(now)
         assert not gate.is_held
+
+
+@pytest.mark.parametrize("n_wrong", [1, 2, 20, 24])
+@pytest.mark.parametrize("change", [0.39, 0.41])
+def test_where_states_stop_none_from_a_jump_of_velocities_on_is_trusted(
+    double: RobotModel, n_wrong: int, change: float
+):
+    brake = BlindBrake(double, EffortGate(double, GateParameters()), 0.02)
+    q, v = np.array([0.3, 0.4]), np.zeros(2)
+    for k in range(60):
+        is_wrong = k >= 60 - n_wrong
+        brake.note(START + k * MS, q, v + [0.0, change * is_wrong], double.gravity(q))
+    brake.tick(START + 60 * MS, 1e-3)
+    speed = np.abs(brake._memory.prediction.v).max()
+    assert speed < 1e-9 if change > 0.4 else speed > 0.3
+
+
+def test_a_state_of_long_before_is_not_trusted_more_than_one_behind_a_silence(double: RobotModel):
+    brake, q = BlindBrake(double, EffortGate(double, GateParameters()), 0.02), np.array([0.3, 0.4])
+    brake.note(START, q - 1.0, np.full(2, 20.0), double.gravity(q))
+    for k in range(5):
+        brake.note(START + (30 + k) * MS, q, np.zeros(2), double.gravity(q))
+    brake.tick(START + 35 * MS, 1e-3)
+    np.testing.assert_allclose(brake._memory.prediction.q, q, rtol=0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("lateness", [0, MS, 20 * MS, 100 * MS])
