@@ -26,7 +26,7 @@ from arm_control.faults.campaign import (
 )
 from arm_control.faults.catalogue import LIMITED, Fault, all_faults
 from arm_control.faults.chain import ARRANGEMENTS, Chain
-from arm_control.faults.chain_setup import PLANTS, Delivery, Interference, Record, Setup
+from arm_control.faults.chain_setup import OWN, PLANTS, Delivery, Interference, Record, Setup
 from arm_control.sweeps import in_order
 
 MOST_PARTS = 4
@@ -233,10 +233,15 @@ def _in_a_row(parts: list[tuple[TimedFault, Interference]]) -> Interference:
         for part, act in parts:
             if part.begin <= k < part.end:
                 deliveries = [
-                    Delivery(after.message, before.delay + after.delay, after.publisher)
+                    Delivery(after.message, before.delay + after.delay, _publisher(before, after))
                     for before in deliveries
                     for after in act(k - part.begin, before.message)
                 ]
         return deliveries
 
     return interfere
+
+
+def _publisher(before: Delivery, after: Delivery) -> dict[str, bytes]:
+    """Return who sends a message that two faults concern."""
+    return before.publisher if after.publisher == OWN else after.publisher

@@ -36,7 +36,7 @@ from arm_control.faults import (
 from arm_control.faults.campaign import fall_of, run_case, setup_of
 from arm_control.faults.catalogue import BRAKES, EVERYWHERE, GOES_ON, HOLDS, Fault, disable
 from arm_control.faults.chain import ARRANGEMENTS, Chain
-from arm_control.faults.chain_setup import PLANTS
+from arm_control.faults.chain_setup import OTHER, OWN, PLANTS, joint_state
 from arm_control.faults.interferences import lost
 from arm_control.faults.schedules import Schedule, TimedFault, draw, tried
 from arm_control.gate import effort_gate
@@ -304,6 +304,14 @@ def test_schedules_that_have_failed_hold(parts: tuple[TimedFault, ...]):
     a state from the future.
     """
     assert tried(Schedule(0, "osc", "serve", "exact", parts, -1.0)).failure == ""
+
+
+def test_a_second_publisher_stays_another_one_where_its_states_are_changed_as_well():
+    parts = [TimedFault(FAULTS[f"states:{name}"], 0, 1) for name in ("second-publisher", "position-nan")]
+    interfere = schedules._combined(parts)["states"]
+    deliveries = list(interfere(0, joint_state(["a", "b"], 0, position=np.zeros(2), velocity=np.zeros(2))))
+    assert [delivery.publisher for delivery in deliveries] == [OWN, OTHER]
+    assert all(np.isnan(delivery.message.position[1]) for delivery in deliveries)
 
 
 @pytest.mark.parametrize("arrangement", ["controller", "gate"])
