@@ -165,7 +165,8 @@ class JointStateReader:
             fault, age = TIME_WENT_BACK if is_older and stamp_ns else "", 0.0
             if self._bounds is not None:
                 interval, self._judged_ns = (stamp_ns - self._judged_ns) / NANOSECONDS, stamp_ns
-                elapsed = self._elapsed(dt, stamp_ns, v_raw, info)
+                is_usual = 0.0 < dt <= self._max_age or not self._max_age
+                elapsed = dt if is_usual else self._elapsed(dt, stamp_ns, v_raw, info)
                 result, reason = self._bounds.judge(q, v_raw, elapsed, interval)
                 if result not in (BELIEVED, RETURNED):
                     doubt = doubted_time(self._bounds.memory, result, elapsed)
@@ -193,13 +194,13 @@ class JointStateReader:
         return max(0.0, (late_ns if written_ns is None else min(self._clock_ns() - written_ns, late_ns)) / NANOSECONDS)
 
     def _elapsed(self, dt: float, stamp_ns: int, v: Array, info: dict[str, Any]) -> float:
-        """Time in which the arm may have moved since the last measurement [s]; 0: it may be anywhere.
+        """Time in which the arm may have moved behind a gap or another jump of the stamps [s]; 0: it may be anywhere.
 
         It is ``dt`` of the stamps; no more than that of the clock behind a gap, and that of the clock where the stamps
         went back. A simulation that is reset is anywhere, and at rest.
         """
         is_reset = dt == 0.0 and stamp_ns == 0 and is_at_rest(v)
-        if self._last is None or is_reset or not self._max_age or 0.0 < dt <= self._max_age:
+        if self._last is None or is_reset:
             return dt
         received_ns = info["received_timestamp"]
         ahead_ns = max(self._least_delay_ns - (received_ns - stamp_ns), 0)
