@@ -147,15 +147,16 @@ class ControllerProcess:
         if reading.age and self._last is not None:
             q, v = self.blind.up_to_date(reading.q, reading.v, info["received_timestamp"], reading.age)
             reading = reading._replace(q=q, v=v)
-        if reading.dt > gate.period or self._was_blind:
-            self._bound_time(reading.dt, info["received_timestamp"])
+        if reading.dt > gate.period or self._was_blind or reading.is_restart:
+            self._bound_time(reading, info["received_timestamp"])
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
 
-    def _bound_time(self, dt: float, now_ns: int) -> None:
-        """Let a state behind a gap, or behind a prediction, count for no more than the clock says."""
+    def _bound_time(self, state: Measurement, now_ns: int) -> None:
+        """Let a state behind a gap, a prediction or a restart count for no more than the clock says."""
         was_blind, self._was_blind = self._was_blind, False
-        if self._is_waited_for or not (was_blind or has_gap(self.loop.gaps.period, dt)):
+        is_ordinary = not (was_blind or state.is_restart or has_gap(self.loop.gaps.period, state.dt))
+        if self._is_waited_for or self._last is None or is_ordinary:
             return
         gate, elapsed = self.loop.gate, max(now_ns - self._answered_ns, 0) / NANOSECONDS
         counts = was_blind or elapsed >= gate.period  # stamps alone lift nothing

@@ -385,6 +385,16 @@ def test_behind_a_gap_stamps_count_for_no_more_than_the_clock_says(step: int, el
     assert arm.longest[-1] == np.inf
 
 
+@pytest.mark.parametrize(("wait", "longest"), [(2 * MS, 2e-3), (MS, 1e-3), (MS - 1, 0.0), (0, 0.0)])
+def test_where_the_stamps_start_over_a_state_counts_for_the_time_since_the_last_torque(wait: int, longest: float):
+    arm = Arm()
+    for _ in range(4):
+        arm.state()
+    arm.gate.brake("test")
+    arm.state(wait=wait, stamp=0)
+    assert arm.longest == [np.inf] * 4 + [longest]
+
+
 @pytest.mark.parametrize(("wait", "longest"), [(MS // 4, 0.25e-3), (0, 0.0), (-MS, 0.0)])
 def test_behind_a_prediction_a_state_counts_for_the_time_since_the_last_torque(wait: int, longest: float):
     arm = Arm()
