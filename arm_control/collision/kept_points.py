@@ -49,7 +49,7 @@ class KeptPoint(NamedTuple):
     inside : float
         Value of h that random states are moved to: between two such states less is left.
     in_words : callable
-        What a value of h below zero breaks, in a sentence.
+        What a value of h breaks, in a sentence: the place, or above zero its margin.
     made_from : list
         All that the function depends on.
     """
@@ -90,6 +90,8 @@ class KeptPoints:
     points : tuple of KeptPoint
     reach : ndarray, shape (k, n)
         ``slope reach`` of equation (1) of each.
+    shares : ndarray, shape (k,)
+        Share of a margin that counts for each: 0 for angles, else 1.
     """
 
     def __init__(self, model: RobotModel, points: Sequence[KeptPoint] = (), margin: float = 0.0) -> None:
@@ -97,13 +99,16 @@ class KeptPoints:
         moved = [(point, row) for point, row in reach if row.any()]
         self.points = tuple(point for point, _ in moved)
         self.reach = np.array([row for _, row in moved]).reshape(-1, model.nq)
-        self._model, self._margin = model, margin
-        self._gaps = np.array([0.0 if point.is_angle else margin for point in self.points])
+        self.shares = np.array([float(not point.is_angle) for point in self.points])
+        self._model, self._gaps = model, margin * self.shares
 
-    def rooms(self, X_W: Sequence[Pose], margin: Scalar | None = None) -> list[Scalar]:
-        """What is left of each above the margin, or another one, where the bodies have these poses, over any scalar."""
-        gap = self._margin if margin is None else margin
-        return [point.h(X_W) - (0.0 if point.is_angle else gap) for point in self.points]
+    def h(self, X_W: Sequence[Pose]) -> Array:
+        """The functions where the bodies have these poses, over any scalar, shape (k,)."""
+        return np.array([point.h(X_W) for point in self.points])
+
+    def rooms(self, X_W: Sequence[Pose]) -> Array:
+        """What is left of each above the margin where the bodies have these poses, shape (k,)."""
+        return self.h(X_W) - self._gaps
 
     def pulled(self, qs: Array) -> Array:
         """Return states, shape (N, n), moved by damped Gauss-Newton steps (2) until the points keep their places.
@@ -136,11 +141,10 @@ class KeptPoints:
     @cached_property
     def _kernel(self) -> LoopKernel:
         """The functions of all points, over many states."""
-        tree, points, n = self._model.tree, self.points, self._model.nq
+        tree, n = self._model.tree, self._model.nq
 
         def function(x: Mapping[str, Array]) -> dict[str, Any]:
-            X_W = State(tree, {"q": x["q"]}).X_W
-            return {"h": np.array([point.h(X_W) for point in points])}
+            return {"h": self.h(State(tree, {"q": x["q"]}).X_W)}
 
         law = Law("kept points", function, {"q": n}, self.made_from, has_masses=False)
         samples = {"q": np.random.default_rng(0).uniform(-1.0, 1.0, (n, 16))}
@@ -148,11 +152,12 @@ class KeptPoints:
 
     def broken(self, q: Array) -> tuple[str, ...]:
         """Return a sentence for each that is not kept in joint positions, shape (n,), the worst first."""
-        X_W = State(self._model.tree, {"q": q}).X_W
-        rooms = [(float(room), k) for k, room in enumerate(self.rooms(X_W)) if room <= 0.0]
-        return tuple(self.points[k].in_words(float(self.points[k].h(X_W))) for _, k in sorted(rooms))
+        h = self.h(State(self._model.tree, {"q": q}).X_W)
+        worst_first = np.argsort(h - self._gaps, kind="stable")
+        return tuple(self.points[k].in_words(float(h[k])) for k in worst_first if h[k] <= self._gaps[k])
 
     @property
     def made_from(self) -> list[object]:
         """All that programs depend on."""
-        return [[x.body, x.place.tolist(), x.axis.tolist(), x.is_angle, x.made_from] for x in self.points]
+        points = zip(self.points, self.reach.tolist(), strict=True)
+        return [[x.body, x.place.tolist(), x.axis.tolist(), x.is_angle, x.made_from, reach] for x, reach in points]

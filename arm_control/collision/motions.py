@@ -188,7 +188,8 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Loo
             values |= {"q": q, "moved": moved + SMALLEST_SPEED, "deviates": deviation + LEAST_CLEARANCE * np.ones(n)}
         known = minimum(maximum(half, end - s), maximum(select(scout, 0.0, half), FURTHER * seen)) + 2.0 * CLOSED
         if arm.kept is not None:
-            ways, rooms = arm.kept.reach @ moved, np.array(arm.kept.rooms(state.X_W, x["margins"][3])) - LEAST_CLEARANCE
+            ways, gaps = arm.kept.reach @ moved, x["margins"][3] * arm.kept.shares + LEAST_CLEARANCE
+            rooms = arm.kept.h(state.X_W) - gaps
             aside = arm.kept.reach @ x["deviation"] if has_deviation else np.zeros(len(rooms))
             for room, off, way in zip(rooms, aside, ways, strict=True):  # (7)
                 known = minimum(known, (room - off) / (way + SMALLEST_SPEED))

@@ -241,7 +241,9 @@ class Validity:
         has_meshes: bool = True,
     ) -> None:
         if not all(0.0 <= x <= LARGEST for x in (margin, link_margin, kept_margin)):
-            raise InputError(f"margins are {margin} and {link_margin} m; allowed: 0 to {LARGEST:g} m")
+            raise InputError(
+                f"margins are {margin} and {link_margin} m, {kept_margin} m of points; allowed: 0 to {LARGEST:g} m"
+            )
         self.lock = RLock()
         self.shape = ArmShape(model) if shape is None else shape
         self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed

@@ -16,6 +16,7 @@ from arm_control.collision import ArmShape, KeptPoint, by_coordinate, point_reac
 from arm_control.constraints.constraint import ARM, HAND, NONE, Constraint, Point
 from arm_control.constraints.constraint_file import read_constraints
 from arm_control.constraints.constraint_set import PointColumn, Violation, point_columns
+from arm_control.constraints.constraint_set import in_words as words_of
 from arm_control.constraints.kinds.clearance import ClearanceConstraint
 from arm_control.constraints.kinds.speed import SpeedConstraint
 from arm_control.maths import Array, Pose, Scalar
@@ -104,7 +105,10 @@ def _kept_point(model: RobotModel, column: PointColumn) -> KeptPoint:
         return type(c).gradient(np.array(numbers), Point(p, NONE, axis, NONE, radius)).h
 
     def in_words(h: float) -> str:
-        return str(Violation.of(c, column.label, h))
+        x = Violation.of(c, column.label, h)
+        if h <= 0.0:
+            return str(x)
+        return f"constraint '{x.name}' ({x.what}) has {words_of(x.left, x.unit)} left, less than the margin"
 
     axis, is_angle = X.R @ place, c.unit == "rad"
     made_from: list[object] = [c.kind, numbers, radius]

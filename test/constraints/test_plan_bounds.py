@@ -132,6 +132,10 @@ def test_a_state_that_breaks_places_says_which_the_worst_first():
     )
     assert validity.broken([math.pi / 2.0, 0.0]) == ()
     assert validity.free_states([[math.pi / 2.0, 0.0], [0.0, 0.0]]).tolist() == [True, False]
+    beyond = bounds_of_constraints(model, [wall_at("wall", length + 0.01)]).kept
+    assert Validity(model, kept=beyond, kept_margin=0.02).broken([0.0, 0.0]) == (
+        "constraint 'wall' (hand) has 10 mm left, less than the margin",
+    )
 
 
 def test_random_states_are_pulled_well_inside(arm: RobotModel):
