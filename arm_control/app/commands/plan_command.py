@@ -53,10 +53,7 @@ def run(options: argparse.Namespace) -> int:
         require_writable_folder(options.report)
     file = PlanFile.load(options.scene)
     scenes = [file.scene(name) for name in options.variant or file.variants or ("",)]
-    runs = {
-        scene.name: _kept(scene, _runs(scene, options.seeds, options.constraints), options.constraints)
-        for scene in scenes
-    }
+    runs = {scene.name: _runs(scene, options.seeds, options.constraints) for scene in scenes}
     print(_as_json(runs) if options.json else f"{printable(file.description)}\n\n{_as_text(runs)}")
     if options.report:
         written = [_draw(scene, runs[scene.name], options.report) for scene in scenes]
