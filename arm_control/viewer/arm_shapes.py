@@ -1,8 +1,8 @@
 """Triangles of an arm's links, from its URDF, and of spheres, boxes, cylinders, cones and capsules.
 
-For each link the first of these that exists: its visual shapes, with mesh files that can be found and read; capsules
-around its collision shapes; a rod from the link's origin to those of its children. Mesh files are searched only in
-folders with packages, and beside the URDF.
+For each link the first of these that exists: its visual shapes, with mesh files that can be found and read; its
+collision shapes, likewise; capsules around these; a rod from the link's origin to those of its children. Mesh files are
+searched only in folders with packages, and beside the URDF.
 
 A solid of revolution about z is a profile: bands of points (r, z) from the lower to the upper end. Each band has its
 own corners, so that a renderer shades a band smoothly and shows an edge between two bands.
@@ -11,6 +11,7 @@ own corners, so that a renderer shades a band smoothly and shows an edge between
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,12 +84,12 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[MeshP
     for link in robot.links:
         for visual in link.visuals or ():
             try:
-                parts.append(MeshPart(link.name, _visual_mesh(visual, roots), _colour(visual, colours)))
+                parts.append(MeshPart(link.name, _link_mesh(visual, roots), _colour(visual, colours)))
             except UrdfError as error:
                 notes.append(str(error))
     links_with_parts = {part.link for part in parts}
     empty_links = {link.name for link in robot.links if link.visuals or not links_with_parts} - links_with_parts
-    parts += _replacement_parts(model, empty_links)
+    parts += _replacement_parts(model, empty_links, roots)
     notes = _one_each_reason(notes)
     if any(NO_FILE in note for note in notes):
         notes.append(f"meshes were searched in {', '.join(map(str, dict.fromkeys(roots))) or 'no folder'}")
@@ -130,8 +131,9 @@ def find_mesh(name: str, roots: Sequence[Path]) -> Path:
     return file
 
 
-def _visual_mesh(visual: Any, roots: Sequence[Path]) -> Mesh:
-    mesh, origin = _mesh(visual.geometry, roots), visual.origin
+def _link_mesh(shape: Any, roots: Sequence[Path]) -> Mesh:
+    """Return a visual or collision shape in the frame of its link."""
+    mesh, origin = _mesh(shape.geometry, roots), shape.origin
     if origin is None:
         return mesh
     return mesh.moved(rotation_from_rpy(origin.rpy or [0, 0, 0]), np.array(origin.xyz or [0, 0, 0], dtype=float))
@@ -175,12 +177,19 @@ def _colour(visual: Any, colours: dict[str, Any]) -> tuple[float, ...]:
     return METAL if colour is None else tuple(float(min(max(x, 0.0), 1.0)) for x in colour.rgba)
 
 
-def _replacement_parts(model: RobotModel, links: set[str]) -> list[MeshPart]:
-    """Return capsules, or rods, for links without visual shapes."""
+def _replacement_parts(model: RobotModel, links: set[str], roots: Sequence[Path]) -> list[MeshPart]:
+    """Return collision shapes, capsules, or rods, for links without visual shapes."""
+    parts = []
+    for link in model.urdf.robot.links:
+        if link.name in links:
+            with suppress(UrdfError):  # one that cannot be read leaves the link to its capsules
+                shapes = [_link_mesh(collision, roots) for collision in link.collisions or ()]
+                parts += [MeshPart(link.name, mesh, METAL) for mesh in shapes]
     capsules, _ = link_capsules(model.urdf)
-    parts = [MeshPart(c.link, _capsule_between(c.a, c.b, c.radius), METAL) for c in capsules if c.link in links]
-    without_capsules = links - {part.link for part in parts}
-    return parts + [part for link in model.frames if link in without_capsules for part in _rods(model, link)]
+    links = links - {part.link for part in parts}
+    parts += [MeshPart(c.link, _capsule_between(c.a, c.b, c.radius), METAL) for c in capsules if c.link in links]
+    links = links - {part.link for part in parts}
+    return parts + [part for link in model.frames if link in links for part in _rods(model, link)]
 
 
 def _rods(model: RobotModel, link: str) -> list[MeshPart]:

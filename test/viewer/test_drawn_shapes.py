@@ -106,6 +106,15 @@ def test_a_link_without_anything_to_show_is_a_rod_or_its_capsule(body: str, size
         assert any(np.ptp(part.mesh.corners[:, 2]) > 0.5 for part in arm_parts(robot(""))[0] if part.link == "base")
 
 
+def test_a_link_whose_visual_mesh_cannot_be_read_shows_its_collision_mesh(tmp_path: Path):
+    (tmp_path / "cube.stl").write_text(CUBE_STL)
+    cube = '<collision><geometry><mesh filename="cube.stl" scale="1 10 1"/></geometry></collision>'
+    parts, notes = arm_parts(robot(visual('<mesh filename="gone.stl"/>') + cube), [tmp_path])
+    (part,) = (part for part in parts if part.link == "rod")
+    np.testing.assert_allclose(part.mesh.corners.max(0), [1, 20, 1])
+    assert "gone.stl" in notes[0]
+
+
 OUTSIDE = (
     *("../secret.stl", "package://../secret.stl", "/etc/hostname", "package:///etc/hostname", "a/../../secret.stl"),
     *("file:///etc/hostname", "http://evil.example/a.stl"),
