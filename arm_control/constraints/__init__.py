@@ -7,7 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.constraints.barriers import SHARE, SMALLEST_ROOM, TICKS
     from arm_control.constraints.constraint import HAND, Constraint, Priority, vector
-    from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints
+    from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints, with_box_at
     from arm_control.constraints.constraint_set import (
         IS_BROKEN,
         MOST_OUTSIDE,

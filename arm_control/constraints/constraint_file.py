@@ -4,20 +4,24 @@ constraints:
 - {name: table, kind: half_space, of: arm, point: [0, 0, 0.02], normal: [0, 0, 1]}
 - {name: cell, kind: box, centre: [0.3, 0, 0.5], size: [1, 1.2, 1]}
 allow_recovery: false
+
+Where a file is named, its text may stand instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from arm_control.constraints.constraint import Constraint, Priority
-from arm_control.core import as_mapping, module_names, read_yaml, refuse_unknown, yaml_path
+from arm_control.core import as_mapping, module_names, parse_yaml, read_yaml, refuse_unknown, yaml_document, yaml_path
 from arm_control.exceptions import ParameterError
 
 FOLDER = "constraints/kinds"
+TEXT = "constraints"
+"""What messages call a text that is no file."""
 
 
 class Constraints(NamedTuple):
@@ -29,10 +33,13 @@ class Constraints(NamedTuple):
         In their order.
     allow_recovery : bool
         Whether an arm that starts outside is led back, instead of being refused.
+    where : str
+        The file, for messages.
     """
 
     constraints: tuple[Constraint, ...] = ()
     allow_recovery: bool = False
+    where: str = ""
 
     @property
     def sees_obstacles(self) -> bool:
@@ -52,8 +59,8 @@ def kind(name: str) -> type[Constraint]:
     return made
 
 
-def read_constraints(name: str) -> Constraints:
-    """Return the constraints of a file, or of one that comes with the package.
+def read_constraints(file: str) -> Constraints:
+    """Return the constraints of a file, of one that comes with the package by its name, or of a text of YAML.
 
     Raises
     ------
@@ -61,8 +68,38 @@ def read_constraints(name: str) -> Constraints:
         When there is no such file, or an entry has an unknown kind or field, a name that another has, or a value that
         is not allowed.
     """
-    path = yaml_path("constraints", name)
-    return constraints_of(read_yaml(path), str(path))
+    return constraints_of(*_content(file))
+
+
+def with_box_at(file: str, name: str, centre: Sequence[float]) -> str:
+    """Return a file as text, with a box at another place.
+
+    Parameters
+    ----------
+    file : str
+        As for :func:`read_constraints`.
+    name : str
+        Name of the box.
+    centre : sequence of float, length 3
+        Its new middle in the base frame [m].
+
+    Raises
+    ------
+    ParameterError
+        As for :func:`read_constraints`.
+    """
+    content, where = _content(file)
+    constraints_of(content, where)
+    entries = [entry | {"centre": list(centre)} if entry["name"] == name else entry for entry in content["constraints"]]
+    return yaml_document(content | {"constraints": entries})
+
+
+def _content(file: str) -> tuple[dict[str, Any], str]:
+    """Return the content of a file or text, and its name for messages."""
+    if "constraints:" in file:
+        return as_mapping(parse_yaml(file, TEXT), TEXT), TEXT
+    path = yaml_path("constraints", file)
+    return read_yaml(path), str(path)
 
 
 def constraints_of(content: Mapping[str, Any], where: str) -> Constraints:
@@ -75,7 +112,7 @@ def constraints_of(content: Mapping[str, Any], where: str) -> Constraints:
     names = [c.name for c in made]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ParameterError(f"{where}: two constraints are called '{twice[0]}'")
-    return Constraints(made, bool(content.get("allow_recovery", False)))
+    return Constraints(made, bool(content.get("allow_recovery", False)), where)
 
 
 def _constraint(entry: dict[str, Any], where: str) -> Constraint:

@@ -397,7 +397,7 @@ class Violation(NamedTuple):
 def in_words(left: float, unit: str) -> str:
     """Return what is left of a constraint in mm, degrees, or its own unit."""
     scale, unit = {"m": (1e3, "mm"), "rad": (math.degrees(1.0), "degrees")}.get(unit, (1.0, unit))
-    return f"{scale * left:.3g} {unit}"
+    return f"{round(scale * left, 4) + 0.0:.3g} {unit}"
 
 
 class Ball(NamedTuple):

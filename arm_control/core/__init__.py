@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         file_parameters,
         module_names,
         node_names,
+        parse_yaml,
         read_yaml,
         require_writable_folder,
         robot_names,

@@ -60,25 +60,36 @@ def load_yaml(path: Path) -> Any:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ParameterError(f"{path}: larger than {MOST_BYTES} bytes")
-        text = data.decode()
-        try:
-            return _load(text, str(path), FastLoader)
-        except yaml.YAMLError:
-            return _load(text, str(path), Loader)  # which tells better what is wrong
+        return parse_yaml(data.decode(), str(path))
     except UnicodeDecodeError as error:
         raise ParameterError(f"{path}: not text in UTF-8: {error.reason} at byte {error.start}") from None
     except FileNotFoundError:
         raise ParameterError(f"there is no file {path}") from None
     except OSError as error:
         raise ParameterError(f"{path}: {error.strerror}") from None
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """Return the content of a text of YAML, of which errors say ``where``.
+
+    Raises
+    ------
+    ParameterError
+        When it is not YAML, or exceeds a limit.
+    """
+    try:
+        try:
+            return _load(text, where, FastLoader)
+        except yaml.YAMLError:
+            return _load(text, where, Loader)  # which tells better what is wrong
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark or error.context_mark
         place = f"line {at.line + 1}, column {at.column + 1}: " if at else ""
-        raise ParameterError(f"{path}: {place}{error.problem or error.context}") from None
+        raise ParameterError(f"{where}: {place}{error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, ParameterError):
             raise
-        raise ParameterError(f"{path}: {error}") from error
+        raise ParameterError(f"{where}: {error}") from error
 
 
 def yaml_value(text: str) -> Any:

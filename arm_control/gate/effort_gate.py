@@ -80,7 +80,7 @@ class GateParameters(LimitParameters):
     brake_damping: float = parameter(50.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
     constraints: str = parameter(
         "",
-        "file with constraints that every command is changed for, or a name in config/constraints; empty: none",
+        "what changes commands: a file with constraints, its text, or a name in config/constraints; empty: nothing",
         live=True,
     )
 
@@ -196,7 +196,7 @@ class EffortGate:
     def _asked(file: str, knows_obstacles: bool) -> Constraints:
         asked = read_constraints(file) if file else Constraints()
         if asked.sees_obstacles and not knows_obstacles:
-            raise ParameterError(f"{file}: this gate is not told of obstacles")
+            raise ParameterError(f"{asked.where}: this gate is not told of obstacles")
         return asked
 
     def change_constraints(self, file: str) -> None:
@@ -219,7 +219,7 @@ class EffortGate:
         if self.constraints is not None:
             self.constraints.change(asked.constraints)
         elif asked.constraints:
-            raise ParameterError(f"{file}: constraints come while a gate runs only where it began with some")
+            raise ParameterError(f"{asked.where}: constraints come while a gate runs only where it began with some")
         self._may_start_outside, self.parameters = asked.allow_recovery, self.parameters.replace(constraints=file)
 
     @property

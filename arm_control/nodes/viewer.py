@@ -297,13 +297,18 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def _drawn_constraints(self) -> dict[Hashable, Drawing]:
         """Return drawings of the constraints of all nodes, those that act in another colour."""
-        drawings: dict[Hashable, Drawing] = {}
+        nodes: dict[str, list[str]] = {}
         for name, file in self.service_clients.constraints.items():
-            if file and file not in self._constraints:
-                self._constraints[file] = self._read_constraints(file)
-            active = figures_in(self._diagnostics.get(name)).get("active constraints", "").split(", ")
-            drawn = drawings_of_constraints(self._constraints.get(file, ()), active, self.model, self.q)
-            drawings |= {(file, key): drawing for key, drawing in drawn.items()}
+            if file:
+                nodes.setdefault(file, []).append(name)
+        known = self._constraints
+        self._constraints = {f: known[f] if f in known else self._read_constraints(f) for f in nodes}
+        drawings: dict[Hashable, Drawing] = {}
+        for file, names in nodes.items():
+            figures = [figures_in(self._diagnostics.get(name)) for name in names]
+            active = {c for values in figures for c in values.get("active constraints", "").split(", ")}
+            drawn = drawings_of_constraints(self._constraints[file], active, self.model, self.q)
+            drawings |= {(names[0], key): drawing for key, drawing in drawn.items()}
         return drawings
 
     def _read_constraints(self, file: str) -> tuple[Constraint, ...]:

@@ -65,7 +65,7 @@ def _drawings(c: Constraint, rgba: tuple[float, ...], model: RobotModel, q: Arra
     elif isinstance(c, BoxConstraint):
         pairs = [(a, b) for a in SIGNS for b in SIGNS if np.count_nonzero(a != b) == 1 and a.sum() < b.sum()]
         X = Pose(np.asarray(rotation_from_rpy(c.rpy), dtype=float), np.array(c.centre, dtype=float))
-        yield Drawing("lines", X, np.array(pairs).reshape(-1, 3) * (0.5 * np.array(c.size)), rgba)
+        yield Drawing("lines", X, np.array(pairs).reshape(-1, 3) * (0.5 * np.array(c.size)), rgba, is_movable=True)
     elif isinstance(c, CylinderConstraint):
         numbers = np.array(c.numbers[0])
         p, z, radius = numbers[:3], numbers[3:6], float(numbers[6])

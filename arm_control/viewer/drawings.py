@@ -52,6 +52,8 @@ class Drawing:
         Points in its own frame [m].
     width : float
         Width of lines, points and an arrow's shaft; height of a text [m].
+    is_movable : bool
+        Whether a person may drag it, on a page with control.
     """
 
     type: str
@@ -60,6 +62,7 @@ class Drawing:
     rgba: tuple[float, ...]
     width: float = 0.005
     text: str = ""
+    is_movable: bool = False
 
 
 class ShownObstacle(NamedTuple):

@@ -315,7 +315,10 @@ def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
     return float(min(low, value)), float(max(high, value))
 
 
-COMMAND_TYPES = ("joint", "target", "obstacle", "add", "remove", "gain", "pause", "step", "reset", "speed", "enable")
+COMMAND_TYPES = (
+    *("joint", "target", "obstacle", "constraint", "add", "remove"),
+    *("gain", "pause", "step", "reset", "speed", "enable"),
+)
 MOST_COMMANDS = 1000
 """Commands of a page that wait; the oldest are dropped when more come."""
 VIEW_COMMANDS = ("joint",)
@@ -330,7 +333,7 @@ class PageCommand(NamedTuple):
     type : str
         One of :data:`COMMAND_TYPES`.
     name : str or tuple
-        What it is about: a joint, a gain, an obstacle's namespace and number.
+        What it is about: a joint, a gain, an obstacle's namespace and number, a node and the drawing of a constraint.
     """
 
     type: str

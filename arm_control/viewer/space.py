@@ -10,6 +10,7 @@ import itertools
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ RISE = 0.75
 """Height to which an arm may rise above its base, as a share of its length."""
 HOLD_TIME = 0.4
 """Time after a drag for which the dragged object stays, until other nodes have received its pose [s]."""
+MOVABLE_SIZE = 0.15
+"""Length of the arrows at a drawing that can be dragged [m]."""
 MIN_MOVE = 1e-5
 """Least change of a pose that is sent [m or 1]."""
 
@@ -109,10 +112,10 @@ class Scene:
             self._target.visible = is_followed
 
     def _new_target(self, X: Pose) -> Any:
-        place = {"position": X.p, "wxyz": _wxyz(X.R)}
+        place = _place(X)
         if self._control:
             handle = self._draw.add_transform_controls("/target", scale=0.16, depth_test=False, **place)
-            self._send_drags(handle, "target")
+            self._send_drags(handle, "target", "target")
         else:
             handle = self._draw.add_frame("/target", axes_length=0.1, axes_radius=0.003, **place)
         handle.visible = self._has_target
@@ -129,7 +132,7 @@ class Scene:
         """Return whether a person drags an object, or has just done so: its pose from other nodes is old."""
         return time.monotonic() < self._hold_ends.get(key, 0.0)
 
-    def _send_drags(self, handle: Any, key: Hashable) -> None:
+    def _send_drags(self, handle: Any, key: Hashable, command: str) -> None:
         """Put the poses of a dragged object into the queue, on the server's own thread, which keeps their order."""
 
         async def on_update(event: Any) -> None:
@@ -141,7 +144,7 @@ class Scene:
             w, x, y, z = np.array(handle.wxyz, float).tolist()
             if np.isfinite([*p, w, x, y, z]).all() and w * w + x * x + y * y + z * z > 0.25:
                 X = Pose(rotation_from_quaternion([x, y, z, w]), p)
-                self._commands.put("target" if key == "target" else "obstacle", key, X)
+                self._commands.put(command, key, X)
             if event.phase == "end":
                 self._hold_ends[key] = time.monotonic() + HOLD_TIME
 
@@ -191,16 +194,18 @@ class Scene:
     def _new_obstacle(self, key: Hashable, obstacle: ShownObstacle) -> Any:
         name = f"/obstacles/{next(self._numbers)}"
         mesh = joined([mesh_of(shape).moved(X_MO.R, X_MO.p) for shape, X_MO in obstacle.solids])
-        place = {"position": obstacle.X.p, "wxyz": _wxyz(obstacle.X.R)}
         if self._control:
-            reach = float(np.abs(mesh.corners).max()) + 0.06
-            options = {"scale": reach, "disable_rotations": True, "disable_sliders": True, "line_width": 1.5}
-            handle = self._draw.add_transform_controls(name, **options, **place)
-            self._send_drags(handle, key)
+            handle = self._new_handle(name, obstacle.X, scale=float(np.abs(mesh.corners).max()) + 0.06)
+            self._send_drags(handle, key, "obstacle")
         else:
-            handle = self._draw.add_frame(name, show_axes=False, **place)
+            handle = self._draw.add_frame(name, show_axes=False, **_place(obstacle.X))
         draw_mesh(self._draw, f"{name}/shape", mesh, obstacle.rgba)
         return handle
+
+    def _new_handle(self, name: str, X: Pose, **options: Any) -> Any:
+        """Return arrows by which an object is dragged."""
+        options |= {"disable_rotations": True, "disable_sliders": True, "line_width": 1.5}
+        return self._draw.add_transform_controls(name, **options, **_place(X))
 
     # -- drawings of other nodes ------------------------------------------------------------------------------
 
@@ -208,15 +213,27 @@ class Scene:
         """Show these drawings and no others."""
         for key in set(self._drawings) - set(drawings):
             self._drawings.pop(key)[1].remove()
+            self._hold_ends.pop(key, None)
         for key, drawing in drawings.items():
             before, handle = self._drawings.get(key, (None, None))
-            if before is drawing:
+            if before is drawing or self._is_held(key):
                 continue
             if before is not None and handle is not None and _same_appearance(before, drawing):
                 move(handle, drawing.X)
             else:
-                handle = self._new_drawing(drawing, handle.name if handle is not None else self._free_name())
+                name = handle.name if handle is not None else self._free_name()
+                if drawing.is_movable and self._control:
+                    handle = self._new_movable(key, drawing, name)
+                else:
+                    handle = self._new_drawing(drawing, name)
             self._drawings[key] = drawing, handle
+
+    def _new_movable(self, key: Hashable, drawing: Drawing, name: str) -> Any:
+        """Draw it at arrows in the place of the drawing with this name."""
+        handle = self._new_handle(name, drawing.X, scale=MOVABLE_SIZE, depth_test=False)  # seen through the arm
+        self._send_drags(handle, key, "constraint")
+        self._new_drawing(replace(drawing, X=Pose.identity()), f"{name}/shape")
+        return handle
 
     def _free_name(self) -> str:
         """Return a name without a drawing; names are reused, since viser keeps removed ones until a page is opened."""
@@ -225,8 +242,7 @@ class Scene:
 
     def _new_drawing(self, drawing: Drawing, name: str) -> Any:
         """Draw it in the place of the drawing with this name."""
-        (colour, opacity), points = _colour(drawing.rgba), drawing.points
-        place = {"position": drawing.X.p, "wxyz": _wxyz(drawing.X.R)}
+        (colour, opacity), points, place = _colour(drawing.rgba), drawing.points, _place(drawing.X)
         if drawing.type == "text":
             return self._draw.add_label(name, drawing.text, anchor="center-center", **place)
         if drawing.type == "lines":
@@ -286,6 +302,10 @@ def move(handle: Any, X: Pose) -> None:
         handle.position = X.p
     if min(np.abs(handle.wxyz - wxyz).max(), np.abs(handle.wxyz + wxyz).max()) > MIN_MOVE:
         handle.wxyz = wxyz
+
+
+def _place(X: Pose) -> dict[str, Array]:
+    return {"position": X.p, "wxyz": _wxyz(X.R)}
 
 
 def _wxyz(R: Array) -> Array:

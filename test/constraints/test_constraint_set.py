@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,9 @@ from arm_control.constraints import (
     SpeedConstraint,
     UprightConstraint,
     constraints_of,
+    read_constraints,
     speed_bounds,
+    with_box_at,
 )
 from arm_control.constraints.constraint_set import TURN, TURN_OF_SPEED
 from arm_control.constraints.kinds.clearance import pair_row
@@ -103,7 +106,7 @@ def test_a_wall_stops_a_hand_that_is_pulled_at_it(model, tmp_path):
     figures = gate.constraint_figures()
     assert figures["active constraints"] == "wall"
     left, unit, *what = str(figures["smallest margin"]).split()
-    assert float(left) == pytest.approx(1e3 * margins[-1], rel=1e-2)
+    assert float(left) == pytest.approx(1e3 * margins[-1], rel=1e-2, abs=1e-3)
     assert [unit, *what] == ["mm:", "wall", "(hand)"]
     gate.brake("a test")
     assert set(gate.constraint_figures().values()) == {""}
@@ -288,6 +291,32 @@ PLANE = {"name": "a", "kind": "half_space", "point": [0, 0, 0], "normal": [0, 0,
 def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(entries, message):
     with pytest.raises(ParameterError, match=message):
         constraints_of({"constraints": entries}, "cell.yaml")
+
+
+def test_a_text_stands_for_a_file_and_a_box_moves_in_either():
+    text = "constraints: [{name: wall, kind: half_space, point: [0, 0, 1e-1], normal: [0, 0, 1]}]\nallow_recovery: true"
+    asked = read_constraints(text)
+    (wall,) = asked.constraints
+    assert isinstance(wall, HalfSpaceConstraint)
+    assert (wall.point, asked.allow_recovery) == ([0, 0, 0.1], True)
+    before = read_constraints("ur5_cell").constraints
+    moved = read_constraints(with_box_at("ur5_cell", "box", [0.1, 0.2, 0.3])).constraints
+    changed = [(a, b) for a, b in zip(before, moved, strict=True) if a != b]
+    ((box, other),) = changed
+    assert other == replace(box, centre=[0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("constraints: ]", "^constraints: line 1, column 14: "),
+        ("constraints: " + "[" * 60 + "]" * 60, "^constraints: nested deeper than"),
+        ("constraints: [{name: a, kind: box}]", "^constraints: constraint 'a': centre, size is needed"),
+    ],
+)
+def test_a_text_that_cannot_be_used_is_refused_with_a_sentence(text: str, message: str):
+    with pytest.raises(ParameterError, match=message):
+        read_constraints(text)
 
 
 def test_a_gate_that_is_told_of_no_obstacles_refuses_a_clearance(model, tmp_path):

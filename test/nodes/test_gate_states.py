@@ -209,7 +209,9 @@ def test_in_lock_step_the_brake_of_another_controller_is_no_answer(rig: Rig, ur5
         publisher.publish(message)
 
     rig.spin(lambda: rig.states, what="the first state")
-    assert set_constraints(rig, "simulator", "ur5_cell").reason == "ur5_cell: this gate is not told of obstacles"
+    assert set_constraints(rig, "simulator", "ur5_cell").reason.endswith(
+        "ur5_cell.yaml: this gate is not told of obstacles"
+    )
     rig.spin(repeating(lambda: answer(controller), lambda: rig.time > 0.0), what="a step")
     now = rig.time
     answer(rival, braked_frame("late"))

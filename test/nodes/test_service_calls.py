@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters
@@ -13,6 +14,7 @@ from rclpy.parameter import Parameter
 from rig import Rig
 from std_srvs.srv import SetBool
 
+from arm_control.constraints import BoxConstraint, read_constraints
 from arm_control.nodes import CommandLineNode
 from arm_control.nodes.support import page_requests
 from arm_control.nodes.support.page_requests import FACTOR, ServiceClients
@@ -98,3 +100,33 @@ def test_the_constraints_of_nodes_with_a_gate_are_known_while_they_run(rig: Rig)
         rig.executor.remove_node(node)
         node.destroy_node()
     rig.spin(lambda: clients.discover() or not clients.constraints, what="nobody")
+
+
+def test_a_box_moves_in_all_nodes_that_have_it_and_who_refuses_it_keeps_his(rig: Rig):
+    cell = "constraints: [{name: cell, kind: box, centre: [0, 0, 0], size: [1, 1, 1]}]"
+    nodes = {name: Node(name, context=rig.context) for name in ("osc", "gate", "simulator")}
+    for name, node in nodes.items():
+        node.declare_parameter("constraints", cell if name != "simulator" else "ur5_cell")
+        rig.executor.add_node(node)
+    nodes["gate"].add_on_set_parameters_callback(
+        lambda changed: SetParametersResult(successful="0.2" not in changed[0].value, reason="too far")
+    )
+    said: list[tuple[str, bool]] = []
+    clients = ServiceClients(rig.node, lambda *words: said.append(words))
+    rig.spin(lambda: clients.discover() or len(clients.constraints) == 3, what="the parameters")
+
+    def moved(x: float) -> list[float]:
+        clients.move_box("osc", "cell", np.array([x, 0.0, 0.5]))
+        rig.spin(lambda: clients.update() or not clients.is_changing("constraints"), what="the responses")
+        boxes = [read_constraints(nodes[name].get_parameter("constraints").value) for name in ("osc", "gate")]
+        assert all(isinstance(asked.constraints[0], BoxConstraint) for asked in boxes)
+        return [asked.constraints[0].centre[0] for asked in boxes]  # type: ignore[attr-defined]
+
+    assert moved(0.1) == [0.1, 0.1]
+    assert not said
+    assert moved(0.2) == [0.2, 0.1]
+    assert said == [("constraints refused: too far", True)]
+    assert nodes["simulator"].get_parameter("constraints").value == "ur5_cell"
+    for node in nodes.values():
+        rig.executor.remove_node(node)
+        node.destroy_node()

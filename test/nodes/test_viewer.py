@@ -317,7 +317,7 @@ def test_constraints_of_the_controller_are_drawn_and_those_that_act_stand_out(lo
     looking.service_clients.constraints = {"gate": "", "simulator": str(bad), "osc": str(good)}
     looking._draw()
     drawn = {key: drawing for key, (drawing, _) in looking.page.scene._drawings.items()}
-    assert [key for key, drawing in drawn.items() if drawing.rgba == ACTING] == [(str(good), ("constraint", "wall", 0))]
+    assert [key for key, drawing in drawn.items() if drawing.rgba == ACTING] == [("osc", ("constraint", "wall", 0))]
     assert len(drawn) == 3, "one wall, a cone and an axis; nothing of the file that cannot be drawn"
     assert looking.status()["constraints"] == Line("joint limits, wall acting, least", figure="2 mm: wall (hand)")
     looking.service_clients.constraints = {"gate": ""}

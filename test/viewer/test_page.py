@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec.msgpack
@@ -36,6 +37,9 @@ HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))
 BALL = ShownObstacle(((Sphere(0.1), Pose(np.eye(3), np.zeros(3))),), HERE, (1.0, 0.0, 0.0, 1.0), "ball")
 
 
+BOX = Drawing("lines", HERE, np.eye(3)[:2], (1.0, 0.0, 0.0, 1.0), is_movable=True)
+
+
 @pytest.fixture(params=[True, False], ids=["control", "read-only"])
 def either(request: pytest.FixtureRequest, ur5: RobotModel) -> Iterator[Page]:
     with filled(request.param, ur5) as page:
@@ -50,7 +54,7 @@ def page(ur5: RobotModel) -> Iterator[Page]:
 
 @contextmanager
 def filled(control: bool, model: RobotModel) -> Iterator[Page]:
-    """A page with an arm, a target, an obstacle and a gain."""
+    """A page with an arm, a target, an obstacle, a box that can be moved and a gain."""
     page = Page(control)
     try:
         page.set_arm(model, arm_parts(model)[0])
@@ -58,6 +62,7 @@ def filled(control: bool, model: RobotModel) -> Iterator[Page]:
         page.scene.set_target(X)
         page.panel.show_target(X)
         page.scene.set_obstacles({("viewer", 1): BALL})
+        page.scene.set_drawings({"cell": BOX})
         page.panel.set_gains("osc", {"kp_linear": (200.0, Spec("stiffness", lower=0.0))})
         yield page
     finally:
@@ -132,6 +137,7 @@ def everything(page: Page, send: Callable[..., None]) -> None:
     names = [name for name in page.server.scene._handle_from_node_name if name.startswith("/obstacles/")]
     move(send, "/target", (0.1, 0.2, 0.3))
     move(send, min(names, key=len), (0.4, 0.5, 0.6))
+    move(send, "/drawn/0", (0.4, 0.5, 0.6))
     for handle in list(page.server.gui._gui_input_handle_from_uuid.values()):
         if handle not in page.panel.joints.values():
             old = handle.value
@@ -265,6 +271,23 @@ def test_drawings_of_every_kind_come_move_and_go(page: Page):
     page.scene.set_drawings({k: Drawing(k, there, p, (1.0, 0.0, 0.0, 0.5), text="hello") for k, p in kinds.items()})
     assert handles == {key: handle for key, (_, handle) in page.scene._drawings.items()}, "what moves is not made anew"
     np.testing.assert_allclose([handle.position for handle in handles.values()], 1.0)
+    page.scene.set_drawings({})
+    assert not [name for name in page.server.scene._handle_from_node_name if name.startswith("/drawn/")]
+
+
+def test_a_drawing_that_may_be_moved_is_dragged_and_stays_where_it_was_put(page: Page):
+    with client(page) as send:
+        move(send, "/drawn/0", (0.1, 0.2, 0.3))
+        found = collected(page, 2)
+    assert {(command.type, command.name) for command in found} == {("constraint", "cell")}
+    np.testing.assert_allclose([command.value.p for command in found], [(0.1, 0.2, 0.3)] * 2)
+    page.scene._hold_ends["cell"] = np.inf
+    acting = {"cell": replace(BOX, rgba=(0.0, 1.0, 0.0, 1.0))}
+    page.scene.set_drawings(acting)
+    np.testing.assert_allclose(page.scene._drawings["cell"][1].position, (0.1, 0.2, 0.3))
+    page.scene._hold_ends.clear()
+    page.scene.set_drawings(acting)
+    np.testing.assert_allclose(page.scene._drawings["cell"][1].position, HERE.p)
     page.scene.set_drawings({})
     assert not [name for name in page.server.scene._handle_from_node_name if name.startswith("/drawn/")]
 

@@ -28,11 +28,12 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
+from arm_control.constraints import with_box_at
 from arm_control.control import AvoidanceParameters, ControllerNodeParameters
 from arm_control.controllers import CONTROLLERS
 from arm_control.core import NANOSECONDS, Spec
 from arm_control.gate import GATES_BEHIND
-from arm_control.maths import Box, Obstacle, Pose, Shape, Sphere
+from arm_control.maths import Array, Box, Obstacle, Pose, Shape, Sphere
 from arm_control.messages import pose_from_message
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.topics import EVENTS, REPEAT_TIME, STATE, TARGETS, ros
@@ -46,6 +47,8 @@ ERROR = 2
 PARAMETER_EVENTS = "/parameter_events"
 FACTOR = "real_time_factor"
 """The simulator's parameter: simulated time per wall time."""
+CONSTRAINTS = "constraints"
+"""Parameter of nodes with a gate: a file, or its text."""
 
 
 class ServiceClients:
@@ -73,8 +76,8 @@ class ServiceClients:
         self._events = LatestMessages(node)
         self._events.subscribe(ParameterEvent, PARAMETER_EVENTS, qos_profile_parameter_events)
         self._running: set[str] = set()
-        self._requested: dict[tuple[str, str], float] = {}
-        self._pending: dict[tuple[str, str], tuple[float, float]] = {}  # value, and when it was requested
+        self._requested: dict[tuple[str, str], float | str] = {}
+        self._pending: dict[tuple[str, str], tuple[float | str, float]] = {}  # value, and when it was requested
         self.controller = ""
         self.simulator = ""
         self.gains: dict[str, float] = {}
@@ -109,7 +112,7 @@ class ServiceClients:
             self._call(GetParameters, f"{self.simulator}/get_parameters", request, self._on_factor, silent=True)
         self.constraints = {name: file for name, file in self.constraints.items() if name in self._running}
         for name in self.gates:
-            request, on_values = GetParameters.Request(names=["constraints"]), partial(self._on_constraints, name)
+            request, on_values = GetParameters.Request(names=[CONSTRAINTS]), partial(self._on_constraints, name)
             self._call(GetParameters, f"{name}/get_parameters", request, on_values, silent=True)
 
     @property
@@ -138,7 +141,7 @@ class ServiceClients:
     def _on_constraints(self, name: str, response: Any) -> None:
         self.constraints[name] = "".join(value.string_value for value in response.values)
 
-    # -- gains and speed ---------------------------------------------------------------------------
+    # -- gains, speed and constraints ----------------------------------------------------------------
 
     def set_gain(self, name: str, value: float) -> None:
         """Set a gain of the controller at the next :meth:`update`; the user is notified of the result."""
@@ -151,6 +154,25 @@ class ServiceClients:
             self._requested[self.simulator, FACTOR] = factor
         else:
             self._notify("no simulator is running", True)
+
+    def move_box(self, node: str, box: str, p: Array) -> None:
+        """Move a box among the constraints of a node, and of those with the same ones, at the next :meth:`update`.
+
+        Parameters
+        ----------
+        p : ndarray, shape (3,)
+            Its new middle in the base frame [m].
+        """
+        files = {name: str(self._newest(name, file)) for name, file in self.constraints.items()}
+        if files.get(node):
+            moved = with_box_at(files[node], box, p.round(4).tolist())
+            self._requested |= {(name, CONSTRAINTS): moved for name, file in files.items() if file == files[node]}
+
+    def _newest(self, node: str, known: str) -> float | str:
+        """Return the constraints that a node has been asked for, or else has."""
+        key = node, CONSTRAINTS
+        pending, _ = self._pending.get(key, (known, 0.0))
+        return self._requested.get(key, pending)
 
     def is_changing(self, name: str) -> bool:
         """Return whether a gain, or ``real_time_factor``, has a request without a response."""
@@ -174,19 +196,28 @@ class ServiceClients:
                 elif name == self.simulator and changed.name == FACTOR:
                     self.factor = changed.value.double_value
 
-    def _set(self, node: str, name: str, value: float) -> None:
+    def _set(self, node: str, name: str, value: float | str) -> None:
         parameter = ParameterMessage(name=name)
-        parameter.value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=float(value))
+        if isinstance(value, str):
+            parameter.value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+        else:
+            parameter.value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=float(value))
 
         def on_result(response: Any) -> None:
-            self._pending.pop((node, name), None)
+            if self._pending.get((node, name), (None, 0.0))[0] == value:  # else it answers a request before
+                del self._pending[node, name]
             (result,) = response.results
-            if result.successful and node == self.controller and name in self.gains:
-                self.gains[name] = value
-            elif result.successful and node == self.simulator:
-                self.factor = value
-            refusal = f"{name} = {value:.4g} refused: {result.reason}"
-            self._notify(refusal if not result.successful else f"{name} = {value:.4g}", not result.successful)
+            what = name if isinstance(value, str) else f"{name} = {value:.4g}"
+            if not result.successful:
+                self._notify(f"{what} refused: {result.reason}", True)
+            elif isinstance(value, str):
+                self.constraints[node] = value
+            else:
+                if node == self.controller and name in self.gains:
+                    self.gains[name] = value
+                elif node == self.simulator:
+                    self.factor = value
+                self._notify(what, False)
 
         request = SetParameters.Request(parameters=[parameter])
         if self._call(SetParameters, f"{node}/set_parameters", request, on_result):
@@ -325,6 +356,9 @@ class PageCommandRunner:
                 self._target = command.value
             case "obstacle":
                 self._move_obstacle(command.name, command.value)
+            case "constraint":
+                node, (_, box, _) = command.name
+                self._clients.move_box(node, box, command.value.p)
             case "add":
                 self._add_obstacle(command.name)
             case "remove":
