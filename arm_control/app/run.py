@@ -395,8 +395,8 @@ def print_summary(
     Returns
     -------
     int
-        Exit status: 1 when a target of the scenario was missed, the plant started over, the arm was braked at the end,
-        or the run was ended early; 0 when not, and when a person had the controls.
+        Exit status: 1 when a target was missed that the scenario does not mean to miss, the plant started over, the arm
+        was braked at the end, or the run was ended early; 0 when not, and when a person had the controls.
     """
     if options.record:
         recording.save(options.record)
@@ -430,13 +430,14 @@ def print_summary(
         osc = resolve_parameters(OscTuning, options.controller_parameters(OscTuning, scenario), model).law
     gate = GateParameters.from_mapping(options.controller_parameters(GateParameters, scenario))
     report = make_report(recording, model, targets, osc, gate)
-    _print_report(report, targets.period, console, is_braked=bool(brakes))
+    _print_report(report, targets.period, console, is_braked=bool(brakes), may_miss=scenario.expects_misses)
     if not options.headless:
         _print_latency(diagnostics.get(scenario.simulator, {}), console)
     if options.report:
         _draw(report, options.report, (recording, model, targets, osc, gate), console)
     has_no_target_to_judge = not (options.duration or report.reaches)
-    is_missed = bool(brakes or recording.restarts) or not (report.success or has_no_target_to_judge)
+    is_fine = report.success or has_no_target_to_judge or scenario.expects_misses
+    is_missed = bool(brakes or recording.restarts) or not is_fine
     return int(is_early or (is_missed and not is_by_hand))
 
 
@@ -457,12 +458,14 @@ def _mode(options: RunOptions) -> str:
     return "lock step" if options.in_lock_step else "real time"
 
 
-def _print_report(report: Report, period: float, console: Console, *, is_braked: bool) -> None:
+def _print_report(report: Report, period: float, console: Console, *, is_braked: bool, may_miss: bool) -> None:
     console.print(f"\n{report}\n", highlight=False, markup=False, soft_wrap=True)
     if report.reaches and any(not figure.kept and not figure.required for figure in report.figures):
         console.print("over: above the recommended value; the run can still succeed", highlight=False)
     if not report.reaches:
         console.print(f"too short to judge: no target had its {period:g} s", highlight=False)
+    elif not report.has_reached_all and may_miss:
+        console.print("not every target was reached: the scenario has targets to be missed")
     elif not report.has_reached_all:
         console.print("[bold red]not every target was reached[/]")
     elif is_braked or not report.success:

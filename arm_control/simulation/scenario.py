@@ -156,11 +156,18 @@ class Scenario:
         if name == REAL and REAL not in self.variants:
             chosen = self.file_variant(first)
             plant = {"simulator": {"plant.set": REAL}} if "simulator" in chosen.nodes else {}
-            return replace(chosen, nodes=merged(chosen.nodes, plant))
+            return replace(chosen, nodes=merged(chosen.nodes, plant), checks={"all": self.required(REAL)})
         if name not in self.variants:
             known = ", ".join((*self.variants, REAL))
             raise ParameterError(f"no variant '{name}' of {self.name}; there are: {known}")
-        return replace(self, nodes=merged(self.nodes, self.variants[name]), variants={})
+        nodes, checks = merged(self.nodes, self.variants[name]), {"all": self.required(name)}
+        return replace(self, nodes=nodes, variants={}, checks=checks)
+
+    @property
+    def expects_misses(self) -> bool:
+        """Whether its checks expect that targets are missed, of a scenario without variants."""
+        required = self.required("")
+        return "reached_share" in required or required.get("reached") is False
 
     def required(self, variant: str) -> dict[str, Any]:
         """Return the bounds on figures for a variant; those of all variants are for plants that are the model."""
@@ -528,8 +535,7 @@ def with_values(scenario: Scenario, values: Mapping[str, Any], variant: str = ""
         node, _, parameter = SHORT.get(name, name).partition(".")
         if name != ROBOT:
             nodes.setdefault(node, {})[parameter] = value
-    robot, checks = str(values.get(ROBOT, chosen.robot)), {"all": scenario.required(variant)}
-    return replace(chosen, robot=robot, nodes=merged(chosen.nodes, nodes), variants={}, checks=checks)
+    return replace(chosen, robot=str(values.get(ROBOT, chosen.robot)), nodes=merged(chosen.nodes, nodes))
 
 
 def save_scenario(scenario: Scenario, path: Path) -> Scenario:

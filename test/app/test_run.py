@@ -330,6 +330,14 @@ def test_a_run_without_targets_of_its_own_has_figures_too(ur5: RobotModel):
         assert verdict in written(console)
 
 
+@pytest.mark.parametrize(("variant", "status"), [("with", 0), ("without", 1)])
+def test_targets_that_the_checks_of_a_scenario_leave_out_may_be_missed(ur5: RobotModel, variant: str, status: int):
+    options, record, console = RunOptions("ur5_cell", variant=variant, duration=2.5), standing(ur5, 2600), paper()
+    record = replace(record, targets=(Target(0, "base_link", ur5.pose(np.array(HOME) + 0.3)),))
+    assert print_summary(options.load(), ur5, record, {}, options, console) == status
+    assert ("reached: the scenario has targets to be missed" in written(console)) is (variant == "with")
+
+
 def test_time_that_started_over_leaves_the_part_since(ur5: RobotModel):
     stamps = np.array([5, 6, 7, 0, 1, 2, 3]) * SECOND
     q = np.arange(7.0)[:, None]
