@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --no-compile --progress-bar on
 # This package with extras: by uv, which unpacks on all cores; by pip where only pip is configured to find packages.
 install = $(BIN)/uv pip install --system-certs --python $(BIN)/python -e '.[$(1)]' || PYTHONWARNINGS=ignore $(PIP) -e '.[$(1)]'
 DEMO := demo,bags
-TEST := $(DEMO),pinocchio,symbolic,coppeliasim,jerk,nengo,test,docs
+TEST := $(DEMO),pinocchio,symbolic,coppeliasim,nengo,test,docs
 
 # A ROS 2 installation of the shell's, or another environment's, must not leak into this one.
 unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE

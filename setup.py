@@ -63,7 +63,6 @@ EXTRAS = {
     "pinocchio": ["pin>=2.7,!=3.0"],
     "symbolic": ["sympy>=1.11", "cloudpickle>=2.0"],
     "xacro": ["xacro>=2"],
-    "jerk": ["ruckig>=0.14"],
     "nengo": ["nengo>=4.1"],
     "ompl": ["ompl>=2.0.1"],
     "lerobot": ["lerobot>=0.6; python_version >= '3.12'"],

@@ -48,7 +48,6 @@ FOREIGN = {
     "cloudpickle": ("model.symbolic",),
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
-    "ruckig": ("motion.jerk_limited",),
     "yaml": ("core.files", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "cbor2": ("simulation.coppeliasim.coppeliasim_client",),

@@ -66,7 +66,6 @@ API = {
     "arm_control.collision.allowed_pairs": ("AllowedPairs", "find_allowed_pairs"),
     "arm_control.collision.arm_shape": ("ArmShape",),
     "arm_control.planning.time_scaling": ("TimeScaler", "PathLimits", "ScaledMotion"),
-    "arm_control.motion.jerk_limited": ("jerk_limited",),
     "arm_control.gate.effort_gate": ("EffortGate", "GateParameters"),
     "arm_control.simulation.mujoco_simulator": ("MujocoSimulator",),
     "arm_control.simulation.rigid_body": ("RigidBodySimulator",),

@@ -42,7 +42,6 @@ PIP_EXTRAS = {
     "zmq": "coppeliasim",
     "cbor2": "coppeliasim",
     "viser": "viewer",
-    "ruckig": "jerk",
     "nengo": "nengo",
     "ompl": "ompl",
     "msgspec": "viewer",
