@@ -95,7 +95,6 @@ class AdaptationParameters(Parameters):
     adaptation_width: float = parameter(
         0.5, "way, or way in half a second, over which the learnt torque changes", unit="rad", lower=0.01
     )
-    adaptation_seed: int = parameter(0, "seed of the neurons' encoders", lower=0)
 
 
 class AdaptiveTorque:
@@ -191,7 +190,7 @@ def compensated_share(model: RobotModel, observer: ObserverParameters, adaptatio
 
 def tuning_curves(model: RobotModel, parameters: AdaptationParameters) -> tuple[Array, Array]:
     """Encoders, shape (3 nv, N), and amplitudes and phases, shape (2, N), of all neurons."""
-    n, rng = model.nv, np.random.default_rng(parameters.adaptation_seed)
+    n, rng = model.nv, np.random.default_rng(0)
     N = max(-(-parameters.adaptation_neurons // LANES), -(-(n + 2) // LANES)) * LANES
     drawn = N - n - 1
     encoders, shape = np.zeros((3 * n, N)), np.zeros((2, N))

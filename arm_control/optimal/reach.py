@@ -15,7 +15,7 @@ an earlier plan the solver starts from (3) at the first position: the arm stays,
     g(q_0), h, M          gravity torque at the first position, bias, mass matrix    [N m; N m; kg m^2]
     e_p, e_o              position and orientation error [m; rad]
     b                     barriers at limits of position and speed, times limit_weight
-    w_*, s_*              weights and shares, see :class:`RecedingParameters`
+    w_*; s_*              weights, see :class:`RecedingParameters`; :data:`RUNNING_SHARES`
     tau_lim               effort_share times the effort limits       [N m]
     k_p, k_v              gains of (3), KP and KV                    [1/s^2; 1/s]
     s, t_k, dt            time since the start, time of knot k, step [s]
@@ -53,6 +53,8 @@ KP, KV = 100.0, 20.0
 """Gains of (3) [1/s^2], [1/s]."""
 ZONES = 0.2, 0.5
 """Widths of the zones before limits of position [rad or m] and speed [rad/s or m/s] in which the barriers act."""
+RUNNING_SHARES = 1.0, 0.1
+"""s_e and s_v: how much of the weights of errors and of speeds counts on the way [1/s]."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,6 @@ class RecedingParameters(Parameters):
     velocity_weight: float = parameter(
         40.0, "w_v, of the squares of the joints' speeds at the end", unit="s^2/rad^2", lower=0.0
     )
-    running_share: float = parameter(1.0, "s_e, how much of w_p and w_o counts on the way", unit="1/s", lower=0.0)
-    velocity_share: float = parameter(0.1, "s_v, how much of w_v counts on the way", unit="1/s", lower=0.0)
     control_weight: float = parameter(
         0.02, "w_u, of the squares of torque beside the weight, by the joints' inertia", unit="s^4/rad^2", lower=1e-9
     )
@@ -270,12 +270,13 @@ class ReachPlanner:
     def _costs_of(self, q0: Array, X_WT: Pose) -> Costs:
         """Equation (1)."""
         p, model, n, dt = self.parameters, self.model, self.model.nv, self.parameters.step
-        share, slow = p.running_share * dt, p.velocity_weight
+        s_e, s_v = RUNNING_SHARES
+        share, slow = s_e * dt, p.velocity_weight
         inertia = np.diag(model.mass_matrix(q0))
         terms = [
             Term(control_error(model.gravity(q0)), running=p.control_weight * dt, scale=1.0 / inertia**2),
             Term(position_error(X_WT.p), p.position_weight * share, p.position_weight),
-            Term(state_error(np.zeros(2 * n)), slow * p.velocity_share * dt, slow, scale=[0.0] * n + [1.0] * n),
+            Term(state_error(np.zeros(2 * n)), slow * s_v * dt, slow, scale=[0.0] * n + [1.0] * n),
         ]
         if p.orientation_weight:
             terms.append(Term(orientation_error(X_WT.R), p.orientation_weight * share, p.orientation_weight))
