@@ -19,7 +19,7 @@ import pinocchio as pin
 from coal_arm import CoalArm
 
 from arm_control.maths import Array, Pose
-from arm_control.simulation import CoalDistance
+from arm_control.simulation import coal_distance
 
 PER_UNIT = 3200
 """Places of a motion per rad or m of the arm, and per m of the fastest obstacle: a hundred times those of a check."""
@@ -74,7 +74,6 @@ class CoalMotions:
         self._pairs = [(pair.first, pair.second) for pair in shapes.collisionPairs]
         self._shapes = [g.geometry for g in shapes.geometryObjects]
         self._resting = [coal.Transform3s(np.array(X.R), np.array(X.p)) for X in _poses(coal_arm)]
-        self._measure = CoalDistance()
         self._V = np.array([mover.obstacle.V_WO for mover in coal_arm.movers]).reshape(-1, 6)
         self._is_moving = self._V.any(axis=1).tolist()
         extents = self._balls[self._first :]
@@ -189,7 +188,7 @@ class CoalMotions:
         else:
             other = self._resting[k]
         here = coal.Transform3s(X.rotation, X.translation)
-        return self._measure(self._shapes[g], here, self._shapes[h], other)
+        return coal_distance(self._shapes[g], here, self._shapes[h], other)
 
     def _bounds(self, a: Array, b: Array, times: Array) -> tuple[Array, Array]:
         """Bounds of the pairs of N motions.

@@ -195,7 +195,6 @@ def pulling(message: Any) -> None:
     message.effort = np.full(len(message.effort), 100.0)
 
 
-def running_backwards(message: Any, onset_ns: int = NANOSECONDS // 2) -> None:
-    """Let time run backwards from the onset on."""
-    stamp_ns = nanoseconds(message.header.stamp)
-    shifted(2 * (onset_ns - stamp_ns) - MS_NS)(message)
+def running_backwards(message: Any) -> None:
+    """Let time run backwards from 0.5 s on."""
+    shifted(NANOSECONDS - 2 * nanoseconds(message.header.stamp) - MS_NS)(message)

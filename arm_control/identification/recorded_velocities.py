@@ -70,7 +70,7 @@ def step_of_velocities(t: Array, q: Array, v: Array) -> float:
     return velocities.step
 
 
-def smoothed(t: Array, x: Array, half: float = HALF_WINDOW) -> tuple[Array, Array]:
+def smoothed(t: Array, x: Array) -> tuple[Array, Array]:
     """Return value and slope of (2) at each time, shape of x.
 
     Parameters
@@ -88,8 +88,8 @@ def smoothed(t: Array, x: Array, half: float = HALF_WINDOW) -> tuple[Array, Arra
     (True, True)
     """
     n, at = len(t), np.arange(len(t))
-    low = np.maximum(np.minimum(np.searchsorted(t, t - half, "left"), at - FEWEST_NEIGHBOURS), 0)
-    high = np.minimum(np.maximum(np.searchsorted(t, t + half, "right"), at + FEWEST_NEIGHBOURS + 1), n)
+    low = np.maximum(np.minimum(np.searchsorted(t, t - HALF_WINDOW, "left"), at - FEWEST_NEIGHBOURS), 0)
+    high = np.minimum(np.maximum(np.searchsorted(t, t + HALF_WINDOW, "right"), at + FEWEST_NEIGHBOURS + 1), n)
     value, slope = np.empty_like(x), np.empty_like(x)
     for begin in range(0, n, BLOCK):
         rows = slice(begin, begin + BLOCK)
@@ -97,7 +97,7 @@ def smoothed(t: Array, x: Array, half: float = HALF_WINDOW) -> tuple[Array, Arra
         is_inside = near < high[rows, None]
         near = np.minimum(near, n - 1)
         s = np.where(is_inside, t[near] - t[rows, None], 0.0)
-        widest = np.maximum(1.001 * np.abs(s).max(axis=1, keepdims=True), half)
+        widest = np.maximum(1.001 * np.abs(s).max(axis=1, keepdims=True), HALF_WINDOW)
         s /= widest
         weights = np.where(is_inside, (1.0 - s * s) ** 3, 0.0)
         V = s[..., None] ** POWERS

@@ -23,7 +23,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cache
-from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
@@ -117,17 +116,13 @@ class RrtConnect:
 
     def __init__(self, validity: Validity, parameters: SearchParameters = STANDARD) -> None:
         self.validity, self.parameters = validity, parameters
+        self.lock = validity.lock  # its obstacles stay while a path is searched
         self._space = SearchSpace.of(validity)
         self._trees = [SearchTree(len(self._space.low), CAPACITY, order="F") for _ in range(2)]
         with self.lock:
             motions = validity.columns(self._n_motions(1))
         self._use(_new_search(self._space, parameters, motions, *(tree.record for tree in self._trees)))
         self._states, self._rounds = RandomStates(self._space, parameters.seed), rounds_of_calls(parameters.rounds)
-
-    @property
-    def lock(self) -> RLock:
-        """That of the validity, whose obstacles stay while a path is searched."""
-        return self.validity.lock
 
     @property
     def edges(self) -> Array:

@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
@@ -183,7 +182,8 @@ class MotionMonitor:
     def __init__(
         self, planner: PlannerInTime, goals: npt.ArrayLike, parameters: MonitorParameters | None = None
     ) -> None:
-        self._planner, self._goals = planner, np.atleast_2d(np.asarray(goals, dtype=float))
+        self._planner, self.lock = planner, planner.lock
+        self._goals = np.atleast_2d(np.asarray(goals, dtype=float))
         self._parameters = parameters or MonitorParameters()
         self._travel = Travel(SPEEDS[0] * planner.limits.v_max, planner.horizon)
         self._rng = np.random.default_rng(planner.parameters.seed)
@@ -200,11 +200,6 @@ class MotionMonitor:
     def leads_to_goal(self) -> bool:
         """Whether the motion ends at a goal."""
         return bool((np.abs(self._goals - self.trajectory.end.q_des).max(axis=1) < TINY).any())
-
-    @property
-    def lock(self) -> RLock:
-        """That of the planner, in whose validity obstacles are placed."""
-        return self._planner.lock
 
     @exclusive
     def look(self, now: float, measured: Sequence[Obstacle]) -> Decision:

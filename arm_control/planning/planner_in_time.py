@@ -36,7 +36,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
@@ -259,17 +258,13 @@ class PlannerInTime:
         if limits.a_max is None:
             raise InputError("a_max is None: corners are rounded by a limit of acceleration")
         self.validity, self.limits, self.parameters = validity, limits, parameters
+        self.lock = validity.lock
         self.check = LimitCheck(validity.shape.model, limits)
         self._a_max = limits.a_max
         self.lead = max(SHORTEST_CORNER, float((SPEEDS[0] * limits.v_max / limits.a_max).max()))
         self.horizon = horizon
         if not horizon > 2.0 * self.lead:
             raise InputError(f"horizon = {horizon} s; more than {2.0 * self.lead:.2g} s are needed for the corners")
-
-    @property
-    def lock(self) -> RLock:
-        """That of the validity, in which obstacles are placed."""
-        return self.validity.lock
 
     @exclusive
     def plan(

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
@@ -101,14 +100,10 @@ class SpaceTimeRrt:
 
     def __init__(self, validity: Validity, travel: Travel, parameters: SearchParameters = TIMED) -> None:
         self.validity, self.travel, self.parameters = validity, travel, parameters
+        self.lock = validity.lock  # its obstacles stay while a motion is searched
         self._space = SearchSpace.of(validity)
         if np.shape(travel.v_max) != self._space.low.shape:
             raise InputError(f"v_max has shape {np.shape(travel.v_max)}; allowed: {self._space.low.shape}")
-
-    @property
-    def lock(self) -> RLock:
-        """That of the validity, whose obstacles stay while a motion is searched."""
-        return self.validity.lock
 
     @exclusive
     def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, arrival: float | None = None) -> Plan:

@@ -24,7 +24,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cached_property
-from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
@@ -159,6 +158,7 @@ class TaskPlanner:
 
     def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters = DEFAULTS) -> None:
         self.problem, self.parameters = problem, parameters
+        self.lock = problem.validity.lock  # its obstacles stay while a motion is searched
         self._edges = Edges(problem, parameters)
         kinematic = replace(problem, tau_max=None, a_max=None)
         self._directions = Edges(kinematic, parameters) if problem.is_dynamic else self._edges
@@ -168,11 +168,6 @@ class TaskPlanner:
         self._targets = problem.path.targets(np.linspace(0.0, 1.0, parameters.levels + 1))
         if problem.q_start is not None:
             _check_start(problem)
-
-    @property
-    def lock(self) -> RLock:
-        """That of the problem's validity, whose obstacles stay while a motion is searched."""
-        return self.problem.validity.lock
 
     @exclusive
     def plan(self, seed: int = 0) -> Plan:

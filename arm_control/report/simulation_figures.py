@@ -134,7 +134,7 @@ def figures_of_free_motion(trace: FreeTrace) -> FiguresByName:
     }
 
 
-def failed_checks(figures: FiguresByName, required: Mapping[str, Any], where: str = "checks") -> list[str]:
+def failed_checks(figures: FiguresByName, required: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each figure that does not meet its requirement.
 
     Parameters
@@ -147,7 +147,7 @@ def failed_checks(figures: FiguresByName, required: Mapping[str, Any], where: st
     ParameterError
         When a requirement names no figure, or is of another form.
     """
-    refuse_unknown(required, DEFINITIONS, where)
+    refuse_unknown(required, DEFINITIONS, "checks")
     sentences = []
     for name, rule in required.items():
         value = figures[name]
@@ -156,8 +156,8 @@ def failed_checks(figures: FiguresByName, required: Mapping[str, Any], where: st
                 sentences.append(f"{name} is {_formatted(name, value)}, required is {'yes' if rule else 'no'}")
             continue
         if not isinstance(rule, Mapping) or not rule:
-            raise ParameterError(f"{where}: {name}: true, false, or most and least are needed, not {rule!r}")
-        refuse_unknown(rule, ("most", "least"), f"{where}: {name}")
+            raise ParameterError(f"checks: {name}: true, false, or most and least are needed, not {rule!r}")
+        refuse_unknown(rule, ("most", "least"), f"checks: {name}")
         low, high = float(rule.get("least", -np.inf)), float(rule.get("most", np.inf))
         if not low <= value <= high:
             bounds = " and ".join(f"at {key} {bound:g}" for key, bound in rule.items())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )
     from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
     from arm_control.simulation.engine import ENGINES, EngineParameters, RealArm, SimulatedArm, make_simulator, true_arm
-    from arm_control.simulation.independent_arm import CoalDistance, IndependentArm, coal_capsule
+    from arm_control.simulation.independent_arm import IndependentArm, coal_capsule, coal_distance
     from arm_control.simulation.mujoco_simulator import MujocoSimulator, build_mujoco_model, save_mujoco_model
     from arm_control.simulation.obstacle_schedule import LEAD, NAMESPACE, PERIOD_NS, ObstacleSchedule, ObstacleUpdate
     from arm_control.simulation.offline import FreeMotion, FreeTrace, Simulation

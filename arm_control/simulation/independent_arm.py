@@ -56,7 +56,7 @@ class IndependentArm:
         links = self._add_links(model, obstacles)
         pairs = [(g, h) for one, other in link_pairs for g in links[one] for h in links[other]]
         self._pairs, self._n_link_pairs = pairs + self._obstacle_pairs(links), len(pairs)
-        self._placed, self._measure = pin.GeometryData(self._shapes), CoalDistance()
+        self._placed = pin.GeometryData(self._shapes)
         self._geometries = [shape.geometry for shape in self._shapes.geometryObjects]
 
     def torque(self, q: Array, v: Array, a: Array) -> Array:
@@ -84,7 +84,7 @@ class IndependentArm:
         pin.updateGeometryPlacements(self._arm, self._data, self._shapes, self._placed, self._state(q))
         poses = [coal.Transform3s(X.rotation, X.translation) for X in self._placed.oMg]
         shapes = self._geometries
-        found = [self._measure(shapes[g], poses[g], shapes[h], poses[h]) for g, h in self._pairs]
+        found = [coal_distance(shapes[g], poses[g], shapes[h], poses[h]) for g, h in self._pairs]
         links, obstacles = found[: self._n_link_pairs], found[self._n_link_pairs :]
         return min(obstacles, default=FAR), min(links, default=FAR)
 
@@ -164,27 +164,17 @@ def coal_capsule(capsule: LinkCapsule, X: Pose) -> tuple[Any, Pose]:
     return coal.Capsule(capsule.radius, length), Pose(rotation_with_z((b - a) / length), (a + b) / 2)
 
 
-class CoalDistance:
-    """Distance of two shapes; negative within each other.
+def coal_distance(one: Any, X: coal.Transform3s, other: Any, Y: coal.Transform3s) -> float:
+    """Return the distance of shapes with poses X and Y in a common frame [m]; negative within each other.
 
     Each search starts anew: what Pinocchio's own functions keep of a pair from one call to the next makes some of their
     results wrong, by centimetres.
     """
-
-    def __init__(self) -> None:
-        self._requests, self._result = [_request(tolerance) for tolerance in TOLERANCES], coal.DistanceResult()
-
-    def __call__(self, one: Any, X: coal.Transform3s, other: Any, Y: coal.Transform3s) -> float:
-        """Return the distance of shapes with poses X and Y in a common frame [m]."""
-        for request in self._requests:
-            self._result.clear()
-            distance = float(coal.distance(one, X, other, Y, request, self._result))
-            if distance > NOT_FOUND:
-                break
-        return distance
-
-
-def _request(tolerance: float) -> coal.DistanceRequest:
     request = coal.DistanceRequest()
-    request.gjk_tolerance, request.gjk_max_iterations = tolerance, MOST_STEPS
-    return request
+    request.gjk_max_iterations = MOST_STEPS
+    for tolerance in TOLERANCES:
+        request.gjk_tolerance = tolerance
+        distance = float(coal.distance(one, X, other, Y, request, coal.DistanceResult()))
+        if distance > NOT_FOUND:
+            break
+    return distance

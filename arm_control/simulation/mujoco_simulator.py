@@ -23,7 +23,7 @@ from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
 from arm_control.maths import Array, Mover, Obstacle, quaternion_from_rotation
 from arm_control.model import RobotModel, principal_moments, read_robot
 from arm_control.simulation.plant_properties import PlantProperties, about_centre, body_errors, tilted_gravity
-from arm_control.simulation.tip_contact import MovingGeoms, TipContact, add_contacts, add_movers
+from arm_control.simulation.tip_contact import TipContact, add_contacts, add_movers, place_movers
 
 try:
     import mujoco
@@ -100,7 +100,7 @@ class MujocoSimulator:
         self.mujoco_model = own
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
         self._contact = TipContact(self.mujoco_model, self.mujoco_data) if solids else None
-        self._moving = MovingGeoms(self.mujoco_model, self.mujoco_data, movers) if movers else None
+        self._movers = tuple(movers)
         joints = [self.mujoco_model.joint(name) for name in model.joint_names]
         self._qpos = _index([joint.qposadr[0] for joint in joints])
         self._dof = _index([joint.dofadr[0] for joint in joints])
@@ -142,8 +142,7 @@ class MujocoSimulator:
         self._write_torque(tau)
         if self._contact is not None:
             self._contact.rub()
-        if self._moving is not None:
-            self._moving.place(self.steps * self.timestep)
+        place_movers(self.mujoco_data, self._movers, self.steps * self.timestep)
         self._step()
         if self._may_touch:
             self.touching_steps += self.mujoco_data.ncon > 0
@@ -153,8 +152,7 @@ class MujocoSimulator:
 
     def place_movers(self, t: float) -> None:
         """Put the obstacles that move where they are at a time [s]; each step does so with its own."""
-        if self._moving is not None:
-            self._moving.place(t)
+        place_movers(self.mujoco_data, self._movers, t)
 
     def load(self, tau: Array) -> None:
         """Set a torque on the joints beside that of the motors, shape (nv,) [N m or N], until the next call."""

@@ -201,25 +201,12 @@ def add_movers(spec: mujoco.MjSpec, movers: Sequence[Mover]) -> None:
         body.add_geom(type=kind, size=size, contype=0, conaffinity=MOVING, **SURFACE)
 
 
-class MovingGeoms:
-    """The moving obstacles of one simulation.
-
-    Parameters
-    ----------
-    mujoco_model : mujoco.MjModel
-        An arm compiled after :func:`add_movers`.
-    """
-
-    def __init__(self, mujoco_model: mujoco.MjModel, data: mujoco.MjData, movers: Sequence[Mover]) -> None:
-        self._data, self._movers = data, tuple(movers)
-        self._bodies = [int(mujoco_model.body(f"{MOVER} {i}").mocapid[0]) for i in range(len(movers))]
-
-    def place(self, t: float) -> None:
-        """Put all obstacles where they are told to be at a time [s]."""
-        for mover, k in zip(self._movers, self._bodies, strict=True):
-            if not mover.span.holds(t):
-                self._data.mocap_pos[k] = AWAY
-                continue
-            X = mover.at(t).X_WO
-            self._data.mocap_pos[k] = X.p
-            mujoco.mju_mat2Quat(self._data.mocap_quat[k], X.R.ravel())
+def place_movers(data: mujoco.MjData, movers: Sequence[Mover], t: float) -> None:
+    """Put the obstacles of :func:`add_movers` where they are told to be at a time [s]."""
+    for k, mover in enumerate(movers):  # no other body of the model is moved so
+        if not mover.span.holds(t):
+            data.mocap_pos[k] = AWAY
+            continue
+        X = mover.at(t).X_WO
+        data.mocap_pos[k] = X.p
+        mujoco.mju_mat2Quat(data.mocap_quat[k], X.R.ravel())
