@@ -75,6 +75,10 @@ def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
     return path
 
 
+def begun(*_: object, **__: object) -> None:
+    pytest.fail("something was started")
+
+
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 def test_a_bag_has_what_ros2_bag_needs(storage: str, tmp_path: Path):
     path = filled(tmp_path / "bag", storage)
@@ -124,9 +128,6 @@ def test_a_bag_that_is_there_is_said_before_anything_starts(
     """One sentence: neither ROS nor a simulation has begun, and what is there is as it was."""
     path = filled(tmp_path / "ur5_osc")
     before = {file: file.read_bytes() for file in path.iterdir()}
-
-    def begun(*_: object, **__: object) -> None:
-        raise AssertionError("something was started")
 
     monkeypatch.setattr("rclpy.init", begun)
     monkeypatch.setattr("arm_control.simulation.offline.Simulation", begun)
@@ -315,9 +316,6 @@ def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.Captu
 def test_who_forgets_offline_moves_no_arm(
     options: str, stray: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def begun(*_: object, **__: object) -> None:
-        raise AssertionError("something was started")
-
     monkeypatch.setattr("rclpy.init", begun)
     words = options.replace("OUT", str(tmp_path / "out")).split()
     assert cli.main(["replay", str(GOLDEN / "ur5_osc"), *words]) == 2

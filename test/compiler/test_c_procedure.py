@@ -340,9 +340,13 @@ def bits(value: Any) -> list[Any]:
     return value.ravel().tolist()
 
 
-def caller(name: str, parameters: str, arguments: str) -> str:
-    heads = f"double call_{name}({parameters});\ndouble call_{name}({parameters})\n"
-    return f"{heads}{{\n    return (double){name}({arguments});\n}}\n"
+def called(text: str, name: str, parameters: str, arguments: str, directory: Path) -> Any:
+    """A function of a text, compiled; what it returns is a double."""
+    head = f"double call_{name}({parameters})"
+    body = f"{{\n    return (double){name}({arguments});\n}}\n"
+    call = getattr(compiled(f"{text}{head};\n{head}\n{body}", directory), f"call_{name}")
+    call.restype = ctypes.c_double
+    return call
 
 
 @needs_compiler
@@ -354,9 +358,7 @@ def test_text_machine_code_and_c_have_the_same_bits(
     monkeypatch.setenv("ARM_CONTROL_STRICT", "1")
     rng = np.random.default_rng(0)
     text = c_text([entry], {Work: new_work(rng)}, prefix="arm_")
-    library = compiled(text + caller(f"arm_{entry.__name__}", "arm_Work *w", "w"), tmp_path)
-    call = getattr(library, f"call_arm_{entry.__name__}")
-    call.restype = ctypes.c_double
+    call = called(text, f"arm_{entry.__name__}", "arm_Work *w", "w", tmp_path)
     bind = compile_procedure(entry)
     place = structure(Work, new_work(rng))()
     results = set()
@@ -424,11 +426,10 @@ def new_kernels() -> Kernels:
 def test_hooks_stand_for_kernels(tmp_path: Path):
     text = c_text([run_both], {Kernels: new_kernels()}, {"Kernel.run": "double_q"}, prefix="arm_")
     hook = "static double double_q(arm_Kernel *record)\n{\n    record->q[0] *= 2.0;\n    return 0.0;\n}\n"
-    library = compiled(text + hook + caller("arm_run_both", "arm_Kernels *kernels", "kernels"), tmp_path)
-    library.call_arm_run_both.restype = ctypes.c_double
+    call = called(text + hook, "arm_run_both", "arm_Kernels *kernels", "kernels", tmp_path)
     place = structure(Kernels, new_kernels())()
     place.first.q[0], place.second.q[0] = 3.0, 4.0
-    assert library.call_arm_run_both(ctypes.byref(place)) == 8.0
+    assert call(ctypes.byref(place)) == 8.0
     assert (place.first.q[0], place.second.q[0]) == (6.0, 8.0)
 
 
@@ -436,11 +437,10 @@ def test_hooks_stand_for_kernels(tmp_path: Path):
 def test_hooks_stand_for_loops(tmp_path: Path):
     text = c_text([run_columns], {Kernels: new_kernels()}, {"Kernels.columns": "add_up"})
     hook = "static double add_up(Kernels *record, int64_t n)\n{\n    return record->first.q[0] + (double)n;\n}\n"
-    library = compiled(text + hook + caller("run_columns", "Kernels *kernels", "kernels"), tmp_path)
-    library.call_run_columns.restype = ctypes.c_double
+    call = called(text + hook, "run_columns", "Kernels *kernels", "kernels", tmp_path)
     place = structure(Kernels, new_kernels())()
     place.first.q[0] = 0.5
-    assert library.call_run_columns(ctypes.byref(place)) == 3.5
+    assert call(ctypes.byref(place)) == 3.5
 
 
 MAIN = """
@@ -670,12 +670,9 @@ def test_names_that_two_modules_have_get_that_of_the_module(tmp_path: Path, monk
     assert text.count("SAME = 4") == 1
     for name in ("first_text_FACTOR = 2.0;", "second_text_FACTOR = 3.0;"):
         assert f"static const double {name}" in text
-    library = compiled(text + caller("second_text_scaled", "const double *q, double k", "q, k"), tmp_path)
-    library.call_second_text_scaled.restype = ctypes.c_double
+    call = called(text, "second_text_scaled", "const double *q, double k", "q, k", tmp_path)
     q = (ctypes.c_double * 1)(7.0)
-    assert (
-        library.call_second_text_scaled(q, ctypes.c_double(2.0)) == entry(list(q), 2.0) == 3.0 * 2.0 * 7.0 * 20.0 * 8.0
-    )
+    assert call(q, ctypes.c_double(2.0)) == entry(list(q), 2.0) == 3.0 * 2.0 * 7.0 * 20.0 * 8.0
     monkeypatch.setattr(entry, "__module__", "other.first_text")
     with pytest.raises(NotSupported, match="two things have one name in C"):
         c_text([entry], {})

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from moving_obstacles import SHAPES, moving_obstacles
 
 from arm_control.collision import ROOM, Proximity
 from arm_control.control import (
@@ -29,9 +30,6 @@ from arm_control.gate import GateParameters
 from arm_control.maths import (
     Array,
     Box,
-    Capsule,
-    Cone,
-    Cylinder,
     Obstacle,
     Pose,
     Sphere,
@@ -40,7 +38,6 @@ from arm_control.maths import (
 from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
-SHAPES = (Sphere(0.06), Capsule(0.05, 0.2), Box((0.1, 0.12, 0.14)), Cylinder(0.06, 0.2), Cone(0.08, 0.2))
 STRONG = AvoidanceParameters(threshold=0.2, smallest_distance=0.02, takeover_distance=0.0, self_threshold=0.0)
 
 
@@ -328,17 +325,8 @@ def test_the_arm_goes_through_a_moving_obstacle_without_avoidance_and_not_with_i
 # -- many obstacles ---------------------------------------------------------------------------------------
 
 
-def crowd(n: int, seed: int = 5) -> list[Obstacle]:
-    """Obstacles of all shapes around the arm, all moving."""
-    rng = np.random.default_rng(seed)
-    return [
-        Obstacle(
-            SHAPES[rng.integers(len(SHAPES))],
-            Pose(rotation_from_vector(rng.normal(size=3)), np.array([0.3, 0.1, 0.4]) + rng.uniform(-0.7, 0.7, 3)),
-            rng.uniform(-0.2, 0.2, 6),
-        )
-        for _ in range(n)
-    ]
+def crowd(n: int) -> list[Obstacle]:
+    return moving_obstacles(n, np.random.default_rng(5), spread=0.7)
 
 
 def test_a_short_reach_leaves_out_what_is_farther_and_nothing_else(ur5: RobotModel):

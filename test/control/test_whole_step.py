@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from moving_obstacles import NEARBY, moving_obstacles
 
 from arm_control.collision import NEAR, ROOM
 from arm_control.constraints import ConstraintSet, SpeedConstraint
@@ -28,7 +29,7 @@ from arm_control.gate import (
     LimitFunction,
     compile_limits,
 )
-from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Sphere, rotation_from_vector
+from arm_control.maths import Array, Obstacle, Pose, Sphere, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.motion import Reference
 
@@ -36,8 +37,6 @@ HOMES = {
     "ur5": (0.0, -1.4, 1.9, -2.07, -1.57, 0.0),
     "planar2": (0.5, 0.9),
 }
-SHAPES = (Sphere(0.06), Capsule(0.05, 0.2), Box((0.1, 0.12, 0.14)), Cylinder(0.06, 0.2), Cone(0.08, 0.2))
-NEARBY = np.array([0.3, 0.1, 0.4])
 WIDE = AvoidanceParameters(threshold=0.2, takeover_distance=0.05)
 
 
@@ -80,18 +79,6 @@ def bits(item: object) -> list[object]:
     return [(item.shape, item.tobytes()) if isinstance(item, np.ndarray) else item]
 
 
-def scene(n: int, rng: np.random.Generator, centre: Array, spread: float = 0.6) -> list[Obstacle]:
-    """Obstacles of all shapes, all moving."""
-    return [
-        Obstacle(
-            SHAPES[rng.integers(len(SHAPES))],
-            Pose(rotation_from_vector(rng.normal(size=3)), centre + rng.uniform(-spread, spread, 3)),
-            rng.uniform(-0.2, 0.2, 6),
-        )
-        for _ in range(n)
-    ]
-
-
 def arguments(model: RobotModel, rng: np.random.Generator, middle: Array, obstacles: Sequence[Obstacle]) -> list[Any]:
     """Those of one step, near a state or far from it."""
     n = model.nv
@@ -109,8 +96,8 @@ def test_other_obstacles_and_more_of_them_are_left_to_the_separate_calls(ur5: Ro
     """Until avoidance has placed them, and has room for all pairs: then the same bits again."""
     rng = np.random.default_rng(5)
     together, avoidance, apart = pair(ur5, HOMES["ur5"])
-    small = scene(10, rng, NEARBY)
-    crowd = scene(ROOM + 20, rng, NEARBY)
+    small = moving_obstacles(10, rng)
+    crowd = moving_obstacles(ROOM + 20, rng)
     moved = [replace(small[0], X_WO=Pose(np.eye(3), NEARBY)), *small[1:]]
     n_near = 0
     for obstacles in (small, moved, small[:5], crowd, [], crowd[:500], small):
@@ -126,7 +113,7 @@ def test_other_obstacles_and_more_of_them_are_left_to_the_separate_calls(ur5: Ro
 
 
 def test_a_torque_that_the_gate_refuses_is_left_to_it(ur5: RobotModel):
-    rng, obstacles = np.random.default_rng(7), scene(5, np.random.default_rng(8), NEARBY)
+    rng, obstacles = np.random.default_rng(7), moving_obstacles(5, np.random.default_rng(8))
     together, avoidance, apart = pair(ur5, HOMES["ur5"])
     x = arguments(ur5, rng, np.array(HOMES["ur5"]), obstacles)
     avoidance.tick(ur5.evaluate(HOMES["ur5"], np.zeros(6)), obstacles)
@@ -161,7 +148,7 @@ def test_the_gate_believes_the_torque_before_and_behind_what_is_between(ur5: Rob
 
 def test_results_hold_no_reference_too_many_and_outlive_their_step(ur5: RobotModel):
     rng = np.random.default_rng(13)
-    obstacles = scene(5, rng, NEARBY)
+    obstacles = moving_obstacles(5, rng)
     together, avoidance, apart = pair(ur5, HOMES["ur5"], WIDE.replace(eta=1e-3))
     x = arguments(ur5, rng, np.array(HOMES["ur5"]), obstacles)
     held = avoidance.tick(ur5.evaluate(HOMES["ur5"], np.zeros(6)), obstacles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control import Pose, RobotModel, urdf_path
+from arm_control import Pose, RobotModel
 from arm_control.exceptions import ArmControlError
 from arm_control.maths import Box, Capsule, Obstacle, Sphere, rotation_from_vector
 from arm_control.messages import ADD, DELETEALL, plan_markers, record_of, scene_markers
@@ -29,14 +29,11 @@ class MarkerList:
         self.markers = markers
 
 
-@pytest.fixture(scope="module")
-def model() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("planar2"))
-
-
-def test_messages_lead_back_to_the_plan(model: RobotModel):
-    names = model.joint_names
-    record = record_of(model, ros.joint_trajectory(names, PLAN.points, 0), MarkerList(scene_markers(ros, PLAN, "base")))
+def test_messages_lead_back_to_the_plan(planar2: RobotModel):
+    names = planar2.joint_names
+    record = record_of(
+        planar2, ros.joint_trajectory(names, PLAN.points, 0), MarkerList(scene_markers(ros, PLAN, "base"))
+    )
     np.testing.assert_array_equal(record.qs, PLAN.points.qs)
     np.testing.assert_array_equal(record.times, PLAN.points.times)
     for t in (0.0, 1.0):
@@ -46,16 +43,16 @@ def test_messages_lead_back_to_the_plan(model: RobotModel):
             np.testing.assert_allclose(ours.X_WO.p, theirs.X_WO.p, atol=1e-6)
             np.testing.assert_allclose(np.array(ours.V_WO), np.array(theirs.V_WO), atol=1e-6)
     with pytest.raises(ArmControlError, match="nose"):
-        record_of(model, ros.joint_trajectory(["nose", "ear"], PLAN.points, 0), MarkerList([]))
+        record_of(planar2, ros.joint_trajectory(["nose", "ear"], PLAN.points, 0), MarkerList([]))
 
 
-def test_what_is_drawn(model: RobotModel):
-    markers = plan_markers(ros, model, PLAN, "base")
+def test_what_is_drawn(planar2: RobotModel):
+    markers = plan_markers(ros, planar2, PLAN, "base")
     assert (markers[0].action, markers[0].ns) == (DELETEALL, "")
     assert {m.action for m in markers[1:]} == {ADD}
     assert len({(m.ns, m.id) for m in markers}) == len(markers), "no marker takes the place of another one"
     (line,) = (m for m in markers if m.ns == "plan")
-    end = model.pose(PLAN.points.qs[-1]).p
+    end = planar2.pose(PLAN.points.qs[-1]).p
     np.testing.assert_allclose([line.points[-1].x, line.points[-1].y, line.points[-1].z], end, atol=1e-12)
     moving = [m for m in markers if m.ns == "plan_obstacle"]
     assert len(moving) == 8, "two obstacles that move, at four later moments"

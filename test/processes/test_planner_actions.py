@@ -7,17 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from arm_control import RobotModel, urdf_path
+from arm_control import RobotModel
 from arm_control.motion import JointGoal, Target
 from arm_control.processes import GoalRefused, MotionStatus, Phase, planner_goal_of, planner_result
 
 STAMP = SimpleNamespace(sec=0, nanosec=0)
 HEADER = SimpleNamespace(stamp=STAMP, frame_id="")
-
-
-@pytest.fixture(scope="module")
-def model() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("planar2"))
 
 
 def message(names=(), rows=(), poses=(), hand_names=(), **tolerances) -> SimpleNamespace:
@@ -35,15 +30,15 @@ def message(names=(), rows=(), poses=(), hand_names=(), **tolerances) -> SimpleN
     )
 
 
-def test_the_last_point_is_the_goal(model: RobotModel):
-    reversed_names = model.joint_names[::-1]
-    goal = planner_goal_of(message(reversed_names, [(9.0, 9.0), (0.1, 0.2)]), model, 7)
+def test_the_last_point_is_the_goal(planar2: RobotModel):
+    reversed_names = planar2.joint_names[::-1]
+    goal = planner_goal_of(message(reversed_names, [(9.0, 9.0), (0.1, 0.2)]), planar2, 7)
     assert isinstance(goal, JointGoal)
     np.testing.assert_array_equal(goal.destination, [0.2, 0.1])
     assert (goal.stamp_ns, goal.is_immediate) == (7, True)
-    pose = planner_goal_of(message(poses=[(0.3, 0.2, 0.1)]), model, 7)
+    pose = planner_goal_of(message(poses=[(0.3, 0.2, 0.1)]), planar2, 7)
     assert isinstance(pose, Target)
-    assert (pose.frame, pose.X_FT.p.tolist()) == (model.base, [0.3, 0.2, 0.1])
+    assert (pose.frame, pose.X_FT.p.tolist()) == (planar2.base, [0.3, 0.2, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -57,15 +52,15 @@ def test_the_last_point_is_the_goal(model: RobotModel):
         (message(poses=[(np.nan, 0.0, 0.0)]), -1, "not finite"),
     ],
 )
-def test_a_goal_that_is_none_has_a_code_and_a_sentence(model: RobotModel, given, code: int, sentence: str):
+def test_a_goal_that_is_none_has_a_code_and_a_sentence(planar2: RobotModel, given, code: int, sentence: str):
     with pytest.raises(GoalRefused, match=sentence) as refused:
-        planner_goal_of(given, model, 0)
+        planner_goal_of(given, planar2, 0)
     assert refused.value.code == code
 
 
-def test_joint_positions_that_are_no_numbers_are_refused(model: RobotModel):
+def test_joint_positions_that_are_no_numbers_are_refused(planar2: RobotModel):
     with pytest.raises(GoalRefused, match="finite") as refused:
-        planner_goal_of(message(model.joint_names, [(np.nan, 0.0)]), model, 0)
+        planner_goal_of(message(planar2.joint_names, [(np.nan, 0.0)]), planar2, 0)
     assert refused.value.code == -1
 
 

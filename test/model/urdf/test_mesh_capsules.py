@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mesh_arm import box_triangles as box
 from mesh_arm import mesh_arm
 
 from arm_control.maths import Array
@@ -14,13 +15,6 @@ from arm_control.model.urdf import mesh_capsules as module
 from arm_control.model.urdf.mesh_capsules import FittedCapsule, fit_capsules, mesh_capsules
 
 BASE = Path(__file__).parents[3] / "urdf" / "ur4_2links" / "base.stl"
-
-
-def box(size: Array) -> Array:
-    """Triangles of a box, shape (12, 3, 3)."""
-    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * size
-    faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    return np.array([corners[[f[0], f[k], f[k + 1]]] for f in faces for k in (1, 2)])
 
 
 def elbow() -> Array:
