@@ -16,18 +16,7 @@ from typing import Any
 
 import measure
 import numpy as np
-from adaptation_cases import (
-    CHANGED,
-    CONTENDERS,
-    DROPPED,
-    HOME,
-    PAYLOAD,
-    REPEATED,
-    Case,
-    Part,
-    follow,
-    make_loop,
-)
+from adaptation_cases import CHANGED, CONTENDERS, DROPPED, HOME, PAYLOAD, REPEATED, Case, Part, follow, make_loop
 from measure import Contender
 
 from arm_control import RobotModel, urdf_path

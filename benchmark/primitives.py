@@ -24,12 +24,7 @@ from measure import Contender
 
 from arm_control import RobotModel, urdf_path
 from arm_control.maths import Array
-from arm_control.primitives import (
-    Demonstration,
-    Primitive,
-    PrimitiveRun,
-    load_demonstration,
-)
+from arm_control.primitives import Demonstration, Primitive, PrimitiveRun, load_demonstration
 
 sys.path.append(str(Path(__file__).parents[1] / "examples"))
 from many_rollouts import CoupledRollouts, LinearRollouts

@@ -33,15 +33,7 @@ import numpy as np
 from arm_control.collision.obstacle_rows import LARGEST_LINK
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths import Array, Pose, Scalar, squared_between_segments
-from arm_control.model import (
-    Body,
-    LinkCapsule,
-    RobotModel,
-    State,
-    Tree,
-    link_capsules,
-    mesh_excesses,
-)
+from arm_control.model import Body, LinkCapsule, RobotModel, State, Tree, link_capsules, mesh_excesses
 
 WORLD = -1
 """Number of the body that everything else moves against."""

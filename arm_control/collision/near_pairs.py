@@ -25,15 +25,7 @@ import numpy as np
 from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.hulls import HullObstacle
 from arm_control.collision.pair_procedures import CloseSearch, Postures, find_pairs, measure_postures
-from arm_control.collision.pair_search import (
-    FAR,
-    NORMAL,
-    POINT,
-    RHO,
-    PairSearch,
-    padded,
-    search_laws,
-)
+from arm_control.collision.pair_search import FAR, NORMAL, POINT, RHO, PairSearch, padded, search_laws
 from arm_control.compiler import Binds, compile_procedure
 from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel, drawn_range

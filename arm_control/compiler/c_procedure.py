@@ -44,14 +44,7 @@ from arm_control.compiler.c_expressions import (
     constant,
     unused,
 )
-from arm_control.compiler.procedures import (
-    MachineOperation,
-    NotSupported,
-    Procedure,
-    Type,
-    all_procedures,
-    fields_of,
-)
+from arm_control.compiler.procedures import MachineOperation, NotSupported, Procedure, Type, all_procedures, fields_of
 
 WIDTH, INDENT = 120, 4
 _ROLE = re.compile(r":\w+:`(?:~[\w.]*?(\w+)|([^`]+))`")

@@ -23,14 +23,7 @@ from typing import overload
 import numpy as np
 
 from arm_control.compiler.compiled_procedure import source_digest
-from arm_control.compiler.kernels import (
-    STRICT,
-    Compiler,
-    Kernel,
-    LoopKernel,
-    checked_count,
-    split,
-)
+from arm_control.compiler.kernels import STRICT, Compiler, Kernel, LoopKernel, checked_count, split
 from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.core import Cache, default_directory
 from arm_control.exceptions import ModelError

@@ -18,17 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.compiler import (
-    Binds,
-    Floats,
-    Ints,
-    Kernel,
-    OwnWork,
-    RunsKernel,
-    compile_procedure,
-    procedure,
-    split,
-)
+from arm_control.compiler import Binds, Floats, Ints, Kernel, OwnWork, RunsKernel, compile_procedure, procedure, split
 from arm_control.constraints import MOST_OUTSIDE, ConstraintSet
 from arm_control.control.avoidance_law import Avoidance, output_shapes
 from arm_control.control.compiled_step import osc_laws, osc_samples

@@ -16,14 +16,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ArmControlError
-from arm_control.faults.campaign import (
-    OF_ALL_CONTROLLERS,
-    REST,
-    SPEED_AFTER_ENABLE,
-    Case,
-    failure_of_torque,
-    setup_of,
-)
+from arm_control.faults.campaign import OF_ALL_CONTROLLERS, REST, SPEED_AFTER_ENABLE, Case, failure_of_torque, setup_of
 from arm_control.faults.catalogue import LIMITED, Fault, all_faults
 from arm_control.faults.chain import ARRANGEMENTS, Chain
 from arm_control.faults.chain_setup import OWN, PLANTS, Delivery, Interference, Record, Setup

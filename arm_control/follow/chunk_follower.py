@@ -25,15 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import (
-    ArrayResult,
-    CallForm,
-    KernelCall,
-    NumberArgument,
-    OwnWork,
-    TupleResult,
-    builtin_call,
-)
+from arm_control.compiler import ArrayResult, CallForm, KernelCall, NumberArgument, OwnWork, TupleResult, builtin_call
 from arm_control.core import NANOSECONDS, Parameters, parameter
 from arm_control.exceptions import ArmControlError, FrameNotFound, InputError
 from arm_control.follow import chunk_plan as plan

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from arm_control.compiler import (
-    ArrayArgument,
-    ArrayResult,
-    CallForm,
-    NumberResult,
-    Result,
-    TupleResult,
-)
+from arm_control.compiler import ArrayArgument, ArrayResult, CallForm, NumberResult, Result, TupleResult
 from arm_control.maths import Array, Pose
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.quantities import INPUTS, SHARED, input_sizes

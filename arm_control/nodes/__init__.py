@@ -8,12 +8,7 @@ if TYPE_CHECKING:
     from arm_control.nodes.osc import OscNode
     from arm_control.nodes.simulator import SimulatorParameters
     from arm_control.nodes.support.node_parameters import NODES, check_node_parameters, parameter_class
-    from arm_control.nodes.support.node_process import (
-        ProcessEnd,
-        check_environment,
-        describe_reach,
-        security_explained,
-    )
+    from arm_control.nodes.support.node_process import ProcessEnd, check_environment, describe_reach, security_explained
     from arm_control.nodes.support.plant_node import PlantNode
     from arm_control.nodes.support.polling import PolledGroup, poll
     from arm_control.nodes.support.real_time import take_real_time_priority

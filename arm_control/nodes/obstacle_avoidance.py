@@ -28,14 +28,7 @@ from arm_control.control import (
 from arm_control.core import NANOSECONDS, group, parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths import Array
-from arm_control.messages import (
-    JointStateFields,
-    JointStateReader,
-    PublisherLock,
-    Refused,
-    brake_reason,
-    nanoseconds,
-)
+from arm_control.messages import JointStateFields, JointStateReader, PublisherLock, Refused, brake_reason, nanoseconds
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode
 from arm_control.nodes.support.diagnostics import OK, WARN, Health, Rate

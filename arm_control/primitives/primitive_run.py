@@ -34,13 +34,7 @@ from arm_control.primitives.discrete_law import END, DiscreteState, DiscreteTask
 from arm_control.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
 from arm_control.primitives.orientation import rotation_motion
 from arm_control.primitives.primitive import Place, Primitive
-from arm_control.primitives.rhythmic_law import (
-    TURN,
-    RhythmicState,
-    RhythmicTask,
-    rhythmic_acceleration,
-    rhythmic_step,
-)
+from arm_control.primitives.rhythmic_law import TURN, RhythmicState, RhythmicTask, rhythmic_acceleration, rhythmic_step
 
 LONGEST_STEP = 1.0
 """A longer step is taken as one of this length [s]: a caller that was away must not make the motion leap."""

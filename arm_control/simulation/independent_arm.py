@@ -14,11 +14,7 @@ import numpy as np
 
 from arm_control.collision import HullObstacle, Placed, coal_shape, movers_of
 from arm_control.exceptions import ModelError
-from arm_control.maths import (
-    Array,
-    Pose,
-    rotation_with_z,
-)
+from arm_control.maths import Array, Pose, rotation_with_z
 from arm_control.model import LinkCapsule, RobotModel, link_capsules, mesh_path, shape_pose
 from arm_control.simulation.scene import FAR
 

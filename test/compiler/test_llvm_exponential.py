@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from program_runs import in_lanes
 
-from arm_control.compiler import (
-    Law,
-    Program,
-    Tape,
-    python_kernel,
-)
+from arm_control.compiler import Law, Program, Tape, python_kernel
 from arm_control.maths import columns, exp, rows
 
 Function = Callable[[np.ndarray], np.ndarray]

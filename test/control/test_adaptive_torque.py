@@ -9,18 +9,8 @@ import pytest
 from driven_arm import driven
 
 from arm_control import urdf_path
-from arm_control.control import (
-    AdaptationParameters,
-    AdaptiveTorque,
-    LoopParameters,
-    TickResult,
-    resolve_parameters,
-)
-from arm_control.control.adaptive_torque import (
-    FADING_TIME,
-    LARGEST_WEIGHTS,
-    tuning_curves,
-)
+from arm_control.control import AdaptationParameters, AdaptiveTorque, LoopParameters, TickResult, resolve_parameters
+from arm_control.control.adaptive_torque import FADING_TIME, LARGEST_WEIGHTS, tuning_curves
 from arm_control.controllers import JointLoopParameters, OscLoopParameters, control_loop
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateState

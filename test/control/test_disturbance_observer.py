@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control.control import ControlLoop, Measurement, resolve_parameters
-from arm_control.control.disturbance_observer import (
-    FORGETTING_TIME,
-    DisturbanceObserver,
-    ObserverParameters,
-)
+from arm_control.control.disturbance_observer import FORGETTING_TIME, DisturbanceObserver, ObserverParameters
 from arm_control.controllers import JointLoopParameters, OscLoopParameters, control_loop
 from arm_control.maths import Array
 from arm_control.model import RobotModel

@@ -12,14 +12,7 @@ from moving_obstacles import NEARBY, moving_obstacles
 
 from arm_control.collision import NEAR, ROOM
 from arm_control.constraints import ConstraintSet, SpeedConstraint
-from arm_control.control import (
-    Avoidance,
-    AvoidanceOutput,
-    AvoidanceParameters,
-    CompiledOsc,
-    OscParameters,
-    StepOutput,
-)
+from arm_control.control import Avoidance, AvoidanceOutput, AvoidanceParameters, CompiledOsc, OscParameters, StepOutput
 from arm_control.gate import (
     LARGEST_SHARE,
     GateOutput,

@@ -26,16 +26,7 @@ from arm_control.gate import GateState
 from arm_control.maths import Array, quaternion_from_rotation
 from arm_control.messages import goal_of
 from arm_control.model import RobotModel
-from arm_control.motion import (
-    Chunk,
-    ChunkGoal,
-    JointJog,
-    JointStiffness,
-    Modulation,
-    PoseChunk,
-    PosePoints,
-    Waypoints,
-)
+from arm_control.motion import Chunk, ChunkGoal, JointJog, JointStiffness, Modulation, PoseChunk, PosePoints, Waypoints
 from arm_control.simulation import MujocoSimulator, Scenario, Simulation
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

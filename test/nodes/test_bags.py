@@ -19,13 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from arm_control import RobotModel, urdf_path
-from arm_control.bags import (
-    BagWriter,
-    Publication,
-    joint_series,
-    plain,
-    read_bag,
-)
+from arm_control.bags import BagWriter, Publication, joint_series, plain, read_bag
 from arm_control.exceptions import BagError
 from arm_control.messages import JOINT_STATE, STRING
 from arm_control.nodes import PlaybackOptions, TopicSelection, ros

@@ -11,15 +11,7 @@ from problems import UR5_HOME, everything, planar
 
 from arm_control import Pose
 from arm_control.model import Tool
-from arm_control.optimal import (
-    ArmDynamics,
-    Costs,
-    Ilqr,
-    IlqrParameters,
-    Term,
-    control_error,
-    position_error,
-)
+from arm_control.optimal import ArmDynamics, Costs, Ilqr, IlqrParameters, Term, control_error, position_error
 from arm_control.optimal import compiled_passes as passes_module
 from arm_control.optimal import riccati as riccati_module
 from arm_control.optimal.compiled_passes import CompiledPasses

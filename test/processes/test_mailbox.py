@@ -9,13 +9,7 @@ import numpy as np
 from native_rig import MeddledWords
 
 from arm_control.compiler import Binds, Ints, compile_procedure, procedure
-from arm_control.processes.native_controller import (
-    NOTHING,
-    Mailbox,
-    MailboxEnd,
-    copy_letter,
-    post_letter,
-)
+from arm_control.processes.native_controller import NOTHING, Mailbox, MailboxEnd, copy_letter, post_letter
 
 N_LETTERS = 200_000
 

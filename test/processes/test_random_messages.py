@@ -11,16 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from random_messages import (
-    DatagramWay,
-    NativeDatagramWay,
-    NativeWay,
-    Step,
-    Way,
-    Wire,
-    gate_parameters,
-    steps,
-)
+from random_messages import DatagramWay, NativeDatagramWay, NativeWay, Step, Way, Wire, gate_parameters, steps
 
 from arm_control import RobotModel, urdf_path
 from arm_control.gate import GateState

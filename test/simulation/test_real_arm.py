@@ -7,14 +7,7 @@ import pytest
 
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
-from arm_control.simulation import (
-    MujocoSimulator,
-    PlantProperties,
-    RealArm,
-    Scenario,
-    real_values,
-    scenario_names,
-)
+from arm_control.simulation import MujocoSimulator, PlantProperties, RealArm, Scenario, real_values, scenario_names
 from arm_control.simulation.plant_properties import properties_of
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

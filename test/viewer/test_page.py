@@ -22,13 +22,7 @@ from arm_control.planning import PlanRecord
 from arm_control.viewer import FIELD_OF_VIEW, ArmPage, Line, Page, PageCommand, arm_parts, camera_of
 from arm_control.viewer.drawings import Drawing, ShownObstacle
 from arm_control.viewer.guard import cookie_name
-from arm_control.viewer.panel import (
-    COMMAND_TYPES,
-    VIEW_COMMANDS,
-    PageCommandQueue,
-    slider_ends,
-    slider_range,
-)
+from arm_control.viewer.panel import COMMAND_TYPES, VIEW_COMMANDS, PageCommandQueue, slider_ends, slider_range
 from arm_control.viewer.plots import History
 from arm_control.viewer.server import name_of
 

@@ -13,17 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import (
-    KernelCall,
-    in_machine_code,
-)
+from arm_control.compiler import KernelCall, in_machine_code
 from arm_control.control.avoidance_law import Avoidance
-from arm_control.control.compiled_step import (
-    PASSES,
-    StepOutput,
-    step_form,
-    tick_form,
-)
+from arm_control.control.compiled_step import PASSES, StepOutput, step_form, tick_form
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import ContactParameters, OscParameters
 from arm_control.control.whole_step import Between, kernels_of, law_run, step_run

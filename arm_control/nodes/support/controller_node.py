@@ -40,11 +40,7 @@ from arm_control.nodes.support.diagnostics import OK, WARN, Durations, Health
 from arm_control.nodes.support.gates import GateControl, listen_to_gates
 from arm_control.nodes.support.message_bytes import effort_array_writer, joint_state_reader, joint_state_writer
 from arm_control.nodes.support.native_loop import NativeThread
-from arm_control.nodes.support.subscriptions import (
-    ObstacleSubscription,
-    subscribe_to_goals,
-    subscribe_to_values,
-)
+from arm_control.nodes.support.subscriptions import ObstacleSubscription, subscribe_to_goals, subscribe_to_values
 from arm_control.nodes.support.topics import EVENTS, LATCHED, LATEST, STATE, ros
 from arm_control.processes import ControllerProcess, NativeController, step_kernels_of
 

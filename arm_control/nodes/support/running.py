@@ -19,12 +19,7 @@ from arm_control.core import PARENT, die_with_parent, module_names, refuse_unkno
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.node_parameters import NODES, class_in
-from arm_control.nodes.support.node_process import (
-    ProcessEnd,
-    check_environment,
-    describe_reach,
-    security_explained,
-)
+from arm_control.nodes.support.node_process import ProcessEnd, check_environment, describe_reach, security_explained
 from arm_control.nodes.support.polling import spin
 from arm_control.nodes.support.real_time import highest_priority, stay_below, take_real_time_priority
 

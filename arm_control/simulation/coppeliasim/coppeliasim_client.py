@@ -15,13 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from arm_control.exceptions import (
-    InputError,
-    MissingExtra,
-    ModelError,
-    SimulationDiverged,
-    SimulatorLost,
-)
+from arm_control.exceptions import InputError, MissingExtra, ModelError, SimulationDiverged, SimulatorLost
 
 try:
     import cbor2

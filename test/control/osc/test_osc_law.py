@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control import (
-    CompiledOsc,
-    OperationalSpaceController,
-    OscParameters,
-    pose_error,
-    task_inertia,
-)
+from arm_control.control import CompiledOsc, OperationalSpaceController, OscParameters, pose_error, task_inertia
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths import Array, Pose, rotation_from_vector

@@ -10,14 +10,7 @@ from planar_arm import planar_validity
 from arm_control.collision import Validity, from_time, present
 from arm_control.maths import Obstacle, Pose, Sphere
 from arm_control.motion import JointReference
-from arm_control.planning import (
-    Action,
-    MonitorParameters,
-    MotionMonitor,
-    PathLimits,
-    PlannerInTime,
-    SearchParameters,
-)
+from arm_control.planning import Action, MonitorParameters, MotionMonitor, PathLimits, PlannerInTime, SearchParameters
 from arm_control.planning.planner_in_time import stay
 
 START, GOAL = np.array([-0.8, 0.3]), np.array([1.0, 0.3])

@@ -10,15 +10,7 @@ from arm_control.collision import Validity, from_time, present
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.motion import JointReference, JointTrajectory
-from arm_control.planning import (
-    LimitCheck,
-    PathLimits,
-    PlannerInTime,
-    contact_time,
-    points_of,
-    rest_of,
-    stop,
-)
+from arm_control.planning import LimitCheck, PathLimits, PlannerInTime, contact_time, points_of, rest_of, stop
 from arm_control.planning.motion_monitor import agree
 from arm_control.planning.planner_in_time import Polyline, round_in_time, spreads
 from arm_control.planning.plans import Effort, free_path

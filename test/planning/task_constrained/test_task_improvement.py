@@ -14,13 +14,7 @@ from scipy.interpolate import CubicSpline
 from arm_control.collision import course
 from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.motion import JointTrajectory
-from arm_control.planning import (
-    Plan,
-    TaskConstrainedProblem,
-    TaskParameters,
-    TaskPlanner,
-    task_improvement,
-)
+from arm_control.planning import Plan, TaskConstrainedProblem, TaskParameters, TaskPlanner, task_improvement
 from arm_control.planning.task_improvement import (
     SLOWER,
     SPEED_SHARE,
