@@ -112,10 +112,8 @@ class Rig:
         self._executed, self._lock, self._printed = (0.0, 0.0), threading.Lock(), dict[str, io.StringIO]()
         self._heard: list[tuple[Any, list[Any]]] = []
         self._clients: dict[str, Any] = {}
-        self.states: list[JointState] = []
-        self.commands: list[JointState] = []
-        self.hear(JointState, "joint_states", self.states)
-        self.hear(JointState, "joint_commands", self.commands)
+        self.states = self.hear(JointState, "joint_states")
+        self.commands = self.hear(JointState, "joint_commands")
 
     def environment(self) -> dict[str, str]:
         """Environment of the processes: this domain, this machine only, messages checked, none outlives the tests."""
@@ -334,14 +332,15 @@ class Rig:
         where.extend(message for message, _ in itertools.islice(poll(subscription), BATCH))
         return len(where) - before
 
-    def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = LOSSLESS, *, raw: bool = False) -> None:
-        """Append every message of a topic to a list, as an object or raw, as bytes."""
+    def hear(self, kind: Any, topic: str, qos: Any = LOSSLESS, *, raw: bool = False) -> list[Any]:
+        """The messages of a topic, as objects or raw, as bytes: a list that grows."""
 
         def unused(_: object) -> None:
             """Subscriptions apart call nobody: they are polled, which costs the other processes less."""
 
         subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=PolledGroup(), raw=raw)
-        self._heard.append((subscription, where))
+        self._heard.append((subscription, []))
+        return self._heard[-1][1]
 
     def matched(self) -> list[bool]:
         """Whether somebody publishes the states, and the commands, that are heard here."""
@@ -440,8 +439,7 @@ class Driver:
         self.rig, self.model, self.node, self.ms = rig, model, node, 0
         given = {"lock_step": True, "publish_effort_array": False, "robot_description": model.urdf.text}
         rig.start(node, **{**given, **parameters})
-        self.known: list[Float64] = []
-        rig.hear(Float64, "controller_state/targets", self.known, LATCHED)
+        self.known = rig.hear(Float64, "controller_state/targets", LATCHED)
         self.states = rig.state_publisher()
 
     def answers(self, n: int = 1, q: Any = HOME, v: Any = (0.0,) * 6) -> np.ndarray:

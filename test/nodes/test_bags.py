@@ -160,8 +160,8 @@ def made(rig: Rig) -> Path:
 
 def test_a_bag_is_played_in_its_own_time_and_torque_is_not(rig: Rig):
     """Latched messages of before the start are there too, for those who come later as well."""
-    path, descriptions = made(rig), []
-    rig.hear(String, "robot_description", descriptions, LATCHED)
+    path = made(rig)
+    descriptions = rig.hear(String, "robot_description", LATCHED)
     text = played(rig, path, "--start", "0.1", "--duration", "0.15", "--wait")
     rig.spin(lambda: len(rig.states) >= 31, "the last state")
     assert [message.position[0] for message in rig.states] == [pytest.approx(0.1 * k) for k in range(20, 51)]
@@ -239,10 +239,8 @@ def test_a_replay_ends_when_another_arm_takes_all_of_its_topics(rig: Rig, option
 
 def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
     path = Path(__file__).parents[1] / "data" / "bags" / "ubr1_calibration_poses.bag"
-    heard: list[JointState] = []
-    clock: list[Clock] = []
-    rig.hear(JointState, "calibration_joint_states", heard)
-    rig.hear(Clock, "/clock", clock)
+    heard = rig.hear(JointState, "calibration_joint_states")
+    clock = rig.hear(Clock, "/clock")
     assert "61 messages played" in played(rig, path, "--rate", "2000", "--clock", "--wait")
     rig.spin(lambda: len(heard) == 61, what="what is still on its way")
     series = joint_series(read_bag(path), "calibration_joint_states")

@@ -149,10 +149,9 @@ def test_what_must_not_be_followed_is_refused_with_the_reason(rig: Rig, ur5: Rob
 
 
 def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diagnosis(rig: Rig, ur5: RobotModel):
-    driver, heard = Driver(rig, ur5, "follow"), list[DiagnosticArray]()
-    rig.hear(DiagnosticArray, "/diagnostics", heard)
-    drawn = list[MarkerArray]()
-    rig.hear(MarkerArray, "plan_markers", drawn)
+    driver = Driver(rig, ur5, "follow")
+    heard = rig.hear(DiagnosticArray, "/diagnostics")
+    drawn = rig.hear(MarkerArray, "plan_markers")
     chunk, poses = rig.publisher(JointTrajectory, "joint_chunk"), rig.publisher(MultiDOFJointTrajectory, "pose_chunk")
     stiffness = rig.publisher(Float64, "follow/stiffness")
 
@@ -185,8 +184,8 @@ def test_chunks_of_a_policy_move_the_arm_and_what_becomes_of_them_is_in_the_diag
 
 
 def test_an_arm_off_the_path_is_held_where_it_is(rig: Rig, ur5: RobotModel):
-    driver, heard = Driver(rig, ur5, "joint", path_tolerance=0.01), list[DiagnosticArray]()
-    rig.hear(DiagnosticArray, "/diagnostics", heard)
+    driver = Driver(rig, ur5, "joint", path_tolerance=0.01)
+    heard = rig.hear(DiagnosticArray, "/diagnostics")
     rig.publisher(JointState, "target_joint").publish(ros.joint_state(ur5.joint_names, 0, position=GOAL))
     driver.wait_for_targets(1)
     taus = driver.answers(300)
@@ -216,9 +215,8 @@ def test_new_gains_act_from_the_next_state_on(rig: Rig, ur5: RobotModel):
 
 
 def test_an_attractor_shows_its_neurons(rig: Rig, ur5: RobotModel):
-    shown, spikes = list[Float64MultiArray](), list[Float64MultiArray]()
-    rig.hear(Float64MultiArray, "attractor/spikes", spikes)
-    rig.hear(Float64MultiArray, "attractor/neural_state", shown)
+    spikes = rig.hear(Float64MultiArray, "attractor/spikes")
+    shown = rig.hear(Float64MultiArray, "attractor/neural_state")
     driver, X = Driver(rig, ur5, "attractor", **{"attractor.radius": 0.25}), ur5.pose(HOME)
     goal = Pose(X.R, X.p + [0.1, 0.0, -0.2])
     rig.publisher(*(GOALS["target_pose"], "target_pose")).publish(ros.pose_stamped(goal, ur5.base, 30 * MS))

@@ -150,19 +150,17 @@ def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, ur5: RobotMode
 
 def test_what_the_scene_has_is_published(rig: Rig, ur5: RobotModel, server: Server, client):
     """Target and obstacles, and the distance that a sensor 0.2 m below the ball measures."""
-    sim, world, distances = client(), rig.folder / "eye.yaml", list[Range]()
+    sim, world = client(), rig.folder / "eye.yaml"
     eye = sim.createProximitySensor(sim.proximitysensor_ray, 16, 0, [0] * 8, [0.0, 1.0, *[0.0] * 13])
     sim.setObjectAlias(eye, "eye")
     sim.setObjectPosition(eye, [0.49, 0.5, 0.2], sim.handle_world)
     world.write_text(yaml.safe_dump({"range_sensors": [{"name": "eye", "link": "base_link", "rate": 200.0}]}))
-    rig.hear(Range, "range/eye", distances, LOSSLESS)
+    distances = rig.hear(Range, "range/eye", LOSSLESS)
     ball = sim.createPrimitiveShape(sim.primitiveshape_spheroid, [0.2, 0.2, 0.2])
     sim.setObjectAlias(ball, "ball")
     sim.setObjectPosition(ball, [0.5, 0.5, 0.5], sim.handle_world)
-    targets: list[PoseStamped] = []
-    obstacles: list[MarkerArray] = []
-    rig.hear(PoseStamped, "target_pose", targets)
-    rig.hear(MarkerArray, "obstacles", obstacles, LOSSLESS)
+    targets = rig.hear(PoseStamped, "target_pose")
+    obstacles = rig.hear(MarkerArray, "obstacles", LOSSLESS)
     given = {"obstacle_objects": ["/ball"], "world": str(world), "wrench_rate": 100.0, **BRIDGE}
     rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **given)
     commands = rig.publisher(JointState, "joint_commands")

@@ -139,8 +139,7 @@ def test_a_second_publisher_of_states_is_refused(moving, ur5):
 def test_a_bad_joint_state(rig, ur5):
     """It is refused by name; whoever waits hears that at once; the next good state is answered."""
     rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
-    arrays: list[Float64MultiArray] = []
-    rig.hear(Float64MultiArray, "effort_controller/commands", arrays)
+    arrays = rig.hear(Float64MultiArray, "effort_controller/commands")
     driver = rig.state_publisher()
     rig.driver = driver
     rig.spin(lambda: all(rig.matched()), what="the controller's commands")

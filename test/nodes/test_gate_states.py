@@ -48,8 +48,7 @@ def state(model: RobotModel, k: int) -> JointState:
 
 
 def test_a_gate_says_what_it_does_at_once_and_again_and_again(rig: Rig, ur5: RobotModel):
-    heard: list[DiagnosticStatus] = []
-    rig.hear(DiagnosticStatus, "gate/state", heard, LATCHED)
+    heard = rig.hear(DiagnosticStatus, "gate/state", LATCHED)
     rig.start("gate", robot_description=ur5.urdf.text, lock_step=True)
     rig.spin(lambda: len(heard) > 2, what="a heartbeat without any state")
     assert reports(heard)[-1] == GateReport(
@@ -90,8 +89,7 @@ def test_a_controller_and_the_gate_behind_it_name_the_constraint_that_is_nearest
     wall = {"name": "wall", "kind": "half_space", "point": [float(model.pose(q).p[0]) + 0.02, 0, 0]}
     file = tmp_path / "cell.yaml"
     file.write_text(yaml_document({"constraints": [{**wall, "normal": [-1, 0, 0]}]}))
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    diagnostics = rig.hear(DiagnosticArray, "/diagnostics")
     common = {"robot_description": model.urdf.text, "lock_step": True, "constraints": str(file)}
     rig.start("gate", **common)
     rig.start("osc", "-r", "joint_commands:=effort_in", **common)
@@ -118,8 +116,7 @@ def test_a_controller_and_the_gate_behind_it_name_the_constraint_that_is_nearest
 
 @tells_publishers_apart
 def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(rig: Rig, ur5: RobotModel):
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    diagnostics = rig.hear(DiagnosticArray, "/diagnostics")
     rig.start("osc", robot_description=ur5.urdf.text, lock_step=True, loop="native", gates_behind=["gate", "simulator"])
     states = rig.state_publisher()
     gate = rig.publisher(DiagnosticStatus, "gate/state", LATCHED)
@@ -164,8 +161,7 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(rig: Rig):
 
     The command enables every gate of a namespace, and nothing else that has such a service.
     """
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    diagnostics = rig.hear(DiagnosticArray, "/diagnostics")
     patient = {"max_missed": 1000, "max_age": 5.0}
     cell = ("-r", "__ns:=/cell")
     rig.start("osc", *cell, publish_effort_array=False, gates_behind=["simulator"], rate=200.0, **patient)
@@ -197,8 +193,7 @@ def test_a_chain_that_brakes_is_enabled_from_the_motors_on(rig: Rig):
 
 @tells_publishers_apart
 def test_in_lock_step_the_brake_of_another_controller_is_no_answer(rig: Rig, ur5: RobotModel):
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    diagnostics = rig.hear(DiagnosticArray, "/diagnostics")
     rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
     controller, rival = (rig.publisher(JointState, "joint_commands") for _ in range(2))
     tau = ur5.gravity(np.array(HOME))
@@ -242,8 +237,7 @@ def test_a_silent_gate_holds_but_not_in_lock_step(lock_step: bool, held_by: str,
 
 @pytest.mark.parametrize("node", ["gate", "osc"])
 def test_a_gate_brakes_while_the_driver_has_stopped(node: str, rig: Rig, ur5: RobotModel):
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    diagnostics = rig.hear(DiagnosticArray, "/diagnostics")
     rig.start(node, lock_step=True, driver_stop_topic="driver/is_stopped")
     stop = rig.publisher(Bool, "driver/is_stopped", LATCHED)
 

@@ -45,8 +45,7 @@ def diagnosis(rig: Rig, heard: list[DiagnosticArray], begin: str) -> dict[str, s
 
 def test_a_failed_solve_is_said_and_after_a_brake_it_plans_anew(rig: Rig, ur5: RobotModel):
     """Also with another tube; a parameter of the planner does not change live."""
-    heard: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", heard)
+    heard = rig.hear(DiagnosticArray, "/diagnostics")
     driver, weight, p = Driver(rig, ur5, "ilqr", replan_rate=50.0), ur5.gravity(HOME), ur5.pose(HOME).p
     send(driver, goal(ur5), 1)
     driver.answers(20)
@@ -66,8 +65,7 @@ def test_a_failed_solve_is_said_and_after_a_brake_it_plans_anew(rig: Rig, ur5: R
 
 @pytest.mark.processes
 def test_without_its_planner_it_brakes_and_enabling_does_not_help(rig: Rig, ur5: RobotModel):
-    heard: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", heard)
+    heard = rig.hear(DiagnosticArray, "/diagnostics")
     driver, weight = Driver(rig, ur5, "ilqr", replan_rate=50.0), ur5.gravity(HOME)
     send(driver, goal(ur5), 1)
     assert np.abs(driver.answers(40)[-1] - weight).max() > 5.0
@@ -82,12 +80,10 @@ def test_without_its_planner_it_brakes_and_enabling_does_not_help(rig: Rig, ur5:
 
 def test_plan_figures_and_path_are_published(rig: Rig, ur5: RobotModel):
     names = ("plan_cost", "plan_iterations", "plan_ms", "tube_error", "position_error")
-    heard: dict[str, list[Float64]] = {name: [] for name in names}
-    paths, lines, begun = list[PoseArray](), list[MarkerArray](), time.monotonic()
-    for name, where in heard.items():
-        rig.hear(Float64, f"controller_state/{name}", where)
-    rig.hear(PoseArray, "planned_path", paths, LOSSLESS)
-    rig.hear(MarkerArray, "plan_markers", lines, LOSSLESS)
+    begun = time.monotonic()
+    heard = {name: rig.hear(Float64, f"controller_state/{name}") for name in names}
+    paths = rig.hear(PoseArray, "planned_path", LOSSLESS)
+    lines = rig.hear(MarkerArray, "plan_markers", LOSSLESS)
     driver = Driver(rig, ur5, "ilqr")
     send(driver, goal(ur5), 1)
     driver.answers(60)

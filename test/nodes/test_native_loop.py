@@ -72,14 +72,10 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
     """From the middle on a ball is in the way of the hand."""
     kept, ball = tmp_path / "kept.yaml", Obstacle(Sphere(0.05), Pose.at(ur5.pose(HOME).p + [-0.026, 0.049, -0.087]))
     kept.write_text("constraints: [{name: ball, kind: clearance, distance: 0.02}]")
-    commands: list[bytes] = []
-    rig.hear(JointState, "joint_commands", commands, raw=True)
-    errors: list[Float64] = []
-    rig.hear(Float64, "controller_state/position_error", errors)
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
-    counts: list[Float64] = []
-    rig.hear(Float64, "controller_state/obstacles", counts, LATCHED)
+    commands = rig.hear(JointState, "joint_commands", raw=True)
+    errors = rig.hear(Float64, "controller_state/position_error")
+    diagnostics = rig.hear(DiagnosticArray, "/diagnostics")
+    counts = rig.hear(Float64, "controller_state/obstacles", LATCHED)
     description = Path(urdf_path("ur5")).read_text()
     osc = rig.start("osc", robot_description=description, loop="native", lock_step=True, constraints=str(kept))
     states, markers = rig.state_publisher(), rig.publisher(MarkerArray, "obstacles")
@@ -125,10 +121,8 @@ def of_node(rig: Rig, name: str) -> list[Any]:
 
 def test_a_best_effort_driver_is_answered_without_python(rig: Rig, ur5: RobotModel):
     """The node listens anew: another subscription calls back."""
-    commands: list[bytes] = []
-    rig.hear(JointState, "joint_commands", commands, raw=True)
-    diagnostics: list[DiagnosticArray] = []
-    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    commands = rig.hear(JointState, "joint_commands", raw=True)
+    diagnostics = rig.hear(DiagnosticArray, "/diagnostics")
     rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
     rig.spin(lambda: all(rig.matched()[1:]), what="commands")
     states = rig.node.create_publisher(JointState, "joint_states", LATEST)

@@ -41,14 +41,12 @@ def matrix(message: Float64MultiArray, *names: str) -> np.ndarray:
 
 def test_dynamics_publishes_what_the_model_says(rig, ur5):
     rig.start("dynamics", robot_description=urdf_path("ur5").read_text(), rate=0.0)
-    heard = {name: [] for name in ("jacobian", "mass_matrix", "gravity", "bias", "task_inertia")}
-    for name, messages in heard.items():
-        rig.hear(Float64MultiArray, f"dynamics/{name}", messages)
-    poses, twists, joints, failures = [], [], [], []
-    rig.hear(JointState, "dynamics/ik", joints)
-    rig.hear(String, "dynamics/ik_failure", failures)
-    rig.hear(PoseStamped, "dynamics/pose", poses)
-    rig.hear(TwistStamped, "dynamics/twist", twists)
+    names = "jacobian", "mass_matrix", "gravity", "bias", "task_inertia"
+    heard = {name: rig.hear(Float64MultiArray, f"dynamics/{name}") for name in names}
+    joints = rig.hear(JointState, "dynamics/ik")
+    failures = rig.hear(String, "dynamics/ik_failure")
+    poses = rig.hear(PoseStamped, "dynamics/pose")
+    twists = rig.hear(TwistStamped, "dynamics/twist")
     states = rig.publisher(JointState, "joint_states")
     q, v = np.array(HOME), np.linspace(-0.5, 0.5, 6)
     stamps = itertools.count(5_000_000, 1_000_000)
@@ -85,9 +83,8 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
 
 def test_two_arms_have_one_clock(rig):
     """The first in the alphabet owns it, and the other one when that has ended; each describes its arm."""
-    clocks, descriptions = [], []
-    rig.hear(Clock, "/clock", clocks)
-    rig.hear(String, "/left/robot_description", descriptions, LATCHED)
+    clocks = rig.hear(Clock, "/clock")
+    descriptions = rig.hear(String, "/left/robot_description", LATCHED)
     names = ("left", "right")
     for name in names:
         rig.start("simulator", "-r", f"__ns:=/{name}", label=name, robot="ur5", real_time_factor=0.1)
@@ -105,12 +102,9 @@ def test_two_arms_have_one_clock(rig):
 
 
 def test_osc_tells_what_its_torque_is_made_of(stepping, ur5):
-    terms = {name: [] for name in ("task", "posture", "bias", "gate")}
-    for name, messages in terms.items():
-        stepping.hear(JointState, f"torque_terms/{name}", messages)
-    condition, diagnostics = [], []
-    stepping.hear(Float64, "controller_state/condition_number", condition)
-    stepping.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    terms = {name: stepping.hear(JointState, f"torque_terms/{name}") for name in ("task", "posture", "bias", "gate")}
+    condition = stepping.hear(Float64, "controller_state/condition_number")
+    diagnostics = stepping.hear(DiagnosticArray, "/diagnostics")
 
     def complete() -> set[float]:
         return set.intersection(*({stamp(m) for m in messages} for messages in [stepping.commands, *terms.values()]))

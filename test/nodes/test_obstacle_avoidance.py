@@ -19,9 +19,8 @@ from arm_control.nodes import ros
 
 def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotModel):
     rig.start("obstacle_avoidance", robot_description=ur5.urdf.text, lock_step=True, speed_limit_linear=0.01)
-    out, health = [], []
-    rig.hear(JointState, "effort_out", out)
-    rig.hear(DiagnosticArray, "/diagnostics", health)
+    out = rig.hear(JointState, "effort_out")
+    health = rig.hear(DiagnosticArray, "/diagnostics")
     states, efforts = rig.publisher(JointState, "joint_states"), rig.publisher(JointState, "effort_in")
     obstacles = rig.publisher(MarkerArray, "obstacles")
     q, v, tau = np.array(HOME), np.linspace(-0.1, 0.1, 6), np.arange(6.0)
@@ -63,8 +62,7 @@ MS = 1_000_000
 
 def test_late_commands_are_refused_and_a_late_brake_is_not(rig, ur5: RobotModel):
     rig.start("obstacle_avoidance", robot_description=ur5.urdf.text, max_age=0.0)
-    out: list[JointState] = []
-    rig.hear(JointState, "effort_out", out)
+    out = rig.hear(JointState, "effort_out")
     states, efforts = rig.publisher(JointState, "joint_states"), rig.publisher(JointState, "effort_in")
 
     def send(stamp_ns: int, pan: float, state_ns: int = 3 * MS, frame: str = "") -> None:

@@ -48,13 +48,9 @@ def passed(model: RobotModel, *taus: np.ndarray) -> np.ndarray:
 
 def test_an_obstacle_is_avoided_as_the_functions_say_and_told_of(rig: Rig, ur5: RobotModel):
     """So near that the task has to go."""
-    heard: dict[str, list[Any]] = {name: [] for name in ("nearest_distance", "task_share")}
-    for name, where in heard.items():
-        rig.hear(Float64, f"controller_state/{name}", where)
-    terms: list[JointState] = []
-    rig.hear(JointState, "torque_terms/avoidance", terms)
-    sets: list[Float64MultiArray] = []
-    rig.hear(Float64MultiArray, "controller_state/figures", sets)
+    heard = {name: rig.hear(Float64, f"controller_state/{name}") for name in ("nearest_distance", "task_share")}
+    terms = rig.hear(JointState, "torque_terms/avoidance")
+    sets = rig.hear(Float64MultiArray, "controller_state/figures")
     held = Driver(rig, ur5, "osc", **QUICK, avoid_obstacles=True)
     plain = held.answers()[0]
     state = at_home(ur5).tick(HOME, np.zeros(6), Reference(ur5.pose(HOME))).state
@@ -195,8 +191,7 @@ def test_ros_loads_the_dump_of_the_node_and_a_refused_value_changes_no_type(rig:
 @pytest.mark.parametrize(("behind", "adds"), [([], True), (["gate"], False)])
 def test_torque_for_a_driver_that_adds_gravity_is_without_it(behind: list[str], adds: bool, rig: Rig, ur5: RobotModel):
     """On both topics; a gate behind the controller takes it off instead."""
-    arrays: list[Float64MultiArray] = []
-    rig.hear(Float64MultiArray, "effort_controller/commands", arrays)
+    arrays = rig.hear(Float64MultiArray, "effort_controller/commands")
     given = {"driver_adds_gravity": True, "gates_behind": behind, "publish_effort_array": True}
     held = Driver(rig, ur5, "osc", **QUICK, **given)
     (tau,) = held.answers()

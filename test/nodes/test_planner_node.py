@@ -28,11 +28,9 @@ class Arm:
     def __init__(self, rig: Rig, model: RobotModel) -> None:
         self.rig, self.model, self.now_ns = rig, model, 0
         self.follower = JointFollower(model, FollowingParameters(), np.zeros(model.nv))
-        self.commands: list[JointTrajectory] = []
-        self.outcomes: list[DiagnosticStatus] = []
         self._n_followed = 0
-        rig.hear(JointTrajectory, "joint_trajectory", self.commands)
-        rig.hear(DiagnosticStatus, "planner/outcome", self.outcomes, LATCHED)
+        self.commands = rig.hear(JointTrajectory, "joint_trajectory")
+        self.outcomes = rig.hear(DiagnosticStatus, "planner/outcome", LATCHED)
         self.states = rig.publisher(JointState, "joint_states")
 
     def outcome(self) -> str:
@@ -62,14 +60,12 @@ def test_goals_become_trajectories_and_bad_ones_sentences(rig: Rig):
         answer_time=1000.0,
     )
     arm = Arm(rig, model)
-    plans, scenes, drawings = list[JointTrajectory](), list[MarkerArray](), list[MarkerArray]()
-    rig.hear(JointTrajectory, "planner/plan", plans, LATCHED)
-    rig.hear(MarkerArray, "planner/scene", scenes, LATCHED)
-    rig.hear(MarkerArray, "plan_markers", drawings)
+    plans = rig.hear(JointTrajectory, "planner/plan", LATCHED)
+    scenes = rig.hear(MarkerArray, "planner/scene", LATCHED)
+    drawings = rig.hear(MarkerArray, "plan_markers")
     goals, obstacles = rig.publisher(JointState, "target_joint"), rig.publisher(MarkerArray, "obstacles")
     obstacles.publish(MarkerArray(markers=[marker(scale=(0.1, 0.1, 0.1), at=(0.36, 0.36, 0.0))]))
-    counts = list[Float64]()
-    rig.hear(Float64, "controller_state/obstacles", counts, LATCHED)
+    counts = rig.hear(Float64, "controller_state/obstacles", LATCHED)
     rig.spin(lambda: counts and counts[-1].data == 1.0, what="the obstacle")
 
     goals.publish(ros.joint_state(model.joint_names, 0, position=np.array([1.6, 0.0])))

@@ -22,8 +22,7 @@ def test_a_ur5_follows_a_primitive_whose_goal_moves_on_the_way(rig: Rig, ur5: Ro
     amplitude = rig.publisher(Float64, "primitive/amplitude")
     for value in (0.0, np.nan):
         amplitude.publish(Float64(data=value))
-    known: list[Float64] = []
-    rig.hear(Float64, "controller_state/targets", known, LATCHED)
+    known = rig.hear(Float64, "controller_state/targets", LATCHED)
     targets = rig.publisher(PoseStamped, "target_pose", LATCHED)
     X_0 = ur5.pose(HOME)
     first, last = X_0.p + [-0.1, 0.15, 0.05], Pose(rotation_from_rpy([0.0, 0.2, 0.3]) @ X_0.R, X_0.p + [0.0, 0.2, 0.0])

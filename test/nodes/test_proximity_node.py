@@ -18,17 +18,10 @@ Q = np.array(HOME)
 
 
 def test_contacts_are_published_and_questions_answered(rig: Rig, ur5: RobotModel):
-    contacts: list[Bool] = []
-    arrays: list[Float64MultiArray] = []
-    lines: list[MarkerArray] = []
-    answers: list[DiagnosticStatus] = []
-    for kind, topic, heard in (
-        (Bool, "in_collision", contacts),
-        (Float64MultiArray, "proximity/distances", arrays),
-        (MarkerArray, "proximity/lines", lines),
-        (DiagnosticStatus, "proximity/answer", answers),
-    ):
-        rig.hear(kind, topic, heard)
+    contacts = rig.hear(Bool, "in_collision")
+    arrays = rig.hear(Float64MultiArray, "proximity/distances")
+    lines = rig.hear(MarkerArray, "proximity/lines")
+    answers = rig.hear(DiagnosticStatus, "proximity/answer")
     rig.node.create_publisher(String, "robot_description", LATCHED).publish(String(data=urdf_path("ur5").read_text()))
     rig.start("proximity", rate=0.0, frame_prefix="left/")
     states, questions = (rig.publisher(JointState, topic) for topic in ("joint_states", "proximity/query"))

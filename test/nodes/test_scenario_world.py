@@ -61,8 +61,7 @@ def state_at(ms: int, names: tuple[str, ...] = ()) -> JointState:
 
 @tells_publishers_apart
 def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
-    heard: list[MarkerArray] = []
-    rig.hear(MarkerArray, "obstacles", heard)
+    heard = rig.hear(MarkerArray, "obstacles")
     description = Path(urdf_path("ur5")).read_text()
     rig.start("targets", world=scenario_file(rig.folder, "a", WORLD), robot_description=description, lock_step=True)
     rig.spin(lambda: len(heard) >= 6, what="what is around at time 0, before the first state")

@@ -26,8 +26,7 @@ class Client:
     def __init__(self, rig: Rig, model: RobotModel) -> None:
         self.action = pytest.importorskip("control_msgs.action").FollowJointTrajectory
         self.rig, self.model = rig, model
-        self.outcomes: list[DiagnosticStatus] = []
-        rig.hear(DiagnosticStatus, "joint/outcome", self.outcomes, LATCHED)
+        self.outcomes = rig.hear(DiagnosticStatus, "joint/outcome", LATCHED)
         self.driver = Driver(rig, model, "joint")
         self.driver.answers(2)
         self.client = ActionClient(rig.node, self.action, "joint/follow_joint_trajectory")

@@ -84,8 +84,7 @@ def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
 @pytest.mark.processes
 @pytest.mark.real_time
 def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotModel):
-    targets: list[PoseStamped] = []
-    rig.hear(PoseStamped, "target_pose", targets)
+    targets = rig.hear(PoseStamped, "target_pose")
     rig.start_process("osc", publish_effort_array=False, speed_limit_linear=0.5, rate=200.0, **PATIENT)
     rig.start_process("simulator", robot="ur5", initial_position=HOME, timestep=0.005, **PATIENT)
     rig.start_process("viewer", control=True, port=0)
@@ -247,8 +246,7 @@ def test_what_a_braked_gate_says_is_what_to_do(
 
 def test_obstacles_have_the_time_of_the_states_when_nobody_looks(looking: ViewerNode, rig: Rig, ur5: RobotModel):
     """Else the last speed of one that was dragged would stay: its stamp would not go on."""
-    heard: list[MarkerArray] = []
-    rig.hear(MarkerArray, "/left/obstacles", heard)
+    heard = rig.hear(MarkerArray, "/left/obstacles")
     states = rig.node.create_publisher(JointState, "/driver/states", 1)
 
     def told(seconds: int) -> bool:

@@ -33,8 +33,8 @@ class Watched:
     """The node in a process of its own, and a test that plays the robot."""
 
     def __init__(self, rig: Rig, model: RobotModel) -> None:
-        self.rig, self.model, self.heard = rig, model, []
-        rig.hear(MarkerArray, "markers", self.heard)
+        self.rig, self.model = rig, model
+        self.heard = rig.hear(MarkerArray, "markers")
         self.description = rig.node.create_publisher(String, "robot_description", LATCHED)
         self.description.publish(String(data=urdf_path("ur5").read_text()))
         rig.start("visuals", rate=100.0)

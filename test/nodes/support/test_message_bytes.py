@@ -47,8 +47,7 @@ def test_a_layout_that_has_moved_is_named(broken: str, moved: None, monkeypatch:
 
 
 def test_rclpy_takes_the_place_and_the_torque_is_the_same(moved: None, rig: Rig, ur5: RobotModel):
-    arrays: list[Float64MultiArray] = []
-    rig.hear(Float64MultiArray, "effort_controller/commands", arrays)
+    arrays = rig.hear(Float64MultiArray, "effort_controller/commands")
     held = Driver(rig, ur5, "osc", loop="native", publish_effort_array=True)
     taus = held.answers(3)
     np.testing.assert_allclose(taus[0], ur5.gravity(HOME), atol=1e-9)

@@ -63,3 +63,15 @@ def simulate(
     yield make
     for simulator in made:
         simulator.close()
+
+
+@pytest.fixture
+def connected(simulate: Callable[..., CoppeliasimSimulator]) -> Callable[..., CoppeliasimSimulator]:
+    """Make simulators that are connected."""
+
+    def make(*arguments: Any, **options: Any) -> CoppeliasimSimulator:
+        simulator = simulate(*arguments, **options)
+        simulator.connect()
+        return simulator
+
+    return make

@@ -41,11 +41,10 @@ def pushed(model: RobotModel, simulator, reference, steps: int, seed: int = 0) -
 
 
 @pytest.mark.parametrize(("robot", "q"), [("ur5", HOME), ("panda", [0.1, 0.2, 0.0, -1.5, 0.0, 1.7, 0.3])])
-def test_the_arm_that_is_built_moves_as_the_urdf_says(robot: str, q, request, simulate):
+def test_the_arm_that_is_built_moves_as_the_urdf_says(robot: str, q, request, connected):
     """Its only knowledge is the objects in the scene; MuJoCo made from the URDF is the oracle."""
     model = request.getfixturevalue(robot)
-    simulator, reference = simulate(model, q), MujocoSimulator(model, q, timestep=0.005)
-    simulator.connect()
+    simulator, reference = connected(model, q), MujocoSimulator(model, q, timestep=0.005)
     assert np.allclose(simulator.q, q, atol=1e-9)
     assert pushed(model, simulator, reference, 100) < ALIKE
     assert simulator.steps == 100
@@ -62,17 +61,15 @@ SLIDE = """<robot name="crane"><link name="rail"/>
     <axis xyz="0 1 1"/><limit effort="20" velocity="5"/></joint></robot>"""
 
 
-def test_sliding_joints_slide(simulate):
+def test_sliding_joints_slide(connected):
     """Along an axis that is no axis of a frame, and with a name that is none in CoppeliaSim."""
     model = RobotModel.from_urdf(SLIDE)
-    simulator, reference = simulate(model, [0.1, -0.2]), MujocoSimulator(model, [0.1, -0.2], timestep=0.005)
-    simulator.connect()
+    simulator, reference = connected(model, [0.1, -0.2]), MujocoSimulator(model, [0.1, -0.2], timestep=0.005)
     assert pushed(model, simulator, reference, 50) < ALIKE
 
 
-def test_what_pushes_is_no_effort_of_the_motors(ur5, simulate):
-    simulator, reference = simulate(ur5, HOME), MujocoSimulator(ur5, HOME, timestep=0.005)
-    simulator.connect()
+def test_what_pushes_is_no_effort_of_the_motors(ur5, connected):
+    simulator, reference = connected(ur5, HOME), MujocoSimulator(ur5, HOME, timestep=0.005)
     tau, load = ur5.gravity(HOME), np.array([8.0, -3.0, 2.0, 0.5, -0.2, 0.05])
     for one in (simulator, reference):
         one.load(load)
@@ -85,9 +82,8 @@ def test_what_pushes_is_no_effort_of_the_motors(ur5, simulate):
     assert np.allclose(simulator.effort, 0.0, atol=1e-3), "nothing pushes at the start"
 
 
-def test_a_reset_is_the_start_again(ur5, simulate):
-    simulator = simulate(ur5, HOME)
-    simulator.connect()
+def test_a_reset_is_the_start_again(ur5, connected):
+    simulator = connected(ur5, HOME)
     rng, first = np.random.default_rng(1), []
     torques = ur5.gravity(HOME) + rng.uniform(-5.0, 5.0, (20, 6))
     for tau in torques:
@@ -105,11 +101,10 @@ def test_a_reset_is_the_start_again(ur5, simulate):
 
 
 @only_stand_in
-def test_who_leaves_says_so_and_stops_what_it_started(ur5, simulate, stand_in):
+def test_who_leaves_says_so_and_stops_what_it_started(ur5, connected, stand_in):
     server = stand_in()
     server.world.params[C.boolparam_realtime_simulation] = True
-    simulator = simulate(ur5, HOME, server)
-    simulator.connect()
+    simulator = connected(ur5, HOME, server)
     assert not server.world.params[C.boolparam_realtime_simulation], "it steps as fast as it can"
     simulator.close()
     assert server.asked[-2:] == ["sim.stopSimulation", "_*end*_"]
@@ -119,13 +114,12 @@ def test_who_leaves_says_so_and_stops_what_it_started(ur5, simulate, stand_in):
 
 
 @only_stand_in
-def test_the_arm_of_the_open_scene_is_used(ur5, simulate, stand_in):
+def test_the_arm_of_the_open_scene_is_used(ur5, simulate, connected, stand_in):
     server = stand_in()
     simulate(ur5, HOME, server).connect()
     del server.asked[:]
     server.world.items[server.world.sim_getObject("/elbow_joint")].alias = "renamed"
-    again = simulate(ur5, HOME, server, joint_paths=["elbow_joint:/renamed"])
-    again.connect()
+    connected(ur5, HOME, server, joint_paths=["elbow_joint:/renamed"])
     assert "sim.createJoint" not in server.asked
     assert sum(item.kind == "script" for item in server.world.items.values()) == 1, "the old script is gone"
     with pytest.raises(JointNotFound, match="elbow"):
@@ -189,10 +183,9 @@ def _turned_joint(world) -> None:
         ),
     ],
 )
-def test_an_arm_that_only_weighs_the_same_is_refused(change, sentence: str, ur5, simulate, stand_in):
+def test_an_arm_that_only_weighs_the_same_is_refused(change, sentence: str, ur5, simulate, connected, stand_in):
     server = stand_in()
-    first = simulate(ur5, HOME, server)
-    first.connect()
+    first = connected(ur5, HOME, server)
     first.close()
     change(server.world)
     with pytest.raises(ModelError, match=sentence):
@@ -252,10 +245,9 @@ def test_torque_is_the_sign_of_a_speed_and_a_force(script: str):
 
 
 @only_stand_in
-def test_an_old_version_moves_alike(ur5, simulate, stand_in):
+def test_an_old_version_moves_alike(ur5, connected, stand_in):
     server = stand_in(version=40300)
-    simulator, reference = simulate(ur5, HOME, server), MujocoSimulator(ur5, HOME, timestep=0.005)
-    simulator.connect()
+    simulator, reference = connected(ur5, HOME, server), MujocoSimulator(ur5, HOME, timestep=0.005)
     assert pushed(ur5, simulator, reference, 100) < 1e-8
     modes = {server.world.sim_getObjectInt32Param(h, C.jointintparam_dynctrlmode) for h in simulator._handles}
     assert modes == {C.jointdynctrl_velocity}
@@ -265,10 +257,9 @@ def test_an_old_version_moves_alike(ur5, simulate, stand_in):
 
 
 @only_stand_in
-def test_a_server_that_dies_is_an_error_and_the_next_one_is_found(ur5, simulate, stand_in):
+def test_a_server_that_dies_is_an_error_and_the_next_one_is_found(ur5, connected, stand_in):
     server = stand_in()
-    simulator = simulate(ur5, HOME, server)
-    simulator.connect()
+    simulator = connected(ur5, HOME, server)
     handles = list(simulator._handles)
     server.stop()
     with pytest.raises(SimulatorLost, match="no answer within 1 s"):
@@ -282,9 +273,8 @@ def test_a_server_that_dies_is_an_error_and_the_next_one_is_found(ur5, simulate,
     assert simulator.steps == 1
 
 
-def test_time_that_goes_on_by_itself_is_an_error(ur5, simulate):
-    simulator = simulate(ur5, HOME)
-    simulator.connect()
+def test_time_that_goes_on_by_itself_is_an_error(ur5, connected):
+    simulator = connected(ur5, HOME)
     with simulator._connected().errors():
         simulator._connected().sim.step()
     with pytest.raises(SimulatorLost, match=r"is at 0.0100 s, not at 0.0050 s: another client has stepped it"):
@@ -292,11 +282,10 @@ def test_time_that_goes_on_by_itself_is_an_error(ur5, simulate):
 
 
 @only_stand_in
-def test_an_error_in_our_script_is_told_and_its_watchdog_lives(ur5, simulate, stand_in):
+def test_an_error_in_our_script_is_told_and_its_watchdog_lives(ur5, connected, stand_in):
     """CoppeliaSim ends a script that an error leaves."""
     server = stand_in()
-    simulator = simulate(ur5, HOME, server)
-    simulator.connect()
+    simulator = connected(ur5, HOME, server)
     with pytest.raises(ModelError, match=r"arm_write: .*got 2 torques for 6 joints"):
         simulator._connected().call(simulator._script, "arm_write", [1.0, 2.0])
     gone = simulator._handles[2]
@@ -310,9 +299,8 @@ def test_an_error_in_our_script_is_told_and_its_watchdog_lives(ur5, simulate, st
     assert world.sim_getJointTargetForce(simulator._handles[0]) == 0.0
 
 
-def test_nothing_moves_while_somebody_has_paused_it(ur5, simulate):
-    simulator = simulate(ur5, HOME)
-    simulator.connect()
+def test_nothing_moves_while_somebody_has_paused_it(ur5, connected):
+    simulator = connected(ur5, HOME)
     tau, sim = ur5.gravity(HOME) + 1.0, simulator._connected().sim
     simulator.step(tau)
     q = simulator.q
@@ -334,10 +322,9 @@ def test_nothing_moves_while_somebody_has_paused_it(ur5, simulate):
 
 @only_stand_in
 @pytest.mark.parametrize("looks", [True, False])
-def test_from_4_10_on_play_makes_the_step_of_the_pause(looks: bool, ur5, simulate, stand_in):
+def test_from_4_10_on_play_makes_the_step_of_the_pause(looks: bool, ur5, connected, stand_in):
     """That version lacks a constant, too. No state is lost: the arm moves as without a pause."""
-    simulator, reference = simulate(ur5, HOME, stand_in(version=41000)), MujocoSimulator(ur5, HOME, timestep=0.005)
-    simulator.connect()
+    simulator, reference = connected(ur5, HOME, stand_in(version=41000)), MujocoSimulator(ur5, HOME, timestep=0.005)
     tau, sim = ur5.gravity(HOME) + 1.0, simulator._connected().sim
     assert not hasattr(sim, "simulation_advancing_abouttostop")
     simulator.step(tau)
@@ -360,9 +347,8 @@ def test_from_4_10_on_play_makes_the_step_of_the_pause(looks: bool, ur5, simulat
 
 
 @only_stand_in
-def test_after_a_pause_another_client_is_still_noticed(ur5, simulate, stand_in):
-    simulator = simulate(ur5, HOME, stand_in(version=41000))
-    simulator.connect()
+def test_after_a_pause_another_client_is_still_noticed(ur5, connected, stand_in):
+    simulator = connected(ur5, HOME, stand_in(version=41000))
     tau, sim = ur5.gravity(HOME), simulator._connected().sim
     sim.pauseSimulation()
     simulator.step(tau)
@@ -391,18 +377,16 @@ def stopped_by_hand(model: RobotModel, simulator) -> None:
 
 @only_stand_in
 @pytest.mark.parametrize("state", ["abouttostop", "lastbeforestop"])
-def test_a_simulation_that_is_about_to_stop_counts_as_stopped(state: str, ur5, simulate, stand_in):
+def test_a_simulation_that_is_about_to_stop_counts_as_stopped(state: str, ur5, connected, stand_in):
     server = stand_in()
-    simulator = simulate(ur5, HOME, server)
-    simulator.connect()
+    simulator = connected(ur5, HOME, server)
     server.world.state = getattr(C, f"simulation_advancing_{state}")
     look(simulator)
     assert simulator.is_stopped
 
 
-def test_after_a_stop_by_hand_a_reset_begins_again(ur5, simulate):
-    simulator = simulate(ur5, HOME)
-    simulator.connect()
+def test_after_a_stop_by_hand_a_reset_begins_again(ur5, connected):
+    simulator = connected(ur5, HOME)
     stopped_by_hand(ur5, simulator)
     simulator.step(ur5.gravity(HOME))
     assert simulator.steps == 1, "nothing happens"
@@ -414,12 +398,11 @@ def test_after_a_stop_by_hand_a_reset_begins_again(ur5, simulate):
 
 @only_stand_in
 @pytest.mark.parametrize("version", [40900, 41000])
-def test_the_watchdog_takes_the_torque_away_and_pauses(version: int, ur5, simulate, stand_in):
+def test_the_watchdog_takes_the_torque_away_and_pauses(version: int, ur5, connected, stand_in):
     server = stand_in(version=version)
     world, now = server.world, [100.0]
     world.clock = lambda: now[0]
-    simulator = simulate(ur5, HOME, server, watchdog_time=0.5)
-    simulator.connect()
+    simulator = connected(ur5, HOME, server, watchdog_time=0.5)
     tau = ur5.gravity(HOME)
     simulator.step(tau)
     now[0] += 0.49  # nobody has missed us
@@ -443,10 +426,9 @@ def test_the_watchdog_takes_the_torque_away_and_pauses(version: int, ur5, simula
 
 
 @pytest.fixture
-def furnished(ur5, simulate):
+def furnished(ur5, connected):
     """A simulator whose scene has an obstacle of each kind, and a base that is turned and moved."""
-    simulator = simulate(ur5, HOME)
-    simulator.connect()
+    simulator = connected(ur5, HOME)
     simulator.close()
     sim = stopped_api(simulator.parameters.host, simulator.parameters.port)
     shapes = {
@@ -479,18 +461,16 @@ def test_obstacles_have_the_shapes_and_poses_of_the_scene(furnished, simulate):
 
 
 @only_stand_in
-def test_poses_are_seen_from_the_arm_s_base(ur5, simulate, stand_in):
+def test_poses_are_seen_from_the_arm_s_base(ur5, simulate, connected, stand_in):
     """The arm is turned by 90 degrees about z: x of the world is -y of its base; gravity stays."""
     server = stand_in()
-    first = simulate(ur5, HOME, server)
-    first.connect()
+    first = connected(ur5, HOME, server)
     first.close()
     world = server.world
     frame = world.sim_getObject("/base_link")
     world.sim_setObjectMatrix(frame, [0.0, -1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5], -1)
     world.sim_setObjectPosition(world.sim_getObject("/target"), [2.0, 0.0, 0.5])
-    simulator = simulate(ur5, HOME, server, base_object="/base_link")
-    simulator.connect()
+    simulator = connected(ur5, HOME, server, base_object="/base_link")
     assert np.allclose(simulator.X_BT.p, [0.0, -1.0, 0.0])
     simulator.close()
     with pytest.raises(ModelError, match="is it another arm, or is base_object wrong"):

@@ -105,11 +105,10 @@ STATES = {
 
 @pytest.mark.parametrize("state", STATES.values(), ids=STATES)
 def test_a_state_that_is_none_is_an_error(
-    ur5, simulate, stand_in: Callable[..., StandIn], monkeypatch: pytest.MonkeyPatch, state: Any
+    ur5, connected, stand_in: Callable[..., StandIn], monkeypatch: pytest.MonkeyPatch, state: Any
 ):
     server = stand_in()
-    simulator = simulate(ur5, np.zeros(6), server)
-    simulator.connect()
+    simulator = connected(ur5, np.zeros(6), server)
     functions = dict(server.functions)
 
     def call(name: str, script: int, function: str, *arguments: Any) -> Any:

@@ -26,11 +26,10 @@ def matrix(X: Pose) -> np.ndarray:
 
 
 @pytest.fixture
-def scene(ur5: RobotModel, simulate: Callable, stand_in: Callable[..., StandIn]) -> StandIn:
+def scene(ur5: RobotModel, connected: Callable, stand_in: Callable[..., StandIn]) -> StandIn:
     """A UR5 with sensors on its last link, and a table 0.2 m below the proximity sensor."""
     server = stand_in()
-    builder = simulate(ur5, HOME, server)
-    builder.connect()
+    builder = connected(ur5, HOME, server)
     builder.close()
     world, X_WE = server.world, ur5.pose(HOME)
     hand = world.sim_getObject("/wrist_3_joint_carries")
@@ -43,11 +42,10 @@ def scene(ur5: RobotModel, simulate: Callable, stand_in: Callable[..., StandIn])
 
 
 @only_stand_in
-def test_force_and_distance_are_read_with_the_state(ur5: RobotModel, simulate: Callable, scene: StandIn):
+def test_force_and_distance_are_read_with_the_state(ur5: RobotModel, connected: Callable, scene: StandIn):
     """A weight that hangs off the axis of the hand, as the sensor feels it, and as it is at the hand."""
     world, hand, other = scene.world, RangeSensor(name="hand"), RangeSensor(name="other")
-    simulator = simulate(ur5, HOME, scene, force_sensor="/wrist", ranges=(hand, other))
-    simulator.connect()
+    simulator = connected(ur5, HOME, scene, force_sensor="/wrist", ranges=(hand, other))
     assert simulator.unseen == ("other",)
     assert simulator.wrench() is None, "nothing is measured before the first step"
     assert simulator.distance(hand) is None
@@ -83,10 +81,9 @@ def test_a_sensor_at_the_hand_does_not_see_the_arm_it_stands_in(ur5: RobotModel,
     assert (found, distance < 0.2) == (1, True)
 
 
-def test_a_sensor_that_is_mounted_on_the_built_arm_looks_through_it(ur5: RobotModel, simulate: Callable):
+def test_a_sensor_that_is_mounted_on_the_built_arm_looks_through_it(ur5: RobotModel, connected: Callable):
     """Back along the hand, where all its links are; it sees one of them when that is made detectable."""
-    builder = simulate(ur5, HOME)
-    builder.connect()
+    builder = connected(ur5, HOME)
     builder.close()
     sim = stopped_api(builder.parameters.host, builder.parameters.port)
     eye = sim.createProximitySensor(sim.proximitysensor_ray, 16, 0, [0] * 8, [0.0, 1.0, *[0.0] * 13])
@@ -95,8 +92,7 @@ def test_a_sensor_that_is_mounted_on_the_built_arm_looks_through_it(ur5: RobotMo
     sim.setObjectMatrix(eye, back[:3].ravel().tolist(), sim.handle_world)
     link, hand = sim.getObject("/wrist_3_joint_carries"), RangeSensor(name="hand")
     sim.setObjectParent(eye, link, True)
-    simulator = simulate(ur5, HOME, ranges=(hand,))
-    simulator.connect()
+    simulator = connected(ur5, HOME, ranges=(hand,))
     simulator.step(ur5.gravity(HOME))
     assert simulator.distance(hand) == np.inf
     sim.setObjectSpecialProperty(link, sim.objectspecialproperty_detectable)
