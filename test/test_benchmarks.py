@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from file_modules import module_of
 
 from arm_control.exceptions import MissingExtra
 
@@ -24,12 +24,7 @@ COMPARED = {"crocoddyl", "playwright", "ompl"}
 
 def load(name: str) -> ModuleType:
     """A module of the benchmarks; one that needs others finds them in their folder only."""
-    specification = importlib.util.spec_from_file_location(name, BENCHMARK / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, name, module)  # dataclasses look there for their annotations
-        specification.loader.exec_module(module)
-    return module
+    return module_of(BENCHMARK / f"{name}.py")
 
 
 @pytest.mark.parametrize("path", sorted(BENCHMARK.glob("*.py")), ids=lambda path: path.stem)

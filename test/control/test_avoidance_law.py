@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from file_modules import module_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from moving_obstacles import SHAPES, moving_obstacles
@@ -39,14 +38,6 @@ from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 STRONG = AvoidanceParameters(threshold=0.2, smallest_distance=0.02, takeover_distance=0.0, self_threshold=0.0)
-
-
-def load_campaign():
-    path = Path(__file__).parents[2] / "benchmark" / "avoidance_campaign.py"
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -309,7 +300,7 @@ def test_wrong_obstacles_torques_and_parameters_are_refused(ur5: RobotModel, law
 
 
 def test_the_arm_goes_through_a_moving_obstacle_without_avoidance_and_not_with_it(ur5: RobotModel):
-    campaign = load_campaign()
+    campaign = module_of(Path(__file__).parents[2] / "benchmark" / "avoidance_campaign.py")
     contact, drawn = campaign.Contact(ur5), campaign.scene(ur5, 0, True, kinds="S")
     without = campaign.run(ur5, drawn, None, contact)
     assert without.distance < 0.0

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
+import jacobian_transpose as example
 import numpy as np
 import pytest
 
 from arm_control.model import RobotModel
 
-FILE = Path(__file__).parents[2] / "examples" / "jacobian_transpose.py"
-SPECIFICATION = importlib.util.spec_from_file_location(FILE.stem, FILE)
-assert SPECIFICATION is not None
-assert SPECIFICATION.loader is not None
-example = importlib.util.module_from_spec(SPECIFICATION)
-SPECIFICATION.loader.exec_module(example)
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 TARGET = np.array([0.4, 0.2, 0.4])
 

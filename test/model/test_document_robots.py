@@ -5,14 +5,13 @@ Where a document is in error, the test holds the right value and shows that the 
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from file_modules import module_of
 
 from arm_control.core import urdf_path
 from arm_control.maths import Array, analytic_jacobian, rpy_from_rotation
@@ -144,16 +143,9 @@ def test_masses_of_the_documents():
 # The meshes of ur4_2links
 
 
-def mesh_script() -> ModuleType:
-    path = REPO / "urdf" / "ur4_2links" / "make_meshes.py"
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 def test_meshes_are_those_of_the_script_and_of_the_urdf():
-    script, text = mesh_script(), load_urdf(urdf_path("ur4_2links")).text
+    script = module_of(REPO / "urdf" / "ur4_2links" / "make_meshes.py")
+    text = load_urdf(urdf_path("ur4_2links")).text
     for name, outline in script.OUTLINES.items():
         assert text.count(f'"package://arm_control/urdf/ur4_2links/{name}.stl"') == 2
         written = (REPO / "urdf" / "ur4_2links" / f"{name}.stl").read_bytes()

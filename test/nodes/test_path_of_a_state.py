@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from file_modules import module_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,9 +16,7 @@ def test_the_page_lists_the_functions_between_a_joint_state_and_its_torque(
     """To write the page and its pictures anew: python docs/draw_architecture.py."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    specification = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs" / "draw_architecture.py")
-    script = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(script)
+    script = module_of(ROOT / "docs" / "draw_architecture.py")
     hops = script.path_of_a_state()
     assert len(hops) <= 16
     page = (ROOT / "docs" / "architecture.md").read_text()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from any_system import ArmSystem, UserCosts
+from file_modules import module_of
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import InputError
@@ -109,13 +107,8 @@ def test_a_motion_without_a_finite_cost_is_no_plan():
 
 
 @pytest.fixture(scope="module")
-def example() -> Iterator[ModuleType]:
-    specification = importlib.util.spec_from_file_location("lqr_reaches", ROOT / "examples" / "lqr_reaches.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["lqr_reaches"] = module
-    specification.loader.exec_module(module)
-    yield module
-    del sys.modules["lqr_reaches"], sys.modules["ilqr_reaches"]
+def example() -> ModuleType:
+    return module_of(ROOT / "examples" / "lqr_reaches.py")
 
 
 def test_the_page_has_the_figures_of_one_reach(example: ModuleType):

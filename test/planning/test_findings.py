@@ -1,6 +1,5 @@
 """What the studywolf blog finds with iterative LQR, as far as it is true, and what the page says of it."""
 
-import importlib.util
 import re
 import sys
 from functools import partialmethod
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from file_modules import module_of
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
@@ -19,12 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def example():
-    specification = importlib.util.spec_from_file_location("ilqr_reaches", ROOT / "examples" / "ilqr_reaches.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["ilqr_reaches"] = module  # dataclasses look there for their annotations
-    specification.loader.exec_module(module)
-    yield module
-    del sys.modules["ilqr_reaches"]
+    return module_of(ROOT / "examples" / "ilqr_reaches.py")
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from file_modules import module_of
 
 from arm_control.collision import Validity
 from arm_control.core import urdf_path
@@ -36,12 +35,7 @@ ENTRIES: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def search() -> ModuleType:
     """The search that proves scenes."""
-    specification = importlib.util.spec_from_file_location("feasible_tasks", BENCHMARK)
-    module = importlib.util.module_from_spec(specification)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "feasible_tasks", module)
-        specification.loader.exec_module(module)
-    return module
+    return module_of(BENCHMARK)
 
 
 @cache

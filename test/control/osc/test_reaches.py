@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from file_modules import module_of
 
 BENCHMARK = Path(__file__).parents[3] / "benchmark"
 
 
 @pytest.fixture(scope="module")
-def campaign() -> ModuleType:
-    sys.path.insert(0, str(BENCHMARK))
-    try:
-        spec = importlib.util.spec_from_file_location("reach_campaign", BENCHMARK / "reach_campaign.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["reach_campaign"] = module
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        sys.path.remove(str(BENCHMARK))
-        sys.modules.pop("reach_campaign", None)
+def campaign() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARK)
+        yield module_of(BENCHMARK / "reach_campaign.py")
 
 
 ARMS = "ur5", "panda", "xarm7", "kinova", "planar2", "planar3"
