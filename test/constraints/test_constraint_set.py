@@ -15,6 +15,7 @@ from arm_control.constraints import (
     ClearanceConstraint,
     Constraint,
     ConstraintSet,
+    CylinderConstraint,
     HalfSpaceConstraint,
     LimitNumbers,
     Priority,
@@ -256,6 +257,17 @@ def test_a_tool_that_turns_in_the_middle_of_its_cone_is_left_alone():
     for dq in (0.0, 1e-9, 1e-6, 1e-4, 1e-3):
         for v in (0.6, -0.6):
             terms = ur5.evaluate(q + np.array([0.0, 0.0, 0.0, 0.0, dq, 0.0]), np.array([0.0, 0.0, 0.0, v, 0.0, 0.0]))
+            assert (rows.limit(terms, terms.h, terms.h, TICK) == terms.h).all()
+
+
+def test_a_hand_that_crosses_the_axis_of_a_cylinder_is_left_alone():
+    """There the distance from the axis has an edge, and the cylinder is as far as it can be."""
+    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+    q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+    rows = constraint_set(ur5, CylinderConstraint("silo", tuple(ur5.pose(q).p), (0.0, 0.0, 1.0), 0.2))
+    for dq in (0.0, 1e-12, 1e-9, 1e-6, 1e-3):
+        for v in (0.6, -0.6):
+            terms = ur5.evaluate(q + np.array([dq, 0.0, 0.0, 0.0, 0.0, 0.0]), np.array([v, 0.0, 0.0, 0.0, 0.0, 0.0]))
             assert (rows.limit(terms, terms.h, terms.h, TICK) == terms.h).all()
 
 

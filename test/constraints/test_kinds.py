@@ -119,6 +119,23 @@ def test_a_turned_box_is_measured_along_its_own_axes():
     assert BoxConstraint.sides == ("at +x", "at -x", "at +y", "at -y", "at +z", "at -z")
 
 
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_cylinder_has_no_edge_at_its_axis(outside: bool):
+    """Within half of its radius its function is a parabola, which the distance touches there."""
+    silo = CylinderConstraint("silo", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.8, outside)
+    sign, numbers = 1.0 - 2.0 * outside, np.array(silo.numbers[0])
+    for w in (0.0, 1e-12, 1e-3, 0.2, 0.4 - 1e-9, 0.4 + 1e-9, 0.7):
+        g = silo.gradient(numbers, at((w, 0.0, 0.0), (0.6, 0.8, 3.0)))
+        far = max(w, 0.4)
+        assert g.h == pytest.approx(sign * (0.8 - (w if w > 0.4 else w * w / 0.8 + 0.2)), abs=1e-12)
+        np.testing.assert_allclose(g.f, [-sign * w / far, 0.0, 0.0], atol=1e-12)
+        assert g.length == pytest.approx(w / far, abs=1e-12)
+        assert g.bend == pytest.approx(-sign * (0.64 / w if w > 0.4 else 1.0 / 0.4), rel=1e-6)
+        assert silo.left(g.h) == pytest.approx(0.8 - w if not outside else g.h, abs=1e-9)
+    ball = silo.gradient(numbers, at((0.1, 0.0, 0.0), radius=0.05)).h
+    assert silo.left(ball) <= sign * 0.7 - 0.05 or outside
+
+
 def test_a_clearance_looks_so_far():
     assert ClearanceConstraint("a", 0.05).reach == pytest.approx((0.35, 0.0))
     assert ClearanceConstraint("a", 0.05, 0.02).reach == pytest.approx((0.35, 0.12))
