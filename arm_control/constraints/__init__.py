@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from arm_control.constraints.kinds.box import BoxConstraint
     from arm_control.constraints.kinds.clearance import ClearanceConstraint
     from arm_control.constraints.kinds.cylinder import CylinderConstraint
+    from arm_control.constraints.kinds.energy import EnergyConstraint
     from arm_control.constraints.kinds.half_space import HalfSpaceConstraint
     from arm_control.constraints.kinds.speed import SpeedConstraint
     from arm_control.constraints.kinds.upright import UprightConstraint

@@ -26,7 +26,7 @@ HAND = "hand"
 """The end effector, with its tool."""
 ARM = "arm"
 """The ends of all capsules."""
-NONE = np.zeros(3)
+NONE, NO_MOBILITY = np.zeros(3), np.zeros((3, 3))
 
 
 class Priority(IntEnum):
@@ -53,6 +53,8 @@ class Point(NamedTuple):
         Of the ball around it [m].
     ahead : array, shape (3,)
         Change of v until its acceleration is taken back, where a kind is one of speeds [m/s].
+    mobility, mobility_rate : array, shape (3, 3)
+        ``Lambda^-1 = J M^-1 J^T`` and its rate, where a kind sees inertia [1/kg, 1/(kg s)].
     """
 
     p: Array
@@ -61,6 +63,8 @@ class Point(NamedTuple):
     w: Array
     radius: Scalar
     ahead: Array = NONE
+    mobility: Array = NO_MOBILITY
+    mobility_rate: Array = NO_MOBILITY
 
 
 class Gradient(NamedTuple):
@@ -115,6 +119,8 @@ class Constraint:
     """Whether it depends on velocities."""
     sees_obstacles: ClassVar[bool] = False
     """Whether it depends on obstacles."""
+    sees_inertia: ClassVar[bool] = False
+    """Whether it depends on the mass that a point is felt with."""
     sides: ClassVar[tuple[str, ...]] = ("",)
     """What each list of numbers is about."""
 

@@ -65,6 +65,7 @@ from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, Le
 from arm_control.exceptions import FrameNotFound, InputError, ParameterError
 from arm_control.maths import (
     Array,
+    Cholesky,
     Obstacle,
     Pose,
     Scalar,
@@ -75,9 +76,10 @@ from arm_control.maths import (
     lower_triangle,
     maximum,
     minimum,
+    mirrored,
     select,
 )
-from arm_control.model import TOOL, RobotModel, State, Terms, Tree, drawn_range, tool_numbers
+from arm_control.model import TOOL, RobotModel, State, Terms, Tree, axis, drawn_range, tool_numbers
 
 FAR = 1e12
 """A bound that is larger counts as this."""
@@ -158,8 +160,8 @@ class PointColumns(NamedTuple):
         Law of each point; ``place`` and ``motion`` are inputs.
     motions : ndarray, shape (12 * (n_bodies + 1),)
         Twist of each body and its derivative; the last one is the world.
-    balls : ndarray, shape (6 * n_balls,)
-        Place and direction of each ball in the world.
+    balls : ndarray, shape (n_place * n_balls,)
+        Place and direction of each ball in the world, and what :func:`_mobility` has where that counts.
     ball, body : ndarray of int, shape (N,)
         Of each point: its ball, and the body that carries it.
     """
@@ -172,6 +174,7 @@ class PointColumns(NamedTuple):
     ball: Ints
     body: Ints
     n_points: int
+    n_place: int
 
 
 class ConstraintTick(NamedTuple):
@@ -306,8 +309,8 @@ def find_point_rows(t: PointColumns) -> float:
     if t.n_points == 0:
         return 0.0
     for j in range(t.n_points):
-        for i in range(6):
-            t.place[i, j] = t.balls[6 * t.ball[j] + i]
+        for i in range(t.n_place):
+            t.place[i, j] = t.balls[t.n_place * t.ball[j] + i]
         for i in range(12):
             t.motion[i, j] = t.motions[12 * t.body[j] + i]
     t.run(whole_blocks(t.n_points))
@@ -480,7 +483,8 @@ class ConstraintSet:
         """Make laws and memory for balls and kinds, without constraints."""
         model, coupling = self._model, self._proximity.joint_coupling
         turn = TURN_OF_SPEED if any(kind.is_speed for kind in self._kinds) else TURN
-        law = _state_law(model, self._balls, self._is_unlimited, turn)
+        sees_inertia = any(kind.sees_inertia for kind in self._kinds)
+        law = _state_law(model, self._balls, self._is_unlimited, turn, sees_inertia)
         kernel = model.compile_law(law, _state_samples(model, law, self._limits))
         self._laws = law, _point_law(self._kinds, coupling)
         self._point_law = _compile_loop(model, self._laws[1], "room")
@@ -715,7 +719,7 @@ class ConstraintSet:
         program = new_least_distance(5 * n + len(self._columns) + N)
         columns = PointColumns(
             self._point_law.bind({**at, "room": room}), motions, state["balls"].reshape(-1),
-            at["place"], at["motion"], at["ball"], at["body"], len(self._columns),
+            at["place"], at["motion"], at["ball"], at["body"], len(self._columns), len(at["place"]),
         )  # fmt: skip
         rows = PointTick(
             self._state, _compiled_points()(columns), state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
@@ -826,17 +830,23 @@ def point_columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[Poi
 # -- the state
 
 
-def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array, turn: float) -> Law:
+def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array, turn: float, sees_inertia: bool) -> Law:
     """What all rows have of a state, and the rows of torque and joints."""
     n = model.nv
     sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "known": n, "tool": TOOL}
-    function = partial(_state, tree=model.tree, balls=tuple(balls), is_unlimited=is_unlimited, turn=turn)
-    structure = [[list(ball) for ball in balls], is_unlimited.tolist(), turn]
+    of_rows = partial(_state, is_unlimited=is_unlimited, turn=turn, sees_inertia=sees_inertia)
+    function = partial(of_rows, tree=model.tree, balls=tuple(balls))
+    structure = [[list(ball) for ball in balls], is_unlimited.tolist(), turn, *[True] * sees_inertia]
     return Law("constraints", function, {**sizes, "limits": 2 + 6 * n}, structure)
 
 
 def _state(
-    x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimited: Array, turn: float
+    x: Mapping[str, Array],
+    tree: Tree,
+    balls: Sequence[Ball],
+    is_unlimited: Array,
+    turn: float,
+    sees_inertia: bool = False,
 ) -> dict[str, Any]:
     """The law, over any scalar."""
     n, none = tree.n, np.zeros(0)
@@ -860,6 +870,10 @@ def _state(
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]
     state, below = State(tree, x), np.tril_indices(n)
     tau_left = torque_left(limits.tau_max, x["g"])
+    places = [_place(state, ball) for ball in balls] or [[0.0] * 6]
+    if sees_inertia:
+        of_arm, C = cholesky(state.M), state.C
+        places = [[*place, *_mobility(state, ball, of_arm, C)] for place, ball in zip(places, balls, strict=True)]
     room = [x["v"], limits.v_max, joint_axes(state).ravel(), L_inv[below], a_0, a_1, tau_left, np.array(gains)]
     return {
         "G": np.concatenate([T, -T, L_inv.T, -L_inv.T, -sign[:, None] * L_inv.T]),  # (9)
@@ -867,7 +881,7 @@ def _state(
         "T": T,
         "room": np.concatenate(room),
         "motions": np.array([*_motions(state), [0.0] * 12]),
-        "balls": np.array([_place(state, ball) for ball in balls] or [[0.0] * 6]),
+        "balls": np.array(places),
     }
 
 
@@ -885,6 +899,22 @@ def _place(state: State, ball: Ball) -> list[Any]:
     X, centre = state.X_WF(ball.link), np.array(ball.centre)
     direction = X.R @ centre
     return [*(X.p + direction), *direction]
+
+
+def _mobility(state: State, ball: Ball, M: Cholesky, C: Array) -> list[Any]:
+    """Upper triangles of ``Lambda^-1 = J Y``, ``Y = M^-1 J^T``, and its rate ``D + D^T``, ``D = (Jdot - Y^T C) Y``."""
+    tree, centre = state.tree, np.array(ball.centre)
+    body = (tree.tip if ball.link is None else tree.frames[ball.link]).body
+    p, J = state.p_WP(ball.link, centre), state.J_WP(ball.link, centre)[:3]
+    V = [V.in_parent(X) for V, X in zip(state.V, state.X_W, strict=True)]
+    v, J_dot = V[body].v + cross(V[body].w, p), 0.0 * J
+    for i in tree.path(body):
+        S = axis(tree.bodies[i]).in_parent(state.X_W[i])
+        S_dot = V[i].cross(S)
+        J_dot[:, tree.bodies[i].coordinate] += S_dot.v + cross(S_dot.w, p) + cross(S.w, v)
+    Y = np.array([M.solve(row) for row in J]).T
+    D, above = (J_dot - Y.T @ C) @ Y, np.triu_indices(3)
+    return [*(J @ Y)[above], *(D + D.T)[above]]
 
 
 def _state_samples(model: RobotModel, law: Law, limits: Array) -> dict[str, Array]:
@@ -919,9 +949,11 @@ def n_shared(n: int, n_bodies: int) -> int:
     return 5 * n + 6 * n_bodies + n * (n + 1) // 2 + 5
 
 
-def point_sizes(n_bodies: int, n_kinds: int) -> dict[str, int]:
+def point_sizes(n_bodies: int, kinds: Sequence[type[Constraint]]) -> dict[str, int]:
     """Size of each input of a point."""
-    return {"place": 6, "motion": 12, "sign": n_bodies, "radius": 1, "numbers": N_NUMBERS, "kind": max(1, n_kinds)}
+    place = PLACE + 2 * UPPER if any(kind.sees_inertia for kind in kinds) else PLACE
+    own = {"radius": 1, "numbers": N_NUMBERS, "kind": max(1, len(kinds))}
+    return {"place": place, "motion": 12, "sign": n_bodies, **own}
 
 
 def point_row(
@@ -932,7 +964,7 @@ def point_row(
     shared = Shared.of(x["room"], n, n_bodies)
     axes = shared.axes
     _, w, _, alpha = x["motion"].reshape(4, 3)
-    p, direction = x["place"][:3], x["place"][3:]
+    p, direction = x["place"][:3], x["place"][3:PLACE]
     v, a = motion_at(x["motion"], p)
 
     def gradient(f: Array, m: Array) -> Array:
@@ -944,7 +976,7 @@ def point_row(
         a_p = a + J @ shared.room.a_1
         size = norm(a_p)
         ahead = change_ahead(a_p, size, affordable_jerk(a_p / size @ J, shared.room))
-    point = Point(p, v, direction, w, x["radius"][0], ahead)
+    point = Point(p, v, direction, w, x["radius"][0], ahead, *map(_symmetric, x["place"][PLACE:].reshape(-1, UPPER)))
     chosen: list[Any] = [*[0.0] * 9, 1.0, 0.0]
     for is_this, kind in zip(x["kind"], kinds, strict=False):  # one place at least, of no kind
         g = kind.gradient(x["numbers"], point)
@@ -956,10 +988,17 @@ def point_row(
     return row, is_speed
 
 
+def _symmetric(entries: Array) -> Array:
+    """The matrix with this upper triangle, shape (3, 3)."""
+    A = np.zeros((3, 3), dtype=object)
+    A[np.triu_indices(3)] = entries
+    return mirrored(A)
+
+
 def _point_law(kinds: Sequence[type[Constraint]], joint_coupling: Array) -> Law:
     """:func:`point_row` of one point, reduced."""
     n_bodies, n = joint_coupling.shape
-    sizes = point_sizes(n_bodies, len(kinds))
+    sizes = point_sizes(n_bodies, kinds)
 
     def function(x: Mapping[str, Array]) -> dict[str, Any]:
         room = Shared.of(x["room"], n, n_bodies).room
@@ -997,6 +1036,8 @@ def _compile_loop(model: RobotModel, law: Law, *shared: str) -> LoopKernel:
 
 N_NUMBERS = 8
 """Largest number of numbers of a row."""
+PLACE, UPPER = 6, 6
+"""Numbers of a point's place and direction, and of the upper triangle of a matrix."""
 
 
 def _point_arrays(
@@ -1005,7 +1046,7 @@ def _point_arrays(
     """Memory of the points, by name."""
     tree, n = model.tree, model.nv
     n_bodies, N = len(tree.bodies), max(8, whole_blocks(len(columns)))
-    sizes = point_sizes(n_bodies, len(kinds))
+    sizes = point_sizes(n_bodies, kinds)
     at: dict[str, Array] = {name: np.zeros((size, N)) for name, size in {**sizes, "G": n, "need": 1, "h": 1}.items()}
     at |= {name: np.zeros(N, np.int64) for name in ("ball", "body", "level")}
     at |= {name: np.zeros(N) for name in ("outside", "broken")}

@@ -361,6 +361,7 @@ def _constraint_pieces(kept: PointParts | None, near: PairParts | None, name: st
     pieces = {key: fields(value) for key, value in sizes.items()}
     pieces |= {"OF_POINT": fields({key: point[key] for key in own}), "POINTS": "\n".join(table), "PREFIX": name}
     pieces |= {"COPY_ROWS_INPUT": _copies("x", "law", kept.state.inputs), "N_POINTS": str(n)}
+    pieces["N_PLACE"] = str(point["place"])
     pieces["COPY_OF_POINT"] = "\n".join(f"        memcpy(x.{key}, POINTS[j].{key}, sizeof x.{key});" for key in own)
     counts, recovers = kept.rows.program.counts.tolist(), read_constraints(file).allow_recovery
     record = "PointTick points" if near is None else "ConstraintTick tick"

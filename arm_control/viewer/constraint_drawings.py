@@ -1,4 +1,4 @@
-"""Constraints as drawings: planes, boxes, cylinders, and cones at the hand; speeds and clearances have no shape."""
+"""Constraints as drawings: planes, boxes, cylinders, and cones at the hand; other kinds have no shape."""
 
 from __future__ import annotations
 

@@ -119,6 +119,20 @@ def test_a_limit_of_speed_holds_in_motion(model, tmp_path):
     assert -2e-3 < min(margins) < 0.02
 
 
+def test_a_limit_of_energy_holds_in_motion(model, tmp_path):
+    """The hand may be so fast that a part of a person takes up so much, on a heavy arm slower than on a light one."""
+    mass, limit = 0.6, 0.05
+    gate = gate_with(model, tmp_path, {"name": "gentle", "kind": "energy", "limit": limit, "mass": mass})
+    margins, q, v = drive(gate, model, 20.0, 0.1)
+    assert gate.constraints is not None
+    assert "gentle" in gate.constraints.active
+    assert -2e-3 < min(margins) < 0.02
+    terms = model.evaluate(q, v)
+    J, V = terms.J[:2], terms.V_WE[:2]
+    B = J @ np.linalg.solve(terms.M, J.T) + np.eye(2) / mass
+    assert 0.5 * V @ np.linalg.solve(B, V) == pytest.approx(limit, rel=0.02)
+
+
 def test_an_arm_that_starts_outside_is_refused_by_name(model, tmp_path):
     x = float(model.pose(Q).p[0]) - 0.05
     wall = {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]}

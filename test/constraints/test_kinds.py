@@ -12,6 +12,7 @@ from arm_control.constraints import (
     ClearanceConstraint,
     Constraint,
     CylinderConstraint,
+    EnergyConstraint,
     HalfSpaceConstraint,
     SpeedConstraint,
     UprightConstraint,
@@ -29,6 +30,8 @@ KINDS: list[Constraint] = [
     CylinderConstraint("pillar", (0.4, 0.1, 0.0), (0.2, 0.1, 1.0), 0.1, outside=True),
     UprightConstraint("glass", 0.4, (0.1, 0.0, -1.0)),
     SpeedConstraint("slow", 0.25, points=((0.02, -0.03, 0.05),)),
+    EnergyConstraint("gentle", 0.1, 4.0, points=((0.02, -0.03, 0.05),)),
+    EnergyConstraint("elbow", 0.3, 2.0, of="forearm_link"),
     HalfSpaceConstraint("wall", (0.6, 0.0, 0.02), (-1.0, 0.2, 0.0), of="arm"),
 ]
 
@@ -47,7 +50,7 @@ def test_rows_are_derivatives(constraint: Constraint):
         terms = model.evaluate(q, v)
         x = {"q": q, "v": v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g, "h": terms.h}
         x |= {"tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers, "known": np.zeros(6)}
-        state = _state(x, model.tree, balls, limits.is_unlimited, TURN)
+        state = _state(x, model.tree, balls, limits.is_unlimited, TURN, constraint.sees_inertia)
         for j in range(len(columns)):
             of_point = {name: at[name][:, j] for name in ("sign", "radius", "kind")}
             place, motion = state["balls"][at["ball"][j]], state["motions"][at["body"][j]]
@@ -136,6 +139,51 @@ def test_a_cylinder_has_no_edge_at_its_axis(outside: bool):
     assert silo.left(ball) <= sign * 0.7 - 0.05 or outside
 
 
+def inertial(rng: np.random.Generator) -> Point:
+    """A point of an arm that is felt with some mass."""
+    A = rng.normal(size=(3, 3))
+    return at((0.0, 0.0, 0.0), tuple(rng.normal(size=3)))._replace(mobility=A @ A.T, mobility_rate=A + A.T)
+
+
+def test_an_energy_is_that_of_the_worst_direction_of_a_contact():
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(3, 20000))
+    u /= np.linalg.norm(u, axis=0)
+    for _ in range(3):
+        x, mass = inertial(rng), float(rng.uniform(0.5, 5.0))
+        of_arm = 1.0 / np.einsum("ik,ij,jk->k", u, x.mobility, u)  # effective mass along u
+        transferred = 0.5 / (1.0 / mass + 1.0 / of_arm) * (x.v @ u) ** 2
+        gentle = EnergyConstraint("gentle", 2.0, mass)
+        h = gentle.gradient(np.array(gentle.numbers[0]), x).h
+        alone = np.sqrt(4.0 / mass) - h  # speed of the part with that energy
+        assert 0.5 * mass * alone**2 == pytest.approx(transferred.max(), rel=2e-3)
+        assert 0.5 * mass * alone**2 >= transferred.max()
+
+
+def test_an_energy_of_a_very_heavy_arm_is_a_limit_of_speed():
+    point = at((1.0, 2.0, 3.0), (0.3, 0.0, 0.4))._replace(ahead=np.array([-0.3, 0.0, 0.4]))
+    for energy, speed in zip(EnergyConstraint("e", 0.98, 4.0).numbers, SpeedConstraint("v", 0.7).numbers, strict=True):
+        a = EnergyConstraint.gradient(np.array(energy), point)
+        b = SpeedConstraint.gradient(np.array(speed), point)
+        assert (a.h, a.is_ahead, a.bend) == (pytest.approx(b.h, abs=1e-12), b.is_ahead, 0.0)
+        np.testing.assert_allclose(a.f, b.f, atol=1e-12)
+    rest = EnergyConstraint.gradient(np.array(EnergyConstraint("e", 0.98, 4.0).numbers[0]), at((0.0, 0.0, 0.0)))
+    assert (rest.h, rest.bend, *rest.f) == (pytest.approx(0.7), 0.0, 0.0, 0.0, 0.0)
+
+
+def test_a_point_is_felt_with_the_effective_mass():
+    model = RobotModel.from_urdf(urdf_path("ur5"))
+    limits = JointLimits(model, GateParameters(), 1000.0)
+    terms = model.evaluate(np.array([0.3, -1.2, 1.5, -0.7, 0.4, 0.1]), np.zeros(6))
+    x = {"q": terms.q, "v": terms.v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g}
+    x |= {"h": terms.h, "tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers}
+    balls = [point_columns(model, ArmShape(model), EnergyConstraint("e", 1.0, 1.0))[0].ball]
+    state = _state({**x, "known": np.zeros(6)}, model.tree, balls, limits.is_unlimited, TURN, True)
+    expected = terms.J[:3] @ np.linalg.solve(terms.M, terms.J[:3].T)
+    np.testing.assert_allclose(state["balls"][0][6:12], expected[np.triu_indices(3)], rtol=1e-9)
+    np.testing.assert_allclose(state["balls"][0][12:], np.zeros(6), atol=1e-12)
+
+
 def test_a_clearance_looks_so_far():
     assert ClearanceConstraint("a", 0.05).reach == pytest.approx((0.35, 0.0))
     assert ClearanceConstraint("a", 0.05, 0.02).reach == pytest.approx((0.35, 0.12))
@@ -148,6 +196,8 @@ def test_a_clearance_looks_so_far():
         (ClearanceConstraint("a", 0.0), "distance is 0.0; a finite number above zero is needed"),
         (ClearanceConstraint("a", 0.1, -0.1), "links is -0.1; a finite number, zero or above, is needed"),
         (ClearanceConstraint("a", 0.1, np.inf), "links is inf; a finite number, zero or above, is needed"),
+        (EnergyConstraint("a", 0.0, 1.0), "limit is 0.0; a finite number above zero is needed"),
+        (EnergyConstraint("a", 1.0, -1.0), "mass is -1.0; a finite number above zero is needed"),
         (UprightConstraint("a", np.pi / 2.0), "angle is .*; it must be below pi/2"),
         (SpeedConstraint("a", "1"), "limit is '1'; a finite number above zero is needed"),  # type: ignore[arg-type]
         (SpeedConstraint("a", np.inf), "limit is inf; a finite number above zero is needed"),

@@ -75,6 +75,7 @@ constraints:
   - {name: post, kind: cylinder, point: [0, 0, 0], axis: [0, 1, 0], radius: 0.2, outside: true}
   - {name: glass, kind: upright, up: [0, 1, 0], angle: 1.2, points: [[0, 0.6, 0.8]]}
   - {name: slow, kind: speed, limit: 3.0}
+  - {name: gentle, kind: energy, limit: 2.0, mass: 4.0, points: [[0.1, 0, 0]]}
   - {name: people, kind: clearance, distance: 0.1, links: 0.1}
 allow_recovery: true
 """,
