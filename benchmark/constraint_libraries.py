@@ -6,8 +6,11 @@ The hand stays in a box and the arm within its joints' limits, beside 20 spheres
     OSCBF          torque: operational space, torque, joints, box, a ball at the hand against each sphere (JAX)
     Pink           joint velocities: pose and posture, joints, box, a ball at the hand against each sphere (daqp)
     mink           joint velocities: pose and posture, joints, a ball at the hand against each sphere, no box (daqp)
+    TSID           torque: pose and posture, torque, joints; neither box, spheres nor rate of torque (eiquadprog)
 
-OSCBF is no package of PyPI: its folder stands in PYTHONPATH. TSID's package of PyPI is source that fetches more.
+OSCBF is no package of PyPI: its folder stands in PYTHONPATH. The newest wheels of TSID go with Pinocchio 3.4:
+``pip install --only-binary :all: tsid==1.7.1 pin==3.4.0 "cmeel-urdfdom<5" "cmeel-tinyxml2<11"``, in an environment of
+their own.
 """
 
 from __future__ import annotations
@@ -129,6 +132,45 @@ def mink(model: RobotModel) -> Tick:
     return tick
 
 
+def tsid(model: RobotModel) -> Tick:
+    """TSID with its fastest solver, tasks below the bounds."""
+    import pinocchio as pin
+    from tsid import tsid_pywrap as library
+
+    target, path = goal(model), str(urdf_path("panda"))
+    robot = library.RobotWrapper(path, pin.StdVec_StdString(), False)
+    arm, q_0, still = robot.model(), np.r_[Q, np.zeros(robot.nq - 7)], np.zeros(robot.nv - 7)
+    problem = library.InverseDynamicsFormulationAccForce("tick", robot, False)
+    problem.computeProblemData(0.0, q_0, np.zeros(robot.nv))
+    hand, posture = library.TaskSE3Equality("hand", robot, HAND), library.TaskJointPosture("posture", robot)
+    for task, kp in ((hand, 100.0), (posture, 10.0)):
+        task.setKp(np.full(task.dim, kp))
+        task.setKd(np.full(task.dim, 2.0 * np.sqrt(kp)))
+    to_goal = library.TrajectorySE3Constant("goal", pin.SE3(np.asarray(target.R), np.asarray(target.p)))
+    hand.setReference(to_goal.computeNext())
+    posture.setReference(library.TrajectoryEuclidianConstant("rest", q_0).computeNext())
+    joints = library.TaskJointPosVelAccBounds("joints", robot, DT, False)
+    joints.setPositionBounds(arm.lowerPositionLimit, arm.upperPositionLimit)
+    joints.setVelocityBounds(arm.velocityLimit)
+    joints.setAccelerationBounds(np.full(robot.nv, 1e3))
+    torque = library.TaskActuationBounds("torque", robot)
+    torque.setBounds(-arm.effortLimit, arm.effortLimit)
+    problem.addMotionTask(hand, 1.0, 1, 0.0)
+    problem.addMotionTask(posture, 1e-3, 1, 0.0)
+    problem.addMotionTask(joints, 1.0, 0, 0.0)
+    problem.addActuationTask(torque, 1.0, 0, 0.0)
+    solver = library.SolverHQuadProgFast("solver")
+    solver.resize(problem.nVar, problem.nEq, problem.nIn)
+
+    tasks = hand, posture, joints, torque, robot  # the problem only refers to them
+
+    def tick(q: Array, v: Array, _kept: object = tasks) -> object:
+        data = problem.computeProblemData(0.0, np.r_[q, q_0[7:]], np.r_[v, still])
+        return problem.getActuatorForces(solver.solve(data))
+
+    return tick
+
+
 def oscbf(model: RobotModel) -> Tick:
     """OSCBF's own Panda and controller."""
     import jax
@@ -180,4 +222,5 @@ LIBRARIES: dict[str, Callable[[RobotModel], Tick]] = {
     "pink_without_spheres": partial(pink, n_balls=0),
     "mink": mink,
     "oscbf": oscbf,
+    "tsid": tsid,
 }

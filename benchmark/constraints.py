@@ -519,7 +519,7 @@ def main() -> None:
     n = FULL if options.full else options.scenes
     figures = campaign(n, options.first, options.jobs, options.arms, 60.0 * options.minutes) | times()
     figures |= beside_libraries(20) | {"processor": processor()}
-    figures["versions"] = versions("numpy", "llvmlite", "pin-pink", "mink", "mujoco", "daqp", "jax", "cbfpy")
+    figures["versions"] = versions("numpy", "llvmlite", "pin-pink", "mink", "mujoco", "daqp", "jax", "cbfpy", "tsid")
     for key, value in figures.items():
         print(f"{key:16} {value if isinstance(value, str) else format(value, '.4g')}")
     if options.json:
