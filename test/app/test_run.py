@@ -98,7 +98,14 @@ def test_a_run_with_a_robot_begins_with_its_first_state(simulator: str):
     [(["simulator"], False), (["viewer", "simulator"], False), (["simulator", "simulator"], True), ([], False)],
 )
 def test_a_second_simulator_is_company(names: list[str], company: bool):
-    assert MonitorNode.has_company.fget(monitor_beside(*names)) is company  # type: ignore[attr-defined]
+    monitor = monitor_beside(*names, started=False, stamp_ns=-1)
+    assert MonitorNode.has_company.fget(monitor) is company  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_state_before_the_own_simulator_is_started_is_company(started: bool):
+    monitor = monitor_beside("simulator", started=started, stamp_ns=0)
+    assert MonitorNode.has_company.fget(monitor) is not started  # type: ignore[attr-defined]
 
 
 def test_another_run_that_is_found_late_is_refused_and_left_alone():

@@ -137,9 +137,10 @@ class MonitorNode(Node):
 
     @property
     def has_company(self) -> bool:
-        """Whether several simulators have this name."""
+        """Whether several simulators have this name, or one sends states before this node has started its own."""
         publishers = self.get_publishers_info_by_topic("joint_states")
-        return sum(info.node_name == self._simulator for info in publishers) > 1
+        is_heard = self.stamp_ns >= 0 and not self.started
+        return is_heard or sum(info.node_name == self._simulator for info in publishers) > 1
 
     def take_waypoint(self) -> None:
         """Take the posture of now as a waypoint, and say so on the topic, which a bag has."""
