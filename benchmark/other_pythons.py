@@ -27,7 +27,7 @@ TESTS = (
 )
 TESTS_OF_METHODS = (
     *("test/model/test_calls.py", "test/model/test_filling.py", "test/model/test_symbolic.py"),
-    *("test/control/test_whole_step.py"),
+    "test/control/test_whole_step.py",
 )
 """Tests of the answers, whichever way they come."""
 OPTIONS = (
@@ -39,7 +39,7 @@ FREE_THREADED = "a free-threaded Python"
 """Why it is refused."""
 VERSIONS = """
 import sys, sysconfig, numpy, llvmlite
-from arm_control.compiler.object_layouts import unsupported
+from arm_control.compiler.builtin_calls import unsupported
 print(sys.version.split()[0], numpy.__version__, llvmlite.__version__, sep=", ")
 print(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
 print(unsupported())
