@@ -32,7 +32,8 @@ from arm_control.sweeps.sweep import Sweep
 
 try:
     from dask import config
-    from distributed import Client, LocalCluster, as_completed
+    from distributed import Client, LocalCluster, Security, as_completed
+    from distributed.comm import get_address_host_port
     from distributed.scheduler import KilledWorker
 except ImportError as error:
     raise MissingExtra("dask and distributed", "sweep") from error
@@ -127,6 +128,7 @@ def begin_cluster(workers: int, scheduler: str = "") -> Iterator[Client]:
     """Connect to a scheduler; without an address start a cluster of processes with one thread each, and end it."""
     if scheduler:
         try:
+            _check_address(scheduler)
             client = Client(scheduler, timeout=10.0, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ArmControlError(f"no scheduler of Dask answers at {scheduler}: {error}") from None
@@ -140,6 +142,13 @@ def begin_cluster(workers: int, scheduler: str = "") -> Iterator[Client]:
             cluster = stack.enter_context(LocalCluster(processes=True, silence_logs=50, **size, **where))
             client = stack.enter_context(Client(cluster, set_as_default=False))
         yield client
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address for which Dask would leave a client behind that takes 20 s, and a traceback, to end."""
+    get_address_host_port(address)
+    if address.startswith("tls://") and Security().get_connection_args("client").get("ssl_context") is None:
+        raise ValueError("its settings distributed.comm.tls.ca-file and distributed.comm.tls.client.cert are needed")
 
 
 def task_results(

@@ -186,13 +186,20 @@ def test_what_are_no_rows_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     for name in (".", "file.parquet", "none"):
         assert cli.main(["sweep", "report", str(tmp_path / name)]) == 2
         assert "has no rows of a sweep" in capsys.readouterr().err
+    assert cli.main(["sweep", "best"]) == 2
+    assert "best: rows of a sweep are needed, such as " in capsys.readouterr().err
 
 
-def test_a_scheduler_that_is_not_there_is_one_sentence(of_function: Any, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("nix", "missing port"), ("x://nix:1", "unknown address scheme"), ("tls://127.0.0.1:1", "its settings .*ca-file")],
+)
+def test_a_scheduler_that_is_not_there_is_one_sentence(address: str, why: str, of_function: Any, tmp_path: Path):
+    """Dask's client is not begun: one that ends before it has begun takes 20 s, and prints a traceback."""
     from arm_control.sweeps import run_sweep
 
-    with pytest.raises(ArmControlError, match="no scheduler of Dask answers at nix: "):
-        run_sweep(of_function(), tmp_path / "rows", scheduler="nix")
+    with pytest.raises(ArmControlError, match=f"no scheduler of Dask answers at {address}: {why}"):
+        run_sweep(of_function(), tmp_path / "rows", scheduler=address)
 
 
 @pytest.mark.campaign

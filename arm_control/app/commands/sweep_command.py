@@ -64,7 +64,9 @@ def run(options: argparse.Namespace) -> int:
     from arm_control.sweeps import read_rows
 
     if options.file in (REPORT, BEST) and not options.bags:
-        report = SweepReport(*read_rows(Path(options.rows or ".")), options.best, options.pareto, options.number)
+        if not options.rows:
+            raise ArmControlError(f"{options.file}: rows of a sweep are needed, such as ur5_gains.parquet")
+        report = SweepReport(*read_rows(Path(options.rows)), options.best, options.pareto, options.number)
         return (_write_page if options.file == REPORT else _write_parameters)(report, options)
     if options.rows:
         raise ArmControlError(f"{options.rows}: one sweep only; rows are named with --out")
