@@ -83,6 +83,26 @@ def test_what_is_left_of_a_cone_is_an_angle_however_far_outside(tilt: float):
     assert gradient.length == pytest.approx(np.sin(tilt) / np.sin(0.4), rel=1e-9)
 
 
+def test_a_cone_is_steepest_across_its_axis_and_half_of_its_angle_is_well_inside():
+    """Slope and value are those of the function; beyond what a cosine can be, the angle is the largest one."""
+    cone, rest, step = UprightConstraint("glass", 1.2), np.zeros(3), 1e-6
+    at_tilt = [np.array([np.sin(t), 0.0, np.cos(t)]) for t in (0.6, np.pi / 2.0 - step, np.pi / 2.0 + step)]
+    inside, before, after = (
+        cone.gradient(np.array(cone.numbers[0]), Point(rest, rest, z, rest, 0.0)).h for z in at_tilt
+    )
+    assert cone.inside == pytest.approx(inside, rel=1e-12)
+    assert cone.slope == pytest.approx((before - after) / (2.0 * step), rel=1e-6)
+    assert (cone.left(9.0), cone.left(-9.0)) == (1.2, 1.2 - np.pi)
+
+
+def test_what_a_file_need_not_say():
+    z = (0.0, 0.0, 1.0)
+    assert UprightConstraint("glass", 0.4) == UprightConstraint("glass", 0.4, z, points=(z,))
+    assert BoxConstraint("cell", z, z) == BoxConstraint("cell", z, z, (0.0, 0.0, 0.0))
+    assert ClearanceConstraint("people") == ClearanceConstraint("people", 0.02, 0.0)
+    assert [kind.sees_inertia for kind in (EnergyConstraint, SpeedConstraint)] == [True, False]
+
+
 def at(p: tuple[float, ...], v: tuple[float, ...] = (0.0, 0.0, 0.0), radius: float = 0.0) -> Point:
     rest = np.zeros(3)
     return Point(np.array(p), np.array(v), rest, rest, radius)

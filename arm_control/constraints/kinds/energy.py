@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_control.constraints.barriers import norm
 from arm_control.constraints.constraint import Constraint, Gradient, Point, Priority, size
 from arm_control.maths import TINY, Array, inverse, sqrt
 
@@ -57,7 +56,6 @@ class EnergyConstraint(Constraint):
         speed, mass, ahead = numbers[:3]
         B = x.mobility + np.eye(3) / mass
         w = inverse(B) @ (x.v + ahead * x.ahead)
-        w = w * (1.0 / norm(w))
         square = mass * (w @ B @ w) + TINY
         f = w * (-1.0 / sqrt(square))
         bend = -0.5 * (f @ x.v) * mass * (w @ x.mobility_rate @ w) / square
