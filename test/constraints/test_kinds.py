@@ -14,11 +14,12 @@ from arm_control.constraints import (
     CylinderConstraint,
     EnergyConstraint,
     HalfSpaceConstraint,
+    Priority,
     SpeedConstraint,
     UprightConstraint,
 )
 from arm_control.constraints.constraint import Point
-from arm_control.constraints.constraint_set import TURN, _point_arrays, _state, point_columns, point_row
+from arm_control.constraints.constraint_set import N_NUMBERS, TURN, _point_arrays, _state, point_columns, point_row
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import tool_numbers
@@ -44,7 +45,9 @@ def test_rows_are_derivatives(constraint: Constraint):
     columns = columns[:1] if constraint.is_speed else columns  # the second row is along another direction in each state
     balls, kinds = tuple(dict.fromkeys(column.ball for column in columns)), (type(constraint),)
     at = _point_arrays(model, columns, balls, kinds)
-    numbers, coupling = [column.constraint.numbers[column.side] for column in columns], np.eye(6)
+    numbers, coupling = [np.zeros(N_NUMBERS) for _ in columns], np.eye(6)
+    for column, own in zip(columns, numbers, strict=True):
+        own[: len(column.constraint.numbers[column.side])] = column.constraint.numbers[column.side]
 
     def rows(q, v):
         terms = model.evaluate(q, v)
@@ -54,7 +57,7 @@ def test_rows_are_derivatives(constraint: Constraint):
         for j in range(len(columns)):
             of_point = {name: at[name][:, j] for name in ("sign", "radius", "kind")}
             place, motion = state["balls"][at["ball"][j]], state["motions"][at["body"][j]]
-            of_point |= {"place": place, "motion": motion, "numbers": np.array(numbers[j]), "room": state["room"]}
+            of_point |= {"place": place, "motion": motion, "numbers": numbers[j], "room": state["room"]}
             yield point_row(of_point, kinds, coupling)
 
     rng = np.random.default_rng(1)
@@ -95,11 +98,23 @@ def test_a_cone_is_steepest_across_its_axis_and_half_of_its_angle_is_well_inside
     assert (cone.left(9.0), cone.left(-9.0)) == (1.2, 1.2 - np.pi)
 
 
+def test_levels_are_in_the_order_in_which_they_give_way():
+    assert [*Priority] == [0, 1, 2, 3, 4, 5]
+    names = "TORQUE JOINTS CLEARANCE WORKSPACE TURN SPEED"
+    assert [level.name for level in Priority] == names.split()
+    for made in (Constraint("bare").gradient, lambda *_: Constraint("bare").numbers):
+        with pytest.raises(NotImplementedError):
+            made(np.zeros(1), at((0.0, 0.0, 0.0)))
+
+
 def test_what_a_file_need_not_say():
     z = (0.0, 0.0, 1.0)
     assert UprightConstraint("glass", 0.4) == UprightConstraint("glass", 0.4, z, points=(z,))
     assert BoxConstraint("cell", z, z) == BoxConstraint("cell", z, z, (0.0, 0.0, 0.0))
     assert ClearanceConstraint("people") == ClearanceConstraint("people", 0.02, 0.0)
+    plane = HalfSpaceConstraint("wall", z, z)
+    assert plane.gradient(np.array(plane.numbers[0]), at((0.0, 0.0, 3.0)))[3:] == (0.0, 0.0, 1.0)
+    assert (plane.slope, plane.inside) == (1.0, 0.01)
     assert [kind.sees_inertia for kind in (EnergyConstraint, SpeedConstraint)] == [True, False]
 
 
