@@ -20,6 +20,7 @@ from arm_control.constraints import (
 )
 from arm_control.constraints.constraint import Point
 from arm_control.constraints.constraint_set import N_NUMBERS, TURN, _point_arrays, _state, point_columns, point_row
+from arm_control.constraints.kinds.clearance import pair_row
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import tool_numbers
@@ -115,6 +116,7 @@ def test_what_a_file_need_not_say():
     plane = HalfSpaceConstraint("wall", z, z)
     assert plane.gradient(np.array(plane.numbers[0]), at((0.0, 0.0, 3.0)))[3:] == (0.0, 0.0, 1.0)
     assert (plane.slope, plane.inside) == (1.0, 0.01)
+    assert [kind.sees_obstacles for kind in (ClearanceConstraint, SpeedConstraint)] == [True, False]
     assert [kind.sees_inertia for kind in (EnergyConstraint, SpeedConstraint)] == [True, False]
 
 
@@ -217,6 +219,18 @@ def test_a_point_is_felt_with_the_effective_mass():
     expected = terms.J[:3] @ np.linalg.solve(terms.M, terms.J[:3].T)
     np.testing.assert_allclose(state["balls"][0][6:12], expected[np.triu_indices(3)], rtol=1e-9)
     np.testing.assert_allclose(state["balls"][0][12:], np.zeros(6), atol=1e-12)
+
+
+def test_a_distance_bends_with_the_accelerations_of_both_bodies():
+    rng = np.random.default_rng(2)
+    n, p, w, other_w = np.array([0.6, 0.0, 0.8]), *rng.normal(size=(3, 3))
+    x = {"n": n, "p": p, "rho": np.array([0.3]), "is_self": np.zeros(1), "distances": np.array([0.1, 0.2])}
+    x |= {"sign": np.ones(1), "twist": np.zeros(6)}
+    x |= {"motion": np.r_[0.0, 0.0, 0.0, w, np.ones(6)], "other": np.r_[0.0, 0.0, 0.0, other_w, np.zeros(6)]}
+    row = pair_row(x, np.zeros(1), np.ones(1), np.zeros((6, 1)), np.eye(1))
+    a = np.ones(3) + np.cross(np.ones(3), p) + np.cross(w, np.cross(w, p))
+    assert row.drift == pytest.approx(n @ (a - np.cross(other_w, np.cross(other_w, p))), rel=1e-12)
+    assert row.h == pytest.approx(0.2)
 
 
 def test_a_clearance_looks_so_far():
