@@ -184,5 +184,11 @@ EQUIVALENT: dict[str, str] = {
     " -> reason: str, doubt: int=1) -> Answers:": "the last state is older than that",
     "processes/gate_process.py GateProcess._brake_blindly: at if self._answer else 0.0, doubt)"
     " -> at if self._answer else -1.0, doubt)": NOT_POSITIVE,
+    "constraints/kinds/cylinder.py CylinderConstraint.left: h if self.outside or d >= rho else self.radius - "
+    " -> h if self.outside or d > rho else self.radius - ": "both are the same there",
+    "constraints/kinds/clearance.py pair_row:  ConstraintRow(x['rho'][0] - select(x['is_self'][ -> "
+    " ConstraintRow(x['rho'][-1] - select(x['is_self'][": ONE_NUMBER,
+    "constraints/kinds/clearance.py pair_row: ] - select(x['is_self'][0], links, distance), J_n"
+    " -> ] - select(x['is_self'][-1], links, distance), J_n": ONE_NUMBER,
 }
 """Reason by the key of a mutant, as the script prints it without the line; ``*`` at its end: all that begin so."""

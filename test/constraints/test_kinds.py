@@ -227,10 +227,13 @@ def test_a_distance_bends_with_the_accelerations_of_both_bodies():
     x = {"n": n, "p": p, "rho": np.array([0.3]), "is_self": np.zeros(1), "distances": np.array([0.1, 0.2])}
     x |= {"sign": np.ones(1), "twist": np.zeros(6)}
     x |= {"motion": np.r_[0.0, 0.0, 0.0, w, np.ones(6)], "other": np.r_[0.0, 0.0, 0.0, other_w, np.zeros(6)]}
-    row = pair_row(x, np.zeros(1), np.ones(1), np.zeros((6, 1)), np.eye(1))
+    axes, comes = np.array([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]).T, np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    row = pair_row(x, np.zeros(1), np.ones(1), axes, np.eye(1))
     a = np.ones(3) + np.cross(np.ones(3), p) + np.cross(w, np.cross(w, p))
     assert row.drift == pytest.approx(n @ (a - np.cross(other_w, np.cross(other_w, p))), rel=1e-12)
     assert row.h == pytest.approx(0.2)
+    row = pair_row(x | {"twist": comes, "is_self": np.ones(1)}, np.array([0.5]), np.ones(1), axes, np.eye(1))
+    assert (row.h, row.h_dot) == (pytest.approx(0.1), pytest.approx(0.6 * (0.5 - 0.1)))
 
 
 def test_a_clearance_looks_so_far():
