@@ -289,3 +289,18 @@ def test_a_plant_that_has_started_over_is_named_and_what_was_stuck_before_is_no_
         TorquePipeline._warn_of_restart(pipeline, 0)
     assert lines == ["the plant has started over: its time went back from 2.500 s to 0.000 s"]
     assert pipeline._stall.last == ""
+
+
+def test_filtered_velocities_are_told_once_and_again_where_their_lag_grows_by_half():
+    lines: list[str] = []
+    gate = SimpleNamespace(
+        velocity_lag=0.0, describe_velocities=lambda: f"{gate.velocity_lag} s" * (gate.velocity_lag > 0)
+    )
+    loop = SimpleNamespace(gate=gate, disturbance=SimpleNamespace(is_over=True))
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(info=lines.append))
+    stall = SimpleNamespace(sentence="", look=lambda *_: None)
+    pipeline: Any = SimpleNamespace(loop=loop, _node=node, _stall=stall, _velocity_lag=0.0)
+    result: Any = SimpleNamespace(measurement=SimpleNamespace(stamp_ns=0))
+    for gate.velocity_lag in (0.0, 0.010, 0.014, 0.010, 0.016, 0.010, 0.0, 0.0):
+        TorquePipeline._look_for_stall(pipeline, result)
+    assert lines == ["0.01 s", "0.016 s", "velocities are used as they come"]

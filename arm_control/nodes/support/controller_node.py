@@ -141,7 +141,7 @@ class TorquePipeline:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
         self._stall_share = compensated_share(model, p.observer, p.adaptation)
         self._stall = StallWatch(model, self._stall_share)
-        self._velocities = ""
+        self._velocity_lag = 0.0
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
         self._writer, self._array_bytes = joint_state_writer(model.joint_names), effort_array_writer(model.nv)
@@ -331,9 +331,9 @@ class TorquePipeline:
         self._stall.look(result, tau_dist)
         if self._stall.sentence and not before:
             self._node.get_logger().warning(self._stall.sentence)
-        if (velocities := loop.gate.describe_velocities()) != self._velocities:
-            self._velocities = velocities
-            self._node.get_logger().info(velocities or "velocities are used as they come")
+        if (lag := loop.gate.velocity_lag) > 1.5 * self._velocity_lag or (self._velocity_lag and not lag):
+            self._velocity_lag = lag  # with the time between two states step and lag change all the time
+            self._node.get_logger().info(loop.gate.describe_velocities() or "velocities are used as they come")
 
     def _why_held(self, loop: ControlLoop) -> str:
         """Why commands do not pass: the brake of the own gate comes first, since a gate behind brakes with it."""
