@@ -60,19 +60,19 @@ class PublisherLock:
 
 
 class Rejections:
-    """Counts what was refused, by cause, and logs each cause: the first time, then once a second.
+    """Counts what was refused, by cause, and logs each cause: the first time, after a second, then ever more rarely.
 
     Causes may hold names from outside: their control characters are escaped, and there is an end to them. Those after
     the first ``MOST`` count as one.
     """
 
-    PERIOD = 1.0
+    FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
     MOST = 32
     LONGEST = 1000
 
     def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger, self._clock = logger, clock
-        self._logged: dict[str, float] = {}
+        self._due: dict[str, tuple[float, float]] = {}  # time of the next line, and the wait behind it
         self.counts: Counter[str] = Counter()
 
     def figures(self) -> dict[str, object]:
@@ -85,7 +85,8 @@ class Rejections:
         if cause not in self.counts and len(self.counts) >= self.MOST:
             cause = "for other causes"
         self.counts[cause] += 1
-        if now - self._logged.get(cause, -math.inf) >= self.PERIOD:
-            self._logged[cause] = now
+        due, wait = self._due.get(cause, (-math.inf, self.FIRST_WAIT))
+        if now >= due:
+            self._due[cause] = now + wait, min(2.0 * wait, self.LONGEST_WAIT)
             reason = printable(str(error))[: self.LONGEST]
             self._logger.warning(f"{what} refused: {reason} ({self.counts[cause]} so far)")
