@@ -350,6 +350,8 @@ def as_text(check: Check, kept: ConstraintCheck | None = None) -> str:
     movable = [joint for joint in facts.joints if joint.is_movable]
     counts = f"{len(facts.links)} links, {len(facts.joints)} joints of which {len(movable)} can move"
     head = f"robot {_name(facts.name)}: {counts}, {facts.mass:.5g} kg of which {facts.moving_mass:.5g} kg move"
+    is_forbidden = kept is not None and kept.is_forbidden
+    usable = "usable" + is_forbidden * ", but constraints forbid the start or a target"
     sections = [
         [printable(check.file), *_wrapped(head)],
         ["Tree", *_tree(facts)],
@@ -358,7 +360,7 @@ def as_text(check: Check, kept: ConstraintCheck | None = None) -> str:
         ["Inertia of the links that move", *_inertia_table(facts)] if facts.moving_mass else [],
         *(_listing(title, getattr(check, title)) for title in ("notes", "warnings", "problems")),
         *([] if kept is None else [_constraint_table(kept), _target_table(kept)]),
-        [f"not usable: {len(check.problems)} problem(s)" if check.problems else "usable"],
+        [f"not usable: {len(check.problems)} problem(s)" if check.problems else usable],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
