@@ -119,7 +119,8 @@ class OscParameters(Parameters):
             When ``posture`` or ``posture_joints`` do not suit these joints.
         """
         if len(self.posture) != len(joint_names):
-            raise ParameterError(f"posture has {len(self.posture)} angles, the arm {len(joint_names)} joints")
+            counts = f"posture has {len(self.posture)} angles, the arm {len(joint_names)} joints"
+            raise ParameterError(f"{counts}: one each is needed, of {', '.join(joint_names)}")
         if unknown := [name for name in self.posture_joints if name not in joint_names]:
             raise ParameterError(f"posture_joints: unknown {', '.join(unknown)}; allowed: {', '.join(joint_names)}")
         damping = {f"kv_{part}": 2.0 * self.damping_ratio * math.sqrt(getattr(self, f"kp_{part}")) for part in PARTS}
