@@ -22,7 +22,7 @@ try:
     import coal
     import pinocchio as pin
 except ImportError as error:
-    raise ModelError(f"Pinocchio and coal are not installed: {sys.executable} -m pip install pin") from error
+    raise ModelError(f"Pinocchio or coal: {error}: {sys.executable} -m pip install pin") from error
 
 
 class IndependentArm:
