@@ -125,7 +125,10 @@ def mesh_warnings(robot: Element, file: Path, roots: Sequence[Path]) -> tuple[li
         elif not any(path.resolve().is_relative_to(f.resolve()) for f in (found or path.parent, *roots)):
             what = f"to {quote(str(path.resolve()))}"
             findings.append(Finding(quote(name), what, "", LINK_OUT, is_problem=False))
-    notes = [f"package {quote(name)} was not found: {n} file(s) of it are not checked" for name, n in missing.items()]
+    notes = [
+        f"package {quote(name)} was not found: {n} file(s) of it are not checked; --package-path names its folder"
+        for name, n in missing.items()
+    ]
     return warnings_of(findings), notes
 
 

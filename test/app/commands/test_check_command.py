@@ -200,7 +200,7 @@ MESHES: dict[str, tuple[tuple[str, ...], list[str], list[str]]] = {  # names, wa
     "too long": (("x" * 5000,), [f"{MISSING}'{'x' * 60}"], []),
     "no package": (
         ("package://other/a.stl", "package://other/b.stl"),
-        [], ["package 'other' was not found: 2 file(s) of it are not checked"],
+        [], ["package 'other' was not found: 2 file(s) of it are not checked; --package-path names its folder"],
     ),
     "nowhere": (("package://", "package:///etc/passwd", "/etc/passwd", "../a.stl"), [], []),
 }  # fmt: skip
