@@ -132,6 +132,8 @@ class DisturbanceObserver:
         y of (4): the torque that was neither sent nor known between the last two states [N m or N].
     is_residual_valid : bool
         Whether it counts: there were two states, and the gate passed commands.
+    bandwidth : float
+        K of the last estimate [1/s].
 
     Examples
     --------
@@ -151,7 +153,8 @@ class DisturbanceObserver:
     ) -> None:
         n = model.nv
         self._estimates = estimates
-        self._bandwidth = parameters.observer_bandwidth
+        self._asked_bandwidth = parameters.observer_bandwidth
+        self.bandwidth = self._asked_bandwidth or HIGHEST_BANDWIDTH
         self._torque_share = parameters.torque_share if shortens else UNBOUNDED
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
         v_max = np.where(np.isfinite(model.v_max), model.v_max, 1.0)
@@ -223,9 +226,9 @@ class DisturbanceObserver:
             return 0.0, 1.0
         if not self._is_passing:
             return 0.0, math.exp(-dt / FORGETTING_TIME)
-        K = self._bandwidth or min(HIGHEST_BANDWIDTH, PER_TICK / dt)
-        K = min(K, PER_LAG / (lag + dt)) if lag else K
-        keep = math.exp(-K * dt)
+        K = self._asked_bandwidth or min(HIGHEST_BANDWIDTH, PER_TICK / dt)
+        self.bandwidth = min(K, PER_LAG / (lag + dt)) if lag else K
+        keep = math.exp(-self.bandwidth * dt)
         return 1.0 - keep, keep
 
 

@@ -349,7 +349,7 @@ class ControlLoop:
         tau, dt = tau + compensation, state.dt or FIRST_DT
         if self.push is not None:
             before = tau
-            tau, observer.r[:] = self.push.limited(law.terms, law.tau, tau, observer.r, dt)
+            tau, observer.r[:] = self.push.limited(law.terms, law.tau, tau, observer.r, observer.bandwidth, dt)
             compensation = compensation + tau - before
         if self._weight is not None and observer.is_residual_valid:
             heavy = self._weight.look(law.terms, observer.residual, dt)

@@ -6,9 +6,9 @@ The force that moves the hand is
     (1)  F = F_hat(tau - h + r_0),   f = |F_p|,   n = F_p / f    F_hat: equation (1) of the wrench estimate, F_p: force
     (2)  r_0 <- r_0 + (1 - exp(-dt / T)) (r - r_0)               while n . V > 20 mm/s: what free motion needs beside h
 
-A hand *presses* after 0.2 s in which n . V < 5 mm/s, |V| < 30 mm/s and the law asks it for 5 N or more along n: by then
-the friction of joints is overcome. Then f is held at f_1: of what the observer has learnt since the hand was free, the
-share gamma is left, and where that is none, the law's own force is cut,
+A hand *presses* after 16 / K, 0.2 s at most rates, in which n . V < 5 mm/s, |V| < 30 mm/s and the law asks it for 5 N
+or more along n: by then the estimate has overcome the friction of joints. Then f is held at f_1: of what the observer
+has learnt since the hand was free, the share gamma is left, and where that is none, the law's own force is cut,
 
     (3)  r <- r_0 + gamma (r - r_0)   with the largest gamma <= 1 that has f <= f_1,  tau <- tau - J_p^T F_p (1 - f_1/f)
     (4)  f_1 <- max(f_max, min(f_1, f) - c dt)   while it presses;   otherwise  f_1 <- f_1 + c dt, and no limit from the
@@ -18,7 +18,7 @@ so that the force falls to f_max, and grows again, at the rate c, and the hand k
 
     tau, h, r, r_0   torque; bias; estimate of the observer, now and in free motion   [N m or N]
     f_max, c         push_limit, 200                                                  [N; N/s]
-    T                0.2                                                              [s]
+    K, T             bandwidth of the observer; 0.2                                   [1/s; s]
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from arm_control.control.osc.wrench_estimate import wrench_map
 from arm_control.maths import Array
 from arm_control.model import Terms
 
-SLOW, PATIENCE = 5e-3, 0.2
-"""Speed of a hand that stands still [m/s], and the time for which it must [s]."""
+SLOW, PATIENCE = 5e-3, 16.0
+"""Speed of a hand that stands still [m/s], and the time for which it must, times K."""
 FREE, FAST = 0.02, 0.03
 """Speed of a hand that nothing holds, and of one that need not be looked at [m/s]."""
 LEAST, SMALLEST = 0.005, 1e-9
@@ -74,7 +74,7 @@ class PushLimit:
         self._still, self._unseen, self._allowed = 0.0, 0.0, math.inf
         self._r_0 = np.zeros(self._n)
 
-    def limited(self, t: Terms, law: Array, tau: Array, r: Array, dt: float) -> tuple[Array, Array]:
+    def limited(self, t: Terms, law: Array, tau: Array, r: Array, K: float, dt: float) -> tuple[Array, Array]:
         """Return the torque within the limit, and the estimate that is left, shape (nv,) each [N m or N].
 
         Parameters
@@ -83,6 +83,8 @@ class PushLimit:
             Torque of the law alone, and with all that compensates [N m or N].
         r : ndarray, shape (nv,)
             The observer's estimate [N m or N].
+        K : float
+            Its bandwidth [1/s].
         """
         V, asked = t.V_WE[:3], law - t.h
         is_free = math.isinf(self._allowed)
@@ -104,7 +106,7 @@ class PushLimit:
         is_asked = float((force_of @ asked) @ F) > ASKED * f
         is_still = along < (SLOW if is_free else FREE) and V @ V < FAST * FAST
         self._still = self._still + dt if is_still and is_asked else 0.0
-        self._follow(f, dt, presses=self._still >= PATIENCE)
+        self._follow(f, dt, presses=self._still >= PATIENCE / K)
         if f <= self._allowed:
             return tau, r
         gamma = share_within(own, learnt, self._allowed)
