@@ -1,12 +1,13 @@
 """Arms on plants that are not their model: friction and rotors that no URDF tells of, and a payload of 1 kg.
 
-    python benchmark/plants.py [--json FILE] [--quick] [--velocities]
+    python benchmark/plants.py [--json FILE] [--quick] [--velocities] [--robots FOLDER] [--arms NAME ...]
 
-Five arms of several makers, gains proposed. Two plants, each with and without 1 kg that nobody knows of, at 1000, 500
-and 250 Hz: ``real``, the set of the simulator with errors of all kinds, and ``rotors``, the model with rotors of 0.1
-kg m^2, 1 N m s/rad and 1 N m of friction on every joint, 5 % of its effort limit at most. Contenders in the same run:
-the law with observer and inertia floor; the law alone; operational space control as it is usually written, with NumPy.
-Four targets, 2.5 s for each. The velocities have a noise of 1e-3 rad/s everywhere.
+Arms of several makers, gains proposed: nine of example-robot-data, and those of robots.py below ``--robots``, a folder
+with a copy of each repository. Below six the exit status is 1. Two plants, each with and without 1 kg that nobody knows
+of, at 1000, 500 and 250 Hz: ``real``, the set of the simulator with errors of all kinds, and ``rotors``, the model with
+rotors of 0.1 kg m^2, 1 N m s/rad and 1 N m of friction on every joint, 5 % of its effort limit at most. Contenders in
+the same run: the law with observer and inertia floor; the law alone; operational space control as it is usually
+written, with NumPy. Four targets, 2.5 s for each. The velocities have a noise of 1e-3 rad/s everywhere.
 
 ``--velocities``: the plant ``real``, with velocities as they are, and as differences of encoder counts of 21 to 12
 bits, raw and behind a lag of 10 ms.
@@ -16,13 +17,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from measure import processor, versions
+
+# isort: split
 import arms
 import numpy as np
+import robots
 from pinocchio_calls import EXAMPLES
+from validity import FEWEST, REAL
 
 from arm_control import Pose, RobotModel
 from arm_control.control import (
@@ -42,6 +49,8 @@ from arm_control.motion import Target
 from arm_control.simulation import PlantProperties, RealArm
 
 ARMS = ("ur5", "panda", "xarm7", "kinova", "z1")
+MORE = ("real_ur3", "real_ur10", "so100", "so101")
+"""Arms of validity.py, without TALOS, whose weight takes 90 % of a shoulder joint's torque."""
 RATES = (1000, 500, 250)
 CONTENDERS = ("observer", "law", "numpy")
 N_TARGETS, SECONDS, LAST = 4, 2.5, 0.5
@@ -146,12 +155,26 @@ class Outcome(NamedTuple):
 
 def load(name: str) -> RobotModel:
     """Return the model of an arm, from its vendor's URDF."""
+    if name in MORE:
+        return RobotModel.from_urdf(file_of(name), **REAL[name][1])
     return RobotModel.from_urdf(file_of(name), tip="link06") if name == "z1" else arms.load(name)
 
 
 def file_of(name: str) -> Path:
     """Return the URDF of an arm that this package does not have."""
-    return EXAMPLES / ("z1_description/urdf/z1.urdf" if name == "z1" else arms.ARMS[name][0])
+    files = {"z1": REAL["z1"][0]} | {more: REAL[more][0] for more in MORE}
+    return EXAMPLES / (files.get(name) or arms.ARMS[name][0])
+
+
+def arms_below(folder: Path) -> Iterator[tuple[str, RobotModel]]:
+    """Name and model of each arm of robots.py whose repository is in a folder."""
+    for row in robots.ROBOTS:
+        if (path := robots.find_file(folder, row)).is_file():
+            arm, _, refusal, _ = robots.load(path, row)
+            if arm is None:
+                print(f"{row.name} is left out: {refusal}")
+            else:
+                yield re.sub(r"\W+", "_", f"{row.repository} {row.name}".lower()), RobotModel(arm)
 
 
 def plants(model: RobotModel) -> Iterator[tuple[str, PlantProperties]]:
@@ -232,12 +255,13 @@ class LaggingArm:
         self.q, self.v = self._arm.q, self.v + self._share * (self._arm.v - self.v)
 
 
-def measure_velocities(names: tuple[str, ...], rates: tuple[int, ...], bits: tuple[int, ...]) -> dict[str, float]:
+def measure_velocities(
+    models: dict[str, RobotModel], rates: tuple[int, ...], bits: tuple[int, ...]
+) -> dict[str, float]:
     """Figures of velocities that come in steps, by arm, bits, rate and driver."""
     figures: dict[str, float] = {}
     braked = refused = 0
-    for name in names:
-        model = load(name)
+    for name, model in models.items():
         start, goals = draw_targets(model)
         cases = [(b, rate, lag) for b in bits for rate in rates for lag in (0.0, LAG) if b or not lag]
         for b, rate, lag in progress_bar(cases, f"{name}, velocities"):
@@ -275,11 +299,12 @@ def contender(name: str, model: RobotModel, rate: int, start: Array) -> Controll
     return UsualLaw(model, rate, start) if name == "numpy" else PackageLaw(model, rate, has_observer=name == "observer")
 
 
-def measure(names: tuple[str, ...], rates: tuple[int, ...], kinds: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def measure(
+    models: dict[str, RobotModel], rates: tuple[int, ...], kinds: tuple[str, ...]
+) -> dict[str, dict[str, float]]:
     """Figures of every case, by contender and key."""
     figures: dict[str, dict[str, float]] = {name: {} for name in CONTENDERS}
-    for name in names:
-        model = load(name)
+    for name, model in models.items():
         start, goals = draw_targets(model)
         chosen = [(kind, plant) for kind, plant in plants(model) if kind in kinds]
         for rate, who in progress_bar([(rate, who) for rate in rates for who in CONTENDERS], name):
@@ -343,27 +368,30 @@ def main() -> None:
     """Print the table; with ``--json`` write the figures too: of the observer by key, of others below their name."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--arms", nargs="+", default=ARMS, choices=ARMS)
+    parser.add_argument("--arms", nargs="+", default=ARMS + MORE, choices=ARMS + MORE)
+    parser.add_argument("--robots", type=Path, help="folder with copies of makers' repositories")
     parser.add_argument("--quick", action="store_true", help="one arm, one plant, one rate")
     parser.add_argument("--velocities", action="store_true", help="velocities in steps, instead of plants")
     options = parser.parse_args()
+    names = ("ur5",) if options.quick else options.arms
+    models = {name: load(name) for name in names if name == "ur5" or file_of(name).is_file()}
+    models |= dict(arms_below(options.robots)) if options.robots else {}
+    print(f"{processor()}, {versions('numpy', 'mujoco')}; {len(models)} arms: {', '.join(models)}", flush=True)
     if options.velocities:
         bits, rates = ((0, 12), (250,)) if options.quick else (BITS, (1000, 250))
-        found = measure_velocities(("ur5",) if options.quick else tuple(options.arms), rates, bits)
-        print_velocities(found, bits)
-        if options.json:
-            options.json.write_text(json.dumps(found, indent=1) + "\n")
-        return
-    names, rates = (("ur5",), (250,)) if options.quick else (tuple(options.arms), RATES)
-    kinds = ("rotors",) if options.quick else ("real", "real_1kg", "rotors", "rotors_1kg")
-    figures = measure(names, rates, kinds)
-    print_table(figures)
+        flat = measure_velocities(models, rates, bits)
+        print_velocities(flat, bits)
+    else:
+        rates = (250,) if options.quick else RATES
+        kinds = ("rotors",) if options.quick else ("real", "real_1kg", "rotors", "rotors_1kg")
+        figures = measure(models, rates, kinds)
+        print_table(figures)
+        others = {f"{who}.{key}": x for who in CONTENDERS[1:] for key, x in figures[who].items()}
+        flat = {**figures["observer"], **others}
     if options.json:
-        flat = {
-            **figures["observer"],
-            **{f"{who}.{key}": x for who in CONTENDERS[1:] for key, x in figures[who].items()},
-        }
         options.json.write_text(json.dumps(flat, indent=1) + "\n")
+    if len(models) < FEWEST and not options.quick:
+        raise SystemExit(f"{len(models)} arms: {FEWEST} are needed; install example-robot-data, or name --robots")
 
 
 if __name__ == "__main__":
