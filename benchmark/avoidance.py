@@ -64,19 +64,19 @@ def measure(model: RobotModel, shape: Shape | None, rounds: int) -> tuple[dict[s
     drawn = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
     terms = [model.evaluate(*state) for state in drawn]
     for t in terms:
-        found, expected = law.tick(t, obstacles, t.h), careful.tick(t, obstacles)
+        found, expected = law.tick(t, obstacles, t.h), careful.tick(t, obstacles, t.h)
         agree("distance", min(found.distance, 1.0), min(expected.distance, 1.0))
         agree("share", found.task_share, expected.task_share)
         if found.distance > 0.0:  # inside, where two faces are equally near, each takes its own
             agree("tau", found.tau, expected.tau)
-            agree("total", found.tau_total, expected.combined(t.h), 1e-6)
+            agree("total", found.tau_total, expected.tau_total, 1e-6)
     near = float(np.mean([len(law.tick(t, obstacles).pairs.rho) for t in terms]))
 
     def ours(t: Terms) -> object:
         return law.tick(t, obstacles, t.h).tau_total
 
     def in_numpy(t: Terms) -> object:
-        return careful.tick(t, obstacles).combined(t.h)
+        return careful.tick(t, obstacles, t.h).tau_total
 
     functions: dict[str, Callable[[Terms], object]] = {"": ours, "_numpy": in_numpy}
     return take_turns({name: Contender(f, [(t,) for t in terms]) for name, f in functions.items()}, rounds), near

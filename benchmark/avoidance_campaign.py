@@ -50,6 +50,8 @@ HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"
 """It only turns about its own axis: no motion of the arm keeps it clear of what comes for it."""
 CLEAR, SECONDS, ARRIVED, AT_REST = 0.05, 3.0, 0.005, 0.02
+LOOK = 10
+"""Ticks between two looks at distances."""
 CONSTRAINTS = {"constraints": [{"name": "clear", "kind": "clearance", "distance": 0.02}]}
 PLANTS: dict[str, dict[str, object]] = {
     "ideal": {},
@@ -182,12 +184,12 @@ def run(
         result = loop.tick(measurement, [obstacle])
         speeds = np.maximum(speeds, np.linalg.norm(result.law.terms.V_WE.reshape(2, 3), axis=1))
         avoid = result.avoidance
-        if parameters is None and step % 10 == 0:
+        if parameters is None and step % LOOK == 0:
             avoid = law.tick(result.law.terms, [obstacle])
-        if avoid is not None and avoid.distance < np.inf:
+        if avoid is not None and avoid.distance < np.inf and step % LOOK == 0:
             rho = avoid.pairs.rho[~avoid.pairs.is_self].min(initial=np.inf)
             distance = min(distance, float(rho))
-            if contact is not None and step % 10 == 0 and rho < min(clearance, CLEAR):
+            if contact is not None and rho < min(clearance, CLEAR):
                 clearance = min(clearance, contact(measurement.q, obstacle))
         tau = result.gate.tau
         peak = max(peak, float(np.abs(tau / model.tau_max).max()))

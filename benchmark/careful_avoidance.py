@@ -35,16 +35,12 @@ NOBODY = Nearest(np.zeros(0), *np.zeros((3, 0, 3)))
 
 
 class Output(NamedTuple):
-    """Torque of avoidance, what replaces the task's, its share, the nearest distance."""
+    """Torque of avoidance, that for the gate, the share of the task's, the nearest distance."""
 
     tau: Array
-    alone: Array
+    tau_total: Array
     task_share: float
     distance: float
-
-    def combined(self, tau_task: Array) -> Array:
-        """Torque for the gate."""
-        return self.task_share * tau_task + (1.0 - self.task_share) * self.alone + self.tau
 
 
 class CarefulAvoidance:
@@ -92,7 +88,7 @@ class CarefulAvoidance:
         J_n -= self._rows(other, near.p_other, near.normal, axes, origins)
         return near.distance, J_n, _obstacle_speeds(k, near, obstacles), k < 0
 
-    def tick(self, t: Terms, obstacles: Sequence[Obstacle]) -> Output:
+    def tick(self, t: Terms, obstacles: Sequence[Obstacle], tau_task: Array) -> Output:
         """Avoidance in one state."""
         p = self.parameters
         near_rho, J_n, v_n, is_self = self.near(t.q, obstacles, p.threshold, p.self_threshold)
@@ -105,15 +101,17 @@ class CarefulAvoidance:
         f = p.eta * (1.0 / rho - 1.0 / rho0) / rho**2
         d = p.approach_damping * (1.0 - rho / rho0) * np.maximum(0.0, -rho_dot)
         push, coming = m * (f + d), np.clip(v_n / COMING, 0.0, 1.0)
-        tau = _within_speeds(t, M_inv, J_n.T @ ((1.0 - coming) * push), J_n.T @ (coming * push))
-        tau /= max(1.0, float(np.abs(tau / self._tau_max).max()))
         share = self._task_share(near_rho, mobility)
         alone = t.h - damping_but_of_an_escape(J_n[rho_dot > 0.0], M_inv, p.takeover_damping * (t.M @ t.v))
+        task, tau_c = share * tau_task + (1.0 - share) * alone, J_n.T @ (coming * push)
+        v_0 = t.v + HORIZON * (M_inv @ (task + tau_c - t.h))
+        tau = tau_c + _within_speeds(t, M_inv, v_0, J_n.T @ ((1.0 - coming) * push))
+        tau /= max(1.0, float(np.abs(tau / self._tau_max).max()))
         nearest = float(near_rho.min(initial=np.inf))
-        return Output(tau, alone, share, nearest)
+        return Output(tau, task + tau, share, nearest)
 
     def _task_share(self, near_rho: Array, mobility: Array) -> float:
-        """Share s of the task in (5); a pair that the arm cannot pull apart has no say."""
+        """Share s of the task in (6); a pair that the arm cannot pull apart has no say."""
         a = self.parameters.takeover_distance
         can_move = np.clip(2.0 * mobility * self.parameters.mass_limit - 1.0, 0.0, 1.0)
         x = np.clip((near_rho - a) / max(a, 1e-6), 0.0, 1.0)
@@ -169,13 +167,14 @@ class CarefulAvoidance:
         return (np.einsum("nij,nj->ni", columns, n) * self._carries[body]) @ self._gear
 
 
-def _within_speeds(t: Terms, M_inv: Array, resting: Array, coming: Array) -> Array:
-    """Push of what rests and of what comes, so that the former does not make the hand faster than its limits."""
-    twists = np.stack([t.V_WE, t.V_WE + HORIZON * (t.J @ (M_inv @ resting))]).reshape(2, 2, 3)
-    V, W = np.sqrt(np.einsum("ijk,ijk->ij", twists, twists))
-    r = np.maximum((LINEAR, ANGULAR), V)
-    share = float((r / np.maximum(W, r)).min())
-    return coming + share * resting - ((1.0 - share) / HORIZON) * (t.M @ t.v)
+def _within_speeds(t: Terms, M_inv: Array, v_0: Array, tau: Array) -> Array:
+    """Push of what rests that does not make the hand faster than its limits, or than without it."""
+    for J, limit in zip(np.reshape(t.J, (2, 3, -1)), (LINEAR, ANGULAR), strict=True):
+        W = J @ (v_0 + HORIZON * (M_inv @ tau))
+        excess = 1.0 - max(limit, float(np.linalg.norm(J @ v_0))) / max(float(np.linalg.norm(W)), TINY)
+        if excess > 0.0:
+            tau = tau - J.T @ np.linalg.lstsq(J @ M_inv @ J.T, W * (excess / HORIZON), rcond=TINY)[0]
+    return tau
 
 
 def damping_but_of_an_escape(J_e: Array, M_inv: Array, damping: Array) -> Array:

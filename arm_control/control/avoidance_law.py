@@ -10,11 +10,12 @@ vector from the obstacle to the nearest point of the link, ``J_n = n^T J_p`` the
     (4)  tau_c = sum w J_n^T m (f + d),   tau_r = sum (1 - w) J_n^T m (f + d),   w = clamp(n^T V_O / v_c, 0, 1)
 
 and nothing beyond rho_0: tau_c is the push of what comes nearer by itself, tau_r that of what rests or leaves, other
-links among it. The latter never makes the hand faster than its limits, or than it is: the joint velocities that it
-alone leads to within T are shortened until that holds,
+links among it. The latter makes the hand within T no faster than its limits, or than it would be without this push: a
+force and then a moment F at the hand take what exceeds,
 
-    (5)  tau_avoid = nu (tau_c + lambda tau_r - (1 - lambda) M v / T)        nu <= 1: no joint above tau_max
-         lambda = min(1, r / |J (v + T M^-1 tau_r)|),   r = max(V_max, |J v|)          of linear and angular speeds
+    (5)  tau_avoid = nu (tau_c + tau_r - sum J^T F)              linear, angular rows; nu <= 1: no joint above tau_max
+         F = (J M^-1 J^T)^-1 (1 - min(1, r / |W|)) W / T,   r = max(V_max, |V_0|)
+         W = V_0 + T J M^-1 (tau_r - J^T F of before),   V_0 = J (v + T M^-1 (tau - tau_avoid + tau_c - h))
 
 The torque is added to that of the task as it is, not filtered by a null space: a near obstacle may pre-empt the task.
 Nearer still, the task's torque fades,
@@ -39,13 +40,13 @@ With ``M = L L^T`` and ``B = L^-1 J_n^T``, ``mu = B^T B``, and
 
 So a pair is a few dozen numbers, and the sums may run in any order. :func:`pair_repulsion` is (1) to (4) and (7) for
 one pair over any scalar, compiled for several at once. A tick is one compiled call: find the near pairs, without which
-there is no torque; factor M; repulsion of each pair; sums over all pairs; their limit (5); torque in the place of the
-task's, where the task fades; all of it together.
+there is no torque; factor M; repulsion of each pair; sums over all pairs; torque in the place of the task's, where the
+task fades; the limit (5); all of it together.
 
     rho, rho_0, rho_min, rho_t    distance, threshold, smallest_distance, takeover_distance    [m]
     J_p, J_n, n                   Jacobians of the nearest point, and its direction            [m or 1; -]
     V_O, v_c                      velocity of the obstacle's nearest point; 0.05               [m/s]
-    J, V_max, T                   Jacobian of the hand, its limits of speed; 0.01              [-; m/s, rad/s; s]
+    J, V_max, T                   rows of the hand's Jacobian, its limit of speed; 0.01        [-; m/s, rad/s; s]
     M, h, v                       mass matrix, bias, joint velocities                          [kg m^2; N m; rad/s]
     m, m_max, mu                  mass, mass_limit, mobility                                   [kg; kg; 1/kg]
     f, d                          acceleration away, and by damping                            [m/s^2]
@@ -130,8 +131,8 @@ PARALLEL = 1e-9
 """Share of the largest eigenvalue of E below which a direction of escape does not count."""
 N_NUMBERS = 7
 """Size of the input ``numbers`` of :func:`pair_repulsion`."""
-COMING, HORIZON = 0.05, 0.01
-"""v_c [m/s] and T [s] of (4) and (5)."""
+COMING, HORIZON, DAMPED = 0.05, 0.01, 1e-6
+"""v_c [m/s] and T [s] of (4) and (5); share of its trace that ``J M^-1 J^T`` gets where it is inverted."""
 SPEED_LIMITS = (0.5, 1.0)
 """V_max, linear [m/s] and angular [rad/s], unless a controller has others."""
 
@@ -207,18 +208,21 @@ def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, A
 
 
 def shorten_torque(x: Mapping[str, Array]) -> dict[str, Any]:
-    """``tau_avoid`` of (5)."""
+    """``tau_avoid`` of (5); ``other`` is the torque of the task, or what replaces it, without h."""
     n = len(x["v"])
-    J, M, L_inv = x["J"].reshape(6, n), x["M"].reshape(n, n), lower_triangle(x["L_inv"], n)
-    V, W = J @ x["v"], J @ (x["v"] + HORIZON * (L_inv.T @ (L_inv @ x["resting"])))
-    share = 1.0
-    for part, V_max in zip((slice(3), slice(3, 6)), x["V_max"], strict=True):
-        r = maximum(V_max * V_max, V[part] @ V[part])
-        share = minimum(share, sqrt(r / maximum(W[part] @ W[part], r)))
-    total = x["coming"] + share * x["resting"] - ((1.0 - share) / HORIZON) * (M @ x["v"])
-    longest = 1.0
-    for tau, tau_max in zip(total, x["tau_max"], strict=True):
-        longest = maximum(longest, maximum(tau, -tau) / tau_max)
+    L_inv, tau = lower_triangle(x["L_inv"], n), x["resting"]
+    v_0 = x["v"] + HORIZON * (L_inv.T @ (L_inv @ (x["other"] + x["coming"])))
+    for J, V_max in zip(x["J"].reshape(2, 3, n), x["V_max"], strict=True):
+        B, V_0 = L_inv @ J.T, J @ v_0
+        W = V_0 + HORIZON * (B.T @ (L_inv @ tau))
+        r, speed = maximum(V_max * V_max, V_0 @ V_0), maximum(W @ W, MIN_LENGTH**2)
+        excess = 1.0 - sqrt(minimum(1.0, r / speed))
+        mobility = B.T @ B
+        mobility = mobility + (DAMPED * np.trace(mobility) + MIN_LENGTH) * np.eye(3)
+        tau = tau - J.T @ (cholesky(mobility).solve(W) * (excess / HORIZON))
+    total, longest = x["coming"] + tau, 1.0
+    for torque, tau_max in zip(total, x["tau_max"], strict=True):
+        longest = maximum(longest, maximum(torque, -torque) / tau_max)
     return {"tau": total * (1.0 / longest)}
 
 
@@ -442,8 +446,8 @@ class Avoidance:
             self.inputs, self.outputs, search,
             factor, factor.inputs["M"], factor.outputs["L_inv"],
             run, self._v, pushes, share, np.zeros((repulsion.width, n_sums)),
-            shorten, limited["M"], limited["L_inv"], limited["J"], limited["v"],
-            limited["resting"], limited["coming"], shorten.outputs["tau"],
+            shorten, limited["L_inv"], limited["J"], limited["v"],
+            limited["resting"], limited["coming"], limited["other"], shorten.outputs["tau"],
             takeover, x["M"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
             n, n_sums, repulsion.width,
         )  # fmt: skip
@@ -469,9 +473,9 @@ def _laws(model: RobotModel, joint_coupling: Array) -> tuple[tuple[Kernel, Kerne
     state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
     factor = _kernel(model, inverse_factor, M=M)
     repulsion = model.compile_law(*_repulsion_loop(joint_coupling))
-    torques = {"resting": np.linspace(1.0, 2.0, n), "coming": np.linspace(2.0, 1.0, n), "tau_max": np.ones(n)}
+    torques = {name: np.linspace(1.0, 2.0, n) for name in ("resting", "coming", "other")} | {"tau_max": np.ones(n)}
     hand = {"J": np.linspace(-1.0, 1.0, 6 * n), "V_max": np.array(SPEED_LIMITS)}
-    shorten = _kernel(model, shorten_torque, M=M, L_inv=triangle, v=state["v"], **torques, **hand)
+    shorten = _kernel(model, shorten_torque, L_inv=triangle, v=state["v"], **torques, **hand)
     return (factor, shorten, _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))), repulsion
 
 
@@ -537,12 +541,12 @@ class Tick(NamedTuple):
     share: Rows
     sums: Rows
     shorten: RunsKernel
-    M_limited: Floats
     L_inv_limited: Floats
     J: Floats
     v_limited: Floats
     resting: Floats
     coming: Floats
+    other: Floats
     tau: Floats
     takeover: RunsKernel
     M_takeover: Floats
@@ -582,7 +586,11 @@ def avoid(t: Tick) -> float:
         tau_task = t.inputs[3 * n + n * n + i]
         if share < 1.0:
             tau_task = share * tau_task + (1.0 - share) * t.outputs[n + i]
-        t.outputs[2 * n + i] = tau_task + t.outputs[i]
+        t.outputs[2 * n + i] = tau_task
+    if n_near > 0:
+        limit_push(t)
+    for i in range(n):
+        t.outputs[2 * n + i] += t.outputs[i]
     t.outputs[3 * n] = share
     t.outputs[3 * n + 1] = distance
     return 0.0
@@ -590,7 +598,7 @@ def avoid(t: Tick) -> float:
 
 @procedure
 def add_repulsion(t: Tick, n_near: int) -> None:
-    """Torque of all near pairs, within the limits."""
+    """Torque of all near pairs."""
     for i in range(t.n * t.n):
         t.M[i] = t.inputs[3 * t.n + i]
     for i in range(t.n):
@@ -604,8 +612,11 @@ def add_repulsion(t: Tick, n_near: int) -> None:
     for lane in range(1, t.lanes):
         for i in range(t.n_sums):
             t.sums[0, i] += t.sums[lane, i]
-    for i in range(t.n * t.n):
-        t.M_limited[i] = t.M[i]
+
+
+@procedure
+def limit_push(t: Tick) -> None:
+    """Torque of all pairs within the limits, beside the other torque."""
     for i in range(t.n * (t.n + 1) // 2):
         t.L_inv_limited[i] = t.L_inv[i]
     for i in range(6 * t.n):
@@ -614,6 +625,7 @@ def add_repulsion(t: Tick, n_near: int) -> None:
         t.v_limited[i] = t.v[i]
         t.resting[i] = t.sums[0, i]
         t.coming[i] = t.sums[0, t.n + i]
+        t.other[i] = t.outputs[2 * t.n + i] - t.inputs[2 * t.n + i]
     t.shorten()
     for i in range(t.n):
         t.outputs[i] = t.tau[i]
