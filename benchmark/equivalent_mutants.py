@@ -160,18 +160,17 @@ EQUIVALENT: dict[str, str] = {
     " -> (self._memory, np.zeros(2))": SECOND_NUMBER,
     "gate/effort_gate.py EffortGate._hold: m.tau[:], self._tick.dt[0] = (t.q, t.v, t.g, t.M."
     " -> m.tau[:], self._tick.dt[-1] = (t.q, t.v, t.g, t.M.": ONE_NUMBER,
-    "gate/effort_gate.py EffortGate.next_limits:  (self._tau, dt if 0.0 < dt <= self.period else "
-    " ->  (self._tau, dt if 0.0 <= dt <= self.period else ": SHORTCUT,
-    "gate/effort_gate.py EffortGate.next_limits: f._tau, dt if 0.0 < dt <= self.period else believ"
-    " -> f._tau, dt if 0.0 < dt < self.period else believ": SHORTCUT,
-    "gate/effort_gate.py EffortGate.next_limits: eturn (self._tau, dt if 0.0 < dt <= self.period e"
-    " -> eturn (self._tau, dt if 1.0 < dt <= self.period e": SHORTCUT,
+    "gate/effort_gate.py EffortGate.next_limits: dt = dt if 0.0 < dt <= self.period else "
+    " -> dt = dt if 0.0 <= dt <= self.period else ": SHORTCUT,
+    "gate/effort_gate.py EffortGate.next_limits: dt = dt if 0.0 < dt <= self.period else believ"
+    " -> dt = dt if 0.0 < dt < self.period else believ": SHORTCUT,
+    "gate/effort_gate.py EffortGate.next_limits: dt = dt if 0.0 < dt <= self.period e"
+    " -> dt = dt if 1.0 < dt <= self.period e": SHORTCUT,
     "processes/controller_process.py ControllerProcess.__init__: self._missed = 0 *": SET_ELSEWHERE,
     "processes/controller_process.py ControllerProcess.__init__: self._answered_ns = 0 *": SET_ELSEWHERE,
     "processes/controller_process.py ControllerProcess.on_state: if reading.age and self._last is not None:"
     " -> if reading.age or self._last is not None:": SHORTCUT,
-    "processes/controller_process.py ControllerProcess.on_state: if reading.dt > gate.period or self._wa"
-    " -> if reading.dt >= gate.period or self._wa": SHORTCUT,
+    "processes/controller_process.py ControllerProcess.on_state: self._was_blind = False *": SHORTCUT,
     "processes/controller_process.py ControllerProcess._late_brake: return '' -> pass": "None is as false as no text",
     "processes/controller_process.py ControllerProcess._blind_command: amp_ns: int, doubt: int=0) -> Command:"
     " -> amp_ns: int, doubt: int=-1) -> Command:": "no state is younger than now",

@@ -59,6 +59,7 @@ from arm_control.gate import (
     note_moment,
     pass_command,
     period_after,
+    period_of_ticks,
     predict_state,
     seconds,
     torque_beside_weight,
@@ -307,7 +308,7 @@ def begin_torque(c: TickMemory) -> None:
 def take_period(c: TickMemory, dt: float) -> float:
     """Return the time of a tick that counts [s], and note it; ``dt`` is how long it takes."""
     believed = believed_time(dt, c.times[PERIOD])
-    c.times[PERIOD] = believed if believed > 0.0 else c.times[PERIOD]
+    c.times[PERIOD] = period_of_ticks(believed, c.times[PERIOD])
     return believed
 
 

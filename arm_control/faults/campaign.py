@@ -15,8 +15,8 @@ The largest speed of a limited arm is above its limits, by as much as torque is 
 1 N m a millisecond no torque stops six joints of a UR5 at once: they throw each other to 2.9 times their limits, for
 tenths of a second (with 3 N m: to 1.2 times; without limits of speed: to 30 to 86 times).
 
-A torque may change by what the rate limit allows in the time since the last one, of which a quarter more counts than
-of the time before (:func:`arm_control.gate.torque_rules.believed_time`).
+A torque may change by what the rate limit allows in the time since the last change; after a pause by a quarter more
+than in a period (:mod:`arm_control.gate.torque_rules`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ NEAR = 2e-3
 LIMITED_SPEED, LARGEST_LIMITED_SPEED = 1.25, 3.5
 """Mean and largest speed of the fastest joint of a runaway controller, in limits of speed."""
 EFFORT_SHARE, RATE_SHARE = 1.0, 1.25
-"""Largest torque, in effort limits; largest time that counts for a step of it, in that of the step before."""
+"""Largest torque, in effort limits; largest time that counts for a step of it, in periods."""
 ROUNDING = 1e-9
 
 
@@ -507,21 +507,17 @@ def failure_of_torque(record: Record, setup: Setup) -> str:
     if not np.isfinite(record.tau).all() or (np.abs(record.tau) > largest).any():
         return "the torque was above its limit"
     steps, dt = np.abs(np.diff(record.tau, axis=0)).max(axis=1), record.t[1] - record.t[0]
-    usual = max(STEP, setup.period) + _blind(setup)
-    allowed, elapsed = RATE_SHARE * usual, 0.0
+    usual, rate = max(STEP, setup.period), setup.parameters.gate.rate_limit
+    period, left, elapsed = usual, usual, 0.0
     for step in steps:
         elapsed += dt
         if step > 0.0:
-            allowed = RATE_SHARE * max(usual, min(elapsed, allowed))
-            if step > setup.parameters.gate.rate_limit * allowed * (1 + ROUNDING):
+            longest = RATE_SHARE * max(period, min(elapsed, RATE_SHARE * period))
+            left = min(left + elapsed, longest) - step / rate
+            if left < -ROUNDING:
                 return f"the torque changed by {step:.1f} N m in one step"
-            elapsed = 0.0
+            period, elapsed = max(usual, min(elapsed, longest), period - (RATE_SHARE - 1.0) * elapsed), 0.0
     return ""
-
-
-def _blind(setup: Setup) -> float:
-    """Time between two looks of a blind gate, which are rarer than its ticks [s]."""
-    return LATEST_BRAKE / 8 if setup.arrangement == "gate" else 0.0
 
 
 def _failure_to_limit(run: Run) -> str:

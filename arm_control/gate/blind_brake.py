@@ -385,5 +385,6 @@ class BlindBrake:
         predict_state(self._memory, self.moments, self._gate.memory, now, doubt)
         terms = self._model.evaluate(state.q.copy(), state.v.copy())
         output = self._gate.tick(terms, dt)
+        self._gate.left = 0.0
         self.tau, self.g = output.tau, terms.g
         return output

@@ -29,6 +29,7 @@ from arm_control.gate.gates_behind import BRAKING, ENABLED, HOLDING, PASSING, ST
 from arm_control.gate.inertia_floor import InertiaFloor
 from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits, compile_limits
 from arm_control.gate.torque_rules import (
+    GROWTH,
     HAS_HOLD,
     IS_RATE_LIMITED,
     IS_RESUMING,
@@ -46,6 +47,7 @@ from arm_control.gate.torque_rules import (
     miss_command,
     new_gate_memory,
     pass_command,
+    period_of_ticks,
     unlike_joint,
 )
 from arm_control.gate.velocity_filter import VelocityFilter
@@ -140,9 +142,11 @@ class EffortGate:
     reason : str
         Why it does not pass them; empty when it does.
     period : float
-        Time between the last two ticks [s]: a stamp may be so far ahead; 0 before there were two.
-    longest_dt : float
-        Longest time that the next tick counts for the rate limit [s]; infinite: what its state says.
+        Usual time between two ticks [s]: a stamp may be so far ahead; 0 before there were two.
+    elapsed : float
+        Time from the last tick to the next one by a clock [s]; infinite: no clock counts. A tick forgets it.
+    left : float
+        Time that the clock has left over [s], equation (8) of :mod:`arm_control.gate.torque_rules`.
     estimate : ndarray, shape (nv,), or None
         Torque beside the weight that a brake goes on to carry, an observer's estimate [N m or N]; None: none.
     constraints : ConstraintSet or None
@@ -190,7 +194,7 @@ class EffortGate:
         self.state = HOLDING
         self.reason = self.WAITING_REASON
         self.period = 0.0
-        self.longest_dt = np.inf
+        self.elapsed, self.left = np.inf, 0.0
 
     @staticmethod
     def _asked(file: str, knows_obstacles: bool) -> Constraints:
@@ -366,8 +370,10 @@ class EffortGate:
         command, self._command = self._command, None
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
-        dt, self.longest_dt = believed_time(min(dt, self.longest_dt), self.period), np.inf
-        self.period = dt or self.period
+        by_clock, self.elapsed = self.left + self.elapsed, np.inf
+        dt = believed_time(min(dt, by_clock), self.period)
+        self.left = believed_time(by_clock, self.period) - dt if self.period else 0.0
+        self.period = period_of_ticks(dt, self.period)
         if self._floor is not None:
             t = self._floor.add_to(t, self._tau, dt)
             if self._floor.shakes and self.state is PASSING:
@@ -436,8 +442,8 @@ class EffortGate:
         """Return what the limits of a command offered now depend on, for a law that computes them and the constraints.
 
         Its answer is for :meth:`take`, which stands for an offer and a tick. None where a tick does more than limit a
-        command: before the first one, after a brake, after commands that were missed or refused, with a floor of
-        inertia.
+        command: before the first one, after a brake, after commands that were missed or refused, where the clock cuts
+        its time, with a floor of inertia.
 
         Parameters
         ----------
@@ -446,7 +452,8 @@ class EffortGate:
         """
         if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
             return None
-        return self._tau, dt if 0.0 < dt <= self.period else believed_time(dt, self.period), self._are_joint_limits_on
+        dt = dt if 0.0 < dt <= self.period else believed_time(dt, self.period)
+        return (self._tau, dt, self._are_joint_limits_on) if dt <= self.left + self.elapsed else None
 
     def take(self, output: GateOutput, dt: float, n: int = 1) -> GateOutput:
         """Take note of commands that have passed :attr:`limits` in a compiled law; return what has passed.
@@ -460,7 +467,9 @@ class EffortGate:
         n : int
             Number of commands.
         """
-        self._tau, self.period, self.longest_dt, self._recovers = output.tau, dt or self.period, np.inf, False
+        self.left = min(self.left + self.elapsed, GROWTH * self.period) - dt  # equations (8), without a call
+        self.period = max(dt, self.period - (GROWTH - 1.0) * dt)
+        self._tau, self.elapsed, self._recovers = output.tau, np.inf, False
         self._rate.n += n
         return output
 

@@ -31,7 +31,12 @@ A controller begins its first motion with what was carried; without an observer,
 
     (6)  c <- c T / (T + dt)
 
-A tick counts for the rate limit with a time that is believed: 0.1 s at first, then a quarter more than the tick before.
+For the rate limit a tick counts with a time that is believed: 0.1 s at first, then a quarter more than a period p,
+which follows these times and falls by a quarter of them, so that short ticks do not slow a brake. Where a clock
+counts, too, states at one moment share the time since those before:
+
+    (7)  dt_1 = B(min(dt, r_0 + t)),   B(x) = min(max(x, 0), 1.25 p_0)
+    (8)  r_1 = B(r_0 + t) - dt_1,   p_1 = max(dt_1, p_0 - dt_1 / 4)
 
     q, v, q_hold     joint positions, velocities; where the arm is held    [rad, rad/s; m, m/s if prismatic]
     v_peak, v_rest   largest joint speed of this brake; 0.01               [rad/s]
@@ -41,6 +46,9 @@ A tick counts for the rate limit with a time that is believed: 0.1 s at first, t
     lateness, D      delay of the states; 1.5                              [s; 1]
     a_small          1                                                     [rad/s^2 or m/s^2]
     T                0.5                                                   [s]
+    dt, t            time since the tick before, by the stamps, the clock  [s]
+    dt_1             time that counts                                      [s]
+    r, p             time that the clock has left; period                  [s]
 
 The rules are procedures (:mod:`arm_control.compiler.procedures`): a gate in Python calls them, an exported controller
 has them in C.
@@ -60,7 +68,7 @@ MODE_HOLDING, MODE_PASSING, MODE_BRAKING = 0, 1, 2
 LONGEST_DT = 0.1
 """Longest time between two ticks that is believed at first [s]."""
 GROWTH = 1.25
-"""Largest ratio of a tick's time to that of the tick before."""
+"""Largest ratio of a tick's time to the period of the ticks before."""
 AT_REST = 0.01
 """``v_rest``: largest joint speed of an arm that counts as being at rest [rad/s or m/s]."""
 SLOW = 0.1
@@ -145,10 +153,16 @@ def new_gate_memory(tau_max: Floats, brake_damping: float, rate_limit: float) ->
 
 @procedure
 def believed_time(dt: float, period: float) -> float:
-    """Return the time of a tick that counts [s], for the rate limit; ``period`` is that of the tick before, or 0."""
+    """Return the time of a tick that is believed [s], B of (7); ``period`` is 0 before the first one."""
     if not dt > 0.0:
         return 0.0
     return min(dt, GROWTH * period if period > 0.0 else LONGEST_DT)
+
+
+@procedure
+def period_of_ticks(dt: float, period: float) -> float:
+    """Return the period of the ticks after one that has counted ``dt`` [s], p of (8)."""
+    return max(dt, period - (GROWTH - 1.0) * dt)
 
 
 @procedure

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from arm_control.control import ControlLoop, Measurement, TickResult
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.gate import STATE_SILENCE, BlindBrake, GateState, Moments, StateMemory, has_gap, is_at_rest
+from arm_control.gate import STATE_SILENCE, BlindBrake, GateState, Moments, StateMemory, is_at_rest
 from arm_control.maths import Array, Obstacle
 from arm_control.messages import JointStateReader, Refused, Repeated, braked_frame, nanoseconds
 from arm_control.model import RobotModel
@@ -147,21 +147,13 @@ class ControllerProcess:
         if reading.age and self._last is not None:
             q, v = self.blind.up_to_date(reading.q, reading.v, info["received_timestamp"], reading.age)
             reading = reading._replace(q=q, v=v)
-        if reading.dt > gate.period or self._was_blind or reading.is_restart:
-            self._bound_time(reading, info["received_timestamp"])
+        if self._last is not None and not self._is_waited_for:
+            gate.elapsed = (info["received_timestamp"] - self._answered_ns) / NANOSECONDS
+            if self._was_blind:
+                self._was_blind = False
+                self.blind.end(info["received_timestamp"])
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
         return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
-
-    def _bound_time(self, state: Measurement, now_ns: int) -> None:
-        """Let a state behind a gap, a prediction or a restart count for no more than the clock says."""
-        was_blind, self._was_blind = self._was_blind, False
-        is_ordinary = not (was_blind or state.is_restart or has_gap(self.loop.gaps.period, state.dt))
-        if self._is_waited_for or self._last is None or is_ordinary:
-            return
-        gate, elapsed = self.loop.gate, max(now_ns - self._answered_ns, 0) / NANOSECONDS
-        counts = was_blind or elapsed >= gate.period  # stamps alone lift nothing
-        gate.longest_dt = elapsed if counts else 0.0  # a shorter tick would shorten the next ones
-        self.blind.end(now_ns)
 
     def miss(self, stamp_ns: int, refused: Refused) -> ControllerAnswer:
         """Count a state that must not be used, unless of another publisher; answer it where the controller brakes."""

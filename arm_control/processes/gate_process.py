@@ -232,8 +232,8 @@ class GateProcess:
         now = self._clock()
         dt = state.dt
         if self._answer is not None and not self._lock_step:  # stamps alone do not let the torque change faster
-            elapsed = now - self._ticked_at
-            dt = min(dt or elapsed, max(elapsed, self.gate.period))
+            self.gate.elapsed = now - self._ticked_at
+            dt = dt or self.gate.elapsed
         terms = self._model.evaluate(state.q, state.v)
         output = self.gate.tick(terms, dt)
         self._g = terms.g

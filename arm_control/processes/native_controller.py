@@ -364,7 +364,7 @@ def answer(loop: NativeLoop) -> int:
     step = loop.step
     reason = read_state(loop.source, loop.middleware.message, loop.middleware.info, step.memory, step.following)
     if reason == ACCEPTED:
-        reason = compute_step(step, loop.order[UNTIL_NS])
+        reason = compute_step(step, loop.order[UNTIL_NS], loop.middleware.info[RECEIVED_NS])
     if reason == ACCEPTED and not publish_torque(loop.middleware, step.kernel.tau_1, step.memory.n):
         reason = NOT_SENT
     if reason != ACCEPTED:

@@ -242,7 +242,7 @@ def answer(loop: DatagramLoop) -> int:
     if reason == ACCEPTED and is_silent(step.memory, heard_ns):
         reason = MISSING_STATES
     if reason == ACCEPTED:
-        reason = compute_step(step, loop.orders[UNTIL_NS])
+        reason = compute_step(step, loop.orders[UNTIL_NS], heard_ns)
     if reason == ACCEPTED and not send_torque(loop, state.words[NUMBER]):
         reason = NOT_SENT
     if reason != ACCEPTED:

@@ -49,6 +49,7 @@ from arm_control.controllers import OscController
 from arm_control.core import NANOSECONDS
 from arm_control.gate import (
     BELIEVED,
+    LARGEST,
     GateOutput,
     GateState,
     Moments,
@@ -63,6 +64,7 @@ from arm_control.gate import (
     new_state,
     note_moment,
     period_after,
+    period_of_ticks,
     remember,
     unwrap,
     violated_bound,
@@ -92,7 +94,7 @@ REAL_TIME, MONOTONIC = 0, 1
 
 STAMP_NS, HEARD_NS, COUNT, SKIPPED, LEAST_DELAY_NS, N_WHOLE = 0, 1, 2, 3, 4, 5
 """Integers of :class:`AnsweredMemory`."""
-PERIOD, GATE_PERIOD = 0, 1
+PERIOD, GATE_PERIOD, LEFT = 0, 1, 2
 """Floats of :class:`AnsweredMemory`."""
 RESULT_STAMP_NS, RESULT_DT_NS, RESULT_COUNT, N_RESULT_HEAD = 0, 1, 2, 3
 """Words of a result: stamp and time since the state before [ns], number of states answered; then the kernel's work
@@ -122,10 +124,11 @@ class AnsweredMemory(NamedTuple):
     whole : ndarray of int64, shape (N_WHOLE,)
         Stamp of the last state [ns], the time it was received [ns], numbers of states answered and missing, least time
         from a stamp until its state was received [ns].
-    times : ndarray, shape (2,)
-        Usual time between two; that of the gate's last tick [s].
+    times : ndarray, shape (3,)
+        Usual time between two, and that of the gate's ticks; what the clock has left over behind the last one [s].
     max_missed : float
-        Periods without a state after which Python must decide; infinite: none.
+        Periods without a state after which Python must decide; infinite: states wait for their commands, and no clock
+        counts.
     """
 
     whole: Ints
@@ -140,8 +143,9 @@ class NextState(NamedTuple):
 
     Attributes
     ----------
-    times : ndarray, shape (2,)
-        Time since the state before [s]; usual time between two [s].
+    times : ndarray, shape (3,)
+        Time since the state before; usual time between two; time by the clock since the state before, with what that
+        has left over [s].
     """
 
     stamp_ns: Ints
@@ -149,7 +153,7 @@ class NextState(NamedTuple):
     state: NewState
 
 
-DT, NOW_PERIOD = 0, 1
+DT, NOW_PERIOD, BY_CLOCK = 0, 1, 2
 """Floats of :class:`NextState`."""
 
 
@@ -237,7 +241,7 @@ def remember_answered(memory: AnsweredMemory, following: NextState, received_ns:
 
 
 @procedure
-def compute_step(step: ControlStep, until_ns: int) -> int:
+def compute_step(step: ControlStep, until_ns: int, received_ns: int) -> int:
     """Law and gate in the state at hand, with inputs that hold before a stamp; return ACCEPTED, or a reason."""
     if step.following.stamp_ns[0] >= until_ns:
         return EXPIRED
@@ -246,10 +250,20 @@ def compute_step(step: ControlStep, until_ns: int) -> int:
         kernel.q[i] = step.following.state.q[i]
         kernel.v[i] = step.following.state.v[i]
         kernel.tau_0[i] = step.tau_0[i]
-    kernel.dt[0] = believed_time(step.following.times[DT], step.memory.times[GATE_PERIOD])
+    by_clock = time_by_clock(step.memory, received_ns)
+    step.following.times[BY_CLOCK] = by_clock
+    kernel.dt[0] = believed_time(min(step.following.times[DT], by_clock), step.memory.times[GATE_PERIOD])
     if kernel.run() != 0.0:
         return NO_TORQUE
     return ACCEPTED if kernel.believable[0] > 0.0 else NOT_BELIEVABLE
+
+
+@procedure
+def time_by_clock(memory: AnsweredMemory, received_ns: int) -> float:
+    """Return the time since the state before by the clock, with what it has left over [s]."""
+    if memory.max_missed > LARGEST:
+        return LARGEST
+    return memory.times[LEFT] + (received_ns - memory.whole[HEARD_NS]) / SECOND
 
 
 @procedure
@@ -259,7 +273,9 @@ def finish_step(step: ControlStep, received_ns: int) -> None:
     result = step.result
     result[RESULT_DT_NS] = step.following.stamp_ns[0] - step.memory.whole[STAMP_NS]
     remember_answered(step.memory, step.following, received_ns)
-    step.memory.times[GATE_PERIOD] = kernel.dt[0]
+    period = step.memory.times[GATE_PERIOD]
+    step.memory.times[LEFT] = believed_time(step.following.times[BY_CLOCK], period) - kernel.dt[0]
+    step.memory.times[GATE_PERIOD] = period_of_ticks(kernel.dt[0], period)
     for i in range(step.memory.n):
         step.tau_0[i] = kernel.tau_1[i]
     note_moment(step.moments, received_ns, kernel.q, kernel.v, step.tau_0)
@@ -352,7 +368,7 @@ class NativeTurns:
         memory, loop = self.step.memory, self._loop
         memory.whole[STAMP_NS], memory.whole[HEARD_NS] = last.measurement.stamp_ns, received_ns
         memory.whole[LEAST_DELAY_NS] = reader.least_delay_ns
-        memory.times[[PERIOD, GATE_PERIOD]] = loop.gaps.period, loop.gate.period
+        memory.times[:] = loop.gaps.period, loop.gate.period, loop.gate.left
         copy_memory(memory.states, reader.bounds.memory)
         self.step.tau_0[:] = last.gate.tau
 
@@ -368,8 +384,9 @@ class NativeTurns:
             return
         self.n_taken_over += n
         result = self.tick_result(self.step.result)
-        loop.gate.take(result.gate, float(memory.times[GATE_PERIOD]), n)
-        loop.gaps.period = float(memory.times[PERIOD])
+        period, gate_period, left = memory.times.tolist()
+        loop.gate.take(result.gate, gate_period, n)
+        loop.gaps.period, loop.gate.period, loop.gate.left = period, gate_period, left
         loop.gaps.skipped += int(memory.whole[SKIPPED])
         memory.whole[SKIPPED] = 0
         times_ns = memory.whole[[HEARD_NS, LEAST_DELAY_NS]].tolist()
@@ -405,8 +422,8 @@ def _new_step(
     """A step that has seen no state; Python decides after ``max_missed`` periods without one."""
     n = states.ranges.n
     missed = np.inf if max_missed is None else float(max_missed)
-    memory = AnsweredMemory(np.zeros(N_WHOLE, dtype=np.int64), np.zeros(2), states, missed, n)
-    following = NextState(np.zeros(1, dtype=np.int64), np.zeros(2), new_state(n))
+    memory = AnsweredMemory(np.zeros(N_WHOLE, dtype=np.int64), np.zeros(3), states, missed, n)
+    following = NextState(np.zeros(1, dtype=np.int64), np.zeros(3), new_state(n))
     x, y, words = work.inputs, work.outputs, work.work
     n_inputs = sum(values.size for values in x.values())
     kernel = StepKernel(

@@ -36,7 +36,7 @@ from arm_control.faults import (
 from arm_control.faults.campaign import fall_of, run_case, setup_of
 from arm_control.faults.catalogue import BRAKES, EVERYWHERE, GOES_ON, HOLDS, Fault, disable
 from arm_control.faults.chain import ARRANGEMENTS, Chain
-from arm_control.faults.chain_setup import OTHER, OWN, PLANTS, joint_state
+from arm_control.faults.chain_setup import OTHER, OWN, PLANTS, Delivery, joint_state
 from arm_control.faults.interferences import lost
 from arm_control.faults.schedules import Schedule, TimedFault, draw, tried
 from arm_control.gate import effort_gate
@@ -179,7 +179,7 @@ def test_a_gate_that_never_brakes_fails_in_the_campaign(monkeypatch: pytest.Monk
     monkeypatch.setattr(campaign, "run_on", run_on)
     monkeypatch.setattr(effort_gate.EffortGate, "brake", lambda self, reason: None)
     monkeypatch.setattr(effort_gate, "miss_command", lambda memory, max_missed: False)
-    rows = run_case(Case(FAULTS["states:stopped"], "gate", "ur5", "osc"))
+    rows = run_case(Case(FAULTS["controller:killed"], "gate", "ur5", "osc"))
     assert {row.failure for row in rows} == {"no braking torque in time"}
 
 
@@ -312,6 +312,27 @@ def test_a_second_publisher_stays_another_one_where_its_states_are_changed_as_we
     deliveries = list(interfere(0, joint_state(["a", "b"], 0, position=np.zeros(2), velocity=np.zeros(2))))
     assert [delivery.publisher for delivery in deliveries] == [OWN, OTHER]
     assert all(np.isnan(delivery.message.position[1]) for delivery in deliveries)
+
+
+@pytest.mark.parametrize("near_ns", [0, 999_000])
+@pytest.mark.parametrize("where", [name for name in ARRANGEMENTS if name != "exported"])
+def test_states_at_one_moment_change_the_torque_as_one_on_every_path(where: str, near_ns: int):
+    """Their stamps are a period apart, or nearly the same; passing, then braking."""
+
+    def in_pairs(k: int, message: Any) -> list[Delivery]:
+        is_early = 1 - k % 2
+        message.header.stamp.nanosec += near_ns * is_early
+        return [Delivery(message, 1e-3 * is_early)]
+
+    setup = setup_of(Case(Fault("none", "nothing"), where, "ur5", "osc"))
+    setup.onset, setup.interferences = 0.01, {"states": in_pairs}
+    setup.events = [(0.1, lambda chain: chain.arrangement.brake("a test"))]
+    chain = Chain(setup)
+    chain.advance(0.25)
+    record = chain.record()
+    assert campaign.failure_of_torque(record, setup) == ""
+    steps = np.abs(np.diff(record.tau, axis=0)).max(axis=1)
+    assert (steps[record.t[1:] > setup.onset + 0.1] > 0.9).sum() > 5, "the limit acts"
 
 
 @pytest.mark.parametrize("arrangement", ["controller", "gate"])

@@ -123,7 +123,7 @@ def test_torque_is_cut_to_the_effort_limits(ur5: RobotModel):
 def test_torque_changes_by_no_more_than_the_rate_limit(ur5: RobotModel):
     gate = EffortGate(ur5, GateParameters(rate_limit=500.0, joint_limits=False))
     before = terms(ur5).g
-    for dt, counted in ((MS, MS), (1.25 * MS, 1.25 * MS), (0.5 * MS, 0.5 * MS), (5 * MS, 0.625 * MS)):
+    for dt, counted in ((MS, MS), (1.25 * MS, 1.25 * MS), (0.5 * MS, 0.5 * MS), (5 * MS, 1.40625 * MS)):
         output = answer(gate, ur5, [140.0, -140.0, 140.0, *before[3:]], dt=dt)
         expected = before + [500 * counted, -500 * counted, 500 * counted, 0.0, 0.0, 0.0]
         np.testing.assert_allclose(output.tau, expected, rtol=0, atol=1e-12)
@@ -138,6 +138,42 @@ def test_a_tick_without_a_time_changes_no_torque(ur5: RobotModel, dt: float):
     before = answer(gate, ur5, np.zeros(6)).tau
     np.testing.assert_array_equal(answer(gate, ur5, np.full(6, 20.0), dt=dt).tau, before)
     assert gate.period == MS
+
+
+@pytest.mark.parametrize("is_braked", [False, True])
+def test_states_at_one_moment_share_the_time_of_one(ur5: RobotModel, is_braked: bool):
+    gate = EffortGate(ur5, GateParameters(joint_limits=False))
+    before = answer(gate, ur5, np.zeros(6)).tau
+    assert gate.left == 0.0
+    if is_braked:
+        gate.brake("a test")
+    for elapsed, counted in ((1.0, 1.0), (1.0, 1.0), (3.0, 1.0), (0.0, 0.25), (0.0, 0.0), (-9.0, 0.0), (1.0, 1.0)):
+        gate.elapsed = elapsed * MS
+        assert (gate.next_limits(MS) is None) == (is_braked or counted < 1.0)
+        with suppress(InputError):
+            gate.offer_in_order(np.full(6, 25.0))
+        output = gate.tick(terms(ur5, v=0.5), MS)
+        assert np.abs(output.tau - before).max() == pytest.approx(counted, abs=1e-12)
+        assert gate.elapsed == np.inf, "a tick forgets it"
+        before = output.tau
+
+
+def test_a_law_that_computes_limits_leaves_the_clock_what_a_tick_does(ur5: RobotModel):
+    gates = [EffortGate(ur5, GateParameters(joint_limits=False)) for _ in range(2)]
+    for gate in gates:
+        answer(gate, ur5, np.zeros(6))
+    steps = (1.0, 1.0), (1.0, 1.3), (0.5, 0.7), (5.0, 30.0), (1.0, 1.1), (0.8, 0.8), (1.0, 0.4), (1.0, 0.0)
+    for dt, elapsed in steps:
+        for gate in gates:
+            gate.elapsed = elapsed * MS
+        limits = gates[0].next_limits(dt * MS)
+        output = answer(gates[1], ur5, np.zeros(6), dt=dt * MS)
+        if limits is None:
+            answer(gates[0], ur5, np.zeros(6), dt=dt * MS)
+        else:
+            gates[0].take(output, limits[1])
+        assert (gates[0].left, gates[0].period) == (gates[1].left, gates[1].period)
+        assert (limits is None) == (elapsed in (0.4, 0.0))
 
 
 @pytest.mark.parametrize("dt", [1.0, 3600.0, np.inf])

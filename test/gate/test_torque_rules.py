@@ -68,6 +68,14 @@ def test_the_believed_time_is_a_tenth_of_a_second_at_first_and_then_a_quarter_mo
         assert rules.believed_time(dt, 1e-3) == rules.believed_time(dt, 0.0) == 0.0
 
 
+def test_the_period_of_ticks_follows_longer_ones_and_falls_by_a_quarter_of_shorter_ones():
+    for dt, period, expected in (
+        *((1.25, 1.0, 1.25), (1.0, 1.0, 1.0), (0.875, 1.0, 0.875), (0.5, 1.0, 0.875), (0.0, 1.0, 1.0)),
+        *((1.0, 2.0, 1.75), (0.5, 0.0, 0.5), (0.0, 0.0, 0.0)),
+    ):
+        assert rules.period_of_ticks(dt, period) == expected
+
+
 def test_late_states_lower_the_damping():
     """d = min(brake_damping, D / lateness)."""
     assert [rules.damping_of(50.0, lateness) for lateness in (0.0, -1.0, 1e-9)] == [50.0] * 3
