@@ -111,8 +111,6 @@ class Measurement(NamedTuple):
         Why the gate must brake in this state; empty when it need not.
     age : float
         Delay of the measurement, known for a braked arm only [s].
-    stays : bool
-        Whether time has started over, and the arm is where it was.
     """
 
     stamp_ns: int
@@ -122,7 +120,6 @@ class Measurement(NamedTuple):
     is_restart: bool = False
     fault: str = ""
     age: float = 0.0
-    stays: bool = False
 
 
 class LawOutput(NamedTuple):

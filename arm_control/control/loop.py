@@ -387,7 +387,7 @@ class ControlLoop:
         return r if self.adaptation is None else r + self.adaptation.tau
 
     def _restart(self, measurement: Measurement) -> None:
-        self.gate.reset(keeps_torque=measurement.stays)
+        self.gate.reset(keeps_torque=self.gaps.max_missed is not None)  # in lock step a simulation may be anywhere
         self.gaps.restart()
         self.disturbance.clear()
         self.wrench.reset()

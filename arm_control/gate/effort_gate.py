@@ -537,7 +537,7 @@ class EffortGate:
         Parameters
         ----------
         keeps_torque : bool
-            Whether the arm goes on feeling the last torque, as one does that is where it was.
+            Whether the arm goes on feeling the last torque, as one does that is not simulated anew.
         """
         self._command = self._rebased = None
         forget_hold(self._memory)

@@ -15,14 +15,12 @@ from arm_control.core import BEGINNING_NS, NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.gate import (
     BELIEVED,
-    DEVIATION,
     LONGEST_STEP,
     RETURNED,
     StateBounds,
     StateMemory,
     copy_memory,
     doubted_time,
-    is_at_rest,
 )
 from arm_control.maths import Array
 from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
@@ -75,10 +73,10 @@ class JointStateReader:
 
     Time starts over with a stamp of 0, as that of a simulation after its reset. Twenty older stamps in a row are a
     fault, and the next measurement says so. Whatever the stamps say, an arm moves no farther than in the time of the
-    clock; only a simulation that is reset, at rest, may be anywhere. After an implausible state, all states are
-    rejected until 0.1 s of mutually consistent ones has passed; the next accepted measurement then carries a fault.
-    Without velocities in a message, those are the differences of positions behind a lag of :data:`LAG`. Positions of
-    continuous joints are unwrapped.
+    clock; only in lock step, where none counts, one whose time starts over may be anywhere. After an implausible state,
+    all states are rejected until 0.1 s of mutually consistent ones has passed; the next accepted measurement then
+    carries a fault. Without velocities in a message, those are the differences of positions behind a lag of
+    :data:`LAG`. Positions of continuous joints are unwrapped.
 
     Parameters
     ----------
@@ -150,8 +148,7 @@ class JointStateReader:
             if is_older and stamp_ns:
                 self._count_older(stamp_ns)
             is_restart = last is None or is_older
-            goes_on = not is_restart or (stamp_ns and self._max_age)
-            if self._bounds is not None and self._bounds.wraps and goes_on:
+            if self._bounds is not None and self._bounds.wraps and (self._max_age or not is_restart):
                 q = self._bounds.unwrapped(q)
             dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
             v = v_raw = np.array(message.velocity, dtype=float)
@@ -166,7 +163,7 @@ class JointStateReader:
             if self._bounds is not None:
                 interval, self._judged_ns = (stamp_ns - self._judged_ns) / NANOSECONDS, stamp_ns
                 is_usual = 0.0 < dt <= self._max_age or not self._max_age
-                elapsed = dt if is_usual else self._elapsed(dt, stamp_ns, v_raw, info)
+                elapsed = dt if is_usual else self._elapsed(dt, stamp_ns, info)
                 result, reason = self._bounds.judge(q, v_raw, elapsed, interval)
                 if result not in (BELIEVED, RETURNED):
                     doubt = doubted_time(self._bounds.memory, result, elapsed)
@@ -179,8 +176,7 @@ class JointStateReader:
         except InputError as error:
             return Refused(error)
         self._older = 0
-        stays = is_restart and last is not None and self._max_age > 0.0 and bool(np.abs(q - last.q).max() <= DEVIATION)
-        self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault, age, stays)
+        self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault, age)
         return self._last
 
     def _age(self, info: dict[str, Any], stamp_ns: int) -> float:
@@ -193,14 +189,13 @@ class JointStateReader:
         late_ns, written_ns = self._heard_ns - stamp_ns - self._least_delay_ns, info["source_timestamp"]
         return max(0.0, (late_ns if written_ns is None else min(self._clock_ns() - written_ns, late_ns)) / NANOSECONDS)
 
-    def _elapsed(self, dt: float, stamp_ns: int, v: Array, info: dict[str, Any]) -> float:
+    def _elapsed(self, dt: float, stamp_ns: int, info: dict[str, Any]) -> float:
         """Time in which the arm may have moved behind a gap or another jump of the stamps [s]; 0: it may be anywhere.
 
         It is ``dt`` of the stamps; no more than that of the clock behind a gap, and that of the clock where the stamps
-        went back. A simulation that is reset is anywhere, and at rest.
+        went back.
         """
-        is_reset = dt == 0.0 and stamp_ns == 0 and is_at_rest(v)
-        if self._last is None or is_reset:
+        if self._last is None:
             return dt
         received_ns = info["received_timestamp"]
         ahead_ns = max(self._least_delay_ns - (received_ns - stamp_ns), 0)

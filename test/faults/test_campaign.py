@@ -335,6 +335,27 @@ def test_states_at_one_moment_change_the_torque_as_one_on_every_path(where: str,
     assert (steps[record.t[1:] > setup.onset + 0.1] > 0.9).sum() > 5, "the limit acts"
 
 
+@pytest.mark.parametrize("where", [name for name in ARRANGEMENTS if name != "exported"])
+def test_no_stamp_of_0_lets_an_arm_that_rests_elsewhere_be_believed(where: str):
+    """As that of a simulation that was reset: half a radian away, at rest, in the middle of a reach."""
+
+    def reset(k: int, message: Any) -> list[Delivery]:
+        if k == 0:
+            message.header.stamp.nanosec = 0
+            message.position, message.velocity = np.add(message.position, 0.5), np.zeros(6)
+        return [Delivery(message)]
+
+    setup = setup_of(Case(Fault("none", "nothing"), where, "ur5", "osc"))
+    setup.onset, setup.interferences = 0.15, {"states": reset}
+    chain = Chain(setup)
+    chain.advance(0.4)
+    record = chain.record()
+    speed = np.abs(record.v).max(axis=1)
+    assert campaign.failure_of_torque(record, setup) == ""
+    assert record.is_braked[-1]
+    assert speed[record.t > 0.15].max() < 1.2 * speed[record.t <= 0.15].max()
+
+
 @pytest.mark.parametrize("arrangement", ["controller", "gate"])
 def test_a_braked_arm_is_not_left_for_one_with_other_joints(arrangement: str):
     parts = (TimedFault(FAULTS["braked:by-hand"], 0, 10), TimedFault(FAULTS["model:other"], 320, 330))

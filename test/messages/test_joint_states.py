@@ -133,7 +133,8 @@ def test_the_twentieth_older_stamp_in_a_row_is_believed_as_a_fault(ur5: RobotMod
     ([0.9] * 20, [0.001] * 20, 0.5, 3.0, False),  # back
     ([0.9] * 20, [0.001] * 20, 0.02, 1.0, True),
     ([0.0], [0.001], 0.5, 3.0, False),
-    ([0.0], [0.001], 0.5, 0.0, True),  # a simulation that is reset
+    ([0.0], [0.001], 0.5, 0.0, False),  # as a simulation that is reset
+    ([0.0], [0.001], 0.001, 1.0, True),
 ])  # fmt: skip
 @pytest.mark.parametrize("is_live", [True, False])
 def test_an_arm_moves_no_farther_than_in_the_time_of_the_clock(
