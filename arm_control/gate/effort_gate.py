@@ -539,10 +539,11 @@ class EffortGate:
         keeps_torque : bool
             Whether the arm goes on feeling the last torque, as one does that is not simulated anew.
         """
-        self._command = self._rebased = None
+        self._command = None
         forget_hold(self._memory)
         self._rate.clear()
         if not self.is_braked:
+            self._rebased = None
             self._tau = self._tau if keeps_torque else None
             self.period = 0.0
             if self._floor is not None:
@@ -553,12 +554,14 @@ class EffortGate:
             self._show(self.WAITING_REASON)
 
     def succeed(self, other: EffortGate) -> None:
-        """Take over from a gate of the same joints or of other ones: braked if it was, with the same torque."""
+        """Take over from a gate of the same joints or of other ones: braked at rest if it was, with the same torque."""
         if other.is_braked:
             self.brake(other.reason)
         names = other._model.joint_names
         if other._tau is not None and set(names) == set(self._model.joint_names):
             self._tau = self._model.in_joint_order(names, other._tau)
+            if other.is_braked:
+                self.hold_with(self._tau)  # whatever the model says, which may be wrong
 
     @property
     def memory(self) -> GateMemory:

@@ -357,8 +357,9 @@ def test_no_stamp_of_0_lets_an_arm_that_rests_elsewhere_be_believed(where: str):
 
 
 @pytest.mark.parametrize("arrangement", ["controller", "gate"])
-def test_a_braked_arm_is_not_left_for_one_with_other_joints(arrangement: str):
-    parts = (TimedFault(FAULTS["braked:by-hand"], 0, 10), TimedFault(FAULTS["model:other"], 320, 330))
+@pytest.mark.parametrize("model", ["other", "exchanged"])
+def test_a_braked_arm_is_held_whatever_model_comes(model: str, arrangement: str):
+    parts = (TimedFault(FAULTS["braked:by-hand"], 0, 10), TimedFault(FAULTS[f"model:{model}"], 320, 330))
     assert tried(Schedule(0, "osc", arrangement, "exact", parts, -1.0)).failure == ""
 
 
