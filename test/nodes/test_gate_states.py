@@ -23,7 +23,7 @@ from std_srvs.srv import SetBool
 from arm_control import RobotModel, urdf_path
 from arm_control.core import yaml_document
 from arm_control.gate import EffortGate, GateReport
-from arm_control.messages import braked_frame, nanoseconds
+from arm_control.messages import JointStateReader, brake_reason, braked_frame, nanoseconds
 from arm_control.nodes import ros
 from arm_control.nodes.support import gates as gate_states
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
@@ -253,3 +253,28 @@ def test_a_gate_brakes_while_the_driver_has_stopped(node: str, rig: Rig, ur5: Ro
     stop.publish(Bool(data=False))
     rig.spin(lambda: rig.call(f"{node}/enable", SetBool.Request(data=True)).success, what="the end of the stop")
     assert rig.log(node).count("braking: the driver has stopped") == 1
+
+
+@pytest.mark.parametrize("node", ["gate", "osc"])
+def test_a_braked_arm_is_held_while_the_description_of_another_one_comes(
+    node: str, rig: Rig, ur5: RobotModel, monkeypatch: pytest.MonkeyPatch
+):
+    """What is silent is said by the test, not by the clock."""
+    monkeypatch.setattr(JointStateReader, "SILENCE_NS", 10**18)
+    rig.start(node, max_age=60.0, max_missed=1000, publish_effort_array=False)
+    descriptions = rig.publisher(String, "robot_description", LATCHED)
+    descriptions.publish(String(data=ur5.urdf.text))
+    rig.spin(lambda: f"robot with joints {ur5.joint_names[0]}" in rig.log(node), what="the model")
+    states = rig.state_publisher()
+    rig.call(f"{node}/enable", SetBool.Request(data=False))
+    rig.answer(states, state(ur5, 1))
+    other = urdf_path("planar2").read_text()
+    descriptions.publish(String(data=other))
+    refusal = "robot_description refused: a robot with other joints is taken only once"
+    rig.spin(lambda: refusal in rig.log(node), what="the refusal")
+    held = rig.answer(states, state(ur5, 2))
+    assert (held.name, brake_reason(held)) == (list(ur5.joint_names), "disabled")
+    np.testing.assert_allclose(held.effort, ur5.gravity(np.array(HOME)), atol=1e-6)
+    monkeypatch.setattr(JointStateReader, "SILENCE_NS", -1)
+    descriptions.publish(String(data=f"{other}\n"))
+    rig.spin(lambda: "robot with joints joint0" in rig.log(node), what="the other model")
