@@ -44,7 +44,7 @@ GROUPS = {
         ("messages/joint_states.py", "messages/publisher_lock.py"),
         (
             *(f"test/messages/test_{name}.py" for name in ("joint_states", "publisher_lock")),
-            "test/processes/test_gate_process.py",
+            *(f"test/processes/test_{name}.py" for name in ("gate_process", "controller_process")),
         ),
     ),
     "cache": Group(("core/cache.py",), ("test/core/test_cache.py",)),
