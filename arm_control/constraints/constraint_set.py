@@ -54,6 +54,7 @@ from arm_control.constraints.barriers import (
     Room,
     affordable_jerk,
     change_ahead,
+    common_stop,
     norm,
     reduced_row,
     torque_left,
@@ -99,9 +100,8 @@ PAIR_OUTSIDE, PAIR_BRAKED = OUTSIDE["m"], BRAKED["m"]
 N_NEAR, MOST_OUTSIDE, IS_BROKEN, N_FOUND = range(4)
 """Places in ``found``: number of near pairs; the row that is farthest outside, points first, -1 for none; 1 where that
 brakes an arm in motion."""
-TURN, TURN_OF_SPEED = 0.5, 0.1
-"""Way within which a joint is to be stopped, however far its limits are, without and with a limit of speed: then rows
-have turned, equation (11) [rad or m]."""
+TURN = 0.1
+"""Way within which a joint is to be stopped, however far its limits are: then rows have turned, (11) [rad or m]."""
 TURN_LEVEL = int(Priority.TURN)
 N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
@@ -482,9 +482,8 @@ class ConstraintSet:
     def _make_laws(self) -> None:
         """Make laws and memory for balls and kinds, without constraints."""
         model, coupling = self._model, self._proximity.joint_coupling
-        turn = TURN_OF_SPEED if any(kind.is_speed for kind in self._kinds) else TURN
         sees_inertia = any(kind.sees_inertia for kind in self._kinds)
-        law = _state_law(model, self._balls, self._is_unlimited, turn, sees_inertia)
+        law = _state_law(model, self._balls, self._is_unlimited, sees_inertia)
         kernel = model.compile_law(law, _state_samples(model, law, self._limits))
         self._laws = law, _point_law(self._kinds, coupling)
         self._point_law = _compile_loop(model, self._laws[1], "room")
@@ -830,23 +829,18 @@ def point_columns(model: RobotModel, shape: ArmShape, c: Constraint) -> list[Poi
 # -- the state
 
 
-def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array, turn: float, sees_inertia: bool) -> Law:
+def _state_law(model: RobotModel, balls: Sequence[Ball], is_unlimited: Array, sees_inertia: bool) -> Law:
     """What all rows have of a state, and the rows of torque and joints."""
     n = model.nv
     sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "known": n, "tool": TOOL}
-    of_rows = partial(_state, is_unlimited=is_unlimited, turn=turn, sees_inertia=sees_inertia)
+    of_rows = partial(_state, is_unlimited=is_unlimited, sees_inertia=sees_inertia)
     function = partial(of_rows, tree=model.tree, balls=tuple(balls))
-    structure = [[list(ball) for ball in balls], is_unlimited.tolist(), turn, *[True] * sees_inertia]
+    structure = [[list(ball) for ball in balls], is_unlimited.tolist(), *[True] * sees_inertia]
     return Law("constraints", function, {**sizes, "limits": 2 + 6 * n}, structure)
 
 
 def _state(
-    x: Mapping[str, Array],
-    tree: Tree,
-    balls: Sequence[Ball],
-    is_unlimited: Array,
-    turn: float,
-    sees_inertia: bool = False,
+    x: Mapping[str, Array], tree: Tree, balls: Sequence[Ball], is_unlimited: Array, sees_inertia: bool = False
 ) -> dict[str, Any]:
     """The law, over any scalar."""
     n, none = tree.n, np.zeros(0)
@@ -861,7 +855,7 @@ def _state(
     low = maximum(-limits.tau_max, x["tau_0"] - step) - x["tau"]
     high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
     a_lo, a_hi = acceleration_bounds(terms, dt, limits)
-    turning = limits._replace(q_soft=np.array([x["q"] - turn, x["q"] + turn]))
+    turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
     ahead = change_ahead(a_1, np.abs(a_1), limits.rate_limit / largest(np.abs(terms.M)))
     sign = select(x["v"] + ahead, np.ones(n), -np.ones(n))
     _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning)
@@ -869,12 +863,12 @@ def _state(
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]
     state, below = State(tree, x), np.tril_indices(n)
-    tau_left = torque_left(limits.tau_max, x["g"])
     places = [_place(state, ball) for ball in balls] or [[0.0] * 6]
     if sees_inertia:
         of_arm, C = cholesky(state.M), state.C
         places = [[*place, *_mobility(state, ball, of_arm, C)] for place, ball in zip(places, balls, strict=True)]
-    room = [x["v"], limits.v_max, joint_axes(state).ravel(), L_inv[below], a_0, a_1, tau_left, np.array(gains)]
+    stop = common_stop(terms.M @ x["v"], torque_left(limits.tau_max, x["g"]), limits.rate_limit, K_P)
+    room = [x["v"], limits.v_max, joint_axes(state).ravel(), L_inv[below], a_0, a_1, np.array([*stop, *gains])]
     return {
         "G": np.concatenate([T, -T, L_inv.T, -L_inv.T, -sign[:, None] * L_inv.T]),  # (9)
         "need": np.array([clamp(b, -FAR, FAR) for b in need]),
@@ -939,14 +933,14 @@ class Shared(NamedTuple):
     @classmethod
     def of(cls, numbers: Array, n: int, n_bodies: int) -> Shared:
         """Return the parts of ``room`` of :func:`_state`."""
-        sizes = np.cumsum([n, n, 6 * n_bodies, n * (n + 1) // 2, n, n, n])
-        v, v_max, axes, L_inv, a_0, a_1, tau_left, gains = np.split(numbers, sizes)
-        return cls(v, v_max, axes.reshape(6, -1), Room(lower_triangle(L_inv, n), a_0, a_1, tau_left, *gains))
+        sizes = np.cumsum([n, n, 6 * n_bodies, n * (n + 1) // 2, n, n])
+        v, v_max, axes, L_inv, a_0, a_1, scalars = np.split(numbers, sizes)
+        return cls(v, v_max, axes.reshape(6, -1), Room(lower_triangle(L_inv, n), a_0, a_1, *scalars))
 
 
 def n_shared(n: int, n_bodies: int) -> int:
     """Size of ``room`` of :func:`_state`."""
-    return 5 * n + 6 * n_bodies + n * (n + 1) // 2 + 5
+    return 4 * n + 6 * n_bodies + n * (n + 1) // 2 + 8
 
 
 def point_sizes(n_bodies: int, kinds: Sequence[type[Constraint]]) -> dict[str, int]:

@@ -10,8 +10,9 @@ rate of torque. For joint i, with its soft range [q_lo, q_hi] and the distances 
     (4)  a_hi = servo(v_hi - v),   a_lo = servo(v_lo - v)
          k_v = min(max(limit_damping, k_velocity / M_ii), 1 / (2 dt))
 
-with ``v_stop`` and ``servo`` of :mod:`arm_control.constraints.barriers`. (1) is the deceleration, and its rate of
-change, that the motors of all joints can afford.
+with ``servo`` of :mod:`arm_control.constraints.barriers`. (1) is the deceleration, and its rate of change, that the
+motors of all joints can afford. (2) solves ``d = v^2 / (2 alpha) + v c / alpha``, braking distance and delay, for v:
+far away a constant deceleration, near zero a speed in proportion to d.
 
     q, v              joint positions, velocities             [rad, rad/s; m, m/s if prismatic]
     M, g              mass matrix, gravity torque             [kg m^2; N m]
@@ -28,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.constraints.barriers import SHARE, TICKS, servo, stopping_speed, torque_left
-from arm_control.maths import Array, Scalar, clamp, largest, maximum, minimum
+from arm_control.constraints.barriers import SHARE, TICKS, servo, torque_left
+from arm_control.maths import Array, Scalar, clamp, largest, maximum, minimum, select
 from arm_control.model import Terms
 
 BACK = 0.1
@@ -94,6 +95,12 @@ def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers) -> Arra
     return servo(e, k_v, zeta)  # (4)
 
 
+def stopping_speed(d: Scalar, alpha: Scalar, c: Scalar) -> Scalar:
+    """``v_stop`` of equation (2)."""
+    v_stop = np.sqrt(c * c + 2.0 * alpha * np.abs(d)) - c
+    return select(d, v_stop, -v_stop)
+
+
 def speed_bounds(terms: Terms, numbers: LimitNumbers) -> Array:
     """Speeds ``v_lo`` and ``v_hi`` of equation (3), shape (2, nv) [rad/s or m/s]."""
     inertia = np.abs(terms.M)
@@ -102,7 +109,7 @@ def speed_bounds(terms: Terms, numbers: LimitNumbers) -> Array:
     zeta = numbers.rate_limit / largest(inertia)
     d = numbers.q_soft - terms.q
     c = alpha * (1.0 / numbers.k_p + 0.5 * alpha / zeta)
-    v_stop, _ = stopping_speed(d, alpha, c)  # (2)
+    v_stop = stopping_speed(d, alpha, c)  # (2)
     v_max = numbers.v_max
     v_back = BACK * v_max
     return clamp(v_stop, np.array([-v_max, -v_back]), np.array([v_back, v_max]))  # (3)

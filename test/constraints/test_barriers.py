@@ -12,25 +12,51 @@ from arm_control.constraints.barriers import (
     Room,
     affordable_jerk,
     change_ahead,
+    common_stop,
     norm,
     obstacle_speed,
     reduced_row,
     servo,
-    stopping_speed,
     torque_left,
 )
+from arm_control.constraints.joint_rows import stopping_speed
 
 DT = 1e-3
 
 
-@pytest.mark.parametrize("h", [1e-4, 1e-3, 0.2, 30.0])
-def test_braking_distance_and_delay_take_what_is_left(h: float):
-    alpha, gamma, step = 3.0, 0.4, 1e-5 * h
-    s, root = stopping_speed(h, alpha, gamma)
-    assert s * s / (2.0 * alpha) + s * gamma / alpha == pytest.approx(h, rel=1e-6)
-    slope = (stopping_speed(h + step, alpha, gamma)[0] - stopping_speed(h - step, alpha, gamma)[0]) / (2.0 * step)
-    assert alpha / root == pytest.approx(slope, rel=1e-5)
-    assert stopping_speed(-h, alpha, gamma)[0] == -s
+@pytest.mark.parametrize("d", [1e-4, 1e-3, 0.2, 30.0])
+def test_braking_distance_and_delay_take_what_is_left(d: float):
+    alpha, c = 3.0, 0.4
+    v = stopping_speed(d, alpha, c)
+    assert v * v / (2.0 * alpha) + v * c / alpha == pytest.approx(d, rel=1e-6)
+    assert stopping_speed(-d, alpha, c) == -v
+
+
+def test_one_stop_keeps_all_places_that_fall_as_fast_as_they_may():
+    """All joints are slowed alike: the torque is half of what is left, and each place ends at zero, or above."""
+    rng, k_p, dt = np.random.default_rng(0), 50.0, 2e-4
+    for _ in range(2):
+        M, left, v = np.diag(rng.uniform(0.5, 2.0, 3)) + 0.1, rng.uniform(5.0, 20.0, 3), rng.normal(size=3)
+        c, n_steps = rng.normal(size=(4, 3)), 0
+        c *= -np.sign(c @ v)[:, None]  # all of them fall
+        t, t_r, _ = common_stop(M @ v, left, 1e12, k_p)
+        h = -(0.5 * (t + t_r) + 1.0 / k_p) * (c @ v)
+        while np.abs(v).max() > 1e-3:
+            t, t_r, _ = common_stop(M @ v, left, 1e12, k_p)
+            a = -v / (t + 0.5 * t_r + 1.0 / k_p)
+            assert (np.abs(M @ a) <= 0.5 * left).all()
+            h, v, n_steps = h + c @ v * dt, v + a * dt, n_steps + 1
+        assert n_steps > 100
+        assert np.abs(h).max() < 1e-3
+
+
+def test_the_torque_of_a_stop_is_there_after_its_delay():
+    M_v, left = np.array([3.0, -1.0]), np.array([10.0, 10.0])
+    t, t_r, beta = common_stop(M_v, left, 800.0, 50.0)
+    assert t == pytest.approx(3.0 / 5.0)
+    assert beta == pytest.approx(400.0 / 3.0)
+    assert beta * t_r == pytest.approx(1.0 / (t + 0.02))
+    assert common_stop(0.0 * M_v, left, 800.0, 50.0)[:2] == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
 def test_the_servo_bends_where_its_acceleration_could_not_be_taken_back():
@@ -51,8 +77,8 @@ def test_a_heavy_arm_keeps_some_torque():
 def draw(rng: np.random.Generator, h: float, h_dot: float | None) -> tuple[ConstraintRow, Room]:
     """A row of three joints, and a state."""
     L_inv = np.linalg.inv(np.linalg.cholesky(np.diag(rng.uniform(0.5, 2.0, 3)) + 0.1))
-    a_0, a_1, tau_left = rng.normal(size=3), rng.normal(size=3), rng.uniform(5.0, 20.0, 3)
-    room = Room(L_inv, a_0, a_1, tau_left, 800.0, DT, 50.0, 400.0, 0.1)
+    a_0, a_1, (t, t_r, beta) = rng.normal(size=3), rng.normal(size=3), rng.uniform([0.0, 0.0, 10.0], [0.2, 0.1, 99.0])
+    room = Room(L_inv, a_0, a_1, t, t_r, beta, 800.0, DT, 50.0, 400.0, 0.1)
     return ConstraintRow(h, rng.normal(size=3), float(rng.normal()), h_dot), room
 
 
@@ -60,8 +86,7 @@ def needed(row: ConstraintRow, room: Room) -> float:
     """Equations (1) to (5), with scalars."""
     c, H_inv = row.c, room.L_inv.T @ room.L_inv
     mu = c @ H_inv @ c
-    jerk = 0.5 * mu * min(room.rate_limit / abs(x) for x in c)
-    alpha = 0.5 * mu * min(tau / abs(x) for tau, x in zip(room.tau_left, c, strict=True)) / row.length
+    jerk = 0.25 * mu * min(room.rate_limit / abs(x) for x in c)
     zeta = jerk / row.length
 
     def bent(e: float, zeta: float = zeta) -> float:
@@ -70,15 +95,15 @@ def needed(row: ConstraintRow, room: Room) -> float:
             return float(np.copysign(sqrt(2.0 * zeta * (size - zeta / (2.0 * room.k_v**2))), e))
         return room.k_v * e
 
-    within_rate = float(row.c @ room.a_1 + 2.0 * jerk * room.dt)
+    within_rate = float(row.c @ room.a_1 + 4.0 * jerk * room.dt)
     if row.h_dot is None:
-        return min(bent(-row.h, 0.5 * zeta) - row.drift, within_rate if row.is_ahead else np.inf)
-    gamma = alpha * (1.0 / room.k_p + alpha / (2.0 * zeta))
+        return min(bent(-row.h) - row.drift, within_rate if row.is_ahead else np.inf)
     s, slope = max(room.k_p * row.h, -room.v_back), room.k_p
     if row.h > 0.0:
-        root = sqrt(gamma**2 + 2.0 * alpha * row.h)
-        s, slope = root - gamma, alpha / root
-    wanted = bent(-(row.h_dot + s)) - slope * row.h_dot - row.drift
+        s = row.h / ((room.t + room.t_r) / 2.0 + 1.0 / room.k_p)
+        slope = 1.0 / (room.t + room.t_r / 2.0 + 1.0 / room.k_p)
+    e = row.h_dot + s
+    wanted = bent(-e, min(zeta, room.beta * abs(s)) if e > 0.0 else zeta) - slope * row.h_dot - row.drift
     return min(float(wanted), within_rate)
 
 
@@ -110,7 +135,7 @@ def test_a_change_ahead_is_that_until_the_acceleration_is_taken_back():
     row, room = draw(np.random.default_rng(2), 0.0, None)
     mu = room.L_inv @ row.c @ (room.L_inv @ row.c)
     zeta = affordable_jerk(row.c, room)
-    assert zeta == pytest.approx(0.5 * mu * 800.0 / np.abs(row.c).max(), rel=1e-12)
+    assert zeta == pytest.approx(0.25 * mu * 800.0 / np.abs(row.c).max(), rel=1e-12)
     a, dt = np.array([3.0, 0.0, -4.0]), 5.0 / zeta / 1000
     taken_back = [a * (1.0 - (k + 0.5) / 1000) * dt for k in range(1000)]
     np.testing.assert_allclose(change_ahead(a, 5.0, zeta), np.sum(taken_back, axis=0), rtol=1e-9)

@@ -26,7 +26,7 @@ from arm_control.constraints import (
     speed_bounds,
     with_box_at,
 )
-from arm_control.constraints.constraint_set import TURN, TURN_OF_SPEED
+from arm_control.constraints.constraint_set import TURN
 from arm_control.constraints.kinds.clearance import pair_row
 from arm_control.core import yaml_document
 from arm_control.exceptions import ParameterError
@@ -152,7 +152,7 @@ def test_recovery_leads_an_arm_back_slowly(model, tmp_path):
     assert np.abs(np.diff(margins)).max() < 0.12 * TICK  # at most 0.1 m/s
 
 
-@pytest.mark.parametrize("gap", [0.15, 0.005])
+@pytest.mark.parametrize("gap", [0.15, 0.0])
 def test_a_wall_that_appears_before_a_moving_arm_stops_it_or_what_is_left_is_said(model, tmp_path, gap):
     wall = {"name": "wall", "kind": "half_space", "point": [9.0, 0, 0], "normal": [-1, 0, 0]}
     gate = gate_with(model, tmp_path, wall)
@@ -162,7 +162,7 @@ def test_a_wall_that_appears_before_a_moving_arm_stops_it_or_what_is_left_is_sai
     gate.change_constraints(gate.parameters.constraints)
     speed = model.evaluate(q, v).V_WE[0]
     margins, q, v = drive(gate, model, 20.0, 0.02, (q, v))
-    assert margins[0] == pytest.approx(gap)
+    assert margins[0] == pytest.approx(gap, abs=1e-9)
     assert model.evaluate(q, v).V_WE[0] < 0.99 * speed, "as far as the rate of torque allows"
     margins, q, v = drive(gate, model, 20.0, 1.0, (q, v))
     if gap > 0.1:
@@ -352,16 +352,13 @@ def test_a_gate_that_is_told_of_no_obstacles_refuses_a_clearance(model, tmp_path
         EffortGate(model, GateParameters(constraints=str(path)))
 
 
-@pytest.mark.parametrize(
-    ("others", "turn"), [((), TURN), ((SpeedConstraint("slow", 99.0),), TURN_OF_SPEED)], ids=["place", "speed"]
-)
-def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_soon(model, others, turn: float):
+def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_soon(model):
     """Beyond that way a row of a point has turned: nothing is asked of one that foresees no more."""
-    rows = constraint_set(model, wall_before(model, 10.0), *others)
+    rows = constraint_set(model, wall_before(model, 10.0))
     limits = JointLimits(model, GateParameters(), 1000.0)
     assert limits.is_unlimited.all()
     terms = model.evaluate(Q, np.zeros(2))
-    low, high = (terms.q + sign * turn for sign in (-1.0, 1.0))
+    low, high = (terms.q + sign * TURN for sign in (-1.0, 1.0))
     numbers = LimitNumbers.of(limits.numbers, limits.is_unlimited)._replace(q_soft=np.array([low, high]))
     fastest = speed_bounds(terms, numbers)[1]
     for share, names in ((0.9, ()), (1.05, ("joint limits",))):
@@ -379,7 +376,7 @@ def test_bounds_of_turning_yield_to_places_and_speeds_to_them(model):
     assert rows._run.record.rows.program.level[: len(levels)].tolist() == levels == [*sorted(levels[:-2]), 3, 5]
 
 
-@pytest.mark.parametrize(("kind", "most"), [("turn", 500.0), ("speed", 10.0)])
+@pytest.mark.parametrize(("kind", "most"), [("turn", 100.0), ("speed", 10.0)])
 def test_a_velocity_that_turns_round_is_foreseen(model, kind: str, most: float):
     """What acts just after it has turned acts just before, too: then there is time to take the acceleration back."""
     rows = constraint_set(model, *([SpeedConstraint("slow", 0.2)] if kind == "speed" else []))

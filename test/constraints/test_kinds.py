@@ -19,7 +19,7 @@ from arm_control.constraints import (
     UprightConstraint,
 )
 from arm_control.constraints.constraint import Point
-from arm_control.constraints.constraint_set import N_NUMBERS, TURN, _point_arrays, _state, point_columns, point_row
+from arm_control.constraints.constraint_set import N_NUMBERS, _point_arrays, _state, point_columns, point_row
 from arm_control.constraints.kinds.clearance import pair_row
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters, JointLimits
@@ -54,7 +54,7 @@ def test_rows_are_derivatives(constraint: Constraint):
         terms = model.evaluate(q, v)
         x = {"q": q, "v": v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g, "h": terms.h}
         x |= {"tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers, "known": np.zeros(6)}
-        state = _state(x, model.tree, balls, limits.is_unlimited, TURN, constraint.sees_inertia)
+        state = _state(x, model.tree, balls, limits.is_unlimited, constraint.sees_inertia)
         for j in range(len(columns)):
             of_point = {name: at[name][:, j] for name in ("sign", "radius", "kind")}
             place, motion = state["balls"][at["ball"][j]], state["motions"][at["body"][j]]
