@@ -8,9 +8,9 @@ steps, and oscillations. Scenes are numbered; each is drawn by its number alone.
 at ten times the rate of the ticks, by rows with memory of their own.
 
 A row counts as *servable* when, at the first tick at which it acts, the arm can be stopped within its limits of torque
-and rate before the row, another one or a joint's limit is broken: that is simulated on a copy of the plant. Violations
-are counted among those, and among rows that never act, if they hold while the arm stays where it begins; the worst of
-all rows is stated, too. Other libraries: ``constraint_libraries.py``.
+and rate before the row, another one or a joint's limit is broken: a few brakes are simulated on a copy of the plant.
+Violations are counted among those, and among rows that never act, if they hold while the arm stays where it begins; the
+worst of all rows is stated, too. Other libraries: ``constraint_libraries.py``.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ ARMS = {
 """Arms, with rotors: bare, a wrist weighs next to nothing. That of five joints is from example-robot-data."""
 EXAMPLE = EXAMPLES / "so_arm_description" / "urdf" / "so101.urdf"
 TICK, SUB = 1e-3, 10
-BRAKE = 100.0
-"""Damping of the stopping motion that decides what is servable, times the mass matrix [1/s]."""
+BRAKES = 100.0, 50.0, 20.0
+"""Dampings of the stopping motions that decide what is servable, times the mass matrix [1/s]."""
 SECONDS = 1.5
 FULL = 33_000
 """Scenes with 100,000 references."""
@@ -299,29 +299,40 @@ class Plant:
         return self.least
 
 
-def is_servable(copy: Plant, tau: Array, begin: Situation, row: tuple[str, str]) -> bool:
-    """Whether braking from where a plant is, after a torque, keeps a constraint.
+def is_servable(copy: Plant, q: Array, v: Array, tau: Array, begin: Situation, row: tuple[str, str]) -> bool:
+    """Whether one of some stopping motions from a state, after a torque, keeps a constraint.
 
     Nor may it break any other one by more than its margin, or a joint's limit: where not all can hold, some yield. An
     obstacle that moves goes on to the end of the scene, as the row does: one that comes to where the arm has stopped
-    breaks the row later.
+    breaks the row later. To other rows that is nothing that the stop has done.
     """
+    return any(_can_stop(copy, q, v, tau, begin, row, damping) for damping in BRAKES)
+
+
+def _can_stop(
+    copy: Plant, q: Array, v: Array, tau: Array, begin: Situation, row: tuple[str, str], damping: float
+) -> bool:
+    """Whether one stopping motion does: all joints are slowed alike, so that the arm stays on its way."""
     model, step_size, which = copy.model, rate_limit(copy.model) * TICK, copy.labels.index(row)
-    least = np.minimum(copy.least, 0.0) - copy.margins
-    least[which], v_max = 0.0, np.maximum(model.v_max, np.abs(copy.v)) * (1.0 + 1e-6)
+    least = np.minimum(copy.least_at(q, v, moved(begin.obstacles, begin.t)), 0.0) - copy.margins
+    least[which], v_max = 0.0, np.maximum(model.v_max, np.abs(v)) * (1.0 + 1e-6)
     is_moving = any(np.any(obstacle.V_WO) for obstacle in begin.obstacles)
     for step in range(round((SECONDS - begin.t) / TICK) if is_moving else 300):
         copy.rows.place(moved(begin.obstacles, begin.t + step * TICK))
         terms = model.evaluate(copy.q, copy.v)
-        change = np.clip(terms.h - BRAKE * terms.M @ copy.v, -model.tau_max, model.tau_max) - tau
+        brake = -damping * terms.M @ copy.v
+        room = (model.tau_max - np.sign(brake) * terms.h) / np.maximum(np.abs(brake), 1e-9)
+        change = terms.h + brake * np.clip(room.min(), 0.0, 1.0) - tau
         tau = tau + change * min(1.0, step_size / max(float(np.abs(change).max()), step_size))
         copy.go(tau)
         if (copy.least < least).any() or (np.abs(copy.v) > v_max).any():
             return False
         if not ((copy.q >= model.q_min) & (copy.q <= model.q_max)).all():
             return False
-        if np.abs(copy.v).max() < 0.01 and not is_moving:
-            return True
+        if np.abs(copy.v).max() < 0.01:
+            if not is_moving:
+                return True
+            least = np.where(np.arange(len(least)) == which, 0.0, -np.inf)
     return True
 
 
@@ -413,8 +424,8 @@ def run(name: str, seed: int) -> Outcome:
             labels = acting.labels
             for row in {(labels[i][0], labels[i][1].partition(" at obstacle")[0]) for i in entries}:
                 if episodes.begins(row, step):
-                    copy.least_at(plant.q, plant.v, there)
-                    episodes.begin(row, is_servable(copy, before, Situation(step * TICK, obstacles), row))
+                    begin = Situation(step * TICK, obstacles)
+                    episodes.begin(row, is_servable(copy, state.q, state.v, before, begin, row))
         plant.rows.place(there)
         plant.go(tau, judges_all=min(acting.h, default=1.0) < NEAR)
     return episodes.outcome(n_references, braked, capped)

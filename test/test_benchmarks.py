@@ -63,22 +63,48 @@ def test_the_splines_of_others_have_the_numbers_of_their_own_tests(monkeypatch: 
     load("chunks").check_upsampling()
 
 
-@pytest.mark.parametrize(("seed", "seconds"), [(1558, 0.5), (1026, 0.5), (1030, 1.4)])
-def test_a_scene_of_constraints_is_judged(monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float):
+@pytest.fixture
+def scenes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The benchmark of constraints."""
+    monkeypatch.syspath_prepend(BENCHMARK)
+    module = load("constraints")
+    monkeypatch.setitem(sys.modules, "constraints", module)  # its procedures look there for what they call
+    return module
+
+
+@pytest.mark.parametrize(("seed", "seconds"), [(1558, 0.5), (1026, 0.5), (1030, 1.4), (450, 0.5)])
+def test_a_scene_of_constraints_is_judged(
+    scenes: ModuleType, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float
+):
     """Those in which a limit of speed was broken.
 
     Before its rows saw that the hand turns; where the tool turns in the middle of its cone; where the arm turns fast
-    about its hand.
+    about its hand; where a plane beside a cone needs more of the rate of torque than alone.
     """
-    monkeypatch.syspath_prepend(BENCHMARK)
-    scenes = load("constraints")
-    monkeypatch.setitem(sys.modules, "constraints", scenes)  # its procedures look there for what they call
     monkeypatch.setattr(scenes, "SECONDS", seconds)
     figures = scenes.campaign(1, seed, 1, ["planar3"])
     assert figures["scenes"] == 1
     assert figures["acted"] > 0
     assert figures["servable_share"] >= 0.5
     assert figures["violations"] == 0
+
+
+def test_rows_that_could_be_kept_and_are_not_count(scenes: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    """The gate believes the planes to be 10 mm away from where they are."""
+    loop_of = scenes.loop_of
+
+    def believe(model: Any, q: Any, content: dict[str, Any], targets: Any) -> Any:
+        entries = [
+            {**x, "point": (np.array(x["point"]) - 0.01 * np.array(x["normal"])).tolist()} if "normal" in x else x
+            for x in content["constraints"]
+        ]
+        return loop_of(model, q, {"constraints": entries}, targets)
+
+    monkeypatch.setattr(scenes, "loop_of", believe)
+    monkeypatch.setattr(scenes, "SECONDS", 1.0)
+    figures = scenes.campaign(1, 450, 1, ["planar3"])
+    assert figures["violations"] > 0
+    assert figures["worst_mm"] == pytest.approx(10.0, abs=1.0)
 
 
 # -- mutants -------------------------------------------------------------------------------------------
