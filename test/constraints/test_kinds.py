@@ -215,7 +215,7 @@ def test_a_point_is_felt_with_the_effective_mass():
     x = {"q": terms.q, "v": terms.v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g}
     x |= {"h": terms.h, "tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers}
     balls = [point_columns(model, ArmShape(model), EnergyConstraint("e", 1.0, 1.0))[0].ball]
-    state = _state({**x, "known": np.zeros(6)}, model.tree, balls, limits.is_unlimited, TURN, True)
+    state = _state({**x, "known": np.zeros(6)}, model.tree, balls, limits.is_unlimited, True)
     expected = terms.J[:3] @ np.linalg.solve(terms.M, terms.J[:3].T)
     np.testing.assert_allclose(state["balls"][0][6:12], expected[np.triu_indices(3)], rtol=1e-9)
     np.testing.assert_allclose(state["balls"][0][12:], np.zeros(6), atol=1e-12)
