@@ -115,7 +115,8 @@ def test_what_a_file_need_not_say():
     assert ClearanceConstraint("people") == ClearanceConstraint("people", 0.02, 0.0)
     plane = HalfSpaceConstraint("wall", z, z)
     assert plane.gradient(np.array(plane.numbers[0]), at((0.0, 0.0, 3.0)))[3:] == (0.0, 0.0, 1.0)
-    assert (plane.slope, plane.inside) == (1.0, 0.01)
+    assert (plane.slope, plane.inside, plane.left(0.3), plane.kind) == (1.0, 0.01, 0.3, "half_space")
+    assert HalfSpaceConstraint("wall", z, (1e-6, 0.0, 0.0)).numbers == [[1.0, 0.0, 0.0, 0.0]]
     assert [kind.sees_obstacles for kind in (ClearanceConstraint, SpeedConstraint)] == [True, False]
     assert [kind.sees_inertia for kind in (EnergyConstraint, SpeedConstraint)] == [True, False]
 
@@ -255,7 +256,8 @@ def test_a_clearance_looks_so_far():
         (SpeedConstraint("a", np.inf), "limit is inf; a finite number above zero is needed"),
         (HalfSpaceConstraint("a", "012", (1.0, 0.0, 0.0)), "point is '012'; 3 finite numbers are needed"),  # type: ignore[arg-type]
         (HalfSpaceConstraint("a", (0.0, 0.0), (1.0, 0.0, 0.0)), r"point is \(0.0, 0.0\); 3 finite numbers are needed"),
-        (HalfSpaceConstraint("a", (0.0, 0.0, 0.0), (1e-7, 0.0, 0.0)), "a vector with a length is needed"),
+        (HalfSpaceConstraint("a", (0.0, np.nan, 0.0), (1.0, 0.0, 0.0)), "3 finite numbers are needed"),
+        (HalfSpaceConstraint("a", (0.0, 0.0, 0.0), (9.9e-7, 0.0, 0.0)), "a vector with a length is needed"),
     ],
 )
 def test_numbers_that_cannot_be_used_are_refused(constraint: Constraint, message: str):
