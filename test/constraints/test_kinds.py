@@ -209,17 +209,18 @@ def test_an_energy_of_a_very_heavy_arm_is_a_limit_of_speed():
     assert (rest.h, rest.bend, *rest.f) == (pytest.approx(0.7), 0.0, 0.0, 0.0, 0.0)
 
 
-def test_a_point_is_felt_with_the_effective_mass():
+def test_a_point_is_felt_with_the_effective_mass_and_a_row_with_a_gain_of_two_ticks():
     model = RobotModel.from_urdf(urdf_path("ur5"))
     limits = JointLimits(model, GateParameters(), 1000.0)
     terms = model.evaluate(np.array([0.3, -1.2, 1.5, -0.7, 0.4, 0.1]), np.zeros(6))
     x = {"q": terms.q, "v": terms.v, "tool": tool_numbers(model.tree), "M": terms.M.ravel(), "g": terms.g}
-    x |= {"h": terms.h, "tau": terms.g, "tau_0": terms.g, "dt": np.array([1e-3]), "limits": limits.numbers}
+    x |= {"h": terms.h, "tau": terms.g, "tau_0": terms.g, "dt": np.array([0.1]), "limits": limits.numbers}
     balls = [point_columns(model, ArmShape(model), EnergyConstraint("e", 1.0, 1.0))[0].ball]
     state = _state({**x, "known": np.zeros(6)}, model.tree, balls, limits.is_unlimited, True)
     expected = terms.J[:3] @ np.linalg.solve(terms.M, terms.J[:3].T)
     np.testing.assert_allclose(state["balls"][0][6:12], expected[np.triu_indices(3)], rtol=1e-9)
     np.testing.assert_allclose(state["balls"][0][12:], np.zeros(6), atol=1e-12)
+    assert state["room"][-2] == pytest.approx(5.0), "k_v: 1 in two ticks of 0.1 s"
 
 
 def test_a_distance_bends_with_the_accelerations_of_both_bodies():
