@@ -248,6 +248,16 @@ def test_rows_that_are_not_finite_are_ignored_but_in_level_0(number: float):
     assert solver.solve([X, Y], [1.0, 1.0]).left.tolist() == [0.0, 0.0]
 
 
+def test_a_number_that_is_not_finite_is_seen_in_each_column():
+    solver = Solver(8, 2)
+    for j in range(8):
+        G = np.eye(8)[[0, 0]]
+        G[1, j] = 1e60
+        answer = solver.solve(G, [1.0, 1.0], [0, 1])
+        assert (answer.y.tolist(), answer.status) == (np.eye(8)[0].tolist(), HOLDS)
+        assert solver.record.counts[N_IGNORED] == 1
+
+
 def test_the_text_gives_the_bits_of_the_machine_code():
     rng = np.random.default_rng(10)
     for _ in range(8):
