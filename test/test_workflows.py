@@ -95,4 +95,4 @@ def test_the_first_python_is_the_least_that_the_package_supports():
     (job,) = load("test")["jobs"].values()
     versions = job["strategy"]["matrix"]["python"]
     assert f'python_requires=">={versions[0]}"' in (ROOT / "setup.py").read_text()
-    assert versions == [f"3.{minor}" for minor in range(10, 14)]
+    assert versions == [f"3.{minor}" for minor in range(10, 15)]
