@@ -280,7 +280,8 @@ def test_a_target_out_of_reach_is_red_and_the_status_says_why(looking: ViewerNod
 
 def test_the_pace_of_simulated_time_is_shown(looking: ViewerNode, monkeypatch: pytest.MonkeyPatch):
     wall, shown = iter((10.0, 12.0, 14.0, 15.0)), []
-    monkeypatch.setattr("arm_control.nodes.viewer.time.monotonic", lambda: next(wall))
+    clock = SimpleNamespace(monotonic=lambda: next(wall))  # of this module, not of the page's thread
+    monkeypatch.setattr("arm_control.nodes.viewer.time", clock)
     for seconds in (5, 6, 6, 7):  # two wall seconds for one, then a pause
         looking.now_ns = seconds * 1_000_000_000
         shown.append(looking.status()["time"].figure)
