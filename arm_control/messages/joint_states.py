@@ -51,7 +51,7 @@ class Refused(NamedTuple):
     is_fault : bool
         Whether an arm in motion must brake at once: the measurement is wrong, not the message.
     is_foreign : bool
-        Whether it is of another publisher.
+        Whether it is of another publisher, while the states of this arm are heard: then none is missing.
     is_stale : bool
         Whether it is only too old: a brake can use it.
     doubt : int
@@ -135,7 +135,9 @@ class JointStateReader:
                 return Refused(InputError(old), is_stale=True)
             gid = info.get("publisher_gid")
             if self._bounds is not None and gid != self._owner and (rival := self._second_publisher(info)):
-                return Refused(InputError(rival), is_foreign=True)
+                silence_ns = info["received_timestamp"] - self._heard_ns
+                is_heard = not self._max_age or silence_ns <= self._max_age * NANOSECONDS
+                return Refused(InputError(rival), is_foreign=is_heard)
             if message.name != self._names:
                 self._learn_order(message.name)
             q = np.array(message.position, dtype=float)

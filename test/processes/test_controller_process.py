@@ -227,6 +227,16 @@ def test_states_of_another_publisher_are_not_missing_ones():
     assert arm.state(sender="other").result is not None, "whoever publishes next may"
 
 
+@pytest.mark.parametrize(("max_age", "brakes"), [(0.02, True), (0.0, False)])
+def test_where_only_another_publisher_is_heard_states_are_missing(max_age: float, brakes: bool):
+    arm = Arm(max_age)
+    arm.state()
+    arm.state()
+    answers = [arm.state(sender="other") for _ in range(23)]
+    assert [answer.command is None for answer in answers] == [True] * 22 + [not brakes]
+    assert arm.gate.is_braked is brakes
+
+
 def test_a_measurement_that_is_wrong_brakes_at_once_and_the_states_in_doubt_are_not_trusted():
     arm = Arm()
     arm.state()
