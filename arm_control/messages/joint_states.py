@@ -192,13 +192,11 @@ class JointStateReader:
         return max(0.0, (late_ns if written_ns is None else min(self._clock_ns() - written_ns, late_ns)) / NANOSECONDS)
 
     def _elapsed(self, dt: float, stamp_ns: int, info: dict[str, Any]) -> float:
-        """Time in which the arm may have moved behind a gap or another jump of the stamps [s]; 0: it may be anywhere.
+        """Time in which the arm may have moved behind a gap or another jump of the stamps [s].
 
         It is ``dt`` of the stamps; no more than that of the clock behind a gap, and that of the clock where the stamps
         went back.
         """
-        if self._last is None:
-            return dt
         received_ns = info["received_timestamp"]
         ahead_ns = max(self._least_delay_ns - (received_ns - stamp_ns), 0)
         elapsed = dt - ahead_ns / NANOSECONDS if dt else (received_ns - self._heard_ns) / NANOSECONDS
