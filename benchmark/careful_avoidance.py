@@ -18,7 +18,7 @@ from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Sha
 from arm_control.model import Terms
 
 TINY, PIECES, ROUNDS = 1e-12, 16, 10
-COMING, HORIZON, LINEAR, ANGULAR = 0.05, 0.01, 0.5, 1.0
+COMING, HORIZON, DAMPED, LINEAR, ANGULAR = 0.05, 0.01, 1e-6, 0.5, 1.0
 NOTHING = np.zeros(0, int)
 
 
@@ -173,7 +173,9 @@ def _within_speeds(t: Terms, M_inv: Array, v_0: Array, tau: Array) -> Array:
         W = J @ (v_0 + HORIZON * (M_inv @ tau))
         excess = 1.0 - max(limit, float(np.linalg.norm(J @ v_0))) / max(float(np.linalg.norm(W)), TINY)
         if excess > 0.0:
-            tau = tau - J.T @ np.linalg.lstsq(J @ M_inv @ J.T, W * (excess / HORIZON), rcond=TINY)[0]
+            K = J @ M_inv @ J.T
+            K = K + (DAMPED * np.trace(K) + TINY) * np.eye(3)
+            tau = tau - J.T @ np.linalg.solve(K, W * (excess / HORIZON))
     return tau
 
 

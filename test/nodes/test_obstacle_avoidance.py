@@ -23,8 +23,9 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
     health = rig.hear(DiagnosticArray, "/diagnostics")
     states, efforts = rig.publisher(JointState, "joint_states"), rig.publisher(JointState, "effort_in")
     obstacles = rig.publisher(MarkerArray, "obstacles")
-    q, v, tau = np.array(HOME), np.linspace(-0.1, 0.1, 6), np.arange(6.0)
-    at = ur5.pose(q).p + [0.0, 0.16, 0.0]
+    q, v = np.array(HOME), np.linspace(-0.1, 0.1, 6)
+    tau = ur5.evaluate(q, v).h + 0.1 * np.arange(6.0)
+    at = ur5.pose(q).p + [0.0, 0.13, 0.0]
     states.publish(ros.joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
     efforts.publish(ros.joint_state(ur5.joint_names, 1_000_000, effort=tau))
     rig.spin(lambda: out, what="a command")
