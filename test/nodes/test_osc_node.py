@@ -54,7 +54,8 @@ def test_an_obstacle_is_avoided_as_the_functions_say_and_told_of(rig: Rig, ur5: 
     held = Driver(rig, ur5, "osc", **QUICK, avoid_obstacles=True)
     plain = held.answers()[0]
     state = at_home(ur5).tick(HOME, np.zeros(6), Reference(ur5.pose(HOME))).state
-    law = Avoidance(ur5, AvoidanceParameters())
+    law, own = Avoidance(ur5, AvoidanceParameters()), propose(ur5, 1000.0, QUICK["rate_limit"])
+    law.speed_limits = own.speed_limit_linear, own.speed_limit_angular
     direction, size = np.array([0.0, 1.0, 0.0]), 0.05
     at = ur5.pose(HOME).p + direction * 0.1
     far = law.proximity.near(HOME, [Obstacle(Sphere(size), Pose(np.eye(3), at))], 2.0, 0.0).rho.min()
