@@ -175,7 +175,7 @@ class ServiceClients:
         return self._requested.get(key, pending)
 
     def is_changing(self, name: str) -> bool:
-        """Return whether a gain, or ``real_time_factor``, has a request without a response."""
+        """Return whether a parameter of this name has a request without a response."""
         return any(name == changing for _, changing in (*self._requested, *self._pending))
 
     def update(self) -> None:

@@ -185,7 +185,7 @@ def _margins(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, ___: Mapping
     style(axes, "What is left of each constraint", ylabel="[mm, mrad, mm/s]")
     limit(axes, 0.0)
     axes.set_ylim(-20.0, MOST_MARGIN)
-    axes.legend(fontsize=8, ncols=3, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2), labelcolor=INK)
+    legend(axes, "upper center", frame=False, ncols=3, bbox_to_anchor=(0.5, -0.2))
 
 
 def _speed(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:

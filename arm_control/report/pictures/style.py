@@ -59,11 +59,11 @@ def style(axes: Any, title: str = "", xlabel: str = "", ylabel: str = "") -> Non
         axes.spines[side].set_color(GREY)
 
 
-def legend(axes: Any, loc: str = "best", *, frame: bool = True) -> None:
+def legend(axes: Any, loc: str = "best", *, frame: bool = True, **place: Any) -> None:
     """Add a legend to a chart, where it has labels; with a translucent frame, or without any."""
     if axes.get_legend_handles_labels()[0]:
         look = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"} if frame else {"frameon": False}
-        axes.legend(fontsize=8, loc=loc, labelcolor=INK, **look)
+        axes.legend(fontsize=8, loc=loc, labelcolor=INK, **look, **place)
 
 
 def legend_below(figure: Any, charts: Any, most: int = 6) -> None:
