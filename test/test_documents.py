@@ -1,7 +1,6 @@
 """What people read is true: the README's law is the code's, the tables are complete, examples run."""
 
 import importlib
-import importlib.util
 import inspect
 import json
 import re
@@ -9,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from file_modules import module_of
 
 import arm_control.control.osc.osc_law as osc
 from arm_control import RobotModel, urdf_path
@@ -21,13 +21,6 @@ from arm_control.primitives import discrete_law, learning, obstacle_coupling, or
 from arm_control.simulation import Scenario, Simulation
 
 ROOT = Path(__file__).parents[1]
-
-
-def load(path: Path):
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
 
 
 def parameter_tables() -> str:
@@ -47,7 +40,7 @@ def parameter_tables() -> str:
 
 
 def test_parameter_tables_are_complete():
-    """To write the page anew: python -c "from test_documents import *; write_parameter_tables()" in test/."""
+    """Written anew, in test/: PYTHONPATH=oracles python -c "import test_documents as t; t.write_parameter_tables()"."""
     assert (ROOT / "docs" / "parameters.md").read_text() == parameter_tables()
 
 
@@ -170,12 +163,12 @@ def test_every_name_of_the_library_s_page_is_imported_as_it_says():
 
 
 def test_the_example_reaches_its_target():
-    assert load(ROOT / "examples" / "osc_without_ros.py").main() < 1e-3
+    assert module_of(ROOT / "examples" / "osc_without_ros.py").main() < 1e-3
 
 
 def test_the_benchmark_measures_every_part(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmark")
-    benchmark = load(ROOT / "benchmark" / "control.py")
+    benchmark = module_of(ROOT / "benchmark" / "control.py")
     times = benchmark.measure("ur5", RobotModel.from_urdf(urdf_path("ur5")), 1)
     with_gate = ("tick_and_gate", "tick_then_gate", "tick_fading", "loop")
     assert list(times) == ["tick", "text", "numpy", *with_gate, "evaluate", "evaluate_into"]
@@ -210,14 +203,14 @@ def test_the_model_page_shows_one_algorithm_as_it_is():
 
 def test_pictures_are_of_the_code_as_it_is():
     """An old one is drawn anew by its command; docs/picture_sources.py says what to do when it looks the same."""
-    sources = load(ROOT / "docs" / "picture_sources.py")
+    sources = module_of(ROOT / "docs" / "picture_sources.py")
     assert sources.old() == {}
     drawn = {f"docs/pictures/{name}" for name in json.loads(sources.FILE.read_text())}
     assert all((ROOT / name).is_file() for name in drawn)
 
 
 def test_a_picture_is_old_when_the_code_of_its_sources_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    sources = load(ROOT / "docs" / "picture_sources.py")
+    sources = module_of(ROOT / "docs" / "picture_sources.py")
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     monkeypatch.setattr(sources, "FILE", tmp_path / "sources.json")
     entry = {"command": "draw", "sources": ["*.py"], "digest": ""}
