@@ -72,14 +72,18 @@ def scenes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("seed", "seconds"), [(1558, 0.5), (1026, 0.5), (1030, 1.4), (450, 0.5)])
+@pytest.mark.parametrize(
+    ("seed", "seconds"),
+    [(1558, 0.5), (1026, 0.5), (1030, 1.4), (450, 0.5), (102228, 1.0), (104068, 0.6), (202994, 0.75)],
+)
 def test_a_scene_of_constraints_is_judged(
     scenes: ModuleType, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float
 ):
     """Those in which a limit of speed was broken.
 
     Before its rows saw that the hand turns; where the tool turns in the middle of its cone; where the arm turns fast
-    about its hand; where a plane beside a cone needs more of the rate of torque than alone.
+    about its hand; where a plane beside a cone needs more of the rate of torque than alone; where a joint that is
+    about to turn too fast took the whole rate; where one that does was one too few.
     """
     monkeypatch.setattr(scenes, "SECONDS", seconds)
     figures = scenes.campaign(1, seed, 1, ["planar3"])

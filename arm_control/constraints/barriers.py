@@ -37,8 +37,9 @@ cone it is zero, nothing can be done there, and nothing has to be. What is outsi
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
 A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within
-an angle theta, as if its limit were there; this bound yields to rows of places, and rows of speeds to this bound. While
-a joint is stopped from a speed w, a point at a distance rho turns at rho w^2, and gains, whatever its own speed is,
+an angle theta, as if its limit were there. This bound counts on a quarter of the rate, as a row does, and yields to all
+rows: a joint held at it is one that a speed, which counts on all joints, would lack. While a joint is stopped from a
+speed w, a point at a distance rho turns at rho w^2, and gains, whatever its own speed is,
 
     (11)  integral of rho w(t)^2 = 2/3 rho w theta
 
@@ -88,7 +89,7 @@ from arm_control.maths import TINY, Array, Scalar, largest, maximum, minimum, se
 SHARE = 0.5
 """Share of ``tau_left``, of the rate of torque and of joint speeds that a stop or a row may use, (1) and (6)."""
 RATE_SHARE = 0.25
-"""Share of the rate of torque that a row counts on by itself, equation (4)."""
+"""Share of the rate of torque that a row, or the bound theta of a joint, counts on by itself, equation (4)."""
 SMALLEST_ROOM = 0.05
 """Share of the effort limit that counts as ``tau_left`` at least, however heavy the arm."""
 TICKS = 2.0

@@ -36,8 +36,8 @@ class Priority(IntEnum):
     JOINTS = 1
     CLEARANCE = 2
     WORKSPACE = 3
-    TURN = 4
-    SPEED = 5
+    SPEED = 4
+    TURN = 5
 
 
 class Point(NamedTuple):

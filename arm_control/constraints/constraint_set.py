@@ -49,6 +49,7 @@ from arm_control.compiler import (
     procedure,
 )
 from arm_control.constraints.barriers import (
+    RATE_SHARE,
     TICKS,
     ConstraintRow,
     Room,
@@ -856,9 +857,9 @@ def _state(
     high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
     a_lo, a_hi = acceleration_bounds(terms, dt, limits)
     turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
-    ahead = change_ahead(a_1, np.abs(a_1), limits.rate_limit / largest(np.abs(terms.M)))
+    ahead = change_ahead(a_1, np.abs(a_1), RATE_SHARE * limits.rate_limit / largest(np.abs(terms.M)))
     sign = select(x["v"] + ahead, np.ones(n), -np.ones(n))
-    _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning)
+    _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning, RATE_SHARE)
     need = np.concatenate([low, -high, a_lo - a_0, a_0 - a_hi, sign * a_0 - a_turn])  # (7)
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]

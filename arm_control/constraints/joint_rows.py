@@ -76,7 +76,7 @@ class LimitNumbers(NamedTuple):
         return cls(numbers[0], numbers[1], k_p, k_velocity, v_max, tau_max, q_soft)
 
 
-def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers) -> Array:
+def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers, rate_share: float = 1.0) -> Array:
     """Accelerations ``a_lo`` and ``a_hi`` of equation (4), shape (2, nv) [rad/s^2 or m/s^2].
 
     Parameters
@@ -87,8 +87,10 @@ def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers) -> Arra
         Time since the last torque [s].
     numbers : LimitNumbers
         Limits and gains.
+    rate_share : float
+        Share of zeta that (4) counts on.
     """
-    zeta = numbers.rate_limit / largest(np.abs(terms.M))  # (1)
+    zeta = rate_share * numbers.rate_limit / largest(np.abs(terms.M))  # (1)
     e = speed_bounds(terms, numbers) - terms.v
     k_v = maximum(numbers.limit_damping, numbers.k_velocity / np.diagonal(terms.M))
     k_v = 1.0 / maximum(1.0 / k_v, TICKS * dt)

@@ -367,13 +367,31 @@ def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_
         assert rows.active == names
 
 
-def test_bounds_of_turning_yield_to_places_and_speeds_to_them(model):
+def test_bounds_of_turning_yield_to_places_and_speeds(model):
     rows = constraint_set(model, wall_before(model, 10.0), SpeedConstraint("slow", 1e-3))
     terms = model.evaluate(Q, np.array([0.1, 0.1]))
     rows.limit(terms, terms.h, terms.h, TICK)
     torque, joints, turn = 4 * [0], 4 * [Priority.JOINTS], 2 * [Priority.TURN]
     levels = [*torque, *joints, *turn, Priority.WORKSPACE, Priority.SPEED]
-    assert rows._run.record.rows.program.level[: len(levels)].tolist() == levels == [*sorted(levels[:-2]), 3, 5]
+    assert rows._run.record.rows.program.level[: len(levels)].tolist() == levels == [*4 * [0], *4 * [1], 5, 5, 3, 4]
+
+
+def test_a_bound_of_turning_counts_on_a_quarter_of_the_rate(model):
+    rows = constraint_set(model, wall_before(model, 10.0))
+    record = rows._run.record.rows
+    rest = model.evaluate(Q, np.zeros(2))
+    numbers = LimitNumbers.of(rows._limits, rows._is_unlimited)._replace(q_soft=np.array([Q - TURN, Q + TURN]))
+    left, zeta = 0.5 * speed_bounds(rest, numbers)[1], 0.25 * 1000.0 / np.abs(rest.M).max(axis=1)
+    terms = model.evaluate(Q, left)
+    rows.limit(terms, terms.h, terms.h, TICK)
+    bent = np.sqrt(2.0 * zeta * (left - zeta / (2.0 * GateParameters().limit_damping ** 2)))
+    np.testing.assert_allclose(record.need[-2:], -bent, rtol=1e-9)
+    a = np.array([0.0, 30.0])
+    for share, sign in ((0.99, 1.0), (1.01, -1.0)):  # of the speed that such an acceleration still adds
+        terms = model.evaluate(Q, -share * a * a / (2.0 * zeta))
+        last = terms.M @ a + terms.h
+        rows.limit(terms, last, last, TICK)
+        assert record.G[-1] * sign < 0.0
 
 
 @pytest.mark.parametrize(("kind", "most"), [("turn", 100.0), ("speed", 10.0)])
