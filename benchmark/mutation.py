@@ -51,11 +51,12 @@ GROUPS = {
     "viewer": Group(("viewer/guard.py",), ("test/viewer/test_guard.py",)),
     "constraints": Group(
         (
-            *(f"constraints/{name}.py" for name in ("least_change", "barriers", "joint_rows", "constraint")),
+            *(f"constraints/{name}.py" for name in ("barriers", "joint_rows", "constraint")),
             *(f"constraints/kinds/{path.name}" for path in sorted((PACKAGE / "constraints/kinds").glob("[!_]*.py"))),
         ),
         ("test/constraints", "test/gate/test_joint_limits.py", "test/gate/test_compiled_limits.py"),
     ),
+    "solver": Group(("constraints/least_change.py",), ("test/constraints/test_least_change.py",)),
     "urdf": Group(
         ("model/urdf/checks.py",),
         ("test/model/urdf/test_load.py", "test/model/urdf/test_part.py"),

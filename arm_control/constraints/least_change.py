@@ -275,7 +275,6 @@ def ignore_rows(s: LeastDistance) -> bool:
         if not is_finite:
             s.mark[i] = IS_IGNORED
             s.scale[i] = 0.0
-            s.b[i] = -1.0
             s.counts[N_IGNORED] += 1
             is_possible = is_possible and s.level[i] > 0
     return is_possible
@@ -505,7 +504,6 @@ def drop_negative(s: LeastDistance) -> bool:
         has_left = True
         leave(s, worst)
         set_y(s)
-    return has_left
 
 
 # -- the search

@@ -12,6 +12,7 @@ from scipy.optimize import linprog, nnls
 from arm_control.constraints import (
     BROKEN,
     HOLDS,
+    IS_CAPPED,
     N_IGNORED,
     N_ROWS,
     N_STEPS_MAX,
@@ -108,6 +109,17 @@ def test_small_problems_have_the_shortest_answer_of_all_active_sets():
         np.testing.assert_allclose(find_least_change(G, h).y, answer_of_all_active_sets(G, h), rtol=0.0, atol=1e-8)
 
 
+def test_the_most_violated_row_is_served_first_and_the_first_of_equals():
+    for h, active in ([2.0, 1.0, 2.0], [0]), ([1.0, 2.0, 1.0], [1]), ([1.0, 1.0, 2.0], [2]):
+        answer = find_least_change([X, X, X], h)
+        assert (answer.active.tolist(), answer.steps) == (active, 1)
+
+
+def test_a_row_whose_multiplier_falls_to_zero_just_so_stays():
+    answer = find_least_change([[-3.0, 1.0], Y], [1.0, 1.0], [0, 1])
+    assert (answer.y.tolist(), answer.active.tolist(), answer.u.tolist()) == ([0.0, 1.0], [0, 1], [0.0, 1.0])
+
+
 def test_equal_parallel_and_dependent_rows_do_no_harm():
     rng = np.random.default_rng(2)
     for _ in range(100):
@@ -167,9 +179,20 @@ def test_rows_yield_by_distances_and_are_reported_in_their_own_units():
     np.testing.assert_allclose(answer.left, [10.0, 1.0], rtol=1e-9)
 
 
+def test_nine_rows_that_contradict_as_a_whole_are_missed_by_equal_distances():
+    rng = np.random.default_rng(11)
+    for _ in range(3):
+        rows = rng.normal(size=(8, 8))
+        G = np.vstack([rows, -rng.uniform(0.5, 2.0, 8) @ rows])
+        G[:, rng.integers(8)] *= 4.0
+        distances = find_least_change(G, np.ones(9), np.ones(9)).left / np.linalg.norm(G, axis=1)
+        np.testing.assert_allclose(distances, distances[0], rtol=1e-5)
+
+
 def test_level_0_yields_last_and_says_so():
-    answer = find_least_change([X, LEFT, Y], [1.0, 1.0, 1.0], [0, 0, 1])
+    answer = find_least_change([X, LEFT, Y, X], [1.0, 1.0, 1.0, 5.0], [0, 0, 1, 2])
     np.testing.assert_allclose(answer.y, [0.0, 1.0], rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(answer.left, [1.0, 1.0, 0.0, 5.0], rtol=0.0, atol=1e-9)
     assert answer.status == BROKEN
 
 
@@ -204,18 +227,100 @@ def test_a_little_more_asked_changes_the_answer_a_little():
         assert np.abs(one.y - other.y).max() <= 1e-3
 
 
+# -- thresholds: the last number on one side of each, and the first one on the other
+
+
+def next_up(number: float) -> float:
+    """Return the next larger number."""
+    return float(np.nextafter(number, np.inf))
+
+
+def test_a_row_is_violated_by_more_than_a_share_of_the_length_of_y():
+    assert find_least_change([X, Y], [1.0, 1e-11], [0, 1]).active.tolist() == [0]
+    assert find_least_change([X, Y], [1.0, next_up(1e-11)], [0, 1]).active.tolist() == [0, 1]
+
+
+def test_rows_up_to_a_small_angle_are_dependent():
+    for sine, status in (1e-10, RELAXED), (next_up(1e-10), HOLDS):  # the second one holds at y_2 = 1e4
+        assert find_least_change([X, [-1.0, sine]], [1.0, -1.0 + 1e-6], [0, 1]).status == status
+
+
+def test_short_rows_are_zero_and_large_numbers_infinite():
+    for length, y_2 in (1e-50, 1.0), (float(np.nextafter(1e-50, 0.0)), 0.0):
+        assert find_least_change([X, [0.0, length]], [1.0, length], [1, 1]).y.tolist() == [1.0, y_2]
+    solver = Solver(2, 2)
+    for number, n_ignored in (1e50, 0), (next_up(1e50), 1):
+        for row, h in ([0.0, -number], 0.0), ([0.0, -1.0], -number), ([0.0, -number], -number):
+            assert solver.solve([X, row], [1.0, h], [1, 1]).y.tolist() == [1.0, 0.0]
+            assert solver.record.counts[N_IGNORED] == n_ignored
+
+
+def test_a_row_that_hardly_adds_to_a_contradiction_does_not_yield_first():
+    for sine, steps in (1e-8, 6), (next_up(1e-8), 8):
+        answer = find_least_change([X, Y, [-1.0, -sine]], [1.0, 1.0, -1.0 - 0.99 * sine], [1, 2, 0])
+        assert answer.steps == steps
+        np.testing.assert_allclose(answer.y, [1.0, 1.0], rtol=1e-9)
+
+
+def test_a_missed_row_in_the_span_of_fixed_ones_is_fixed_with_them():
+    for sine, left in (1e-8, 0.5), (next_up(1e-8), 0.0):
+        answer = find_least_change([X, LEFT, [1.0, sine]], [1.0, 1.0, 0.5], [1, 1, 1])
+        assert answer.left[2] == pytest.approx(left, abs=1e-9)
+
+
+def test_rows_at_a_small_angle_do_not_join_again_at_once():
+    for sine, steps in (1.0000000000005e-6, 10), (next_up(1.0000000000005e-6), 9):  # over its length: 1e-6
+        rows = [[1.0, 0.0, 0.0], [-1.0, sine, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]
+        answer = find_least_change(rows, [1.0, -1.0 + 1e-6, 1.0, 1.0], [0, 0, 1, 2])
+        assert answer.steps == steps
+        np.testing.assert_allclose(answer.y, [1.0, 1.0, 1.0], rtol=1e-9)
+
+
+def test_a_row_in_the_noise_of_a_step_does_not_leave():
+    for part, steps in (1e-11, 3), (next_up(1e-11), 4):
+        answer = find_least_change([Y + [0.0], X + [0.0], [1.0, part, 1.0]], [1e-13, 1.0, 1.5], [0, 1, 2])
+        assert (answer.steps, answer.active.tolist()) == (steps, [1, 2])
+        np.testing.assert_allclose(answer.y, [1.0, 0.0, 0.5], rtol=0.0, atol=1e-11)
+
+
+def test_rows_with_small_multipliers_wait_for_a_round_of_their_own():
+    for weight, steps in (0.99e-3, 13), (1.01e-3, 8):
+        small = np.array([[0.0, 0.6, 0.8], [0.0, 0.6, -0.8]])
+        answer = find_least_change([[1.0, 0.0, 0.0], [-1.0, -1.2 * weight, 0.0], *small], np.ones(4), np.ones(4))
+        assert answer.steps == steps
+        np.testing.assert_allclose(answer.left, np.ones(4), rtol=1e-6)
+
+
+def test_relaxed_rows_have_room_of_a_share_of_y_and_of_the_slack():
+    answer = find_least_change([X, LEFT], [3.0, -1.0], [1, 1])  # x = 2, less 1e-10 of it and of the slack of 1
+    assert 2.0 - answer.y[0] == pytest.approx(3e-10, rel=1e-3)
+
+
+def test_a_slack_costs_so_much_that_only_what_is_in_the_noise_of_y_is_above_the_least_one():
+    sine = np.sqrt(15.0 / 16.0)
+    answer = find_least_change([[0.25, sine], [0.25, -sine], LEFT], [1.0, 1.0, -4.0 + 5e-10], [1, 1, 1])
+    np.testing.assert_allclose(answer.left, [2e-9, 2e-9, 0.0], rtol=1e-3, atol=1e-13)  # 1e-10 (16 sum u + |y|)
+
+
 # -- bounds, numbers
 
 
 def test_an_answer_depends_on_its_problem_alone():
     rng, solver = np.random.default_rng(6), Solver(6, 30)
-    for _ in range(20):
-        problem = draw_levels(rng, 6, 30)
-        expected = find_least_change(*problem)
+    for n_rows, max_steps in [(30, 200), (12, 200), (20, 4), (30, 200), (9, 2), (25, 200)] * 4:
+        problem = draw_levels(rng, 6, n_rows)
+        fresh = Solver(6, 30)
+        fresh.record.counts[N_STEPS_MAX] = solver.record.counts[N_STEPS_MAX] = max_steps
+        expected = fresh.solve(*problem)
         for _ in range(2):
-            answer = solver.solve(*problem)
-            assert np.array_equal(answer.y, expected.y)
-            assert answer.steps == expected.steps
+            for found, same in zip(solver.solve(*problem), expected, strict=True):
+                assert np.array_equal(found, same)
+            np.testing.assert_array_equal(solver.record.counts, fresh.record.counts)
+            assert solver.record.counts[IS_CAPPED] == expected.capped
+        problem = np.eye(6), -np.ones(6)
+        assert [part.tolist() for part in solver.solve(*problem)[:4]] == [[0.0] * 6, [], [], [0.0] * 6]
+        assert (solver.record.u == 0.0).all()
+        assert (solver.record.left == 0.0).all()
 
 
 def test_too_few_steps_give_the_best_point_for_level_0():
@@ -236,6 +341,23 @@ def test_too_few_steps_give_the_best_point_for_level_0():
     assert n_capped > 30
 
 
+def test_the_last_of_equally_good_points_is_the_best_one():
+    solver = Solver(2, 2)
+    solver.record.counts[N_STEPS_MAX] = 1
+    for _ in range(2):
+        answer = solver.solve([X, Y], [1.0, 2.0], [1, 1])
+        assert (answer.y.tolist(), answer.left.tolist(), answer.capped) == ([0.0, 2.0], [1.0, 0.0], True)
+
+
+def test_the_best_point_counts_rows_of_level_0_that_have_a_length():
+    solver = Solver(2, 3)
+    assert solver.record.counts[N_STEPS_MAX] == 200
+    for max_steps, x in (0, 0.0), (1, 0.0), (2, 0.0), (200, 0.5):  # the first step leaves level 0
+        solver.record.counts[N_STEPS_MAX] = max_steps
+        answer = solver.solve([[0.0, 0.0], X, LEFT], [-1.0, 1.0, -0.5], [0, 1, 0])
+        assert answer.y.tolist() == pytest.approx([x, 0.0], abs=1e-9)
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e60])
 def test_rows_that_are_not_finite_are_ignored_but_in_level_0(number: float):
     solver = Solver(2, 3)
@@ -245,7 +367,10 @@ def test_rows_that_are_not_finite_are_ignored_but_in_level_0(number: float):
         assert solver.record.counts[N_IGNORED] == 1
         answer = solver.solve(G, h, [0, 0, 0])
         assert (answer.y.tolist(), answer.status, answer.active.tolist()) == ([0.0, 0.0], NOT_FINITE, [])
-    assert solver.solve([X, Y], [1.0, 1.0]).left.tolist() == [0.0, 0.0]
+        answer = solver.solve([LEFT, *G[1:]], [2.0, *h[1:]], [0, 0, 1])  # nor does it count beyond its -1 length
+        assert (answer.y.tolist(), answer.status) == ([-2.0, 0.0], HOLDS)
+        answer = solver.solve([X, LEFT, LEFT], [1.0, 1.0, 1.0])
+        np.testing.assert_allclose(answer.left, [1.0, 1.0, 1.0], rtol=1e-9)
 
 
 def test_a_number_that_is_not_finite_is_seen_in_each_column():
@@ -260,13 +385,18 @@ def test_a_number_that_is_not_finite_is_seen_in_each_column():
 
 def test_the_text_gives_the_bits_of_the_machine_code():
     rng = np.random.default_rng(10)
-    for _ in range(8):
-        G, h, levels = draw_levels(rng, 4, 12)
-        one, other = Solver(4, 12), Solver(4, 12)
+    problems = [draw_levels(rng, 4, 12) for _ in range(8)]
+    rows = rng.normal(size=(8, 8))
+    for small in range(8):  # nine active rows, one of which leaves
+        weights = rng.uniform(0.5, 1.0, 8) * np.where(np.arange(8) == small, 1e-4, 1.0)
+        problems.append((np.vstack([rows, -weights @ rows]), np.ones(9), np.ones(9, int)))
+    for G, h, levels in problems:
+        m, d = G.shape
+        one, other = Solver(d, m), Solver(d, m)
         expected = one.solve(G, h, levels)
         s = other.record
-        s.G[:4], s.h[:], s.level[:], s.counts[N_ROWS] = G.T, h, levels, 12
-        solve(s)
+        s.G[:d], s.h[:], s.level[:], s.counts[N_ROWS] = G.T, h, levels, m
+        assert solve(s) == expected.status
         for found, same in zip(other.answer(), expected, strict=True):
             assert np.array_equal(found, same)
 
