@@ -592,7 +592,7 @@ def fix_level(s: LeastDistance) -> None:
     for c in range(s.counts[N_ACTIVE]):
         fix_row(s, s.active[c])
     for i in range(s.counts[N_ROWS]):
-        if s.mark[i] == IS_HARD and s.scale[i] > 0.0 and distance(s, i) > 0.0:
+        if s.mark[i] == IS_HARD and distance(s, i) > 0.0:
             take_row(s, i)
             if project(s) <= NEGLIGIBLE:
                 fix_row(s, i)
@@ -623,7 +623,7 @@ def report(s: LeastDistance) -> None:
     else:
         for c in range(s.counts[N_ACTIVE]):
             s.u[c] = s.multiplier[c] * s.scale[s.active[c]]
-    if s.counts[N_MARKED] > 0 or s.counts[IS_CAPPED] == 1 or s.counts[STATUS] != HOLDS:
+    if s.counts[N_MARKED] > 0 or s.counts[IS_CAPPED] == 1:
         find_left(s)
 
 

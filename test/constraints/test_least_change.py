@@ -115,6 +115,29 @@ def test_the_most_violated_row_is_served_first_and_the_first_of_equals():
         assert (answer.active.tolist(), answer.steps) == (active, 1)
 
 
+@pytest.mark.parametrize(
+    ("G", "h", "levels", "steps"),
+    [
+        ([[0, -3, 0], [0, 3, 0], [1, -2, 3], [0, -2, -2]], [1, 3, -2, 2], [0, 0, 0, 0], 10),
+        ([[2, 2, -1], [0, 1, 1], [0, -1, 2], [-3, 2, 2], [0, 0, 3]], [1, 2, 0, 1, 3], [0, 1, 0, 0, 1], 7),
+        ([[-3, -1], [3, -3], [-3, 3], [-2, -1], [2, 1], [2, 0]], [2, 3, 1, 2, -1, -2], [1, 0, 1, 1, 0, 1], 20),
+    ],
+)
+def test_a_row_joins_as_soon_as_no_multiplier_gets_negative_before(G: Any, h: Any, levels: Any, steps: int):
+    assert find_least_change(G, h, levels).steps == steps
+
+
+def test_an_answer_scales_with_what_is_asked():
+    rng, one, other = np.random.default_rng(12), Solver(4, 20), Solver(4, 20)
+    for power in (2.0**-80, 2.0**60):
+        for _ in range(20):
+            G, h, levels = draw_levels(rng, 4, 20)
+            answer, scaled = one.solve(G, h, levels), other.solve(G, power * h, levels)
+            for name in ("y", "u", "left"):
+                np.testing.assert_array_equal(getattr(scaled, name), power * getattr(answer, name))
+            assert scaled[4:] == answer[4:]
+
+
 def test_a_row_whose_multiplier_falls_to_zero_just_so_stays():
     answer = find_least_change([[-3.0, 1.0], Y], [1.0, 1.0], [0, 1])
     assert (answer.y.tolist(), answer.active.tolist(), answer.u.tolist()) == ([0.0, 1.0], [0, 1], [0.0, 1.0])
@@ -151,6 +174,7 @@ def test_zero_rows_are_ignored_or_cannot_hold():
         0,
     )
     assert find_least_change([[0.0, 0.0], X], [0.5, 1.0]).status == BROKEN
+    assert find_least_change([[0.0, 0.0]], [0.5]).left.tolist() == [0.5]
 
 
 # -- levels
@@ -171,7 +195,7 @@ def test_the_higher_level_yields_and_a_row_beside_it_does_not(levels: list[int],
     np.testing.assert_allclose(answer.y, y, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(answer.left, left, rtol=0.0, atol=1e-9)
     assert answer.status == RELAXED
-    assert answer.left[answer.worst] == answer.left.max()
+    assert answer.worst == np.argmax(answer.left)
 
 
 def test_rows_yield_by_distances_and_are_reported_in_their_own_units():
@@ -187,6 +211,11 @@ def test_nine_rows_that_contradict_as_a_whole_are_missed_by_equal_distances():
         G[:, rng.integers(8)] *= 4.0
         distances = find_least_change(G, np.ones(9), np.ones(9)).left / np.linalg.norm(G, axis=1)
         np.testing.assert_allclose(distances, distances[0], rtol=1e-5)
+
+
+def test_a_row_of_level_0_that_just_holds_is_not_broken():
+    answer = find_least_change([[-2.0], [3.0]], [0.0, 1.0], [0, 1])
+    assert (answer.y.tolist(), answer.left.tolist(), answer.status) == ([0.0], [0.0, 1.0], RELAXED)
 
 
 def test_level_0_yields_last_and_says_so():
@@ -206,6 +235,21 @@ def test_levels_agree_with_a_row_of_linear_programs():
         np.testing.assert_allclose(G @ answer.y + answer.left, np.maximum(h, G @ answer.y), rtol=0.0, atol=1e-9)
         n_relaxed += answer.status == RELAXED
     assert n_relaxed > 40
+
+
+@pytest.mark.parametrize(
+    ("G", "h"),
+    [
+        ([[2, 0], [1, 1], [0, -2], [-2, -2], [1, 2]], [-2, 3, 2, 1, 3]),
+        ([[-1, 3, 3], [0, -1, 1], [3, -1, 1], [-1, 3, 2], [-2, 2, -2], [-2, 2, -3]], [1, 1, 1, -2, -1, -2]),
+        ([[-3, 0, -2], [2, -1, 1], [-3, 0, 3], [2, 2, 2], [3, -2, -2], [0, 0, 2], [3, 3, 2]], [2, 1, 3, 2, -1, -3, -2]),
+    ],
+)
+def test_rows_of_one_level_that_contradict_twice_agree_with_linear_programs(G: Any, h: Any):
+    rows, right, levels = np.array(G, float), np.array(h, float), np.zeros(len(h), int)
+    answer, relaxed = find_least_change(rows, right), relaxed_by_linear_programs(rows, right, levels)
+    np.testing.assert_allclose(answer.y, answer_of_nnls(rows, relaxed - 1e-9), rtol=1e-6, atol=1e-6)
+    assert not answer.capped
 
 
 def test_many_rows_that_contradict_level_0_take_few_steps():
@@ -238,6 +282,13 @@ def next_up(number: float) -> float:
 def test_a_row_is_violated_by_more_than_a_share_of_the_length_of_y():
     assert find_least_change([X, Y], [1.0, 1e-11], [0, 1]).active.tolist() == [0]
     assert find_least_change([X, Y], [1.0, next_up(1e-11)], [0, 1]).active.tolist() == [0, 1]
+
+
+def test_what_is_left_is_said_from_twice_that_share_on():
+    solver = Solver(2, 2)
+    solver.record.counts[N_STEPS_MAX] = 1
+    for number, left in (2e-11, 0.0), (next_up(2e-11), next_up(2e-11)):
+        assert solver.solve([X, Y], [1.0, number], [0, 1]).left.tolist() == [0.0, left]
 
 
 def test_rows_up_to_a_small_angle_are_dependent():
@@ -281,6 +332,11 @@ def test_a_row_in_the_noise_of_a_step_does_not_leave():
         answer = find_least_change([Y + [0.0], X + [0.0], [1.0, part, 1.0]], [1e-13, 1.0, 1.5], [0, 1, 2])
         assert (answer.steps, answer.active.tolist()) == (steps, [1, 2])
         np.testing.assert_allclose(answer.y, [1.0, 0.0, 0.5], rtol=0.0, atol=1e-11)
+    solver = Solver(3, 3)
+    for max_steps in 3, 4:  # it leaves in the end, after which all rows are asked again
+        solver.record.counts[N_STEPS_MAX] = max_steps
+        answer = solver.solve([Y + [0.0], X + [0.0], [1.0, 1e-11, 1.0]], [1e-13, 1.0, 1.5], [0, 1, 2])
+        assert (answer.steps, answer.capped) == (3, max_steps == 3)
 
 
 def test_rows_with_small_multipliers_wait_for_a_round_of_their_own():
@@ -404,5 +460,7 @@ def test_the_text_gives_the_bits_of_the_machine_code():
 def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="9 unknowns; allowed: 1 to 8"):
         Solver(9, 1)
+    with pytest.raises(InputError, match="0 unknowns; allowed: 1 to 8"):
+        Solver(0, 1)
     with pytest.raises(InputError, match=r"G of shape \(2, 2\), h of 2 rows; allowed: 2 columns, 1 rows"):
         Solver(2, 1).solve(np.eye(2), np.ones(2))
