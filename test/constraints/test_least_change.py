@@ -127,6 +127,44 @@ def test_a_row_joins_as_soon_as_no_multiplier_gets_negative_before(G: Any, h: An
     assert find_least_change(G, h, levels).steps == steps
 
 
+E = 2.0**-22
+"""An angle at which rows nearly contradict each other."""
+
+
+@pytest.mark.parametrize(
+    ("G", "h", "levels", "left"),
+    [
+        ([[2], [-1], [-2 + E], [1]], [0, 1, 2.0**-29, -1], [0, 1, 0, 1], [9.3e-10, 1, 9.3e-10, 0]),
+        ([[1], [-1], [-E]], [1, -1 + E, 1 - E / 2], [0, 1, 1], [0, E, 1 + E / 2]),
+        (
+            [[1, 0, 0], [-1, -1, 2], [0, 1, -1], [-1, E / 2, -E / 2], [1 - E / 2, 1 + E / 4, -2 + E / 4]]
+            + [[E / 2, -1 + E / 4, 1 - E / 2]],
+            [2, 0, -1, -2 + 2.0**-30, -(2.0**-30), 1 + 2.0**-30],
+            [1, 0, 1, 0, 0, 1],
+            [1.9e-9, 0, 0, 0, 0, 0.994791547],
+        ),
+    ],
+)
+def test_rows_that_nearly_contradict_each_other_yield_in_their_order(G: Any, h: Any, levels: Any, left: Any):
+    answer = find_least_change(G, h, levels)
+    assert not answer.capped
+    np.testing.assert_allclose(answer.left, left, rtol=1e-5, atol=2e-11)
+
+
+def test_the_first_of_two_rows_whose_multipliers_fall_to_zero_at_once_leaves():
+    e = 2.0**-37
+    rows = [[1, 1], [-1, 0], [0, 1], [1, 2], [-1 - e / 2, -1 - e], [1 + e, -e], [0, -1 + e], [-1 - e, -2 + e]]
+    answer = find_least_change(rows, [2, 0, 2, 2, -2 + e / 2, 0, -2 + e, -2 + e], [1, 0, 2, 0, 0, 0, 0, 1])
+    assert (answer.steps, answer.active.tolist()) == (11, [2])
+
+
+def test_a_row_that_just_holds_gives_way_by_the_room_of_fixed_ones():
+    rows = [[1, 0], [0, 0], [2, 2], [-2, -1], [-2, 2], [2, 1], [-2, 0], [-1, 0], [2, 0], [1, -1], [-1, 0]]
+    answer = find_least_change(rows, [2, 2, 2, 1, 0, 1, -1, 1, -1, 2, 1])
+    np.testing.assert_allclose(answer.y, [0.5, -0.5], rtol=1e-9)
+    assert answer.left[6] == pytest.approx(2e-10, rel=1e-3)
+
+
 def test_an_answer_scales_with_what_is_asked():
     rng, one, other = np.random.default_rng(12), Solver(4, 20), Solver(4, 20)
     for power in (2.0**-80, 2.0**60):
@@ -403,6 +441,12 @@ def test_the_last_of_equally_good_points_is_the_best_one():
     for _ in range(2):
         answer = solver.solve([X, Y], [1.0, 2.0], [1, 1])
         assert (answer.y.tolist(), answer.left.tolist(), answer.capped) == ([0.0, 2.0], [1.0, 0.0], True)
+    assert solver.solve([X, Y], [3.0, 1.0], [0, 0]).y.tolist() == [3.0, 0.0]  # best of this one
+    solver = Solver(3, 3)
+    solver.record.counts[N_STEPS_MAX] = 1
+    for part, x in (1e-11, 1.0), (next_up(1e-11), 0.0):  # the first one of level 0 holds up to the tolerance
+        answer = solver.solve([[-part, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], [0.0, 1.0, 1.0], [0, 1, 2])
+        assert (answer.y.tolist(), answer.capped) == ([x, 0.0, 0.0], True)
 
 
 def test_the_best_point_counts_rows_of_level_0_that_have_a_length():
