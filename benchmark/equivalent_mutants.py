@@ -23,6 +23,11 @@ POSITIVE = "what is above zero counts as one"
 UNREAD = "nobody reads the number"
 IN_ROUNDING = "both are within the rounding of stamps"
 SET_ELSEWHERE = "it is so already, or set before it is read"
+MORE_ROOM = "one place more, which stays zero"
+NO_PLACE = "any negative number says that there is none"
+NO_LENGTH = "a row of no length is missed by no more than the tolerance, whatever y is"
+FIRST_ROW = "the first violated row comes before none, and sets it"
+KEPT_LOCK = "the lock of Python is let go meanwhile: slower, and the same"
 
 EQUIVALENT: dict[str, str] = {
     "core/cache.py Cache.load: ectory, follow_symlinks=False) -> ectory, follow_symlinks=True)": (
@@ -189,5 +194,73 @@ EQUIVALENT: dict[str, str] = {
     " ConstraintRow(x['rho'][-1] - select(x['is_self'][": ONE_NUMBER,
     "constraints/kinds/clearance.py pair_row: ] - select(x['is_self'][0], links, distance), J_n"
     " -> ] - select(x['is_self'][-1], links, distance), J_n": ONE_NUMBER,
+    "constraints/least_change.py SIZE: SIZE = WIDTH + 1 -> SIZE = WIDTH + 2": MORE_ROOM,
+    "constraints/least_change.py solve: if n_bad == 0 and (not is_any_positiv"
+    " -> if n_bad == -1 and (not is_any_positiv": SHORTCUT,
+    "constraints/least_change.py solve: return float(HOLDS) -> pass": SHORTCUT,
+    "constraints/least_change.py solve: if n_bad > 0 and (not ignore_rows("
+    " -> if n_bad >= 0 and (not ignore_rows(": SHORTCUT,
+    "constraints/least_change.py solve: if n_bad > 0 and (not ignore_rows(s)"
+    " -> if n_bad > -1 and (not ignore_rows(s)": SHORTCUT,
+    "constraints/least_change.py clear: s.counts[N_MARKED] = 0 -> s.counts[N_MARKED] = 1": SHORTCUT,
+    "constraints/least_change.py clear: s.counts[N_MARKED] = 0 -> s.counts[N_MARKED] = -1": SHORTCUT,
+    "constraints/least_change.py clear: s.counts[SOFT] = -1 -> s.counts[SOFT] = -2": NO_PLACE,
+    "constraints/least_change.py n_not_finite: n = 0 -> n = 1": SHORTCUT,
+    "constraints/least_change.py n_not_finite:  + size_of_row(s.G, i) <= LARGEST else 1"
+    " ->  + size_of_row(s.G, i) < LARGEST else 1": SHORTCUT,
+    "constraints/least_change.py n_not_finite: n += 0 if abs(s.h[i]) + size_o"
+    " -> n += 1 if abs(s.h[i]) + size_o": SHORTCUT,
+    "constraints/least_change.py n_not_finite: s.G, i) <= LARGEST else 1 -> s.G, i) <= LARGEST else 2": POSITIVE,
+    "constraints/least_change.py is_any_positive: n = 0 -> n = 1": SHORTCUT,
+    "constraints/least_change.py is_any_positive: n += 1 if s.h[i] > 0.0 else 0"
+    " -> n += 1 if s.h[i] >= 0.0 else 0": SHORTCUT,
+    "constraints/least_change.py is_any_positive: n += 1 if s.h[i] > 0.0 else 0"
+    " -> n += 1 if s.h[i] > -1.0 else 0": SHORTCUT,
+    "constraints/least_change.py is_any_positive: n += 1 if s.h[i] > 0.0 else 0"
+    " -> n += 2 if s.h[i] > 0.0 else 0": POSITIVE,
+    "constraints/least_change.py is_any_positive:  1 if s.h[i] > 0.0 else 0 ->  1 if s.h[i] > 0.0 else 1": SHORTCUT,
+    "constraints/least_change.py is_any_positive: return n > 0 -> return n >= 0": SHORTCUT,
+    "constraints/least_change.py is_any_positive: return n > 0 -> return n > -1": SHORTCUT,
+    "constraints/least_change.py scale_rows: n_broken = 0 -> n_broken = 1": SHORTCUT,
+    "constraints/least_change.py scale_rows: _broken += 1 if is_zero and s.h[i] > 0.0 else 0"
+    " -> _broken += 1 if is_zero or s.h[i] > 0.0 else 0": SHORTCUT,
+    "constraints/least_change.py scale_rows:  if is_zero and s.h[i] > 0.0 else 0"
+    " ->  if is_zero and s.h[i] >= 0.0 else 0": SHORTCUT,
+    "constraints/least_change.py scale_rows: if is_zero and s.h[i] > 0.0 else 0"
+    " -> if is_zero and s.h[i] > -1.0 else 0": SHORTCUT,
+    "constraints/least_change.py scale_rows: n_broken += 1 if is_zero and s.h[i] >"
+    " -> n_broken += 2 if is_zero and s.h[i] >": POSITIVE,
+    "constraints/least_change.py scale_rows: o and s.h[i] > 0.0 else 0 -> o and s.h[i] > 0.0 else 1": SHORTCUT,
+    "constraints/least_change.py scale_rows: s.scale[i] = 0.0 if is_zero else 1.0 /"
+    " -> s.scale[i] = 1.0 if is_zero else 1.0 /": NO_LENGTH,
+    "constraints/least_change.py scale_rows: s.scale[i] = 0.0 if is_zero else 1.0 /"
+    " -> s.scale[i] = -1.0 if is_zero else 1.0 /": NO_LENGTH,
+    "constraints/least_change.py scale_rows: s.b[i] = -1.0 if is_zero else s.h[i"
+    " -> s.b[i] = -2.0 if is_zero else s.h[i": NO_LENGTH,
+    "constraints/least_change.py scale_rows: s.b[i] = -1.0 if is_zero else s.h[i] "
+    " -> s.b[i] = -0.5 if is_zero else s.h[i] ": NO_LENGTH,
+    "constraints/least_change.py scale_rows: if n_broken > 0: -> if n_broken >= 0:": SHORTCUT,
+    "constraints/least_change.py scale_rows: if n_broken > 0: -> if n_broken > -1:": SHORTCUT,
+    "constraints/least_change.py ignore_rows: s.scale[i] = 0.0 -> s.scale[i] = -1.0": NOT_POSITIVE,
+    "constraints/least_change.py find_violated: found = -1 -> found = -2": NO_PLACE,
+    "constraints/least_change.py find_violated: largest = 0.0 -> largest = 1.0": FIRST_ROW,
+    "constraints/least_change.py find_violated: largest = 0.0 -> largest = -1.0": FIRST_ROW,
+    "constraints/least_change.py find_violated: at_level_0 = 0.0 -> at_level_0 = -1.0": MAGNITUDE,
+    "constraints/least_change.py project: before = 1.0 -> before = 2.0": SET_ELSEWHERE,
+    "constraints/least_change.py project: before = 1.0 -> before = 0.5": SET_ELSEWHERE,
+    "constraints/least_change.py drop_negative: worst = -1 -> worst = -2": NO_PLACE,
+    "constraints/least_change.py activate: largest = 0.0 -> largest = -1.0": MAGNITUDE,
+    "constraints/least_change.py activate: first = -1 -> first = -2": NO_PLACE,
+    "constraints/least_change.py resolve: not yields(s, i)) else -1 -> not yields(s, i)) else -2": NO_PLACE,
+    "constraints/least_change.py fix_level: largest = 0.0 -> largest = -1.0": MAGNITUDE,
+    "constraints/least_change.py fix_level: s.counts[SOFT] = -1 -> s.counts[SOFT] = -2": NO_PLACE,
+    "constraints/least_change.py report: if s.counts[N_MARKED] > 0 or s.counts[IS_CAPPED"
+    " -> if s.counts[N_MARKED] >= 0 or s.counts[IS_CAPPED": SHORTCUT,
+    "constraints/least_change.py report: if s.counts[N_MARKED] > 0 or s.counts[IS_CAPPED] "
+    " -> if s.counts[N_MARKED] > -1 or s.counts[IS_CAPPED] ": SHORTCUT,
+    "constraints/least_change.py find_left: largest = 0.0 -> largest = -1.0": MAGNITUDE,
+    "constraints/least_change.py _compiled: edure(solve, keeps_lock=True) -> edure(solve, keeps_lock=False)": KEPT_LOCK,
+    "constraints/least_change.py new_least_distance: , z, r, np.zeros(SIZE + 1), former)"
+    " -> , z, r, np.zeros(SIZE + 2), former)": MORE_ROOM,
 }
 """Reason by the key of a mutant, as the script prints it without the line; ``*`` at its end: all that begin so."""
