@@ -468,7 +468,7 @@ def test_rows_that_are_not_finite_are_ignored_but_in_level_0(number: float):
         answer = solver.solve(G, h, [0, 0, 0])
         assert (answer.y.tolist(), answer.status, answer.active.tolist()) == ([0.0, 0.0], NOT_FINITE, [])
         assert solver.solve(G, [-1.0, *h[1:]], [0, 0, 0]).status == NOT_FINITE
-        answer = solver.solve([LEFT, *G[1:]], [2.0, *h[1:]], [0, 0, 1])  # nor does it count beyond its -1 length
+        answer = solver.solve([LEFT, *G[1:]], [2.0, *h[1:]], [0, 0, 1])  # where the row would be violated
         assert (answer.y.tolist(), answer.status) == ([-2.0, 0.0], HOLDS)
         answer = solver.solve([X, LEFT, LEFT], [1.0, 1.0, 1.0])
         np.testing.assert_allclose(answer.left, [1.0, 1.0, 1.0], rtol=1e-9)
