@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         parameters_of_plant,
         payload_of,
     )
-    from arm_control.identification.recorded_velocities import RecordedMotion, motion_of_states
+    from arm_control.identification.recorded_velocities import motion_of_states
     from arm_control.identification.stribeck_friction import StribeckFit
     from arm_control.identification.torque_fit import MOTOR, TorqueFit, explained
     from arm_control.identification.torque_rows import JointRecording

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -90,41 +91,41 @@ def identify(
         raise InputError(f"an effort of unknown scale tells no masses: {bodies} cannot be identified from it")
     if fits_scale and fits_stribeck:
         raise InputError("an effort of unknown scale tells no Stribeck friction")
-    search = _ArmSearch(model, recording, half, fits_stribeck)
+    search = partial(_fit, model, recording, half, fits_stribeck)
     if bodies == LINKS:
         links = LinkInertias([body.inertia for body in model.tree.bodies])
-        fit, stribeck = search.fit([own_frame(i) for i in range(len(model.tree.bodies))], links, is_whole=True)
+        fit, stribeck = search([own_frame(i) for i in range(len(model.tree.bodies))], links, is_whole=True)
         return Identified(fit, bodies, False, stribeck)
     if bodies == PAYLOAD:
-        fit, stribeck = search.fit([model.tree.tip], PointMass())
+        fit, stribeck = search([model.tree.tip], PointMass())
         if fit.x[0] > SIGNIFICANT * fit.x_errors[0]:
             return Identified(fit, bodies, False, stribeck)
-    fit, stribeck = search.fit([], LinkInertias([]), fits_scale=fits_scale)
+    fit, stribeck = search([], LinkInertias([]), fits_scale=fits_scale)
     return Identified(fit, NOTHING, fits_scale, stribeck)
 
 
-class _ArmSearch(NamedTuple):
-    """A recording in which bodies are searched for, with Stribeck friction or without."""
-
-    model: RobotModel
-    recording: JointRecording
-    half: float
-    fits_stribeck: bool
-
-    def fit(
-        self, frames: list[Frame], bodies: BodyParameters, *, is_whole: bool = False, fits_scale: bool = False
-    ) -> tuple[TorqueFit, StribeckFit | None]:
-        """Return a fit whose x are those of the bodies, and the Stribeck friction."""
-        if self.fits_stribeck:
-            rows = torque_rows(self.model, self.recording, frames, self.half, has_stribeck=True)
-            sizes = np.sqrt(np.square(rows.tau).mean(axis=0))
-            fit = fit_torque(rows, StribeckFriction(sizes, bodies), is_whole=is_whole, slow=0.0)
-            stribeck = stribeck_fit(fit.x, fit.x_errors, sizes)
-            n, own = 1 + len(sizes), len(sizes) * len(SPEEDS)
-            if np.square(stribeck.friction / stribeck.friction_errors).sum() > n * SIGNIFICANT**2:
-                return replace(fit, x=fit.x[n:], x_errors=fit.x_errors[n:], bodies=fit.bodies[own:]), stribeck
-        rows = torque_rows(self.model, self.recording, frames, self.half)
-        return fit_torque(rows, bodies, is_whole=is_whole, fits_scale=fits_scale), None
+def _fit(
+    model: RobotModel,
+    recording: JointRecording,
+    half: float,
+    fits_stribeck: bool,
+    frames: list[Frame],
+    bodies: BodyParameters,
+    *,
+    is_whole: bool = False,
+    fits_scale: bool = False,
+) -> tuple[TorqueFit, StribeckFit | None]:
+    """Return a fit whose x are those of the bodies, and the Stribeck friction."""
+    if fits_stribeck:
+        rows = torque_rows(model, recording, frames, half, has_stribeck=True)
+        sizes = np.sqrt(np.square(rows.tau).mean(axis=0))
+        fit = fit_torque(rows, StribeckFriction(sizes, bodies), is_whole=is_whole, slow=0.0)
+        stribeck = stribeck_fit(fit.x, fit.x_errors, sizes)
+        n, own = 1 + len(sizes), len(sizes) * len(SPEEDS)
+        if np.square(stribeck.friction / stribeck.friction_errors).sum() > n * SIGNIFICANT**2:
+            return replace(fit, x=fit.x[n:], x_errors=fit.x_errors[n:], bodies=fit.bodies[own:]), stribeck
+    rows = torque_rows(model, recording, frames, half)
+    return fit_torque(rows, bodies, is_whole=is_whole, fits_scale=fits_scale), None
 
 
 def payload_of(identified: Identified) -> Payload | None:

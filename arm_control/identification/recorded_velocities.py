@@ -17,8 +17,6 @@ Source: W. Cleveland, "Robust locally weighted regression and smoothing scatterp
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from arm_control.gate import VelocityFilter
@@ -35,16 +33,8 @@ RIDGE = 1e-12
 """Decides where there are fewer than four states."""
 
 
-class RecordedMotion(NamedTuple):
-    """Positions and velocities, shape (N, n) each, and a sentence about the velocities; empty: as recorded."""
-
-    q: Array
-    v: Array
-    sentence: str
-
-
-def motion_of_states(t: Array, q: Array, v: Array) -> RecordedMotion:
-    """Return positions and velocities to identify an arm with: as recorded, or by (2).
+def motion_of_states(t: Array, q: Array, v: Array) -> tuple[Array, Array, str]:
+    """Return positions and velocities to identify an arm with, as recorded or by (2), and a sentence in that case.
 
     Parameters
     ----------
@@ -54,12 +44,11 @@ def motion_of_states(t: Array, q: Array, v: Array) -> RecordedMotion:
         Recorded positions and velocities; NaN where there are none.
     """
     if np.isnan(v).any():
-        return RecordedMotion(*smoothed(t, q), "no velocities were recorded: those of the positions are used")
+        return *smoothed(t, q), "no velocities were recorded: those of the positions are used"
     step = step_of_velocities(t, q, v)
     if not step:
-        return RecordedMotion(q, v, "")
-    sentence = f"velocities come in steps of {step:.2g} rad/s: those of the positions are used"
-    return RecordedMotion(*smoothed(t, q), sentence)
+        return q, v, ""
+    return *smoothed(t, q), f"velocities come in steps of {step:.2g} rad/s: those of the positions are used"
 
 
 def step_of_velocities(t: Array, q: Array, v: Array) -> float:

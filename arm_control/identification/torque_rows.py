@@ -92,13 +92,6 @@ class TorqueRows:
     slowest: Array
 
 
-class _Weights(NamedTuple):
-    """Weights of the states in windows, shape (m, N): of a mean, and of its derivative by time."""
-
-    mean: Array
-    slope: Array
-
-
 def torque_rows(
     model: RobotModel, recording: JointRecording, frames: Sequence[Frame], half: float, *, has_stribeck: bool = False
 ) -> TorqueRows:
@@ -165,19 +158,19 @@ def _part(
 ) -> TorqueRows:
     """Rows of some windows, from the states within them."""
     middles, inside = _complete(x.t, middles, half)
-    weights = _weights(x.t, middles, half)
+    mean, slope = _weights(x.t, middles, half)
     motions = body_motions(model.tree, x.q, x.v)
     known = _model_terms(model, motions)
-    bodies = [_averaged(momentum_terms(model.tree, motions, frame), weights) for frame in frames]
+    bodies = [_averaged(momentum_terms(model.tree, motions, frame), mean, slope) for frame in frames]
     n = model.nv
     if has_stribeck:
-        bodies.insert(0, _per_joint(np.tensordot(weights.mean, stribeck_columns(x.v), axes=1)))
+        bodies.insert(0, _per_joint(np.tensordot(mean, stribeck_columns(x.v), axes=1)))
     slowest = np.array([np.abs(x.v[i]).min(axis=0) for i in inside]).reshape(-1, n)
-    motor = [weights.slope @ x.v, weights.mean @ np.sign(x.v), weights.mean @ x.v, np.ones((len(middles), n))]
+    motor = [slope @ x.v, mean @ np.sign(x.v), mean @ x.v, np.ones((len(middles), n))]
     return TorqueRows(
         middles,
-        weights.mean @ x.tau,
-        _averaged(known, weights)[..., 0],
+        mean @ x.tau,
+        _averaged(known, mean, slope)[..., 0],
         np.stack(motor, axis=-1),
         np.concatenate([np.zeros((len(middles), n, 0)), *bodies], axis=-1),
         slowest,
@@ -196,20 +189,20 @@ def _complete(t: Array, middles: Array, half: float) -> tuple[Array, list[slice]
     return np.array(kept), inside
 
 
-def _weights(t: Array, middles: Array, half: float) -> _Weights:
-    """Weights of (1) and (2): exact for a constant and for a line."""
+def _weights(t: Array, middles: Array, half: float) -> tuple[Array, Array]:
+    """Weights of a mean and of its derivative, (1) and (2), shape (m, N): exact for a constant and for a line."""
     dt = np.gradient(t)
     s = np.clip((t - middles[:, None]) / half, -1.0, 1.0)
     phi, rate = (1.0 - s * s) ** 3 * dt, 6.0 * s * (1.0 - s * s) ** 2 * dt
     mean = phi / phi.sum(axis=1, keepdims=True)
     slope = rate - mean * rate.sum(axis=1, keepdims=True)
-    return _Weights(mean, slope / (slope * (t - middles[:, None])).sum(axis=1, keepdims=True))
+    return mean, slope / (slope * (t - middles[:, None])).sum(axis=1, keepdims=True)
 
 
-def _averaged(terms: MomentumTerms, weights: _Weights) -> Array:
+def _averaged(terms: MomentumTerms, mean: Array, slope: Array) -> Array:
     """Right side of (1), shape (m, n, k)."""
     p, rest = (np.reshape(x, (len(x), -1)) for x in (terms.p, terms.g - terms.CTv))
-    return (weights.slope @ p + weights.mean @ rest).reshape(-1, *terms.p.shape[1:])
+    return (slope @ p + mean @ rest).reshape(-1, *terms.p.shape[1:])
 
 
 def _per_joint(columns: Array) -> Array:

@@ -6,7 +6,7 @@ effort limit. A description with the limits of another arm, or with placeholders
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,28 +21,16 @@ HELD = 0.5
 """Share of the postures that an arm must hold."""
 
 
-class CarriedWeight(NamedTuple):
-    """What the motors of an arm carry.
+def carried_weight(arm: Arm | RobotModel) -> tuple[bool, str]:
+    """Compare the weight of an arm with its effort limits.
 
-    Attributes
-    ----------
-    held : float
-        Share of the postures that the arm holds.
-    sentence : str
+    Returns
+    -------
+    bool
+        Whether it is too much: most postures are not held.
+    str
         Which joints are too weak, and by how much; empty where none is.
     """
-
-    held: float
-    sentence: str
-
-    @property
-    def is_too_much(self) -> bool:
-        """Whether most postures are not held."""
-        return self.held < HELD
-
-
-def carried_weight(arm: Arm | RobotModel) -> CarriedWeight:
-    """Compare the weight of an arm with its effort limits."""
     low, high = drawn_range(arm.q_min, arm.q_max)
     shares = np.random.default_rng(0).random((N_POSTURES, arm.tree.n))
     weights = np.abs([reference(arm.tree, ["g"], {"q": q})["g"] for q in low + shares * (high - low)])
@@ -53,4 +41,4 @@ def carried_weight(arm: Arm | RobotModel) -> CarriedWeight:
         for k in np.flatnonzero(~is_held.all(axis=0))
     ]
     what = f"the arm cannot carry itself in {100.0 * (1.0 - held):.0f} % of its postures: joint {', '.join(weak)}"
-    return CarriedWeight(held, f"{what}: set limits with --effort-limits" if weak else "")
+    return held < HELD, f"{what}: set limits with --effort-limits" if weak else ""

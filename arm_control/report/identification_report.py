@@ -46,8 +46,8 @@ def recorded_motion(series: JointSeries, model: RobotModel) -> tuple[JointRecord
     if not known.any():
         raise BagError("the recording has no effort of all joints of the arm: nothing can be identified")
     t = series.t[known]
-    motion = motion_of_states(t, q[known], v[known])
-    return JointRecording(t, motion.q, motion.v, tau[known]), motion.sentence
+    q, v, sentence = motion_of_states(t, q[known], v[known])
+    return JointRecording(t, q, v, tau[known]), sentence
 
 
 def identification_table(identified: Identified, model: RobotModel) -> list[tuple[str, ...]]:

@@ -132,8 +132,9 @@ def write_scenario(
         When the arm cannot carry itself.
     """
     model = ArmParameters.from_mapping(arm).model(read_description(robot))
-    if (weight := carried_weight(model)).is_too_much:
-        raise ModelError(f"{robot}: {weight.sentence}")
+    is_too_heavy, sentence = carried_weight(model)
+    if is_too_heavy:
+        raise ModelError(f"{robot}: {sentence}")
     q = start_posture(model) if start is None else start
     postures = target_postures(model, q)
     period, gate = _period_and_gate(model, postures)

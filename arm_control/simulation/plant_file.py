@@ -42,13 +42,6 @@ NOTABLE_WAY, NOTABLE_ANGLE = 1e-4, 1e-3
 """Difference of the axes that is listed [m, rad]."""
 
 
-class PlantFile(NamedTuple):
-    """An arm from an MJCF, with one motor for each joint, by the names of the model, and how it differs, in lines."""
-
-    mujoco_model: mujoco.MjModel
-    differences: tuple[str, ...]
-
-
 class Axes(NamedTuple):
     """Axes of joints at zero: a point on each, and its direction, shape (n, 3) each [m]."""
 
@@ -68,8 +61,8 @@ def read_plant_file(
     solids: Sequence[Obstacle] = (),
     *,
     has_links: bool = False,
-) -> PlantFile:
-    """Read an arm from an MJCF.
+) -> tuple[mujoco.MjModel, tuple[str, ...]]:
+    """Read an arm from an MJCF: one motor for each joint, by the names of the model; and how it differs, in lines.
 
     Parameters
     ----------
@@ -111,7 +104,7 @@ def read_plant_file(
     lines = _differences(path, compiled, model)
     if locked:
         lines.append(f"joints that the model does not have, locked: {', '.join(locked)}")
-    return PlantFile(compiled, tuple(lines))
+    return compiled, tuple(lines)
 
 
 def _match(path: str, spec: mujoco.MjSpec, model: RobotModel, names: Sequence[str]) -> dict[str, str]:

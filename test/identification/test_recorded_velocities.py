@@ -50,10 +50,10 @@ def test_standard_errors_are_honest_where_velocities_are_differences_of_counts(u
     scores = []
     for seed in range(2):
         recording = counted(bits, seed, ur5)
-        motion = motion_of_states(recording.t, recording.q, recording.v)
+        q, v, sentence = motion_of_states(recording.t, recording.q, recording.v)
         step = 2.0 * np.pi / 2**bits / 1e-3
-        assert motion.sentence == f"velocities come in steps of {step:.2g} rad/s: those of the positions are used"
-        fit = fitted_motors(ur5, recording._replace(q=motion.q, v=motion.v))
+        assert sentence == f"velocities come in steps of {step:.2g} rad/s: those of the positions are used"
+        fit = fitted_motors(ur5, recording._replace(q=q, v=v))
         scores.append((fit.motor[:, :3] - MOTORS) / fit.motor_errors[:, :3])
         assert (fit.r2 > 0.999).all()
         np.testing.assert_allclose(fit.motor[:, 1:3], MOTORS[:, 1:3], rtol=0.02)
@@ -63,9 +63,9 @@ def test_standard_errors_are_honest_where_velocities_are_differences_of_counts(u
 
 def test_differences_of_counts_as_velocities_explain_less(ur5: RobotModel):
     recording = counted(12, 1, ur5)
-    motion = motion_of_states(recording.t, recording.q, recording.v)
+    q, v, _ = motion_of_states(recording.t, recording.q, recording.v)
     raw = fitted_motors(ur5, recording)
-    fit = fitted_motors(ur5, recording._replace(q=motion.q, v=motion.v))
+    fit = fitted_motors(ur5, recording._replace(q=q, v=v))
     assert raw.r2.min() < 0.99 < fit.r2.min()
 
 
@@ -85,9 +85,9 @@ def test_a_simulated_arm_with_counts_is_identified(ur5: RobotModel, bits: int):
         friction = MOTORS[:, 1] * np.tanh(v_des[k] / 0.02) + MOTORS[:, 2] * v_des[k]
         tau[k] = ur5.inverse_dynamics(q[k], true_v[k], a) + MOTORS[:, 0] * a + friction
         arm.step(tau[k])
-    motion = motion_of_states(t, q, v)
-    assert np.sqrt(np.mean(np.square(motion.v - true_v))) < 0.1 * np.sqrt(np.mean(np.square(v - true_v)))
-    fit = fitted_motors(ur5, JointRecording(t, motion.q, motion.v, tau))
+    q_used, v_used, _ = motion_of_states(t, q, v)
+    assert np.sqrt(np.mean(np.square(v_used - true_v))) < 0.1 * np.sqrt(np.mean(np.square(v - true_v)))
+    fit = fitted_motors(ur5, JointRecording(t, q_used, v_used, tau))
     np.testing.assert_allclose(fit.motor[:, 1:3], MOTORS[:, 1:3], rtol=0.05)
     assert (np.abs(fit.motor[:, :3] - MOTORS) < 4.0 * fit.motor_errors[:, :3]).all()
 
@@ -97,18 +97,18 @@ def test_velocities_without_steps_are_used_as_recorded(ur5: RobotModel):
     q, v, _ = slow_swing(t, 0)
     noisy = v + np.random.default_rng(0).normal(scale=1e-3, size=v.shape)
     count = 2.0 * np.pi / 2**17
-    motion = motion_of_states(t, count * np.round(q / count), noisy)
-    assert motion.v is noisy
-    assert not motion.sentence
+    _, v_used, sentence = motion_of_states(t, count * np.round(q / count), noisy)
+    assert v_used is noisy
+    assert not sentence
 
 
 def test_velocities_that_were_not_recorded_are_those_of_the_positions():
     t = np.sort(np.random.default_rng(0).uniform(0.0, 8.0, 800))
     q, v, _ = slow_swing(t, 0)
-    motion = motion_of_states(t, q, np.full_like(q, np.nan))
-    assert motion.sentence == "no velocities were recorded: those of the positions are used"
-    np.testing.assert_allclose(motion.q, q, atol=1e-5)
-    np.testing.assert_allclose(motion.v, v, atol=2e-3)
+    q_used, v_used, sentence = motion_of_states(t, q, np.full_like(q, np.nan))
+    assert sentence == "no velocities were recorded: those of the positions are used"
+    np.testing.assert_allclose(q_used, q, atol=1e-5)
+    np.testing.assert_allclose(v_used, v, atol=2e-3)
 
 
 @pytest.mark.parametrize("rate", [20.0, 100.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from arm_control import urdf_path
 from arm_control.exceptions import ModelError, ParameterError
 from arm_control.model import RobotModel
 from arm_control.simulation import EngineParameters, MujocoSimulator, PlantProperties, RealArm, make_simulator
-from arm_control.simulation.plant_file import PlantFile, read_plant_file
+from arm_control.simulation.plant_file import read_plant_file
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 SERVOS = """
@@ -42,14 +43,14 @@ def twin(model: RobotModel, tmp_path: Path, *changes: tuple[str, str]) -> str:
     return str(path)
 
 
-def read(path: str, model: RobotModel, names: tuple[str, ...] = ()) -> PlantFile:
+def read(path: str, model: RobotModel, names: tuple[str, ...] = ()) -> tuple[Any, tuple[str, ...]]:
     return read_plant_file(path, model, 1e-3, names)
 
 
 def test_the_arm_itself_has_motors_and_no_difference_but_the_limit_of_a_servo(ur5: RobotModel, tmp_path: Path):
-    plant = read(twin(ur5, tmp_path), ur5)
-    assert plant.mujoco_model.nu == 6
-    assert plant.differences == ()  # the URDF's own limit of effort is that of the joint
+    arm, differences = read(twin(ur5, tmp_path), ur5)
+    assert arm.nu == 6
+    assert differences == ()  # the URDF's own limit of effort is that of the joint
     simulator, own = make_simulator(ur5, HOME, PlantProperties(file=twin(ur5, tmp_path))), MujocoSimulator(ur5, HOME)
     for _ in range(20):
         tau = ur5.gravity(HOME) + 0.01
@@ -68,7 +69,7 @@ def test_a_planar_arm_is_put_where_its_model_is(tmp_path: Path):
     end = text.rindex("</body>") + len("</body>")
     moved = f'<body pos="0.3 -1 2" euler="0.3 -0.5 2.1">{text[start:end]}</body>'
     Path(path).write_text(text[:start] + moved + text[end:])
-    assert read(path, model).differences == ()
+    assert read(path, model)[1] == ()
 
 
 def test_differences_are_named_with_joint_and_number(ur5: RobotModel, tmp_path: Path):
@@ -76,7 +77,7 @@ def test_differences_are_named_with_joint_and_number(ur5: RobotModel, tmp_path: 
         ('name="elbow_joint"', 'name="elbow_joint" armature="0.3" frictionloss="2" damping="4" stiffness="1"'),
         ('name="wrist_3_joint"', 'name="wrist_3_joint" pos="0.002 0 0"'),
     )
-    lines = " | ".join(read(twin(ur5, tmp_path, *changes), ur5).differences)
+    lines = " | ".join(read(twin(ur5, tmp_path, *changes), ur5)[1])
     for part in (
         "armature [kg m^2]: elbow_joint 0.3 instead of 0",
         "friction [N m]: elbow_joint 2 instead of 0",
@@ -106,11 +107,11 @@ def two_links(tmp_path: Path, **changes: object) -> str:
 
 
 def test_other_joints_are_locked_and_named(planar2: RobotModel, tmp_path: Path):
-    plant = read(two_links(tmp_path, height=0.4), planar2)
-    assert plant.mujoco_model.nv == 2
-    assert plant.mujoco_model.body_gravcomp.max() == 0.0
-    np.testing.assert_array_equal(plant.mujoco_model.opt.gravity, planar2.gravity_W)
-    lines = " | ".join(plant.differences)
+    arm, differences = read(two_links(tmp_path, height=0.4), planar2)
+    assert arm.nv == 2
+    assert arm.body_gravcomp.max() == 0.0
+    np.testing.assert_array_equal(arm.opt.gravity, planar2.gravity_W)
+    lines = " | ".join(differences)
     assert "joints that the model does not have, locked: finger" in lines
     assert "mass of the moving links: 5.1 kg instead of" in lines
     assert "upper limit [rad]: joint0 1 instead of" in lines
@@ -118,12 +119,12 @@ def test_other_joints_are_locked_and_named(planar2: RobotModel, tmp_path: Path):
 
 @pytest.mark.parametrize("names", [("robot/joint0", "robot/joint1"), ("joint0_m", "joint1")])
 def test_names_may_have_a_prefix_or_an_ending(planar2: RobotModel, tmp_path: Path, names: tuple[str, str]):
-    assert read(two_links(tmp_path, names=names), planar2).mujoco_model.joint("joint0").id == 0
+    assert read(two_links(tmp_path, names=names), planar2)[0].joint("joint0").id == 0
 
 
 def test_names_may_be_given(planar2: RobotModel, tmp_path: Path):
     path = two_links(tmp_path, names=("hip", "knee"))
-    assert read(path, planar2, ("hip", "knee")).mujoco_model.joint("joint1").id == 1
+    assert read(path, planar2, ("hip", "knee"))[0].joint("joint1").id == 1
     refusal = r"^plant file \S+two\.xml lacks the joints joint0, joint1; it has hip, knee, finger$"
     with pytest.raises(ModelError, match=refusal):
         read(path, planar2)

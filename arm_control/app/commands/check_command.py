@@ -252,9 +252,9 @@ def check_file(file: str, mesh_roots: Sequence[str | Path] = (), *, strict: bool
         arm = describe(text, base=base, tip=tip, **choices)
         tip, problems = arm.tip, list[str]()
         warnings = (*arm.warnings, *density_warnings(arm, [*roots, *folders_near(path)]))
-        if arm.has_dynamics and (weight := carried_weight(arm)).sentence:
-            problems += [weight.sentence] if weight.is_too_much else []
-            warnings += () if weight.is_too_much else (weight.sentence,)
+        is_too_heavy, weight = carried_weight(arm) if arm.has_dynamics else (False, "")
+        problems += [weight] if is_too_heavy else []
+        warnings += (weight,) if weight and not is_too_heavy else ()
     except UrdfError as error:
         problems, tip = [*error.problems], tip or _tip_without_limits(text, base)
     except ModelError as error:

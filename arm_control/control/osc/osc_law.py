@@ -54,7 +54,7 @@ the limit on the magnitude of the speed in (2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -128,21 +128,8 @@ class Torque(NamedTuple):
     J_sharp: TaskInverse
 
 
-class TaskLaw(Protocol):
-    """A law with the arguments of :func:`torque`."""
-
-    __name__: str
-
-    def __call__(
-        self,
-        terms: Terms,
-        reference: Reference,
-        tau_dist: Array,
-        gains: Gains,
-        limits: JointBounds,
-        structure: LawStructure,
-    ) -> Torque:
-        """Return the torque for one state."""
+TaskLaw: TypeAlias = Callable[[Terms, Reference, Array, Gains, JointBounds, LawStructure], Torque]
+"""A law with the arguments of :func:`torque`."""
 
 
 def torque(

@@ -21,7 +21,7 @@ import numpy as np
 from arm_control.exceptions import UrdfError
 from arm_control.maths import Array, Pose
 from arm_control.model.urdf.load import Urdf, origin_pose
-from arm_control.model.urdf.mesh_capsules import FittedMesh, enclosing_capsule, mesh_capsules
+from arm_control.model.urdf.mesh_capsules import FittedCapsule, enclosing_capsule, mesh_capsules
 from arm_control.model.urdf.packages import mesh_path
 
 
@@ -71,7 +71,7 @@ def mesh_excesses(urdf: Urdf) -> dict[str, float]:
     for link in urdf.robot.links:
         for geometry in (c.geometry for c in link.collisions if type(c.geometry).__name__ == "Mesh"):
             with suppress(UrdfError):
-                excess = _of_mesh(link.name, geometry, urdf).excess
+                _, excess = _of_mesh(link.name, geometry, urdf)
                 found[link.name] = max(found.get(link.name, 0.0), excess)
     return found
 
@@ -79,7 +79,7 @@ def mesh_excesses(urdf: Urdf) -> dict[str, float]:
 def _capsules(link: str, collision: Any, urdf: Urdf) -> list[LinkCapsule]:
     X_LS = shape_pose(collision)
     if type(collision.geometry).__name__ == "Mesh":
-        fitted = _of_mesh(link, collision.geometry, urdf).capsules
+        fitted, _ = _of_mesh(link, collision.geometry, urdf)
         return [LinkCapsule(link, X_LS.R @ c.a + X_LS.p, X_LS.R @ c.b + X_LS.p, c.radius) for c in fitted]
     X, r, t = _profile(collision.geometry)
     X = X if collision.origin is None else X_LS @ X
@@ -107,8 +107,8 @@ def _profile(geometry: Any) -> tuple[Pose, Array, Array]:
     return Pose(R, np.zeros(3)), np.full(2, np.hypot(x, y)), np.array([-z, z])
 
 
-def _of_mesh(link: str, geometry: Any, urdf: Urdf) -> FittedMesh:
-    """Capsules of a mesh file, in its frame."""
+def _of_mesh(link: str, geometry: Any, urdf: Urdf) -> tuple[list[FittedCapsule], float]:
+    """Capsules of a mesh file, in its frame, and their excess [m]."""
     path, name = mesh_path(str(geometry.filename), urdf.folders), f"link '{link}': the mesh {geometry.filename}"
     if path is None:
         raise UrdfError(f"{name} has no capsule: the file does not exist")

@@ -137,14 +137,7 @@ class Piece:
                     yield Piece(self.corners, first), Piece(self.corners, second)
 
 
-class FittedMesh(NamedTuple):
-    """The capsules of a mesh, and their excess [m]."""
-
-    capsules: list[FittedCapsule]
-    excess: float
-
-
-def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> FittedMesh:
+def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> tuple[list[FittedCapsule], float]:
     """Capsules that contain all triangles, and their excess [m].
 
     Parameters
@@ -170,7 +163,7 @@ def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> 
         worst = int(np.argmax(excesses))
         halves = () if len(pieces) >= most or excesses[worst] <= excess else tuple(pieces[worst].halves())
         if not halves:
-            return FittedMesh([piece.capsule for piece in pieces], excesses[worst])
+            return [piece.capsule for piece in pieces], excesses[worst]
         two = min(halves, key=lambda pair: pair[0].capsule.volume + pair[1].capsule.volume)
         pieces = [*pieces[:worst], *pieces[worst + 1 :], *two]
 
@@ -238,8 +231,8 @@ def enclosing_capsule(t: Array, r: Array) -> tuple[float, float, float]:
     return float(low[best]), float(high[best]), float(R[best])
 
 
-def mesh_capsules(path: Path, scale: Array) -> FittedMesh:
-    """The capsules of a mesh file, from the user's cache where the file is the same.
+def mesh_capsules(path: Path, scale: Array) -> tuple[list[FittedCapsule], float]:
+    """The capsules of a mesh file, and their excess [m], from the user's cache where the file is the same.
 
     Raises
     ------
@@ -252,12 +245,12 @@ def mesh_capsules(path: Path, scale: Array) -> FittedMesh:
     if (data := cache.load(key)) is not None:
         (excess, *numbers) = np.frombuffer(data)
         rows = np.reshape(numbers, (-1, 7))
-        return FittedMesh([FittedCapsule(row[:3], row[3:6], float(row[6])) for row in rows], float(excess))
+        return [FittedCapsule(row[:3], row[3:6], float(row[6])) for row in rows], float(excess)
     mesh = coal.MeshLoader().load(str(path), scale)
     numbers = [[mesh.tri_indices(i)[k] for k in range(3)] for i in range(mesh.num_tris)]
     if not numbers:
         raise UrdfError("it has no triangles")
-    fitted = fit_capsules(np.array(mesh.vertices()).reshape(-1, 3)[np.array(numbers)])
-    stored = np.concatenate([[fitted.excess], *([*c.a, *c.b, c.radius] for c in fitted.capsules)])
+    capsules, excess = fit_capsules(np.array(mesh.vertices()).reshape(-1, 3)[np.array(numbers)])
+    stored = np.concatenate([[excess], *([*c.a, *c.b, c.radius] for c in capsules)])
     cache.store(key, stored.tobytes(), f"capsules of {path.name}")
-    return fitted
+    return capsules, excess
