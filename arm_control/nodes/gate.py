@@ -75,7 +75,7 @@ class GateNode(ArmNode[GateNodeParameters]):
             self._obstacles = self._obstacles or ObstacleSubscription(self)
         obstacles = None if self._obstacles is None else self._obstacles.at
         self._process = GateProcess(self.model, p.gate, self.rejections.add, lock_step=p.lock_step, obstacles=obstacles)
-        self._writer, self._array_bytes = joint_state_writer(self.model.joint_names), effort_array_writer(self.model.nv)
+        self._write, self._array_bytes = joint_state_writer(self.model.joint_names), effort_array_writer(self.model.nv)
         if before is not None:
             self._process.gate.succeed(before.gate)
         self._control.apply_stop()
@@ -131,7 +131,7 @@ class GateNode(ArmNode[GateNodeParameters]):
         for output, stamp_ns, g in answers:
             effort = output.tau - g if self.parameters.driver.driver_adds_gravity else output.tau
             frame_id = braked_frame(output.reason) if output.state is GateState.BRAKING else ""
-            self._commands.publish(self._writer.message(stamp_ns, effort, frame_id=frame_id))
+            self._commands.publish(self._write(stamp_ns, effort, frame_id=frame_id))
             if self._array is not None:
                 self._array.publish(self._array_bytes(effort))
             self._rate.tick()

@@ -88,7 +88,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._reader = JointStateReader(self.model, self._max_age, drives_arm=True)
         self._lock = PublisherLock(math.inf if self.parameters.lock_step else PublisherLock.SILENCE)
         self._accepted_ns = -1
-        self._writer = joint_state_writer(self.model.joint_names)
+        self._write = joint_state_writer(self.model.joint_names)
         self._measurement = self._terms = None
         self._avoidance = Avoidance(self.model, self.parameters.avoidance)
         self.on_parameters()
@@ -141,7 +141,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement), tau)
         names = self.model.joint_names
         frame_id = message.header.frame_id  # says whether the controller brakes
-        self._efforts.publish(self._writer.message(stamp_ns, self._output.tau_total, frame_id=frame_id))
+        self._efforts.publish(self._write(stamp_ns, self._output.tau_total, frame_id=frame_id))
         self._passed_at = time.monotonic()
         self._rate.tick()
         if self._count % self.parameters.telemetry_every == 0:

@@ -104,7 +104,7 @@ class TorquePipeline:
         self._now_ns: int | None = None
         self._telemetry: Telemetry = []
         self._duration = Durations()
-        self._reader = joint_state_reader()
+        self._read = joint_state_reader()
         self._states = 0
         self._thread: NativeThread | None = None
         self._commands = node.create_publisher(JointState, "joint_commands", node.state_qos())
@@ -144,7 +144,7 @@ class TorquePipeline:
         self._velocity_lag = 0.0
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
-        self._writer, self._array_bytes = joint_state_writer(model.joint_names), effort_array_writer(model.nv)
+        self._write, self._array_bytes = joint_state_writer(model.joint_names), effort_array_writer(model.nv)
         kernels = [] if self.native is None else step_kernels_of(model, loop, self.native)
         if before is None:
             self._listen(kernels)
@@ -240,7 +240,7 @@ class TorquePipeline:
         """Publish the torque; the rest may wait."""
         start = time.perf_counter()
         try:
-            message = self._reader.read(data)
+            message = self._read(data)
         except InputError as error:
             self._node.rejections.add("joint_states", error)
             return
@@ -248,7 +248,7 @@ class TorquePipeline:
         command, result, refused = self._process.on_state(message, info, obstacles)
         if command is not None:
             tau = command.tau - command.g if self._is_weightless else command.tau
-            self._commands.publish(self._writer.message(command.stamp_ns, tau, frame_id=command.frame_id))
+            self._commands.publish(self._write(command.stamp_ns, tau, frame_id=command.frame_id))
             if self._array is not None:
                 self._array.publish(self._array_bytes(tau))
         if refused is not None:

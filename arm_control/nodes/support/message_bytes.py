@@ -29,11 +29,11 @@ MOVED = "messages have other bytes in this release of ROS than messages/joint_st
 def layout_differences() -> str:
     """Return which type has bytes that the package does not know, as a sentence; empty where none has."""
     names, x, stamp_ns, frame_id = ["a", "bcd"], np.array([1.5, -2.5]), 5_000_000_001, "why"
-    by_ros = RclpyReader(), RclpyWriter(names, FIELDS)
-    own = JointStateBytes(), JointStateWriter(names, FIELDS)
+    readers = JointStateBytes().read, read_by_rclpy
+    writers = JointStateWriter(names, FIELDS).message, partial(_write_by_rclpy, names, FIELDS)
     try:
-        written = [writer.message(stamp_ns, x, x + 1.0, x + 2.0, frame_id=frame_id) for _, writer in (own, by_ros)]
-        first, *others = (_values(reader.read(data)) for reader, _ in (own, by_ros) for data in written)
+        written = [write(stamp_ns, x, x + 1.0, x + 2.0, frame_id=frame_id) for write in writers]
+        first, *others = (_values(read(data)) for read in readers for data in written)
         if any(other != first for other in others):
             return f"{MOVED}: sensor_msgs/JointState"
         if deserialize_message(effort_array_head(2) + x.tobytes(), Float64MultiArray) != Float64MultiArray(data=x):
@@ -49,44 +49,38 @@ def _values(message: Any) -> tuple[Any, ...]:
     return header.stamp.sec, header.stamp.nanosec, header.frame_id, list(message.name), numbers
 
 
-class RclpyReader:
-    """Reads messages by rclpy."""
+def read_by_rclpy(data: bytes) -> Any:
+    """Return a ``JointState``.
 
-    def read(self, data: bytes) -> Any:
-        """Return a message.
-
-        Raises
-        ------
-        InputError
-            When the bytes are not a ``JointState``.
-        """
-        try:
-            return deserialize_message(data, JointState)
-        except Exception as error:
-            raise InputError(f"not a JointState: {error}") from None
+    Raises
+    ------
+    InputError
+        When the bytes are none.
+    """
+    try:
+        return deserialize_message(data, JointState)
+    except Exception as error:
+        raise InputError(f"not a JointState: {error}") from None
 
 
-class RclpyWriter:
-    """Writes messages by rclpy; the parameters are those of ``JointStateWriter``."""
-
-    def __init__(self, names: Sequence[str], fields: Sequence[str] = ("effort",)) -> None:
-        self._names, self._fields = list(names), fields
-
-    def message(self, stamp_ns: int, *values: Array, frame_id: str = "") -> bytes:
-        """Return a message."""
-        message = ros.joint_state(self._names, stamp_ns, **dict(zip(self._fields, values, strict=True)))
-        message.header.frame_id = frame_id
-        return bytes(serialize_message(message))
+def _write_by_rclpy(
+    names: Sequence[str], fields: Sequence[str], stamp_ns: int, *values: Array, frame_id: str = ""
+) -> bytes:
+    message = ros.joint_state(list(names), stamp_ns, **dict(zip(fields, values, strict=True)))
+    message.header.frame_id = frame_id
+    return bytes(serialize_message(message))
 
 
-def joint_state_reader() -> JointStateBytes | RclpyReader:
+def joint_state_reader() -> Callable[[bytes], Any]:
     """Return what reads messages of this release of ROS."""
-    return RclpyReader() if layout_differences() else JointStateBytes()
+    return read_by_rclpy if layout_differences() else JointStateBytes().read
 
 
-def joint_state_writer(names: Sequence[str], fields: Sequence[str] = ("effort",)) -> JointStateWriter | RclpyWriter:
-    """Return what writes messages of this release of ROS; the parameters are those of ``JointStateWriter``."""
-    return (RclpyWriter if layout_differences() else JointStateWriter)(names, fields)
+def joint_state_writer(names: Sequence[str], fields: Sequence[str] = ("effort",)) -> Callable[..., bytes]:
+    """Return what writes messages of this release of ROS: :meth:`JointStateWriter.message` of these parameters."""
+    if layout_differences():
+        return partial(_write_by_rclpy, names, fields)
+    return JointStateWriter(names, fields).message
 
 
 def effort_array_writer(n: int) -> Callable[[Array], bytes]:

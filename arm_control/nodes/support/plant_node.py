@@ -311,7 +311,7 @@ class PlantNode(ArmNode[P_co]):
         self.gate = EffortGate(self.model, p.gate)
         if before is not None:
             self.gate.succeed(before)
-        self._writers = {n: joint_state_writer(self.model.joint_names, FIELDS[:n]) for n in (2, 3)}
+        self._writes = {n: joint_state_writer(self.model.joint_names, FIELDS[:n]) for n in (2, 3)}
         self.paused, self._published_ns, self._tick_ns = p.start_paused, -1, round(p.timestep * NANOSECONDS)
         if not first:
             return
@@ -483,7 +483,7 @@ class PlantNode(ArmNode[P_co]):
     def _send_state(self) -> None:
         self._sent_at = time.perf_counter()
         values = [x for x in (self.simulator.q, self.simulator.v, self.effort()) if x is not None]
-        self._states.publish(self._writers[len(values)].message(self.stamp_ns, *values))
+        self._states.publish(self._writes[len(values)](self.stamp_ns, *values))
         self._time.publish(self.stamp_ns)
 
     def _listen_to_anyone(self) -> None:

@@ -47,11 +47,11 @@ def subscribe_to_joint_states(
     qos: QoSProfile = STATE,
 ) -> None:
     """Subscribe to a topic of ``JointState``; bytes that are none are refused and counted."""
-    reader = joint_state_reader()
+    read = joint_state_reader()
 
     def on_data(data: bytes, info: dict[str, Any]) -> None:
         try:
-            message = reader.read(data)
+            message = read(data)
         except InputError as error:
             node.rejections.add(topic, error)
         else:

@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray
 from arm_control import RobotModel
 from arm_control.exceptions import InputError
 from arm_control.nodes.support import message_bytes
-from arm_control.nodes.support.message_bytes import MOVED, RclpyReader, layout_differences
+from arm_control.nodes.support.message_bytes import MOVED, layout_differences, read_by_rclpy
 
 
 def test_the_bytes_of_this_release_of_ros_are_known():
@@ -62,4 +62,4 @@ def test_rclpy_takes_the_place_and_the_torque_is_the_same(moved: None, rig: Rig,
 
 def test_bytes_that_are_no_message_are_refused_by_rclpy_too():
     with pytest.raises(InputError, match="not a JointState"):
-        RclpyReader().read(bytes([0, 1, 0, 0]))
+        read_by_rclpy(bytes([0, 1, 0, 0]))
