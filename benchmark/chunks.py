@@ -35,7 +35,7 @@ from measure import Contender, processor, take_turns, versions
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler import Binds, Floats, OwnWork, Rows, RunsKernel, compile_procedure, procedure
+from arm_control.compiler import Floats, OwnWork, Rows, RunsKernel, compile_procedure, procedure
 from arm_control.control import Measurement
 from arm_control.controllers import FollowLoopParameters, control_loop
 from arm_control.follow import REFUSE, ChunkFollower, ChunkParameters, Script, scripted_chunks
@@ -155,7 +155,7 @@ def violations(arm: str, n_streams: int, first: int) -> dict[str, float]:
     """Check the limits of hostile streams at 20 kHz."""
     model = RobotModel.from_urdf(urdf_path(arm))
     kernel = OwnWork(model.compile_law(torque_law(model), torque_samples(model)))
-    binds: Binds[Check] = compile_procedure(check)
+    binds = compile_procedure(check)
     counts, worst = {"pass": 0, "slew": 0, "refuse": 0}, np.zeros(6)
     for k in range(n_streams):
         rng, stream = np.random.default_rng(first + k), hostile(arm, first + k, model)

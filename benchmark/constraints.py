@@ -35,7 +35,7 @@ from constraint_libraries import BOX, LIBRARIES, Q, ours, states
 
 # isort: split
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler import Binds, Floats, Ints, OwnWork, RunsKernel, compile_procedure, procedure
+from arm_control.compiler import Floats, Ints, OwnWork, RunsKernel, compile_procedure, procedure
 from arm_control.constraints import ConstraintSet, constraints_of
 from arm_control.constraints.constraint_set import ConstraintTick, find_pair_rows
 from arm_control.control import ControlLoop, Measurement, OscParameters, OscTuning
@@ -246,12 +246,6 @@ def measure(t: SubSteps) -> None:
             t.least[k] = min(t.least[k], t.rows.pair_h[0, j])
 
 
-@cache
-def _compiled() -> Binds[SubSteps]:
-    """Every plant's steps."""
-    return compile_procedure(run_steps, keeps_lock=True)
-
-
 class Plant:
     """The model itself, ten steps a tick, and the least values of its constraints.
 
@@ -284,7 +278,7 @@ class Plant:
             step, self.q, self.v, self._tau, step.outputs["a"], judge, state["q"], state["v"],
             self.least, place, self._n, self._all,
         )  # fmt: skip
-        self._run = _compiled()(record)
+        self._run = compile_procedure(run_steps, keeps_lock=True)(record)
 
     def go(self, tau: Array, n_steps: int = SUB, judges_all: bool = False) -> None:
         """Take steps with a torque; with none, judge the state."""

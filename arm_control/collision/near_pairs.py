@@ -16,7 +16,6 @@ Between two links J_n is the difference of both rows: p x n is the same for both
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from arm_control.collision.arm_shape import ArmShape
 from arm_control.collision.hulls import HullObstacle
 from arm_control.collision.pair_procedures import CloseSearch, Postures, find_pairs, measure_postures
 from arm_control.collision.pair_search import FAR, NORMAL, POINT, RHO, PairSearch, padded, search_laws
-from arm_control.compiler import Binds, compile_procedure
+from arm_control.compiler import compile_procedure
 from arm_control.maths import Array, Obstacle
 from arm_control.model import RobotModel, drawn_range
 
@@ -232,7 +231,7 @@ class Proximity:
     def _run(self) -> None:
         record = self.search.record
         if record is not self._bound:
-            self._bound, self._find = record, _finder()(record)
+            self._bound, self._find = record, compile_procedure(find_pairs)(record)
         self._find()
 
     def _pairs(self) -> Pairs:
@@ -261,12 +260,6 @@ class Proximity:
         return np.lexsort((np.where(other < 0, -1 - second, other), link[i]))
 
 
-@cache
-def _finder() -> Binds[CloseSearch]:
-    """The search, compiled."""
-    return compile_procedure(find_pairs)
-
-
 def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle | HullObstacle]) -> float:
     """Distance from an arm's capsules at joint positions (nv,) to the nearest obstacle [m].
 
@@ -289,12 +282,6 @@ def sampled_distances(search: PairSearch, states: Array) -> Array:
     """Distances of the pairs of capsules of a search, of which there is one at least, in states (n, nv): (n, L) [m]."""
     links = search.record.links
     distance = np.zeros((len(states), links.n))
-    run = _measuring()(Postures(search.record, np.ascontiguousarray(states), distance, *states.shape))
-    run()
+    postures = Postures(search.record, np.ascontiguousarray(states), distance, *states.shape)
+    compile_procedure(measure_postures)(postures)()
     return distance
-
-
-@cache
-def _measuring() -> Binds[Postures]:
-    """The measurement of postures, compiled."""
-    return compile_procedure(measure_postures)

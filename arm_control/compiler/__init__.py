@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     )
     from arm_control.compiler.compiled_law import Samples, check_kernel, compile_law, plain_compiler
     from arm_control.compiler.compiled_procedure import (
-        Binds,
         BoundProcedure,
         Callback,
         callback_of,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class BoundProcedure(Generic[Record]):
         Of the function, and of what it takes; 0 where it is no machine code. They stay the same for another record.
     """
 
-    def __init__(self, entry: Procedure[[Record], float], call: Callable[[int], float] | None, record: Record) -> None:
+    def __init__(self, entry: Callable[[Record], float], call: Callable[[int], float] | None, record: Record) -> None:
         self._entry, self._call, self.record = entry, call if _is_compiled(record) else None, record
         self.function_address = self.table_address = 0
         if self._call is not None:
@@ -76,12 +76,10 @@ class BoundProcedure(Generic[Record]):
         self.record = record
 
 
-Binds: TypeAlias = Callable[[Record], BoundProcedure[Record]]
-"""Takes a record, and returns the procedure of it."""
-
-
-def compile_procedure(entry: Procedure[[Record], float], keeps_lock: bool = False) -> Binds[Record]:
-    """Return what binds a procedure to a record; on machine code where that can be made.
+def compile_procedure(
+    entry: Callable[[Record], float], keeps_lock: bool = False
+) -> Callable[[Record], BoundProcedure[Record]]:
+    """Return what binds a procedure to a record; on machine code where that can be made, once in a process.
 
     Parameters
     ----------
@@ -95,14 +93,19 @@ def compile_procedure(entry: Procedure[[Record], float], keeps_lock: bool = Fals
     Exception
         With ``ARM_CONTROL_STRICT=1``, whatever was raised; without it that is a warning.
     """
-    call = None
+    call = _call_of(entry, keeps_lock, os.environ.get(STRICT) == "1")
+    return lambda record: BoundProcedure(entry, call, record)
+
+
+@cache
+def _call_of(entry: Any, keeps_lock: bool, is_strict: bool) -> Callable[[int], float] | None:
     try:
-        call = _compiled(entry, keeps_lock)
+        return _compiled(entry, keeps_lock)
     except Exception as error:
-        if os.environ.get(STRICT) == "1":
+        if is_strict:
             raise
         LOG.warning("%s is not compiled: %s: %s", entry.key, type(error).__name__, error)
-    return lambda record: BoundProcedure(entry, call, record)
+        return None
 
 
 def callback_of(run: BoundProcedure[Any]) -> Callback:
@@ -117,7 +120,7 @@ def direct_call(run: BoundProcedure[Any]) -> Callable[[], float]:
     return run._run
 
 
-def _compiled(entry: Procedure[[Record], float], keeps_lock: bool) -> Callable[[int], float]:
+def _compiled(entry: Procedure[[Any], float], keeps_lock: bool) -> Callable[[int], float]:
     from arm_control.compiler import llvm_compiler as llvm  # noqa: PLC0415  llvmlite may be missing
     from arm_control.compiler.llvm_procedure import procedure_code  # noqa: PLC0415
 

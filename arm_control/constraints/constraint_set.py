@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,6 @@ from arm_control.collision import (
 from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
-    Binds,
     BoundProcedure,
     CallForm,
     Floats,
@@ -492,7 +491,7 @@ class ConstraintSet:
         self._clearance: ClearanceConstraint | None = None
         self._columns: list[PointColumn] = []
         self._points = _point_arrays(model, [], self._balls, self._kinds)
-        self._run = _compiled()(self._record())
+        self._run = compile_procedure(constrain, keeps_lock=True)(self._record())
         bound = {"tool": kernel.inputs["tool"], "limits": self._limits}
         self._call = KernelCall(_form(model.nv), self._run, self._state.inputs, {"tau_1": self._tau_1}, bound)
 
@@ -721,8 +720,9 @@ class ConstraintSet:
             self._point_law.bind({**at, "room": room}), motions, state["balls"].reshape(-1),
             at["place"], at["motion"], at["ball"], at["body"], len(self._columns), len(at["place"]),
         )  # fmt: skip
+        points = compile_procedure(find_point_rows, keeps_lock=True)(columns)
         rows = PointTick(
-            self._state, _compiled_points()(columns), state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
+            self._state, points, state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
             at["G"], at["need"], at["h"], at["level"], at["outside"], at["broken"],
             program, self._state.inputs["tau"], self._tau_1, self._found, n, len(self._columns),
         )  # fmt: skip
@@ -731,17 +731,6 @@ class ConstraintSet:
             self._search.record, pairs, motion, other, G, need, h, self._capsule_body,
             -1 if self._clearance is None else int(self._clearance.level), len(state["motions"]) - 1,
         )  # fmt: skip
-
-
-@cache
-def _compiled_points() -> Binds[PointColumns]:
-    return compile_procedure(find_point_rows, keeps_lock=True)
-
-
-@cache
-def _compiled() -> Binds[ConstraintTick]:
-    """Each arm's tick; while it runs, no other thread works on its memory."""
-    return compile_procedure(constrain, keeps_lock=True)
 
 
 class ConstraintParts(NamedTuple):

@@ -57,14 +57,13 @@ D. Goldfarb, A. Idnani, "A numerically stable dual method for solving strictly c
 
 from __future__ import annotations
 
-from functools import cache
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import Binds, Floats, Ints, Rows, compile_procedure, direct_call, procedure
+from arm_control.compiler import Floats, Ints, Rows, compile_procedure, direct_call, procedure
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 
@@ -710,7 +709,7 @@ class Solver:
         if not 1 <= d <= WIDTH:
             raise InputError(f"{d} unknowns; allowed: 1 to {WIDTH}")
         self.d, self.record = d, new_least_distance(capacity)
-        self._bound = _compiled()(self.record)
+        self._bound = compile_procedure(solve, keeps_lock=True)(self.record)
         self.run = direct_call(self._bound)
 
     def solve(self, G: npt.ArrayLike, h: npt.ArrayLike, levels: npt.ArrayLike | None = None) -> LeastChange:
@@ -739,11 +738,6 @@ class Solver:
             s.y[: self.d].copy(), s.active[:n].copy(), s.u[:n].copy(), s.left[:m].copy(),
             counts[STATUS], counts[STEPS], counts[IS_CAPPED] == 1, counts[WORST],
         )  # fmt: skip
-
-
-@cache
-def _compiled() -> Binds[LeastDistance]:
-    return compile_procedure(solve, keeps_lock=True)
 
 
 def new_least_distance(capacity: int) -> LeastDistance:

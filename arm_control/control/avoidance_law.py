@@ -64,7 +64,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +86,6 @@ from arm_control.collision import (
 from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
-    Binds,
     BoundProcedure,
     BoundResult,
     CallForm,
@@ -332,7 +331,7 @@ class Avoidance:
         self.speed_limits = SPEED_LIMITS
         self.current: list[Any] = [(), parameters]
         self.parameters = parameters
-        self._of, self.run = self._search.record, _compiled()(self._record())
+        self._of, self.run = self._search.record, compile_procedure(avoid, keeps_lock=True)(self._record())
         inputs = split(self.inputs, {"state": (3 * n + n * n,), "tau_task": (n,), "J": (6, n)})
         outputs, bound = split(self.outputs, output_shapes(n)), {"current": self.current, "proximity": self.proximity}
         self._call = KernelCall(tick_form(n), self.run, inputs, outputs, bound)
@@ -644,12 +643,6 @@ def replace_task(t: Tick) -> None:
     t.takeover()
     for i in range(t.n):
         t.outputs[t.n + i] = t.tau_takeover[i]
-
-
-@cache
-def _compiled() -> Binds[Tick]:
-    """Each arm's tick; while it runs, no other thread works on its memory."""
-    return compile_procedure(avoid, keeps_lock=True)
 
 
 def tick_form(n: int) -> CallForm:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.compiler import Binds, Floats, Ints, Kernel, OwnWork, RunsKernel, compile_procedure, procedure, split
+from arm_control.compiler import Floats, Ints, Kernel, OwnWork, RunsKernel, compile_procedure, procedure, split
 from arm_control.constraints import MOST_OUTSIDE, ConstraintSet
 from arm_control.control.avoidance_law import Avoidance, output_shapes
 from arm_control.control.compiled_step import osc_laws, osc_samples
@@ -87,17 +86,12 @@ def compute_law(t: LawRecord) -> float:
     return result
 
 
-@cache
-def _compiled_law() -> Binds[LawRecord]:
-    return compile_procedure(compute_law, keeps_lock=True)
-
-
 def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[RunsKernel, StepMemory]:
     """Return what computes the law, and its memory; ``work`` by default is new."""
     regular = OwnWork(kernels[0], work)
     fading, y = OwnWork(kernels[-1], regular.work), regular.outputs
     regularity = y["regularity"].reshape(1) if "regularity" in y else np.ones(1)
-    run = _compiled_law()(LawRecord(regular, fading, regularity, np.zeros(1, np.int64)))
+    run = compile_procedure(compute_law, keeps_lock=True)(LawRecord(regular, fading, regularity, np.zeros(1, np.int64)))
     return run, StepMemory(regular.work, regular.inputs, regular.outputs)
 
 
@@ -207,11 +201,6 @@ def put(target: Floats, first: int, source: Floats, n: int) -> None:
         target[first + i] = source[i]
 
 
-@cache
-def _compiled() -> Binds[WholeStep]:
-    return compile_procedure(compute_step, keeps_lock=True)
-
-
 def step_run(
     model: RobotModel, kernels: Sequence[Kernel], limits: JointLimits, between: Between | None
 ) -> tuple[RunsKernel, StepMemory]:
@@ -254,4 +243,4 @@ def step_run(
         limit, limit.work[:n_limit], limit.work[n_limit:], LARGEST_SHARE * model.tau_max,
         terms, results, at_passed, n, *sizes, len(terms), len(results),
     )  # fmt: skip
-    return _compiled()(record), StepMemory(work, x, y)
+    return compile_procedure(compute_step, keeps_lock=True)(record), StepMemory(work, x, y)

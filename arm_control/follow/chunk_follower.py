@@ -25,7 +25,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler import ArrayResult, CallForm, KernelCall, NumberArgument, OwnWork, TupleResult, builtin_call
+from arm_control.compiler import (
+    ArrayResult,
+    CallForm,
+    KernelCall,
+    NumberArgument,
+    OwnWork,
+    TupleResult,
+    builtin_call,
+    compile_procedure,
+)
 from arm_control.core import NANOSECONDS, Parameters, parameter
 from arm_control.exceptions import ArmControlError, FrameNotFound, InputError
 from arm_control.follow import chunk_plan as plan
@@ -136,9 +145,9 @@ class ChunkFollower:
             arrays = {name: x for name, x in (work.inputs | work.outputs).items() if name != "tool"}
             largest = parameters.follow_torque * model.tau_max
             record = plan.TorqueMemory(memory, work, before=np.zeros(model.nv), largest=largest, **arrays)
-            self._join: Any = plan.compiled_join_within_torque()(record)
+            self._join: Any = compile_procedure(plan.join_within_torque, keeps_lock=True)(record)
         else:
-            self._join = plan.compiled_join()(memory)
+            self._join = compile_procedure(plan.join_chunk, keeps_lock=True)(memory)
         self._read = _reader(memory)
         self._named: tuple[Sequence[str], Array] = (), np.arange(model.nv)
         self.counts = {PASS: 0, SLEW: 0, REFUSE: 0}
@@ -342,5 +351,5 @@ def _reader(memory: plan.PlanMemory) -> Callable[[float], JointReference]:
     t, outputs = np.zeros(1), dict(zip(("q", "v", "a"), np.zeros((3, n)), strict=True))
     spline = plan.SplineMemory(memory.plan, t, h=float(memory.numbers[plan.H]), last=last, n=n, **outputs)
     form = CallForm("at", (NumberArgument("t"),), TupleResult(JointReference, tuple(map(ArrayResult, outputs))))
-    call = KernelCall(form, plan.compiled_read()(spline), {"t": t}, outputs, {})
+    call = KernelCall(form, compile_procedure(plan.read_spline, keeps_lock=True)(spline), {"t": t}, outputs, {})
     return builtin_call(call, call.__call__) or call

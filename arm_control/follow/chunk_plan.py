@@ -36,13 +36,12 @@ Sources: C. de Boor, "A practical guide to splines", 1978, chapters 9 to 11, for
 
 from __future__ import annotations
 
-from functools import cache
 from math import pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import Binds, Floats, Ints, Rows, RunsKernel, compile_procedure, nearest, procedure
+from arm_control.compiler import Floats, Ints, Rows, RunsKernel, nearest, procedure
 from arm_control.maths import Array
 
 LEVELS, GROWTH = 9, 1.5
@@ -513,21 +512,3 @@ def read_spline(m: SplineMemory) -> float:
         m.v[j] = (r * r * d_1 + (1.0 + 2.0 * s * r) * d_2 + s * s * d_3) / (2.0 * m.h)
         m.a[j] = (r * (d_2 - d_1) + s * (d_3 - d_2)) / (m.h * m.h)
     return 0.0
-
-
-@cache
-def compiled_join() -> Binds[PlanMemory]:
-    """Return what binds :func:`join_chunk` to its memory."""
-    return compile_procedure(join_chunk, keeps_lock=True)
-
-
-@cache
-def compiled_join_within_torque() -> Binds[TorqueMemory]:
-    """Return what binds :func:`join_within_torque` to its memory."""
-    return compile_procedure(join_within_torque, keeps_lock=True)
-
-
-@cache
-def compiled_read() -> Binds[SplineMemory]:
-    """Return what binds :func:`read_spline` to its memory."""
-    return compile_procedure(read_spline, keeps_lock=True)

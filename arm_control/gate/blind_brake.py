@@ -17,12 +17,11 @@ The rules are procedures (:mod:`arm_control.compiler.procedures`).
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import Binds, Floats, Ints, RunsKernel, compile_procedure, nearest, procedure
+from arm_control.compiler import Floats, Ints, RunsKernel, compile_procedure, nearest, procedure
 from arm_control.core import NANOSECONDS
 from arm_control.gate.effort_gate import EffortGate, GateOutput
 from arm_control.gate.state_bounds import (
@@ -36,7 +35,7 @@ from arm_control.gate.state_bounds import (
     StateMemory,
     is_wrong_alone,
 )
-from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, compiled_prediction, new_prediction
+from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, new_prediction, predict
 from arm_control.gate.torque_rules import GateMemory, forget_hold, torque_beside_weight
 from arm_control.maths import Array
 from arm_control.model import RobotModel
@@ -284,11 +283,6 @@ def _note(noted: _Noted) -> float:
     return 0.0
 
 
-@cache
-def _compiled_note() -> Binds[_Noted]:
-    return compile_procedure(_note)
-
-
 class BlindBrake:
     """Brakes while no state is measured; only one thread at a time may use it.
 
@@ -313,11 +307,11 @@ class BlindBrake:
         self._model, self._gate = model, gate
         self.moments = new_moments(model.nv) if moments is None else moments
         self._noted = _Noted(self.moments, np.zeros(1, dtype=np.int64), *np.zeros((3, model.nv)))
-        self._note = _compiled_note()(self._noted)
+        self._note = compile_procedure(_note)(self._noted)
         prediction = new_prediction(model.nv)
-        predict = compiled_prediction()(prediction)
+        run = compile_procedure(predict)(prediction)
         counts, unknown = np.zeros(2, dtype=np.int64), np.zeros(model.nv)
-        self._memory = BlindMemory(self._terms, predict, counts, prediction, unknown, longest_step)
+        self._memory = BlindMemory(self._terms, run, counts, prediction, unknown, longest_step)
         self.g = self.tau = np.zeros(model.nv)
 
     def _terms(self) -> float:

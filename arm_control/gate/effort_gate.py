@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from operator import le
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import Binds, Floats, compile_procedure, procedure
+from arm_control.compiler import Floats, compile_procedure, procedure
 from arm_control.constraints import Constraints, ConstraintSet, in_words, read_constraints
 from arm_control.core import parameter
 from arm_control.exceptions import InputError, ParameterError
@@ -185,7 +184,7 @@ class EffortGate:
         self._tau: Array | None = None
         self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)
         self._tick = _Tick(self._memory, np.zeros(1))
-        self._hold_arm = _compiled_hold()(self._tick)
+        self._hold_arm = compile_procedure(_hold_arm)(self._tick)
         self._rebased: Array | None = None
         self._lateness = 0.0
         self.estimate: Array | None = None
@@ -649,8 +648,3 @@ def _hold_arm(tick: _Tick) -> float:
     unlike = unlike_joint(tick.gate)
     apply_hold(tick.gate, tick.dt[0])
     return float(unlike)
-
-
-@cache
-def _compiled_hold() -> Binds[_Tick]:
-    return compile_procedure(_hold_arm)

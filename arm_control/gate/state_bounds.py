@@ -32,12 +32,11 @@ Python contain them, an exported controller has them in C.
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import Binds, Floats, Ints, compile_procedure, direct_call, nearest, procedure
+from arm_control.compiler import Floats, Ints, compile_procedure, direct_call, nearest, procedure
 from arm_control.gate.torque_rules import LARGEST
 from arm_control.maths import Array
 from arm_control.model import RobotModel
@@ -298,7 +297,7 @@ class StateBounds:
         self.memory = new_memory(model)
         self.wraps = bool(self.memory.ranges.turn.any())
         self._judged = _Judged(self.memory, new_state(model.nv), np.zeros(2))
-        self._procedures = [bind(self._judged) for bind in _compiled()]
+        self._procedures = [compile_procedure(entry)(self._judged) for entry in (_judge, _unwrap)]
         self._judge, self._unwrap = map(direct_call, self._procedures)
         self._reason = "not believed, nor are those since"  # of a doubt that began elsewhere
 
@@ -355,11 +354,6 @@ class StateBounds:
         }[violation]
         excess = f" by {abs(deviation):.4g} {unit}, allowed {allowed:.4g} {unit}" if allowed else ""
         return f"not believed: {what}{excess}, joint '{self._names[i]}'"
-
-
-@cache
-def _compiled() -> tuple[Binds[_Judged], Binds[_Judged]]:
-    return compile_procedure(_judge), compile_procedure(_unwrap)
 
 
 def new_memory(model: RobotModel) -> StateMemory:

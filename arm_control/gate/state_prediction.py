@@ -12,13 +12,12 @@ It is as good as the model: friction stops an arm sooner, a link that is heavier
 
 from __future__ import annotations
 
-from functools import cache
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import Binds, Floats, compile_procedure, procedure
+from arm_control.compiler import Floats, procedure
 from arm_control.gate.torque_rules import AT_REST, LARGEST
 from arm_control.maths import Array
 
@@ -89,9 +88,3 @@ def predict(state: PredictedState) -> float:
             state.v[i] += state.a[i] * state.dt[0]  # (1)
             state.q[i] += state.v[i] * state.dt[0]  # (2)
     return 0.0
-
-
-@cache
-def compiled_prediction() -> Binds[PredictedState]:
-    """Return what binds :func:`predict` to a state."""
-    return compile_procedure(predict)

@@ -34,13 +34,12 @@ Beyond a T of 0.05 s nothing helps: :attr:`VelocityFilter.fault` says why the ga
 
 from __future__ import annotations
 
-from functools import cache
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler import Binds, Floats, Rows, compile_procedure, direct_call, nearest, procedure
+from arm_control.compiler import Floats, Rows, compile_procedure, direct_call, nearest, procedure
 from arm_control.maths import Array
 
 LAG_ACCELERATION = 1.5
@@ -219,11 +218,6 @@ def filter_velocities(m: FilterMemory) -> float:
     return width
 
 
-@cache
-def _compiled() -> Binds[FilterMemory]:
-    return compile_procedure(filter_velocities)
-
-
 class VelocityFilter:
     """The filter of one arm, state by state.
 
@@ -237,7 +231,7 @@ class VelocityFilter:
 
     def __init__(self, n: int) -> None:
         self._memory = FilterMemory(np.zeros((N_ROWS, n)), np.zeros(n), np.zeros(n), np.zeros(4), n)
-        self._procedure = _compiled()(self._memory)
+        self._procedure = compile_procedure(filter_velocities)(self._memory)
         self._call = direct_call(self._procedure)
         self.reset()
 

@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision import MotionColumns, Validity
-from arm_control.compiler import Binds, compile_procedure
+from arm_control.compiler import compile_procedure
 from arm_control.core import exclusive
 from arm_control.maths import Array
 from arm_control.planning.joint_space import STANDARD, RandomStates, SearchParameters, SearchSpace
@@ -94,12 +93,6 @@ def _new_search(
 
 FEWEST_ROUNDS, MOST_ROUNDS = 4, 64
 """Rounds of the first call of a search, and of a later one: samples are drawn before it."""
-
-
-@cache
-def _search() -> Binds[TreeSearch]:
-    """The compiled search."""
-    return compile_procedure(search)
 
 
 class RrtConnect:
@@ -226,8 +219,8 @@ class RrtConnect:
         s = s._replace(first=first.record, second=second.record, capacity=size, distances=np.zeros(size))
         self._use(s._replace(path=np.zeros((2 * size, s.n)), times=np.zeros(2 * size)))
 
-    def _use(self, search: TreeSearch) -> None:
-        self._search, self._run = search, _search()(search)
+    def _use(self, record: TreeSearch) -> None:
+        self._search, self._run = record, compile_procedure(search)(record)
 
 
 def _with_ways(plan: Plan, *roots: tuple[Array, Array]) -> Plan:

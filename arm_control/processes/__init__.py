@@ -53,7 +53,6 @@ if TYPE_CHECKING:
         Middleware,
         NativeController,
         SerializedMessage,
-        compile_end_of_turn,
         compile_loop,
     )
     from arm_control.processes.native_datagrams import (

@@ -26,14 +26,12 @@ import ctypes
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler import (
-    Binds,
     Callback,
     CFunction,
     Floats,
@@ -170,9 +168,7 @@ class MailboxEnd:
     def __init__(self, mailbox: Mailbox) -> None:
         self.words = np.zeros_like(mailbox.words)
         sheet = Sheet(mailbox, self.words)
-        post: Binds[Sheet] = compile_procedure(post_sheet)
-        copy: Binds[Sheet] = compile_procedure(copy_to_sheet)
-        self._post, self._copy = post(sheet), copy(sheet)
+        self._post, self._copy = compile_procedure(post_sheet)(sheet), compile_procedure(copy_to_sheet)(sheet)
 
     def post(self) -> None:
         """Send the letter in :attr:`words`."""
@@ -509,8 +505,8 @@ class NativeController:
         self._turns = NativeTurns(model, process, controller, process.blind.moments, kernels)
         middleware, self._messages = _with_messages(middleware, model.joint_names)
         self._loop = _new_loop(self._turns.step, middleware, max_age)
-        self._answer = compile_loop()(self._loop)
-        self._end_turn = compile_end_of_turn()(self._loop)
+        self._answer = compile_procedure(on_message)(self._loop)
+        self._end_turn = compile_procedure(end_turn)(self._loop)
         self.callback: Callback = callback_of(self._answer)
         self._orders, self._results = MailboxEnd(self._loop.orders), MailboxEnd(self._loop.results)
         self._inputs = self._turns.inputs(self._orders.words[N_HEAD:].view(np.float64))
@@ -641,16 +637,9 @@ class NativeController:
         return [int(ring[k % len(ring)]) / NANOSECONDS for k in range(first, n + 1)]
 
 
-@cache
-def compile_loop() -> Binds[NativeLoop]:
-    """Return what binds the loop to its record: compiled once, which takes a while."""
-    return compile_procedure(on_message)
-
-
-@cache
-def compile_end_of_turn() -> Binds[NativeLoop]:
-    """Return what binds the end of a turn to its record."""
-    return compile_procedure(end_turn)
+def compile_loop() -> None:
+    """Compile the loop, which takes a while, before one is made."""
+    compile_procedure(on_message), compile_procedure(end_turn)
 
 
 def _new_loop(step: ControlStep, middleware: Middleware, max_age: float) -> NativeLoop:

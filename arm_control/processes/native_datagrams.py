@@ -21,13 +21,11 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from arm_control.compiler import (
-    Binds,
     CFunction,
     Ints,
     Kernel,
@@ -344,7 +342,7 @@ class NativeDatagrams:
             words.nbytes,
             int(process.driver_adds_gravity),
         )
-        self._serve = compile_datagram_loop()(self._loop)
+        self._serve = compile_procedure(serve_states)(self._loop)
         self._inputs = self._turns.inputs(self._loop.step.kernel.inputs)
 
     @property
@@ -391,12 +389,6 @@ class NativeDatagrams:
         self._loop.orders[UNTIL_NS] = until_ns
         self._loop.owner[:] = np.frombuffer(address_of_sender(process.owner), dtype=np.int64)
         return True
-
-
-@cache
-def compile_datagram_loop() -> Binds[DatagramLoop]:
-    """Return what binds the loop to its record: compiled once, which takes a while."""
-    return compile_procedure(serve_states)
 
 
 def why_not_native(kernels: Sequence[Kernel]) -> str:

@@ -187,8 +187,8 @@ def test_operations_do_what_their_text_does(ur5: RobotModel):
 def test_what_cannot_be_compiled_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     monkeypatch.setenv("ARM_CONTROL_STRICT", "0")
     with caplog.at_level(logging.WARNING):
-        assert compile_procedure(powers)(new_case())() == 6.25
-    assert "powers: cannot be compiled: case.scale ** 2" in caplog.text
+        assert [compile_procedure(powers)(new_case())() for _ in range(2)] == [6.25, 6.25]
+    assert caplog.text.count("powers: cannot be compiled: case.scale ** 2") == 1
     monkeypatch.setenv("ARM_CONTROL_STRICT", "1")
     with pytest.raises(NotSupported, match="powers: cannot be compiled"):
         compile_procedure(powers)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from native_rig import MeddledWords
 
-from arm_control.compiler import Binds, Ints, compile_procedure, procedure
+from arm_control.compiler import Ints, compile_procedure, procedure
 from arm_control.processes.native_controller import NOTHING, Mailbox, MailboxEnd, copy_letter, post_letter
 
 N_LETTERS = 200_000
@@ -60,7 +60,7 @@ def test_no_letter_is_half_of_one_and_half_of_another():
     """Another thread writes without Python's lock, as fast as it can."""
     mailbox = Mailbox.of_size(50)
     reader = MailboxEnd(mailbox)
-    bind: Binds[Writing] = compile_procedure(write_letters)
+    bind = compile_procedure(write_letters)
     writing = threading.Thread(target=bind(Writing(mailbox, np.zeros(50, dtype=np.int64), N_LETTERS)))
     writing.start()
     last = 0

@@ -47,7 +47,6 @@ from arm_control.processes import (
     NativeController,
     SerializedMessage,
     SystemClock,
-    compile_end_of_turn,
     compile_loop,
 )
 
@@ -289,7 +288,7 @@ class NativeThread:
         cls, node: ArmNode[ArmNodeParameters], kernels: Sequence[Kernel]
     ) -> tuple[RclFunctions | None, str]:
         """Return the functions that the loop needs, or None and the reason why it cannot run."""
-        compile_loop(), compile_end_of_turn()  # before states come
+        compile_loop()  # before states come
         if not all(kernel.address for kernel in kernels):
             return None, "no machine code can be made"
         try:

@@ -15,7 +15,6 @@ from arm_control.maths import Box, Obstacle, Pose
 from arm_control.planning import RrtConnect, SearchOutcome, SearchParameters, connect, shorten
 from arm_control.planning.joint_space import SearchSpace
 from arm_control.planning.motion_planner import plan_to_pose
-from arm_control.planning.rounds import search
 from arm_control.planning.trees import ROOM
 
 THROUGH, OUTSIDE = np.array([0.0, 0.0]), np.array([1.6, 0.0])
@@ -47,7 +46,7 @@ def test_the_compiled_search_is_that_of_the_text(validity: Validity, monkeypatch
     validity.place(wall_with_gap())
     planner = RrtConnect(validity, SearchParameters(samples=2, connections=2))
     compiled = planner.plan(THROUGH, OUTSIDE)
-    monkeypatch.setattr(connect, "_search", lambda: lambda record: partial(search, record))
+    monkeypatch.setattr(connect, "compile_procedure", lambda entry: partial(partial, entry))
     interpreted = RrtConnect(validity, SearchParameters(samples=2, connections=2)).plan(THROUGH, OUTSIDE)
     assert compiled.effort.motions == interpreted.effort.motions
     assert np.array_equal(compiled.path, interpreted.path)
