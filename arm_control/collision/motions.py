@@ -63,7 +63,6 @@ from arm_control.collision.obstacle_rows import ROUNDING, SPEED, obstacle_tables
 from arm_control.collision.pair_texts import ArmText, Entries, clearance, table_inputs
 from arm_control.compiler import (
     NEAR,
-    BoundLoop,
     Floats,
     Fold,
     Function,
@@ -411,7 +410,7 @@ class MotionChecks:
         self._arm, self._n = arm, arm.shape.model.nq
         self._shared = {"margins": np.insert(margins, 2, 0.0), "tolerance": np.zeros(1), "nothing": np.full(1, np.nan)}
         self._kernels: dict[tuple[tuple[str, ...], bool], LoopKernel] = {}
-        self._calls: dict[tuple[tuple[str, ...], bool], BoundLoop] = {}
+        self._calls: dict[tuple[tuple[str, ...], bool], RunsLoop] = {}
         self.memory = {"a": np.zeros((self._n, 0))}
         self.place({})
 
@@ -467,7 +466,7 @@ class MotionChecks:
         a, b, times, progress, more = (memory[name] for name in ("a", "b", "times", "progress", "more"))
         return MotionColumns(a, b, times, progress, more, np.array(START), self._bound(False))
 
-    def _bound(self, has_deviation: bool) -> BoundLoop:
+    def _bound(self, has_deviation: bool) -> RunsLoop:
         key = tuple(self._tables), has_deviation
         if key not in self._calls:
             arrays = {**self.memory, **self._shared, **self._tables}

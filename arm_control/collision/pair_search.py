@@ -40,7 +40,7 @@ from arm_control.collision.pair_procedures import (
     PairColumns,
     whole_blocks,
 )
-from arm_control.compiler import BoundLoop, Kernel, Law, Loop, LoopKernel, OwnWork, Program
+from arm_control.compiler import Kernel, Law, Loop, LoopKernel, OwnWork, Program, RunsLoop
 from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Obstacle, Scalar, cross
 from arm_control.model import State
 
@@ -392,7 +392,7 @@ class PairSearch:
             run, pair, ends, radius, distance, first, second, groups, radius[0].copy(), bias, best, n, n_groups,
         )  # fmt: skip
 
-    def _balls(self, first: Array, second: Array) -> tuple[BoundLoop, Array, Array, Array, Array]:
+    def _balls(self, first: Array, second: Array) -> tuple[RunsLoop, Array, Array, Array, Array]:
         """``find_near``, ``centre``, ``near``, ``row`` and ``ball`` of pairs; the ball is around the shorter capsule.
 
         Where one capsule of a pair does not move, the ball is around that one.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
         source_digest,
     )
     from arm_control.compiler.kernels import (
-        BoundLoop,
-        Compiler,
         Kernel,
         LoopKernel,
         OwnWork,

@@ -18,16 +18,19 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from arm_control.compiler.compiled_procedure import source_digest
-from arm_control.compiler.kernels import STRICT, Compiler, Kernel, LoopKernel, checked_count, split
+from arm_control.compiler.kernels import STRICT, Kernel, LoopKernel, checked_count, split
 from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.core import Cache, default_directory
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array
+
+if TYPE_CHECKING:
+    from arm_control.compiler.llvm_kernels import LlvmCompiler
 
 LOG = logging.getLogger("arm_control.compiler")
 SAMPLE_REPETITIONS = 2
@@ -38,14 +41,14 @@ Samples = Mapping[str, Array]
 
 
 @overload
-def compile_law(compiler: Compiler | None, law: Law, samples: Samples) -> Kernel: ...
+def compile_law(compiler: LlvmCompiler | None, law: Law, samples: Samples) -> Kernel: ...
 
 
 @overload
-def compile_law(compiler: Compiler | None, law: Loop, samples: Samples) -> LoopKernel: ...
+def compile_law(compiler: LlvmCompiler | None, law: Loop, samples: Samples) -> LoopKernel: ...
 
 
-def compile_law(compiler: Compiler | None, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
+def compile_law(compiler: LlvmCompiler | None, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
     """Return the kernel of a law or of a loop; on floats where it cannot be compiled.
 
     Parameters
@@ -96,7 +99,7 @@ def _float_loop(loop: Loop, samples: Samples) -> LoopKernel:
 
 
 class _BoundFloatLoop:
-    """A loop and its arrays; see :class:`~arm_control.compiler.kernels.BoundLoop`."""
+    """A loop and its arrays; see :class:`~arm_control.compiler.procedures.RunsLoop`."""
 
     def __init__(self, loop: Loop, arrays: dict[str, Array], n: int, limit: int, is_first_enough: bool) -> None:
         self._loop, self._arrays, self._n_bound, self._n = loop, arrays, n, n
@@ -108,7 +111,7 @@ class _BoundFloatLoop:
         return self._loop.run(self._arrays, self._n, self._limit, self._is_first_enough)
 
     def replace_table(self, name: str, table: Array) -> None:
-        """See :class:`~arm_control.compiler.kernels.BoundLoop`."""
+        """See :class:`~arm_control.compiler.procedures.RunsLoop`."""
         check_table(self._loop.law, name, table)
         self._arrays[name] = table
 
@@ -157,7 +160,7 @@ def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], agreem
             raise ModelError(f"'{name}' is {error:.1e} off the float run")
 
 
-def plain_compiler() -> Compiler | None:
+def plain_compiler() -> LlvmCompiler | None:
     """Return a compiler whose kernels are kept in the user's cache; None where machine code cannot be made."""
     try:
         from arm_control.compiler.llvm_kernels import LlvmCompiler  # noqa: PLC0415  llvmlite may be missing

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.procedures import RunsLoop
 from arm_control.compiler.program import Operation, Program
 from arm_control.maths import Array, exp, maximum, nearest
 
@@ -65,35 +66,6 @@ class Kernel:
         self.shapes: tuple[Shapes, Shapes] = {name: (size,) for name, size in inputs.items()}, outputs
         own = OwnWork(self)
         self.inputs, self.outputs, self.call = own.inputs, own.outputs, own.call
-
-
-class BoundLoop(Protocol):
-    """A loop, bound to its arrays; may be a field of a procedure's record."""
-
-    def __call__(self, n: int | None = None, limit: int | None = None, /) -> float:
-        """Compute the first n cases; return what :meth:`arm_control.compiler.law.Loop.run` does.
-
-        Parameters
-        ----------
-        n : int, optional
-            Number of cases, a multiple of the kernel's width; by default as many as before, at first all.
-        limit : int, optional
-            Largest number of repetitions of a case; by default that of before, at first the one that it was bound with.
-        """
-
-    def replace_table(self, name: str, table: Array) -> None:
-        """Use another table from now on.
-
-        Parameters
-        ----------
-        table : ndarray, shape (m, k)
-            Of any number of rows; it must stay.
-
-        Raises
-        ------
-        ValueError
-            When it does not fit.
-        """
 
 
 class OwnWork:
@@ -150,7 +122,7 @@ class LoopKernel:
         loop: Loop,
         outputs: Mapping[str, int],
         width: int,
-        make: Callable[[dict[str, Array], int, int, bool], BoundLoop],
+        make: Callable[[dict[str, Array], int, int, bool], RunsLoop],
         *,
         is_compiled: bool,
     ) -> None:
@@ -159,7 +131,7 @@ class LoopKernel:
 
     def bind(
         self, arrays: Mapping[str, Array], n: int | None = None, *, limit: int = 1, is_first_enough: bool = False
-    ) -> BoundLoop:
+    ) -> RunsLoop:
         """Return a function that computes the results among some arrays from the inputs among them.
 
         Parameters
@@ -191,16 +163,6 @@ def checked_count(n: int, n_bound: int) -> int:
     if not 1 <= n <= n_bound:
         raise ValueError(f"{n} cases; allowed: 1 to {n_bound}")
     return n
-
-
-class Compiler(Protocol):
-    """Makes kernels of the laws of one robot."""
-
-    def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
-        """Return the kernel of a law; ``check`` raises when a new one is wrong."""
-
-    def loop(self, loop: Loop, check: Callable[[LoopKernel], None]) -> LoopKernel:
-        """Return the kernel of a loop; likewise."""
 
 
 def split(rows: Array, shapes: Shapes) -> dict[str, Array]:

@@ -154,7 +154,7 @@ class _BoundLoop:
         return self._call(self.table_address)
 
     def replace_table(self, name: str, table: Array) -> None:
-        """See :class:`~arm_control.compiler.kernels.BoundLoop`."""
+        """See :class:`~arm_control.compiler.procedures.RunsLoop`."""
         check_table(self._loop.law, name, table)
         first = HEAD + 3 * list(self._arrays).index(name)
         self._table[first : first + 3] = _place(self._loop, name, table)

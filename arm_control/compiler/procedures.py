@@ -52,10 +52,32 @@ R = TypeVar("R")
 
 
 class RunsLoop(Protocol):
-    """A loop that is bound to arrays (:class:`arm_control.compiler.kernels.BoundLoop`)."""
+    """A loop that is bound to arrays; a procedure whose record has it gives the number of cases."""
 
-    def __call__(self, n: int, limit: int | None = None, /) -> float:
-        """Work on the first n cases, a multiple of the kernel's width; of a repeated law at most so many times each."""
+    def __call__(self, n: int | None = None, limit: int | None = None, /) -> float:
+        """Compute the first n cases; return what :meth:`arm_control.compiler.law.Loop.run` does.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of cases, a multiple of the kernel's width; by default as many as before, at first all.
+        limit : int, optional
+            Largest number of repetitions of a case; by default that of before, at first the one that it was bound with.
+        """
+
+    def replace_table(self, name: str, table: Rows) -> None:
+        """Use another table from now on.
+
+        Parameters
+        ----------
+        table : ndarray, shape (m, k)
+            Of any number of rows; it must stay.
+
+        Raises
+        ------
+        ValueError
+            When it does not fit.
+        """
 
 
 class RunsKernel(Protocol):

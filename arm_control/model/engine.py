@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from arm_control.compiler import Compiler, Kernel, check_kernel, python_kernel
+from arm_control.compiler import Kernel, check_kernel, python_kernel
 from arm_control.core import Cache
 from arm_control.exceptions import ModelError
 from arm_control.model.quantities import quantity_law, sample_states
@@ -33,7 +33,7 @@ class BackEnd(Protocol):
     """Makes kernels of the quantities named in :mod:`arm_control.model.quantities`."""
 
     @property
-    def compiler(self) -> Compiler | None:
+    def compiler(self) -> LlvmCompiler | None:
         """What compiles other laws of the robot; None where they run as they stand."""
 
     def kernel(self, quantities: Sequence[str], frame: str | None) -> Kernel:
@@ -95,7 +95,7 @@ class Engine:
         return self._candidates[0]
 
     @property
-    def compiler(self) -> Compiler | None:
+    def compiler(self) -> LlvmCompiler | None:
         """What compiles laws of this robot; None where they run as they stand."""
         return self._maker.compiler
 
