@@ -213,14 +213,15 @@ def joint_series(bag: Bag, topic: str) -> JointSeries:
     return JointSeries(names, *times, *(np.ascontiguousarray(columns[:, k]) for k in range(len(FIELDS))))
 
 
-def require_states(series: JointSeries, topic: str, bag: Bag) -> JointSeries:
-    """Return a series that is not empty.
+def require_states(bag: Bag, topic: str) -> JointSeries:
+    """Read a topic as :func:`joint_series`, which has a state.
 
     Raises
     ------
     BagError
-        When it is empty.
+        When it has none.
     """
+    series = joint_series(bag, topic)
     if not len(series.stamps):
         others = [other.name for other in bag.topics if other.type_name.endswith("/JointState") and not other.error]
         hint = f"; --topic names another: {', '.join(others)}" if others else ""

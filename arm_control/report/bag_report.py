@@ -21,7 +21,6 @@ from arm_control.bags import (
     ReplayOptions,
     arm_of,
     controller_of,
-    joint_series,
     recorded_commands,
     require_states,
     scenario_of,
@@ -100,7 +99,7 @@ def write_report(bag: Bag, folder: Path, options: ReplayOptions, topic: str = "j
     BagError
         When the bag has no joint states that can be read, or the folder cannot be written.
     """
-    everything = require_states(joint_series(bag, topic), topic, bag)
+    everything = require_states(bag, topic)
     series = everything.increasing()
     model, reason = _arm(bag, options, series)
     draft = _Draft(bag, folder, series, model, options)

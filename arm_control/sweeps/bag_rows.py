@@ -56,11 +56,11 @@ def content_of_bags(pattern: str, kind: str, robot: str = "") -> dict[str, Any]:
 
 def report(bag: str, robot: str = "") -> dict[str, Any]:
     """Return contents, timing, speeds and torques of a bag; what needs the arm is not a number where it is unknown."""
-    from arm_control.bags import arm_of, joint_series, recorded_commands, require_states
+    from arm_control.bags import arm_of, recorded_commands, require_states
     from arm_control.report import correlation, inverse_dynamics, timing
 
     def figures(read: Any, options: Any) -> dict[str, float]:
-        series = require_states(joint_series(read, "joint_states"), "joint_states", read).increasing()
+        series = require_states(read, "joint_states").increasing()
         steps = timing(read, series).steps
         found = dict.fromkeys(BAG_FIGURES[REPORT], float("nan"))
         found |= {"seconds": read.duration, "states": len(series.stamps), "messages": len(read.messages)}
@@ -90,11 +90,11 @@ def report(bag: str, robot: str = "") -> dict[str, Any]:
 def identify(bag: str, robot: str = "") -> dict[str, Any]:
     """Return what an identification with a payload finds, and how well it explains the torque held out."""
     from arm_control import identification
-    from arm_control.bags import arm_of, joint_series, require_states
+    from arm_control.bags import arm_of, require_states
     from arm_control.report import recorded_motion
 
     def figures(read: Any, options: Any) -> dict[str, float]:
-        series = require_states(joint_series(read, "joint_states"), "joint_states", read).increasing()
+        series = require_states(read, "joint_states").increasing()
         options.changes["payload_mass"] = 0.0
         model = arm_of(read, options, series.names)
         motion, _ = recorded_motion(series, model)

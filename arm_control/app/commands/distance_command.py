@@ -153,11 +153,11 @@ def _observed(t: float, q: Array, world: World | None) -> ObservedState:
 
 def _recorded_states(path: str, model: RobotModel, world: World | None) -> list[ObservedState]:
     """The states of a recording; without obstacles of a file, among those that it has."""
-    from arm_control.bags import joint_series, read_bag, require_states
+    from arm_control.bags import read_bag, require_states
     from arm_control.report import ObservedState, track_obstacles
 
     bag = read_bag(path)
-    series = require_states(joint_series(bag, "joint_states"), "joint_states", bag).increasing()
+    series = require_states(bag, "joint_states").increasing()
     qs, times = series.of(model, "position"), series.t.tolist()
     if world is not None:
         return [_observed(t, q, world) for t, q in zip(times, qs, strict=True)]

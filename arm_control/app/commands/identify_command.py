@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     Numbers have standard errors. A part of the recording is held out: errors [N m] and R^2 are those of its torque,
     while the joint moves.
     """
-    from arm_control.bags import arm_of, joint_series, require_states
+    from arm_control.bags import arm_of, require_states
     from arm_control.identification import LINKS, NOTHING, PAYLOAD, identify
     from arm_control.report import notes_on, recorded_motion
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     aside = sys.stderr if options.json else sys.stdout
     with redirect_stdout(aside):
         bag = shared.open_bag(options)
-    series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
+    series = require_states(bag, options.topic).increasing()
     bodies = LINKS if options.inertias else NOTHING if options.no_payload or options.effort_scale else PAYLOAD
     arm = shared.replay_options(options)
     unloaded = replace(arm, changes={**arm.changes, "payload_mass": 0.0}) if bodies == PAYLOAD else arm

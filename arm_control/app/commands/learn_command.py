@@ -100,12 +100,13 @@ def _written(options: argparse.Namespace) -> tuple[RecordedPath, None, list[str]
 
 def _recorded(options: argparse.Namespace) -> tuple[RecordedPath, RobotModel | None, list[str]]:
     """The part of a bag to learn from, its arm, and what is odd about its states."""
-    from arm_control.bags import joint_series, oddities_of_states, require_states
+    from arm_control.bags import oddities_of_states, require_states
 
     bag = shared.open_bag(options)
-    series = joint_series(bag, options.topic)
-    shared.print_unread(bag)
-    require_states(series, options.topic, bag)
+    try:
+        series = require_states(bag, options.topic)
+    finally:
+        shared.print_unread(bag)
     model = _arm(bag, series, options)
     return _path(series, model, options), model, oddities_of_states(series)
 

@@ -134,10 +134,10 @@ def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
 
 
 def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.bags import arm_of, joint_series, require_states
+    from arm_control.bags import arm_of, require_states
     from arm_control.report import WINDOW, inverse_dynamics, summary, text_table
 
-    series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
+    series = require_states(bag, options.topic).increasing()
     model = arm_of(bag, shared.replay_options(options), series.names)
     print(f"{len(series.stamps)} states; accelerations from lines fitted to the velocities within {WINDOW:g} s\n")
     rows = summary(inverse_dynamics(series, model), model)
