@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from arm_control.compiler.llvm_writer import Writer, finite
 from arm_control.compiler.program import FoldedProgram, Operation, Program
@@ -30,12 +30,8 @@ _PACKED = (*_SINES, "exp")
 """Functions of which one state computes up to LANES at once."""
 _INTRINSICS = ("sqrt", "roundeven", "arithmetic.fence")
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-
-
-class Entries(Protocol):
-    """Where the entries of all inputs are: a list, or what loads them when they are asked for."""
-
-    def __getitem__(self, number: int, /) -> str: ...
+Entry: TypeAlias = Callable[[int], str]
+"""Returns one of the entries of all inputs, by its number: of a list, or loaded when it is asked for."""
 
 
 def scalar_code(program: Program, name: str) -> str:
@@ -49,13 +45,13 @@ def placed_function(program: Program, name: str, inputs: Iterable[int], outputs:
     """``double NAME(ptr work)`` for one state, with the place in ``work`` of each entry of all inputs and outputs."""
     code = Writer(1)
     entries = [code.load("%w", str(i)) for i in inputs]
-    for place, result in zip(outputs, body(code, program, entries), strict=True):
+    for place, result in zip(outputs, body(code, program, entries.__getitem__), strict=True):
         code.line(f"store double {result}, ptr {code.address('%w', str(place))}, align 8")
     code.line(f"ret double {finite(code, entries)}")
     return [f"define double @{name}(ptr %w) {{", *code.lines, "}"]
 
 
-def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
+def body(code: Writer, program: Program, entry: Entry) -> list[str]:
     """Write the program's lines; returns the names of its results.
 
     Lines are sorted by how many sines and exponentials lie one behind the other in them, so that those of one depth are
@@ -70,7 +66,7 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
             _packed_exponentials(code, program, [n for n in here if program.lines[n].name == "exp"], values)
         for number in here:
             if not values[number]:
-                values[number] = _line(code, program.lines[number], values, inputs)
+                values[number] = _line(code, program.lines[number], values, entry)
     return [values[result] for result in program.results]
 
 
@@ -89,12 +85,12 @@ def _depths(program: Program) -> list[int]:
     return depths
 
 
-def _line(code: Writer, line: Operation, values: list[str], inputs: Entries) -> str:  # noqa: PLR0911
+def _line(code: Writer, line: Operation, values: list[str], entry: Entry) -> str:  # noqa: PLR0911
     name, a = line.name, line.a
     if name == "constant":
         return code.constant(a)
     if name == "input":
-        return inputs[int(a)]
+        return entry(int(a))
     x = [values[k] for k in line.operands]
     if name == "neg":
         return code.op(f"fneg {code.type} {x[0]}")
@@ -363,7 +359,7 @@ def object_file(programs: Mapping[str, Program], processor: Processor) -> bytes:
 def _function(program: Program, name: str) -> list[str]:
     code = Writer(1)
     inputs = [code.load("%in", str(i)) for i in range(sum(program.inputs.values()))]
-    for place, result in enumerate(body(code, program, inputs)):
+    for place, result in enumerate(body(code, program, inputs.__getitem__)):
         code.line(f"store double {result}, ptr {code.address('%out', str(place))}, align 8")
     return [f"define void @{name}(ptr noalias %in, ptr noalias %out) {{", *code.lines, "  ret void", "}"]
 

@@ -15,10 +15,11 @@ changes several times stay in registers until it ends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from arm_control.compiler.law import REPETITIONS, Loop
-from arm_control.compiler.llvm_code import Entries, body, called_code, store_rows
+from arm_control.compiler.llvm_code import Entry, body, called_code, store_rows
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import FoldedProgram, FoldProgram, Program
 
@@ -48,9 +49,9 @@ class FoldWriter:
     """Writes a law with folds."""
 
     def __init__(
-        self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, ArrayPlace]
+        self, head: Writer, code: Writer, program: FoldedProgram, entry: Entry, tables: Mapping[str, ArrayPlace]
     ) -> None:
-        self._code, self._program, self._inputs, self._tables = code, program, inputs, tables
+        self._code, self._program, self._entry, self._tables = code, program, entry, tables
         self._n_inputs = sum(program.before.inputs.values())
         self._first: dict[str, int] = {}
         self._held: dict[int, str] = {}  # places of values that are in registers now
@@ -63,14 +64,14 @@ class FoldWriter:
 
     def write(self) -> list[str]:
         """Write the law; returns the names of its results. It ends in the block ``folded``."""
-        for place, value in enumerate(body(self._code, self._program.before.late(), self._inputs)):
+        for place, value in enumerate(body(self._code, self._program.before.late(), self._entry)):
             self._store(place, value)
         end = self._code.label("folds_end")
         for fold in self._program.folds:
             self._fold(fold, end)
         self._code.line(f"br label %{end}")
         self._code.begin(end)
-        results = body(self._code, self._program.after.late(), _Known(self, None))
+        results = body(self._code, self._program.after.late(), self.load)
         self._code.line("br label %folded")
         self._code.begin("folded")
         return results
@@ -155,7 +156,7 @@ class FoldWriter:
     def _needed(self, near: Program, row: str | None, after: str, lanes: str | None) -> list[str]:
         """Write where each part counts, a bit for each lane; on to ``after`` where none does."""
         code = self._code
-        above = [self._lanes_above_zero(value) for value in body(code, near.late(), _Known(self, row))]
+        above = [self._lanes_above_zero(value) for value in body(code, near.late(), partial(self.load, row=row))]
         if lanes is not None:
             above = [code.op(f"and i{code.width} {bits}, {lanes}") for bits in above]
         some = above[0]
@@ -170,7 +171,7 @@ class FoldWriter:
         """Write one part, which counts in these lanes; entries that it leaves as they are stay where they are."""
         code = self._code
         flags = "" if lanes is None else code.op(f"bitcast i{code.width} {lanes} to {code.flags}")
-        results = iter(zip(part.results, body(self._code, part.late(), _Known(self, row)), strict=True))
+        results = iter(zip(part.results, body(self._code, part.late(), partial(self.load, row=row)), strict=True))
         for name, (size,) in part.outputs.items():
             for i in range(size):
                 line, value = next(results)
@@ -211,7 +212,7 @@ class FoldWriter:
             return self._held[place]
         return self._code.op(f"load {self._code.type}, ptr {self._at(place)}, align {8 * self._code.width}")
 
-    def load(self, number: int, row: str | None) -> str:
+    def load(self, number: int, row: str | None = None) -> str:
         """One entry of the inputs of a part.
 
         Parameters
@@ -222,20 +223,10 @@ class FoldWriter:
             Address of the row at hand.
         """
         if number < self._n_inputs:
-            return self._inputs[number]
+            return self._entry(number)
         if number < self._n_inputs + self._n_values:
             return self.load_value(number - self._n_inputs)
         return self._code.broadcast(self._code.load(str(row), str(number - self._n_inputs - self._n_values)))
-
-
-class _Known:
-    """Entries of what a program behind ``before`` knows, loaded when they are asked for."""
-
-    def __init__(self, writer: FoldWriter, row: str | None) -> None:
-        self._writer, self._row = writer, row
-
-    def __getitem__(self, number: int) -> str:
-        return self._writer.load(number, self._row)
 
 
 # -- laws for many cases
@@ -337,9 +328,9 @@ class _Columns:
             return self._shared[name][i]
         return self._code.op(f"load {self._code.type}, ptr {self._address(name, i)}, align 8")
 
-    def inputs(self) -> list[str]:
-        """All entries of all inputs."""
-        return [self.load(name, i) for name, size in self._sizes.items() for i in range(size)]
+    def inputs(self) -> Entry:
+        """Load all entries of all inputs."""
+        return [self.load(name, i) for name, size in self._sizes.items() for i in range(size)].__getitem__
 
     def store(self, name: str, values: list[str]) -> None:
         """Write an output."""
@@ -366,8 +357,8 @@ class _Rows:
         entry = self._code.load(self._bases[name], str(i))
         return entry if self._code.width == 1 else self._code.broadcast(entry)
 
-    def inputs(self) -> Entries:
-        """All entries of all inputs."""
+    def inputs(self) -> Entry:
+        """Begin with the inputs of a case; their entries are loaded later."""
         self._bases = {
             name: self._places[name].base if name in self._loop.whole else self._row(name)
             for name in self._program.inputs
@@ -377,10 +368,7 @@ class _Rows:
             for name in self._program.inputs
             if name not in self._loop.shared and self._code.width > 1
         }
-        return self
-
-    def __getitem__(self, number: int) -> str:
-        return self.load(*self._entries[number])
+        return lambda number: self.load(*self._entries[number])
 
     def store(self, name: str, values: list[str]) -> None:
         """Write an output."""
@@ -622,36 +610,27 @@ def _repetition(
     code = Writer(width)
     code.start(10_000_000)
     own = program.inputs.keys() - set(loop.law.tables)
-    inputs = _InLanes(code, [place for name, place in places.items() if name in own])
+    entries = [place.entry + i for name, place in places.items() if name in own for i in range(place.size)]
+
+    def address(entry: int) -> str:
+        return code.op(f"getelementptr {code.type}, ptr %work, i64 {entry}")
+
+    def load(number: int) -> str:
+        return code.op(f"load {code.type}, ptr {address(entries[number])}, align {8 * width}")
+
     if isinstance(program, FoldedProgram):
         tables = {name: places[name].array for name in program.tables}
-        results = iter(FoldWriter(head, code, program, inputs, tables).write())
+        results = iter(FoldWriter(head, code, program, load, tables).write())
     else:
-        results = iter(body(code, program, inputs))
+        results = iter(body(code, program, load))
     for name, (size,) in program.outputs.items():
         for i in range(size):
             value = next(results)
-            code.line(f"store {code.type} {value}, ptr {inputs.address(places[name].entry + i)}, align {8 * width}")
+            code.line(f"store {code.type} {value}, ptr {address(places[name].entry + i)}, align {8 * width}")
             if name == loop.goes_on:
                 code.line(f"%above = fcmp ogt {code.type} {value}, zeroinitializer")
                 code.line(f"%done = fcmp ole {code.type} {value}, zeroinitializer")
     return code.lines
-
-
-class _InLanes:
-    """Entries of all inputs but the tables, loaded from the work space when they are asked for."""
-
-    def __init__(self, code: Writer, places: Sequence[_Place]) -> None:
-        self._code = code
-        self._entries = [place.entry + i for place in places for i in range(place.size)]
-
-    def __getitem__(self, number: int) -> str:
-        code = self._code
-        return code.op(f"load {code.type}, ptr {self.address(self._entries[number])}, align {8 * code.width}")
-
-    def address(self, entry: int) -> str:
-        """Address of an entry of all lanes."""
-        return self._code.op(f"getelementptr {self._code.type}, ptr %work, i64 {entry}")
 
 
 def _in_lane(code: Writer, entry: int, width: int, lane: str) -> str:
