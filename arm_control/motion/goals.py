@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy.typing as npt
 
@@ -259,19 +259,7 @@ PoseGoal = Target | PoseMotion | TwistJog
 Goal = PoseGoal | JointGoal | JointJog | ChunkGoal | JointStiffness | WrenchGoal | Modulation
 
 
-class Stamped(Protocol):
-    """An object that acts from a moment on."""
-
-    @property
-    def stamp_ns(self) -> int:
-        """The moment [ns]."""
-
-    @property
-    def is_immediate(self) -> bool:
-        """Whether objects that wait are removed when it is added."""
-
-
-G = TypeVar("G", bound=Stamped)
+G = TypeVar("G", bound=Goal)
 
 
 class GoalQueue(Generic[G]):
