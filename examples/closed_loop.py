@@ -22,6 +22,7 @@ This is the iteration to learn from. :class:`~arm_control.kinematics.inverse.Inv
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -29,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, analytic_jacobian, rpy_from_rotation
+from arm_control.maths import Array, rpy_from_rotation
 from arm_control.model import RobotModel
 
 TaskFunction: TypeAlias = Callable[[Array], tuple[Array, Array]]
@@ -121,6 +122,26 @@ def closed_loop(
         errors.append(float(np.linalg.norm(e)))
     is_done = bool(np.linalg.norm(J.T @ e) < tolerance)
     return ClosedLoopResult(q, is_done, max_iterations, np.array(errors))
+
+
+def analytic_jacobian(J: Array, rpy: npt.ArrayLike) -> Array:
+    """Jacobian of position and roll-pitch-yaw (3,) [rad], shape (6, n): the angular rows ``J_w`` become ``T^-1 J_w``.
+
+    The columns of T are the axes of the three rates: of roll, the frame's own x; of pitch, the y turned by the yaw; of
+    yaw, the world's z. Source: B. Siciliano et al., Robotics: Modelling, Planning and Control, 2009, section 3.6.
+
+    Raises
+    ------
+    InputError
+        When ``|cos(pitch)|`` is below 1e-6: roll and yaw turn about one axis, and their rates are unbounded.
+    """
+    _, pitch, yaw = np.asarray(rpy, dtype=float).tolist()
+    if not abs(math.cos(pitch)) >= 1e-6:
+        raise InputError(f"pitch is {pitch:.9g} rad: roll and yaw are not defined; allowed: |cos(pitch)| >= 1e-6")
+    sine, cosine, secant = math.sin(yaw), math.cos(yaw), 1.0 / math.cos(pitch)
+    tangent = math.sin(pitch) * secant
+    T_inverse = [[cosine * secant, sine * secant, 0], [-sine, cosine, 0], [cosine * tangent, sine * tangent, 1]]
+    return np.vstack([J[:3], np.array(T_inverse) @ J[3:]])
 
 
 def position_and_roll(model: RobotModel, position: npt.ArrayLike, roll: float | None = None) -> TaskFunction:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from arm_control.maths.poses import (
         TINY,
         Pose,
-        analytic_jacobian,
         limit_magnitude,
         quaternion_from_rotation,
         rotation_from_quaternion,

@@ -308,48 +308,6 @@ def rpy_from_rotation(R: Array) -> Array:
     return np.array([math.atan2(sine * c - cosine * f, cosine * e - sine * b), pitch, yaw])
 
 
-def analytic_jacobian(J: Array, rpy: npt.ArrayLike) -> Array:
-    """Jacobian of position and roll-pitch-yaw: the angular rows ``J_w`` become ``T(rpy)^-1 J_w``.
-
-    The columns of T are the axes of the three rates, ``omega = T d(rpy)/dt``: of roll, the frame's own x; of
-    pitch, the y turned by the yaw, which is horizontal; of yaw, the world's z.
-
-    Parameters
-    ----------
-    J : ndarray, shape (6, n)
-        Geometric Jacobian, linear rows then angular rows, world axes.
-    rpy : array_like, shape (3,)
-        Roll, pitch, yaw of the frame [rad].
-
-    Returns
-    -------
-    ndarray, shape (6, n)
-        The linear rows of J; then the rates of roll, pitch and yaw.
-
-    Raises
-    ------
-    InputError
-        When ``|cos(pitch)|`` is below 1e-6: roll and yaw turn about one axis, and their rates are unbounded.
-
-    Notes
-    -----
-    The rates grow as ``1 / cos(pitch)``: near +-pi/2 use the geometric Jacobian and :func:`rotation_vector`.
-    Source: B. Siciliano et al., Robotics: Modelling, Planning and Control, 2009, section 3.6.
-    """
-    _, pitch, yaw = np.asarray(rpy, dtype=float).tolist()
-    sine, cosine, secant = math.sin(yaw), math.cos(yaw), _secant(pitch)
-    tangent = math.sin(pitch) * secant
-    T_inverse = [[cosine * secant, sine * secant, 0], [-sine, cosine, 0], [cosine * tangent, sine * tangent, 1]]
-    return np.vstack([J[:3], np.array(T_inverse) @ J[3:]])
-
-
-def _secant(pitch: float) -> float:
-    cosine = math.cos(pitch)
-    if not abs(cosine) >= 1e-6:
-        raise InputError(f"pitch is {pitch:.9g} rad: roll and yaw are not defined; allowed: |cos(pitch)| >= 1e-6")
-    return 1.0 / cosine
-
-
 def wrap_angle(angle: Array) -> Array:
     """Equivalent angles in [-pi, pi).
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from closed_loop import closed_loop, position_and_roll
+from closed_loop import analytic_jacobian, closed_loop, position_and_roll
 
-from arm_control.maths import rpy_from_rotation
+from arm_control.exceptions import InputError
+from arm_control.maths import rotation_from_rpy, rotation_vector, rpy_from_rotation
 from arm_control.model import RobotModel
 
 ELBOW_UP, Q_0 = (0.5, -1.5, 1.0, -np.pi), (np.pi, -np.pi / 8, -np.pi / 6, 0.0)
@@ -32,3 +33,22 @@ def test_a_target_outside_needs_regularisation(ur4: RobotModel, regularisation: 
     result = closed_loop(position_and_roll(ur4, OUTSIDE, ROLL), ELBOW_UP, regularisation=regularisation)
     assert (result.converged, result.iterations) == (iterations < 200, iterations)
     np.testing.assert_allclose(result.errors[-1], error, rtol=0, atol=5e-6)
+
+
+@pytest.mark.parametrize("pitch", [0.7, -1.5])
+def test_analytic_jacobian_gives_the_rates_of_rpy(pitch: float):
+    """Turn the frame a little about each world axis and see how its roll, pitch and yaw change."""
+    rpy, step = np.array([0.4, pitch, -1.1]), 1e-6
+    J = np.vstack([np.full((3, 3), 7.0), np.eye(3)])
+    J_a = analytic_jacobian(J, rpy)
+    np.testing.assert_array_equal(J_a[:3], J[:3])
+    for column, axis in zip(J_a.T, np.eye(3), strict=True):
+        ahead, behind = (rotation_from_rpy(rpy + s * step * column[3:]) for s in (1, -1))
+        omega = rotation_vector(ahead @ behind.T) / (2 * step)
+        np.testing.assert_allclose(omega, axis, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("pitch", [-np.pi / 2, np.pi / 2 + 0.9e-6, np.nan])
+def test_analytic_jacobian_refuses_the_pitch_at_which_roll_and_yaw_are_one(pitch: float):
+    with pytest.raises(InputError, match=r"^pitch is .* rad: .*allowed: \|cos\(pitch\)\| >= 1e-6$"):
+        analytic_jacobian(np.zeros((6, 4)), [0.0, pitch, 0.0])

@@ -10,7 +10,6 @@ from arm_control.exceptions import InputError
 from arm_control.maths import (
     Array,
     Pose,
-    analytic_jacobian,
     limit_magnitude,
     quaternion_from_rotation,
     rotation_from_quaternion,
@@ -87,25 +86,6 @@ def test_rpy_there_and_back_at_every_pitch(pitch: float):
 def test_rpy_agrees_with_scipy(rotations: Rotation):
     for R in rotations:
         np.testing.assert_allclose(rpy_from_rotation(R.as_matrix()), R.as_euler("xyz"), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("pitch", [0.7, -1.5])
-def test_analytic_jacobian_gives_the_rates_of_rpy(pitch: float):
-    """Turn the frame a little about each world axis and see how its roll, pitch and yaw change."""
-    rpy, step = np.array([0.4, pitch, -1.1]), 1e-6
-    J = np.vstack([np.full((3, 3), 7.0), np.eye(3)])
-    J_a = analytic_jacobian(J, rpy)
-    np.testing.assert_array_equal(J_a[:3], J[:3])
-    for column, axis in zip(J_a.T, np.eye(3), strict=True):
-        ahead, behind = (rotation_from_rpy(rpy + s * step * column[3:]) for s in (1, -1))
-        omega = rotation_vector(ahead @ behind.T) / (2 * step)
-        np.testing.assert_allclose(omega, axis, rtol=0, atol=1e-8)
-
-
-@pytest.mark.parametrize("pitch", [-np.pi / 2, np.pi / 2 + 0.9e-6, np.nan])
-def test_analytic_jacobian_refuses_the_pitch_at_which_roll_and_yaw_are_one(pitch: float):
-    with pytest.raises(InputError, match=r"^pitch is .* rad: .*allowed: \|cos\(pitch\)\| >= 1e-6$"):
-        analytic_jacobian(np.zeros((6, 4)), [0.0, pitch, 0.0])
 
 
 def random_pose(seed: int) -> Pose:

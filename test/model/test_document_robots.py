@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from closed_loop import analytic_jacobian
 from file_modules import module_of
 
 from arm_control.core import urdf_path
-from arm_control.maths import Array, analytic_jacobian, rpy_from_rotation
+from arm_control.maths import Array, rpy_from_rotation
 from arm_control.model import RobotModel, load_urdf
 
 REPO = Path(__file__).parents[2]
