@@ -315,9 +315,9 @@ class RigidBodySimulator:
         """Set the Coulomb friction of an arm that was made with some, shape (nv,) [N m or N], from now on."""
         self._inputs["c"][:] = friction
 
-    def reset(self, q: Sequence[float] | Array | None = None, v: Sequence[float] | Array | None = None) -> None:
-        """Start again at time zero, by default at the initial positions and at rest."""
-        self._x[:] = np.concatenate([self._q_initial if q is None else q, np.zeros(self._model.nv) if v is None else v])
+    def reset(self, q: Sequence[float] | Array | None = None) -> None:
+        """Start again at rest, at time zero, at ``q``, shape (nq,) [rad or m], or the initial positions."""
+        self._x[:] = np.concatenate([self._q_initial if q is None else q, np.zeros(self._model.nv)])
         self._inputs["load"][:] = 0.0
         if "f" in self._inputs:
             self._inputs["f"][:] = 0.0
