@@ -164,7 +164,7 @@ def _load(
 
     def part_that_counts(facts: Facts) -> Part:
         part = choose(facts)
-        chosen.append(part.without_mass() if kinematics_only else part)
+        chosen.append(replace(part, moved=frozenset(), chain=frozenset()) if kinematics_only else part)
         return chosen[0]
 
     urdf = load_text(*text, **options, needs_maxima=not kinematics_only, choose=part_that_counts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -226,7 +226,7 @@ class Symbolic:
 
 def _expressions(program: Program, symbols: Sequence[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
     """Definitions of values that several lines use, and the expression of every line."""
-    uses = Counter([*program.results, *_operands(program)])
+    uses = Counter([*program.results, *(number for line in program.lines for number in line.operands)])
     shared: list[tuple[Any, Any]] = []
     values: list[Any] = []
     for number, line in enumerate(program.lines):
@@ -258,11 +258,6 @@ _EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "cos": sympy.cos,
     "sqrt": sympy.sqrt,
 }
-
-
-def _operands(program: Program) -> Iterator[int]:
-    for line in program.lines:
-        yield from line.operands
 
 
 def _pruned(formula: Formula) -> Formula:

@@ -119,7 +119,7 @@ class Plan:
     @property
     def length(self) -> float:
         """Length of the path in joint space [rad or m]."""
-        return path_length(self.path)
+        return float(np.linalg.norm(np.diff(self.path, axis=0), axis=1).sum())
 
     @property
     def duration(self) -> float:
@@ -158,11 +158,6 @@ class Way(NamedTuple):
 def no_way(n: int) -> Way:
     """Return an empty way of n joints."""
     return Way(np.zeros((0, n)), np.zeros(0))
-
-
-def path_length(path: Array) -> float:
-    """Length of a path of straight motions, shape (m, n) [rad or m]."""
-    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
 
 
 def free_path(path: Array, times: Array, effort: Effort) -> Plan:

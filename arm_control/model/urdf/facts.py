@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from arm_control.exceptions import FrameNotFound, ModelError
@@ -239,10 +239,6 @@ class Part:
     way: frozenset[str]
     placed: frozenset[str]
     above: frozenset[str]
-
-    def without_mass(self) -> Part:
-        """Return the part for kinematics alone: no mass counts."""
-        return replace(self, moved=frozenset(), chain=frozenset())
 
 
 def part_of(facts: Facts, base: str, tip: str, joints: Sequence[str]) -> Part:
