@@ -213,8 +213,6 @@ class ContactMonitor:
 
     Attributes
     ----------
-    link_pairs : tuple of tuple of str
-        The pairs of links that are measured.
     proximity : Proximity
         Measures them, and has the capsules of the arm.
     shape : ArmShape

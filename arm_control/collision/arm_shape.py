@@ -139,8 +139,6 @@ class LinkShape:
     ----------
     whole : Cluster
         All its capsules; those of a ball have a segment without length.
-    clusters : tuple of Cluster
-        The same in smaller groups.
     reach : ndarray, shape (n_bodies,)
         Largest distance of the segments in its capsules from the axis of each body's joint [m]; 1 for a prismatic
         joint, 0 where the joint does not carry the link.

@@ -65,8 +65,6 @@ class JointTable:
 
     Attributes
     ----------
-    joints : tuple of int
-        Numbers of both joints.
     boxes : tuple of tuple of float
         Centre of each box, two numbers, and its half edges [rad or m].
     walls : tuple of tuple of float
@@ -176,8 +174,6 @@ class LinkPlane(NamedTuple):
         Of both links, in the frames of their bodies.
     between : list of Body
         Bodies from the first one, which is the inner one, to the second one.
-    joints : tuple of int
-        Numbers of the joints of the plane.
     reach : ndarray, shape (2,)
         How far they move the links against each other at most [m/rad or 1].
     walls : list of tuple of float, or None

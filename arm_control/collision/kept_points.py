@@ -87,7 +87,6 @@ class KeptPoints:
 
     Attributes
     ----------
-    points : tuple of KeptPoint
     reach : ndarray, shape (k, n)
         ``slope reach`` of equation (1) of each.
     shares : ndarray, shape (k,)

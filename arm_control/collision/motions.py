@@ -321,8 +321,6 @@ class MotionColumns(NamedTuple):
         Results; see :mod:`arm_control.collision.motions`.
     start : ndarray, shape (9,)
         Progress before the first look.
-    check : RunsLoop
-        The law.
     """
 
     a: Rows

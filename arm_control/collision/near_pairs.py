@@ -138,8 +138,6 @@ class Proximity:
     ----------
     notes : tuple of str
         Collision shapes left out, with the reason of each.
-    link_pairs : tuple of tuple of str
-        The monitored pairs of links.
     capsule_pairs : ndarray, shape (n, 2)
         Numbers of their capsules.
     search : PairSearch

@@ -62,8 +62,6 @@ class ObstacleTable:
 
     Attributes
     ----------
-    obstacles : tuple of Obstacle
-        The obstacles, in their order.
     rows : ObstacleRows
         Their numbers; another object when the table has grown.
     """

@@ -86,12 +86,8 @@ class ShapeProof:
 
     Parameters
     ----------
-    link_pairs : sequence of tuple of str
-        Pairs of links that are checked.
     margin, link_margin : float
         Smallest distance that counts as free, to obstacles and between links [m].
-    kept : KeptPoints
-        Points that functions keep to their places.
 
     Raises
     ------

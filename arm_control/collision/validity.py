@@ -153,8 +153,6 @@ class Distances(NamedTuple):
         From each of them to the nearest obstacle.
     nearest : ndarray of int, shape (N, L)
         Number of that obstacle; -1 for none.
-    link_pairs : tuple of tuple of str
-        The pairs of links that are checked.
     between_links : ndarray, shape (N, P)
         Of each pair.
     """
@@ -171,8 +169,6 @@ class Contact(NamedTuple):
 
     Attributes
     ----------
-    segment : int
-        Number of the segment of the path.
     share : float
         Share of the segment: before it the path is free.
     t : float

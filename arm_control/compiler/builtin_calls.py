@@ -171,8 +171,6 @@ def builtin_call(call: KernelCall, slow: Callable[..., Any], doc: str | None = N
     ----------
     slow : callable
         Takes over where arguments do not fit or the result does not count.
-    doc : str, optional
-        Documentation, for ``help``; it may begin with a signature.
 
     Returns
     -------

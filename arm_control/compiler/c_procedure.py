@@ -145,10 +145,6 @@ class Variables:
     ----------
     names : set of str
         All that is assigned to, and the parameters.
-    counters : set of str
-        Names that are only the counter of loops.
-    read : set of str
-        Names that are read.
     """
 
     def __init__(self, definition: ast.FunctionDef) -> None:
@@ -717,13 +713,7 @@ INCLUDES = "\n".join(f"#include <{name}.h>" for name in ("math", "stdbool", "std
 
 
 class CText(NamedTuple):
-    """Procedures in C, part by part.
-
-    Attributes
-    ----------
-    includes, records, constants, prototypes, functions : str
-        What comes one after the other; the records may stand in a header.
-    """
+    """Procedures in C, part by part."""
 
     includes: str
     records: str
@@ -747,8 +737,6 @@ def c_parts(
     hooks : mapping of str to str
         C functions for fields that are a ``RunsKernel`` or ``RunsLoop``, by ``"Record.field"``: static functions that
         take the address of the record, of a loop the number of cases, too, and return a ``double``.
-    prefix : str
-        Beginning of the names of functions and structures.
 
     Raises
     ------

@@ -47,8 +47,6 @@ class BoundProcedure(Generic[Record]):
 
     Attributes
     ----------
-    record : record
-        What it works on.
     function_address, table_address : int
         Of the function, and of what it takes; 0 where it is no machine code. They stay the same for another record.
     """
@@ -134,8 +132,6 @@ def kept_code(title: str, made_from: str, write: Callable[[], str]) -> bytes:
 
     Parameters
     ----------
-    title : str
-        For the list of what is in the cache.
     made_from : str
         The same for equal code of one state of the sources.
     """

@@ -48,10 +48,6 @@ class Draft(NamedTuple):
 
     Attributes
     ----------
-    directory : str
-        Directory of the cache.
-    key, title : str
-        Those of the entry in the cache.
     data : bytes
         The draft as it would stand there: inputs and outputs as JSON, a line end, the object file.
     code : str

@@ -29,8 +29,6 @@ class Kernel:
 
     Parameters
     ----------
-    inputs : mapping of str to int
-        Name and size of each input.
     outputs : mapping of str to shape
         Name and shape of each output.
     bind : callable
@@ -48,8 +46,6 @@ class Kernel:
         Computes the outputs from the inputs; returns whether an input is not finite.
     shapes : tuple
         Name and shape of each input, and of each output.
-    is_compiled : bool
-        Whether it is machine code.
     lock : RLock
         For threads that share the work space.
     """
@@ -78,8 +74,6 @@ class OwnWork:
 
     Attributes
     ----------
-    work : ndarray
-        All inputs, then all outputs.
     inputs, outputs : dict of str to ndarray
         Views of them, by name and in their shapes.
     function_address, table_address : int
@@ -109,12 +103,8 @@ class LoopKernel:
 
     Attributes
     ----------
-    outputs : mapping of str to int
-        Name and size of every output.
     width : int
         The number of cases is a multiple of it.
-    is_compiled : bool
-        Whether it is machine code.
     """
 
     def __init__(

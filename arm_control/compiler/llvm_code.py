@@ -376,8 +376,6 @@ class Processor(NamedTuple):
         Name as CMake and ``uname -m`` have it.
     cpu : str
         LLVM's name of the oldest processor of this kind.
-    has_fma : bool
-        Whether it multiplies and adds in one instruction, with one rounding.
     """
 
     architecture: str

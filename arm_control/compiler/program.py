@@ -58,8 +58,6 @@ class Program:
 
     Attributes
     ----------
-    inputs : mapping of str to int
-        Name and number of entries of each input.
     outputs : mapping of str to shape
         Name and shape of each output.
     results : tuple of int
@@ -123,8 +121,6 @@ class FoldedProgram(NamedTuple):
         Name and size of each input of the law; of a table, the size of a row.
     outputs : mapping of str to shape
         Name and shape of each output.
-    tables : tuple of str
-        Inputs that are tables.
     goes_on : str
         Value at which the folds end where it is not above zero; empty: none.
     """

@@ -98,14 +98,10 @@ class Constraint:
 
     Attributes
     ----------
-    name : str
-        What messages call it.
     of : str
         What it is about: ``hand``, a link, or ``arm`` for the ends of all capsules.
     points : sequence of sequence of float
         Points of the hand, or of the link, in its frame [m]; its origin if none are given.
-    level : Priority
-        When it gives way.
     """
 
     name: str

@@ -29,12 +29,8 @@ class Constraints(NamedTuple):
 
     Attributes
     ----------
-    constraints : tuple of Constraint
-        In their order.
     allow_recovery : bool
         Whether an arm that starts outside is led back, instead of being refused.
-    where : str
-        The file, for messages.
     """
 
     constraints: tuple[Constraint, ...] = ()
@@ -78,8 +74,6 @@ def with_box_at(file: str, name: str, centre: Sequence[float]) -> str:
     ----------
     file : str
         As for :func:`read_constraints`.
-    name : str
-        Name of the box.
     centre : sequence of float, length 3
         Its new middle in the base frame [m].
 

@@ -128,8 +128,6 @@ class PointTick(NamedTuple):
         Torque asked for, and what comes of it [N m or N].
     found : ndarray of int, shape (N_FOUND,)
         Result.
-    n, n_points : int
-        Joints; points.
     """
 
     state: RunsKernel
@@ -429,19 +427,12 @@ class ConstraintSet:
 
     Parameters
     ----------
-    model : RobotModel
-        The arm.
     constraints : sequence of Constraint
         What has to hold, beside the limits of the joints; at most one of them is a clearance.
     limits : ndarray, shape (2 + 6 nv,)
         Numbers of the joints' limits, as ``JointLimits.numbers`` has them.
     is_unlimited : ndarray of bool, shape (nv,)
         Joints without limits of position.
-
-    Attributes
-    ----------
-    constraints : tuple of Constraint
-        The constraints, in their order.
 
     Raises
     ------
@@ -591,8 +582,6 @@ class ConstraintSet:
 
         Parameters
         ----------
-        terms : Terms
-            The state.
         tau, tau_0 : ndarray, shape (nv,)
             Torque that is asked for, and the last one [N m or N].
         dt : float
@@ -755,8 +744,6 @@ class PointParts(NamedTuple):
 
     Attributes
     ----------
-    rows : PointTick
-        Its memory.
     state, point : Program
         The laws :func:`_state` and :func:`point_row`, reduced.
     columns : dict of str to ndarray

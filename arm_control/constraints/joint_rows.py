@@ -81,8 +81,6 @@ def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers, rate_sh
 
     Parameters
     ----------
-    terms : Terms
-        The measured state.
     dt : float
         Time since the last torque [s].
     numbers : LimitNumbers

@@ -60,8 +60,6 @@ class Entry:
 
     Attributes
     ----------
-    title : str
-        Description, for the user.
     size : int
         Size of the file [bytes].
     used : float
@@ -159,8 +157,6 @@ class Cache:
 
         Parameters
         ----------
-        data : bytes
-            The data for :meth:`load` to return.
         title : str
             Description, for the user; characters that cannot be printed become question marks.
         """

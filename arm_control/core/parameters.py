@@ -46,8 +46,6 @@ class Spec:
 
     Attributes
     ----------
-    text : str
-        What it is, in one sentence.
     unit : str
         Its unit; empty for a pure number or a word.
     lower, upper : float or None

@@ -178,8 +178,6 @@ class WebArm(NamedTuple):
 
     Attributes
     ----------
-    programs : dict of str to PlacedProgram
-        The straight programs in the module.
     functions : list of str
         The functions in its table, from 1 on.
     places : dict

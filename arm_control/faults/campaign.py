@@ -129,8 +129,6 @@ class Row:
 
     Attributes
     ----------
-    fault, what, arrangement, plant, robot, controller, verdict : str
-        What was run, and what must come of it.
     brake_ms, rest_ms : float or None
         Time from the first wrong message to a braking torque, and until the arm rests [ms]; None: there was none.
     sunk_mm : float or None

@@ -116,8 +116,6 @@ class Setup:
         Whether the controller is given the goal at first; else inputs lead there.
     arrangement : str
         One of :data:`arm_control.faults.chain.ARRANGEMENTS`.
-    inputs : dict of str to Source
-        Who sends the controller what, by topic.
     interferences : dict of str to Interference
         What becomes of messages from the onset on, by topic.
     events : list of (float, callable)

@@ -67,13 +67,7 @@ def edited(edit: Edit, n: int | None = None, every: int = 1) -> Interference:
 
 
 def frozen(with_stamp: bool) -> Interference:
-    """Return what repeats the first message.
-
-    Parameters
-    ----------
-    with_stamp : bool
-        Whether its stamp is repeated, too.
-    """
+    """Return what repeats the first message."""
     first: list[Any] = []
 
     def repeat(k: int, message: Any) -> Iterable[Delivery]:

@@ -95,8 +95,6 @@ class SimulatedMiddleware:
     ----------
     on_empty : callable
         Called where a message is to be taken and none waits.
-    now_ns : int
-        Time of the clock [ns].
     fails : set of str
         Functions that fail: ``take``, ``publish``.
     """

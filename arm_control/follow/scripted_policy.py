@@ -20,8 +20,6 @@ class Script(NamedTuple):
     ----------
     rate, point_rate : float
         Chunks, and points of a chunk, in a second [Hz].
-    n_points : int
-        Points of a chunk.
     jitter : float
         Largest change of the time between two chunks, as a share of it.
     latency : float

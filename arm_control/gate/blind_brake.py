@@ -93,8 +93,6 @@ class BlindMemory(NamedTuple):
         Lets the prediction go on by one step (:func:`arm_control.gate.state_prediction.predict`).
     counts : ndarray of int64, shape (2,)
         Whether the arm is braked on a predicted state; when it was predicted last [ns].
-    prediction : PredictedState
-        The predicted state.
     unknown : ndarray, shape (n,)
         Part of the torque that carries what the model does not know [N m or N].
     longest_step : float

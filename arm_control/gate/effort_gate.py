@@ -93,8 +93,6 @@ class GateOutput(NamedTuple):
     ----------
     tau : ndarray, shape (nv,)
         Torque for the actuators [N m or N].
-    state : GateState
-        What the gate does with commands.
     reason : str
         Why it does not pass them; empty when it does.
     saturated, rate_limited : bool
@@ -134,10 +132,6 @@ class EffortGate:
 
     Attributes
     ----------
-    limits : JointLimits
-        Limits of a command.
-    state : GateState
-        What the gate does with commands.
     reason : str
         Why it does not pass them; empty when it does.
     period : float
@@ -344,11 +338,6 @@ class EffortGate:
     def offer_brake(self, reason: str) -> None:
         """Refuse the torque of a controller that reports a brake; a passing gate brakes as well.
 
-        Parameters
-        ----------
-        reason : str
-            Why it brakes.
-
         Raises
         ------
         InputError
@@ -463,8 +452,6 @@ class EffortGate:
             What has passed, of the last one.
         dt : float
             Time of its tick, as :meth:`next_limits` says [s].
-        n : int
-            Number of commands.
         """
         self.left = min(self.left + self.elapsed, GROWTH * self.period) - dt  # equations (8), without a call
         self.period = max(dt, self.period - (GROWTH - 1.0) * dt)

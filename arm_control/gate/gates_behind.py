@@ -39,18 +39,12 @@ class GateReport(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Its node.
     state : str
         Value of its :class:`GateState`; ``silent`` where nothing is heard of it.
-    reason : str
-        Why it does not pass commands.
     since_ns : int
         Stamp of the state in which it began to do so, by the clock of the states [ns].
     tau : ndarray, shape (n,), or None
         Torque that it applies now, in the order of ``joints`` [N m or N]; None before the first one.
-    joints : tuple of str
-        Names of the joints.
     success_rate : str
         Share of accepted commands [%], in words; empty where it is not reported.
     """
@@ -82,8 +76,6 @@ class GatesBehind:
 
     Parameters
     ----------
-    names : sequence of str
-        Nodes with these gates.
     clock : callable
         Returns the time of a steady clock [s].
     watches_silence : bool

@@ -127,8 +127,6 @@ class StateMemory(NamedTuple):
 
     Attributes
     ----------
-    believed : KnownState
-        The last state that was believed.
     doubted : KnownState
         The last one since then.
     counts : ndarray of int64, shape (4,)

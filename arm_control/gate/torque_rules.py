@@ -113,8 +113,6 @@ class GateMemory(NamedTuple):
         Torque of a command, torque (1), the last torque, which (3) changes, and effort limits [N m or N].
     hold, spring, carried : ndarray, shape (n,)
         Where the arm is held [rad or m], acceleration of the spring [rad/s^2 or m/s^2], c of (1) [N m or N].
-    n : int
-        Number of joints.
     """
 
     counts: Ints

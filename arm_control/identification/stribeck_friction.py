@@ -84,8 +84,6 @@ class StribeckFriction:
     ----------
     sizes : ndarray, shape (n,)
         Usual torques of the joints [N m or N].
-    bodies : BodyParameters
-        What is searched for among the inertias.
     """
 
     def __init__(self, sizes: Array, bodies: BodyParameters) -> None:

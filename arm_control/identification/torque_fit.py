@@ -156,8 +156,6 @@ def fit_torque(
     ----------
     rows : TorqueRows
         Windows of a recording; its columns of bodies are those of ``bodies``.
-    bodies : BodyParameters
-        What is searched for among the inertias.
     is_whole : bool
         Whether the bodies are the whole arm, in place of the model's links.
     fits_scale : bool

@@ -61,8 +61,6 @@ class Task:
     ----------
     frame : str or None
         The link that is placed; None: the end effector, with its tool.
-    rows : tuple of int
-        The rows that count.
     task_frame : str
         Whose axes they are along, one of :data:`arm_control.kinematics.task_errors.FRAMES`.
     turning : tuple of bool

@@ -113,8 +113,6 @@ class InverseKinematics:
         Limits of the joint positions; by default those of the model [rad or m].
     tolerance : float
         Largest error of a row [m, rad].
-    n_starts : int
-        Largest number of starts for a pose.
     posture : array_like, shape (nq,), optional
         Joint positions that the result shall be as near to as the pose allows, for an arm with more joints than rows;
         also the default of the first start, see :mod:`arm_control.kinematics.damped_step` [rad or m].

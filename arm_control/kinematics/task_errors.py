@@ -167,8 +167,6 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    numbers : tuple of int
-        In their order in a twist.
     frame : str
         Whose axes they are along: world, end_effector or target.
     """

@@ -127,13 +127,7 @@ class Calls:
         return kernel
 
     def function(self, method: Method[R], frame: str | None = None) -> Callable[..., R]:
-        """Return the function behind a method; made when it is first needed.
-
-        Parameters
-        ----------
-        frame : str, optional
-            The link that a Jacobian is about.
-        """
+        """Return the function behind a method; made when it is first needed."""
         key = (method.name, frame)
         if key not in self._functions:
             call = self._call(method, frame)

@@ -72,8 +72,6 @@ class Engine:
 
     Attributes
     ----------
-    tree : Tree
-        The arm.
     backend, reasons : str, list of str
         The back end in use, and why the ones before it are not.
     """

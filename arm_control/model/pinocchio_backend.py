@@ -23,11 +23,6 @@ class PinocchioBackEnd:
 
     Its joints are the tree's bodies, one number each; with the joint coordinates q of the tree they are
     ``G q + offset``, which puts together what mimics one another.
-
-    Parameters
-    ----------
-    urdf_text : str
-        The URDF the tree was made from.
     """
 
     compiler = None

@@ -197,8 +197,6 @@ class NeuralSystem:
 
     Parameters
     ----------
-    population : Population
-        Neurons that represent the state, also an attribute.
     matrices : Compensation
         A' and B' of the wanted system.
     tau, dt : float

@@ -87,8 +87,6 @@ class Residual(NamedTuple):
     ----------
     name, structure : str
         Of the function that made it, and its compile-time part.
-    size : int
-        Number of entries.
     numbers : ndarray
         Parameters at run time, such as a target.
     at : callable
@@ -219,8 +217,6 @@ class Form(NamedTuple):
 
     Attributes
     ----------
-    numbers : tuple of float
-        Its parameters at run time.
     phi : callable
         From r and the numbers to ``phi, phi', phi''``.
     """

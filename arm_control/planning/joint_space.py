@@ -98,8 +98,6 @@ class SearchParameters:
 
     Attributes
     ----------
-    rounds : int
-        Largest number of rounds.
     samples : int
         Samples for each tree in a round.
     connections : int

@@ -171,8 +171,6 @@ class MotionMonitor:
 
     Attributes
     ----------
-    trajectory : JointTrajectory
-        The motion that goes on.
     begin : float
         Time of its begin [s].
     told : list of Obstacle, Mover or sequence of Mover

@@ -159,11 +159,6 @@ class DelayGrid:
         Their shortest times [s].
     latest : float
         Latest arrival [s].
-
-    Attributes
-    ----------
-    n_checked : int
-        Number of motions checked.
     """
 
     def __init__(self, validity: Validity, q: Array, deviation: Array, T: Array, latest: float) -> None:

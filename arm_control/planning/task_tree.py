@@ -33,11 +33,6 @@ class TaskTree(SearchTree):
 
     Columns besides those of each tree: ``q_r``, ``rate``, ``cap``, ``thrust``, ``level``, ``direction``; ``is_open``
     where chains may begin; and the ends of the steps of the edge to a vertex.
-
-    Parameters
-    ----------
-    n, steps : int
-        Number of joints, and steps of an edge.
     """
 
     def __init__(self, n: int, steps: int) -> None:

@@ -46,8 +46,6 @@ class LiveLaw:
 
     Attributes
     ----------
-    n, n_basis : int
-        Number of coordinates and of basis functions.
     has_orientation : bool
         Whether the last three of six coordinates are a rotation vector.
     """

@@ -57,13 +57,7 @@ Inputs = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class StepLaw:
-    """The text of one step.
-
-    Attributes
-    ----------
-    has_stops, has_friction : bool
-        Whether there are end stops, and Coulomb friction.
-    """
+    """The text of one step."""
 
     tree: Tree
     scheme: str

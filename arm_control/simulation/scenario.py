@@ -406,8 +406,6 @@ def is_needed(simulator: str, plant: Mapping[str, Any], where: str) -> bool:
     ----------
     simulator : str
         What moves it: ``mujoco``, ``coppeliasim``, or ``none`` for a real arm.
-    plant : mapping of str to value
-        Parameters of the node ``simulator``.
     """
     is_ideal = properties_of(plant, where).is_ideal
     return simulator == "none" or (simulator == "mujoco" and not is_ideal)
@@ -422,8 +420,6 @@ def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_
     ----------
     friction : str
         ``true`` and ``false`` replace what the nodes have; ``auto`` does not.
-    is_needed : bool
-        Whether ``auto`` compensates.
     """
     if friction not in CHOICES:
         raise ParameterError(f"friction = {friction!r}, allowed {', '.join(CHOICES)}")

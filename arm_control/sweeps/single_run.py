@@ -42,8 +42,6 @@ class RunPlan:
         Folder from which the module may be imported, too.
     run_duration : float
         Simulated time [s]; 0: as long as the scenario takes.
-    figures : tuple of str
-        Figures of a row.
     trust : bool
         Whether the scenario may name a xacro file.
     """

@@ -50,8 +50,6 @@ class Sweep:
     ----------
     plan : RunPlan
         What all runs have in common.
-    axes : tuple of Axis
-        What differs.
     sampling : str
         One of :data:`~arm_control.sweeps.sample_points.SAMPLINGS`.
     samples : int

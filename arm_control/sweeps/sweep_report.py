@@ -46,8 +46,6 @@ class SweepReport:
         Figure that orders the rows, ``max:NAME`` where more is better; empty: the first one.
     pareto : sequence of two str
         Figures of the front, as that one; empty: the first two.
-    n_best : int
-        Number of best rows.
 
     Raises
     ------

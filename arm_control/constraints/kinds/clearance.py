@@ -60,8 +60,6 @@ def pair_row(x: Mapping[str, Array], v: Array, v_max: Array, axes: Array, joint_
 
     Parameters
     ----------
-    x : mapping
-        Numbers of the pair.
     v, v_max, axes : array, shape (n,), (n,), (6, n_bodies)
         Joint velocities and their limits, and axes of the joints as factors of n and of p x n.
     joint_coupling : ndarray, shape (n_bodies, n)

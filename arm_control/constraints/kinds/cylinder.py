@@ -28,8 +28,6 @@ class CylinderConstraint(Constraint):
         A point of its axis in the world [m], and the direction of that.
     radius : float
         [m].
-    outside : bool
-        Whether the balls stay outside.
     """
 
     point: Sequence[float]

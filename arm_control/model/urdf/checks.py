@@ -103,8 +103,6 @@ class Finding:
         Link, joint or material, such as ``link 'hand'``.
     what : str
         The defect, such as ``mass is -2 kg``.
-    allowed : str
-        What would be right, for the sentence of a problem.
     cause : str
         The kind of defect and its consequence, for a warning about all places with it.
     is_problem : bool

@@ -216,8 +216,6 @@ class Part:
 
     Attributes
     ----------
-    base, tip : str
-        Ends of the arm.
     driven : frozenset of str
         The controlled joints and those that mimic them.
     moved : frozenset of str

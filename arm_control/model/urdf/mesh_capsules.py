@@ -144,8 +144,6 @@ def fit_capsules(triangles: Array, most: int = MOST, excess: float = EXCESS) -> 
     ----------
     triangles : ndarray, shape (m, 3, 3)
         Corners [m].
-    most : int
-        Largest number of capsules.
     excess : float
         Excess that is enough [m].
 

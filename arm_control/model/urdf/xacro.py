@@ -30,8 +30,6 @@ def expand_xacro(
     ----------
     path : Path
         The file. Relative names of included files start in the folder of the including file.
-    arguments : mapping of str to str, optional
-        Values for its ``<xacro:arg>`` elements.
     package_path : sequence of str or Path
         Folders that are packages or contain some, for ``$(find PACKAGE)``; searched before the folders above the
         file, those of ``ROS_PACKAGE_PATH``, and the packages of a ROS 2 workspace.

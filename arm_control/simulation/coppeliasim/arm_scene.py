@@ -251,8 +251,6 @@ class SceneSensors:
         ----------
         q : ndarray, shape (nq,)
             Joint positions [rad or m].
-        X_BF : Pose
-            Pose of the force sensor in the arm's base.
         """
         if not self._force.size or not np.isfinite(self._force).all():
             return None

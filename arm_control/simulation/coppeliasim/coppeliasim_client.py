@@ -114,11 +114,6 @@ class Connection:
         """Call a function of the bridge's script in CoppeliaSim.
 
         A SimulatorLost or ModelError where there is no response, or the response is an error.
-
-        Returns
-        -------
-        object
-            The result, or the list of results.
         """
         with self.errors():
             response = self.sim.callScriptFunction("arm_call", script, function, *arguments)
