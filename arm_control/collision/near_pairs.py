@@ -72,13 +72,7 @@ class Pairs(NamedTuple):
 
 
 class Margins(NamedTuple):
-    """Distances that count as contact.
-
-    Attributes
-    ----------
-    obstacles, links : float
-        From obstacles, and between links [m].
-    """
+    """Distances from obstacles, and between links, that count as contact [m]."""
 
     obstacles: float = 0.0
     links: float = 0.0

@@ -276,12 +276,7 @@ def distance_rate(x: Mapping[str, Array], axes: Array, v: Array, joint_coupling:
 
 
 class PairSearch:
-    """Memory of a search.
-
-    Parameters
-    ----------
-    capsule_pairs : ndarray of int, shape (L, 2)
-        Pairs of capsules of two links.
+    """Memory of a search; ``capsule_pairs``, shape (L, 2), are capsules of two links each.
 
     Attributes
     ----------

@@ -139,13 +139,7 @@ Way: TypeAlias = tuple[StatementPlace, ...]
 
 
 class Variables:
-    """The names of a procedure.
-
-    Attributes
-    ----------
-    names : set of str
-        All that is assigned to, and the parameters.
-    """
+    """The names of a procedure: all that is assigned to, and the parameters."""
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self._parameters = {argument.arg for argument in definition.args.args}

@@ -25,17 +25,12 @@ class UnsafeFile(Exception):
 
 
 def open_directory(path: Path, create: bool = False) -> int:
-    """Open a directory that only this user can write to.
+    """Open a directory that only this user can write to; return a file descriptor that the caller closes.
 
     Parameters
     ----------
     create : bool
         Create the directory and its parents if necessary, with mode 0700 whatever the umask.
-
-    Returns
-    -------
-    int
-        A file descriptor; the caller closes it.
 
     Raises
     ------

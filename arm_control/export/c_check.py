@@ -51,13 +51,7 @@ NEAR = 0.01
 
 
 class PythonController:
-    """The exported controller as Python runs it.
-
-    Attributes
-    ----------
-    reference : Reference or None
-        Desired motion; None: the gate waits.
-    """
+    """The exported controller as Python runs it; the gate waits while ``reference`` is None."""
 
     def __init__(self, controller: ExportedController) -> None:
         model, gate = controller.model, controller.gate

@@ -75,13 +75,7 @@ class Surroundings(NamedTuple):
 
 
 class Arrangement:
-    """From the states of an arm to the torque of its motors.
-
-    Attributes
-    ----------
-    tau : ndarray, shape (nv,)
-        Torque of the motors [N m or N].
-    """
+    """From the states of an arm to the torque of its motors, ``tau`` (nv,) [N m or N]."""
 
     words = ""
     """What it is called where it refuses something."""

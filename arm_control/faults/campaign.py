@@ -217,13 +217,7 @@ def parameters_of(robot: str, controller: str) -> LoopParameters:
 
 
 def setup_of(case: Case, plant: str = EXACT) -> Setup:
-    """Return one run of a case.
-
-    Parameters
-    ----------
-    plant : str
-        One of :data:`PLANTS`.
-    """
+    """Return one run of a case on one of :data:`PLANTS`."""
     fault, arrangement, robot, controller = case
     model, q = arm(robot), np.array(HOME[robot])
     goal: Target | JointGoal

@@ -45,13 +45,7 @@ ARRANGEMENTS: Mapping[str, type[Arrangement]] = {
 
 
 class Chain:
-    """The processes of one run, and the messages on their way.
-
-    Attributes
-    ----------
-    t : float
-        Simulated time [s].
-    """
+    """The processes of one run, and the messages on their way, at the simulated time ``t`` [s]."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -92,13 +86,7 @@ class Chain:
     # -- a run ------------------------------------------------------------------------------------
 
     def advance(self, end: float) -> None:
-        """Run on, up to this time, or to the end of a process.
-
-        Parameters
-        ----------
-        end : float
-            Simulated time [s].
-        """
+        """Run on, up to a simulated time [s], or to the end of a process."""
         setup, simulator, arrangement, arm = self.setup, self.simulator, self.arrangement, self._true_arm
         latest = self._rows[-1][0] if self._rows else -np.inf
         events = sorted(

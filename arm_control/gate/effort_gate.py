@@ -319,12 +319,7 @@ class EffortGate:
             raise
 
     def offer_in_order(self, tau: Array) -> None:
-        """Offer a command of this very tick, in the model's joint order.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Torque [N m or N].
+        """Offer a command of this very tick, in the model's joint order, shape (nv,) [N m or N].
 
         Raises
         ------

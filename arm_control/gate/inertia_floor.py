@@ -125,12 +125,7 @@ ROWS, SHAKE_ROW = 10, 9
 
 
 class InertiaFloor:
-    """The floor of one arm, tick by tick.
-
-    Parameters
-    ----------
-    time : float
-        T of equation (1) [s].
+    """The floor of one arm, tick by tick; ``time`` is T of equation (1) [s].
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ def body_motions(tree: Tree, q: Array, v: Array) -> BodyMotions:
 
 
 def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array | None = None) -> MomentumTerms:
-    """Return the part of a rigid body in (3) to (5).
+    """Return the part of a rigid body in (3) to (5), rows for k parameters.
 
     Parameters
     ----------
@@ -113,11 +113,6 @@ def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array 
         Frame of the rigid body, in which its parameters are.
     basis : ndarray, shape (10, k), optional
         Combinations of the parameters m, h, J; by default each of them.
-
-    Returns
-    -------
-    MomentumTerms
-        Rows for k parameters.
     """
     B = np.eye(N_PARAMETERS) if basis is None else basis
     i, (R, p) = frame.body, frame.X_BF
@@ -139,13 +134,7 @@ def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array 
 
 
 def momentum_matrix(v: Array, w: Array) -> Array:
-    """``A(V)`` of (2), shape (N, 6, 10).
-
-    Parameters
-    ----------
-    v, w : ndarray, shape (N, 3)
-        Linear and angular velocity [m/s], [rad/s].
-    """
+    """``A(V)`` of (2), shape (N, 6, 10), for velocities v, w, shape (N, 3) [m/s, rad/s]."""
     A = np.zeros((len(v), 6, N_PARAMETERS))
     A[:, :3, 0] = v
     A[:, :3, 1:4] = _skew(w)

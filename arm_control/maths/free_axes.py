@@ -66,7 +66,7 @@ class Turns(NamedTuple):
 def partial_turns(
     R_WE: Array, R_WT: Array, rates: tuple[Array, Array, Array], axes: Sequence[int], *, in_world: bool
 ) -> Turns:
-    """Rates of the error of one or two turns, equations (1) to (5).
+    """Rates of the error of one or two turns, equations (1) to (5); 0 in the rows that do not count.
 
     Parameters
     ----------
@@ -78,11 +78,6 @@ def partial_turns(
         The one or two of the axes 0, 1, 2 about which turns count.
     in_world : bool
         Whether the axes are those of the world; else they are those of the hand, and of the target.
-
-    Returns
-    -------
-    Turns
-        0 in the rows that do not count.
 
     Examples
     --------

@@ -203,13 +203,7 @@ def _numeric_cholesky(S: Array) -> Cholesky:
 
 
 def lower_triangle(entries: Array, n: int) -> Array:
-    """Lower triangular matrix from its entries.
-
-    Parameters
-    ----------
-    entries : array, shape (n (n + 1) / 2,)
-        The triangle, row by row.
-    """
+    """Lower triangular matrix from its entries row by row, shape (n (n + 1) / 2,)."""
     L = np.zeros((n, n), dtype=object)
     L[np.tril_indices(n)] = entries
     return L

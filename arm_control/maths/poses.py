@@ -252,12 +252,7 @@ def rotation_from_vector(vector: npt.ArrayLike) -> Array:
 
 
 def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
-    """Rotation matrix of roll, pitch and yaw as in a URDF: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
-
-    Parameters
-    ----------
-    rpy : array_like, shape (3,)
-        Roll, pitch, yaw [rad].
+    """Rotation ``R = Rz(yaw) Ry(pitch) Rx(roll)`` of roll, pitch, yaw, shape (3,) [rad], as in a URDF.
 
     Returns
     -------

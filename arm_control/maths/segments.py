@@ -48,7 +48,7 @@ class Nearest(NamedTuple):
 
 
 def closest_on_segment(p: Array, a: Array, b: Array) -> Scalar:
-    """Return the place of the point of a segment nearest to p.
+    """Return the place of a segment's point nearest to p: from 0 at a to 1 at b; 0 where it has no length.
 
     Parameters
     ----------
@@ -56,11 +56,6 @@ def closest_on_segment(p: Array, a: Array, b: Array) -> Scalar:
         A point [m].
     a, b : array, shape (3,)
         Ends of the segment [m]; they may coincide.
-
-    Returns
-    -------
-    scalar
-        From 0 at a to 1 at b; 0 where the segment has no length.
 
     Examples
     --------
@@ -89,15 +84,10 @@ def to_point(a: Array, b: Array, p: Array) -> Nearest:
 
 
 def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
-    """Return the nearest points of segments a and b.
+    """Return the nearest points of segments a and b, whose ends (3,) [m] may coincide.
 
     Either both nearest points are inside their segments, on the common perpendicular, or one of them is an
     end: five candidates, the nearest of which is the result. No division by an angle that may vanish.
-
-    Parameters
-    ----------
-    a0, a1, b0, b1 : array, shape (3,)
-        Ends of the segments [m]; they may coincide.
 
     Returns
     -------
@@ -227,7 +217,7 @@ class Bracket(NamedTuple):
 
 
 def segment_to_shape(a: Array, b: Array, distance: Distance) -> Nearest:
-    """Return the nearest points of a segment and a convex shape: all of :class:`ShapeSearch`.
+    """Return the nearest points of a segment and a convex shape, in its frame: all of :class:`ShapeSearch`.
 
     Parameters
     ----------
@@ -235,11 +225,6 @@ def segment_to_shape(a: Array, b: Array, distance: Distance) -> Nearest:
         Ends of the segment in the shape's frame [m]; they may coincide.
     distance : callable
         Signed distance of a point and its gradient: one of :mod:`arm_control.maths.shapes`.
-
-    Returns
-    -------
-    Nearest
-        In the shape's frame.
     """
     search = ShapeSearch(a, b - a, distance)
     bracket = search.begin()

@@ -126,12 +126,7 @@ class _Shape:
         raise NotImplementedError
 
     def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
-        """Signed distances of many points at once.
-
-        Parameters
-        ----------
-        p : array_like, shape (..., 3)
-            Points in the shape's frame [m].
+        """Signed distances of points, shape (..., 3), in the shape's frame [m].
 
         Returns
         -------

@@ -63,12 +63,7 @@ class ArmParameters(Parameters):
         }
 
     def model(self, description: str, *, kinematics_only: bool = False) -> RobotModel:
-        """Return the model of an arm.
-
-        Parameters
-        ----------
-        kinematics_only : bool
-            Whether masses and limits of effort and velocity may be missing.
+        """Return the model of an arm; for kinematics alone masses and limits of effort and speed may be missing.
 
         Raises
         ------

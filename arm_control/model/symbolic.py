@@ -177,13 +177,7 @@ class Symbolic:
         return self._cached(quantity, inputs, lambda state: getattr(state, quantity))
 
     def transform(self, frame: str, seen_from: str | None = None) -> Formula:
-        """Return the homogeneous matrix of a link's pose, shape (4, 4).
-
-        Parameters
-        ----------
-        seen_from : str, optional
-            Link in whose frame the pose is; by default the base.
-        """
+        """Return the homogeneous matrix of a link's pose, seen from another one or the base, shape (4, 4)."""
         base = next(iter(self._tree.frames)) if seen_from is None else seen_from
         a, b = (self._tree.frames[self._check(name)] for name in (base, frame))
         title = f"transform of {frame} from {base}"

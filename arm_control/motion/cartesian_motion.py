@@ -106,12 +106,7 @@ def blended(poses: Sequence[Pose], radius: float) -> PosePoints:
 
 
 def arc(X_0: Pose, via: npt.ArrayLike, X_1: Pose) -> PosePoints:
-    """Return the path on the circle through three places, equation (2).
-
-    Parameters
-    ----------
-    via : array_like, shape (3,)
-        A place in between [m].
+    """Return the path on the circle through three places, ``via`` (3,) [m] in between, equation (2).
 
     Raises
     ------

@@ -107,12 +107,7 @@ class PosePoints:
 
 
 class PoseTrajectory:
-    """A motion through points; at rest before the first and after the last one.
-
-    Parameters
-    ----------
-    points : PosePoints
-        At least one.
+    """A motion through one point or more; at rest before the first and after the last one.
 
     Attributes
     ----------

@@ -42,13 +42,7 @@ SHORTEST = 1e-6
 
 
 class PlannedMotion:
-    """Motions from rest to rest, one behind the other.
-
-    Attributes
-    ----------
-    duration : float
-        Time of the whole motion [s].
-    """
+    """Motions from rest to rest, one behind the other; they take ``duration`` [s]."""
 
     def __init__(self, parts: tuple[ScaledMotion, ...]) -> None:
         self.parts = parts

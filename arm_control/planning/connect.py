@@ -124,7 +124,7 @@ class RrtConnect:
 
     @exclusive
     def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, seed: int | None = None) -> Plan:
-        """Plan a path from a start to the first goal that is reached.
+        """Plan a path, proved free without a gap, from a start to the first goal that is reached.
 
         Parameters
         ----------
@@ -134,11 +134,6 @@ class RrtConnect:
             Joint positions of one goal, or of several [rad or m].
         seed : int, optional
             Of the samples; by default that of the parameters.
-
-        Returns
-        -------
-        Plan
-            Its path is proved free without a gap.
 
         Raises
         ------

@@ -89,13 +89,7 @@ class Chains(NamedTuple):
 
 
 class Edges:
-    """The compiled motion law of one problem, and its memory.
-
-    Attributes
-    ----------
-    horizon : float
-        Latest end of an edge; that of the problem at first [s].
-    """
+    """The compiled motion law of one problem, and its memory; no edge ends after the ``horizon`` [s]."""
 
     def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters) -> None:
         model, self._parameters = problem.model, parameters
@@ -143,7 +137,7 @@ class Edges:
         return arrays | self._shared_arrays
 
     def follow(self, start: Start, pace: Pace, length: int, cap: Array) -> Chains:
-        """Follow chains of edges.
+        """Follow chains of edges; returns views of the memory, until the next call.
 
         Parameters
         ----------
@@ -154,11 +148,6 @@ class Edges:
             Number of edges, at most ``chain``.
         cap : ndarray, shape (W,)
             Largest rate that the task leaves at the start [1/s].
-
-        Returns
-        -------
-        Chains
-            Views of the memory, until the next call.
         """
         m, N, direction = self._memory, self._parameters.levels, start.direction
         is_valid = np.zeros((length, self.width), bool)

@@ -162,12 +162,7 @@ class MonitorParameters(Parameters):
 
 
 class MotionMonitor:
-    """Watches the motions of one arm.
-
-    Parameters
-    ----------
-    goals : array_like, shape (n,) or (k, n)
-        Joint positions of one goal, or of several [rad or m].
+    """Watches the motions of one arm to one goal (n,), or several (k, n) [rad or m].
 
     Attributes
     ----------

@@ -143,12 +143,7 @@ def _check_start(problem: TaskConstrainedProblem) -> None:
 
 
 class TaskPlanner:
-    """Plans motions of one problem.
-
-    Parameters
-    ----------
-    problem : TaskConstrainedProblem
-        Its obstacles are those that its validity has while it plans.
+    """Plans motions of one problem, among the obstacles that its validity has while it plans.
 
     Raises
     ------

@@ -184,12 +184,7 @@ class RealArm:
         return self.arm.touching_steps
 
     def step(self, tau: Array) -> None:
-        """Command a torque for one time step.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Joint torque [N m or N].
+        """Command a torque, shape (nv,) [N m or N], for one time step.
 
         Raises
         ------

@@ -126,12 +126,7 @@ class MujocoSimulator:
         return self._read_v()
 
     def step(self, tau: Array) -> None:
-        """Apply a torque for one time step.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Joint torque [N m or N].
+        """Apply a torque, shape (nv,) [N m or N], for one time step.
 
         Raises
         ------
@@ -344,13 +339,7 @@ INERTIA_MARGIN = 1e-9
 
 
 def possible_inertias(text: str) -> tuple[str, bool]:
-    """Replace each inertia that no body can have.
-
-    Returns
-    -------
-    text : str
-        The URDF, in which such an inertia is that of a ball with the same trace.
-    """
+    """Return the URDF with a ball of the same trace in place of each inertia that no body can have."""
     robot, is_changed = read_robot(text), False
     for inertia in robot.iterfind("link/inertial/inertia"):
         moments = np.array(principal_moments(inertia))

@@ -25,13 +25,7 @@ NAMESPACE = "scenario"
 
 
 class ObstacleUpdate(NamedTuple):
-    """An update of one obstacle.
-
-    Attributes
-    ----------
-    lifetime : float
-        Time for which the update holds [s]; infinite: until the next one.
-    """
+    """An update of one obstacle; its lifetime [s] is infinite where it holds until the next one."""
 
     number: int
     obstacle: Obstacle | None
@@ -39,13 +33,7 @@ class ObstacleUpdate(NamedTuple):
 
 
 class ObstacleSchedule:
-    """The updates of a world's obstacles, state by state.
-
-    Parameters
-    ----------
-    lead : float
-        Time by which updates are ahead of the newest state [s].
-    """
+    """The updates of a world's obstacles, state by state, ahead of the newest one by the time ``lead`` [s]."""
 
     def __init__(self, world: World, lead: float = LEAD) -> None:
         self._world = world

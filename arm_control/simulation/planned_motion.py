@@ -82,12 +82,7 @@ class PlanParameters(MotionPlannerParameters):
 
 
 class PlannedScenarioMotion:
-    """The motion of one scenario.
-
-    Parameters
-    ----------
-    q_start : ndarray, shape (nq,)
-        Joint positions at the start [rad or m].
+    """The motion of one scenario, from the joint positions ``q_start``, shape (nq,) [rad or m].
 
     Attributes
     ----------
@@ -276,12 +271,7 @@ WAYS = ("trajectory", "motion")
 
 
 def planned(scenario: Scenario, variant: str = "") -> Scenario:
-    """Return a scenario whose goals the node ``planner`` takes, and whose controller is ``joint``.
-
-    Parameters
-    ----------
-    variant : str
-        One of its variants; empty: the first.
+    """Return a variant, or the first, whose goals the node ``planner`` takes, and whose controller is ``joint``.
 
     Raises
     ------

@@ -255,12 +255,7 @@ class RigidBodySimulator:
         return np.zeros(6)
 
     def step(self, tau: Array) -> None:
-        """Apply a torque for one time step.
-
-        Parameters
-        ----------
-        tau : ndarray, shape (nv,)
-            Joint torque [N m or N].
+        """Apply a torque, shape (nv,) [N m or N], for one time step.
 
         Raises
         ------

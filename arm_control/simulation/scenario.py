@@ -95,10 +95,7 @@ class Scenario:
     def load(cls, name: str, *, trust: bool = False) -> Scenario:
         """Read a scenario by name (``config/scenarios/<name>.yaml``) or path.
 
-        Parameters
-        ----------
-        trust : bool
-            Whether it may name a xacro file; expanding one may run any code.
+        With ``trust`` it may name a xacro file; expanding one may run any code.
 
         Raises
         ------

@@ -126,13 +126,7 @@ def _warn(sentence: str) -> None:
 
 @dataclass(frozen=True)
 class Push:
-    """A wrench on the end effector.
-
-    Attributes
-    ----------
-    wrench : ndarray, shape (6,)
-        Force [N] and moment [N m], in world axes.
-    """
+    """A wrench on the end effector: force [N] and moment [N m] in world axes, shape (6,)."""
 
     wrench: Array
     span: Span
@@ -184,12 +178,7 @@ class World:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any], where: str) -> World:
-        """Return the surroundings that a file has.
-
-        Parameters
-        ----------
-        content : mapping
-            :data:`SURROUNDINGS`.
+        """Return the surroundings that a file has under :data:`SURROUNDINGS`.
 
         Raises
         ------

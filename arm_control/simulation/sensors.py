@@ -49,13 +49,7 @@ from arm_control.simulation.scene import World
 
 
 class Sampling:
-    """Times of a sensor's measurements: the first state, and the first state in each period.
-
-    Parameters
-    ----------
-    rate : float
-        Measurements per second [Hz]; 0: none.
-    """
+    """Times of a sensor's measurements, at a rate [Hz]: the first state, and the first one in each period; 0: none."""
 
     def __init__(self, rate: float) -> None:
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
@@ -187,13 +181,7 @@ class RangeSensor(Parameters):
         return np.column_stack([np.cos(theta), np.sin(theta) * np.cos(psi), np.sin(theta) * np.sin(psi)])
 
     def distance(self, X_WL: Pose, obstacles: Sequence[Obstacle], floor: float) -> float:
-        """Return the distance to what is nearest; 0 inside of it, infinite without anything [m].
-
-        Parameters
-        ----------
-        floor : float
-            Height of the floor; ``-inf`` for none [m].
-        """
+        """Return the distance to what is nearest, or to the floor; 0 inside of it, infinite without anything [m]."""
         R, p = X_WL @ self.X_LS
         d = self.directions @ R.T
         distances = [floor_distances(floor, p, d)]
@@ -210,14 +198,9 @@ class RangeSensor(Parameters):
 
 
 def range_sensors_of(entries: Any, where: str) -> tuple[RangeSensor, ...]:
-    """Return the sensors of a scenario.
+    """Return the sensors of a scenario, from a list of mappings or None.
 
     A ParameterError where it is no list of mappings, a value is unknown or not allowed, or a name occurs twice.
-
-    Parameters
-    ----------
-    entries : object
-        A list of mappings, from YAML, or None.
     """
     if entries is None:
         return ()
@@ -258,13 +241,7 @@ def wrist_wrench(t: Terms, joint_acceleration: Array, body: Inertia, g_W: Array,
 
 
 def carried_body(model: RobotModel, arm: ArmParameters, plant: PlantProperties) -> Inertia:
-    """Return the body beyond the end effector, in its frame.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm; links behind its tip count with the masses of the model.
-    """
+    """Return the body beyond the end effector, in its frame; links behind it have the masses of the model."""
     known = _point_mass(arm.payload_mass, arm.payload_centre)
     return _links_behind_tip(model) + known + _point_mass(plant.payload_mass, plant.payload_position)
 

@@ -40,13 +40,7 @@ STILL, MOVING = 1, 2
 
 
 class TipContact:
-    """The ball of one simulation.
-
-    Parameters
-    ----------
-    mujoco_model : mujoco.MjModel
-        An arm compiled after :func:`add_contacts`.
-    """
+    """The ball of one simulation, whose arm was compiled after :func:`add_contacts`."""
 
     def __init__(self, mujoco_model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self._model, self._data = mujoco_model, data
@@ -138,13 +132,7 @@ def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
 
 
 def add_links(spec: mujoco.MjSpec, model: RobotModel) -> None:
-    """Add the capsules of all links, and what they touch.
-
-    Parameters
-    ----------
-    spec : mujoco.MjSpec
-        The arm, with the links of its model; solid obstacles are added beside.
-    """
+    """Add the capsules of all links of an arm, and what they touch; solid obstacles are added beside."""
     proximity = Proximity(model)
     children = [model.urdf.robot.joint_map[name].child for name in model.joint_names]
     for i, capsule in enumerate(proximity.capsules):

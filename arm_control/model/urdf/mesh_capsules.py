@@ -102,13 +102,7 @@ def _axes(points: Array) -> Array:
 
 
 class Piece:
-    """Some triangles, and the capsule around them.
-
-    Parameters
-    ----------
-    triangles : ndarray of int, shape (k,)
-        Numbers of the triangles.
-    """
+    """Some triangles, by their numbers (k,), and the capsule around them."""
 
     def __init__(self, corners: Corners, triangles: Array) -> None:
         self.corners, self.triangles = corners, triangles

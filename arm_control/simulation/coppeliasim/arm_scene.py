@@ -54,14 +54,9 @@ def find_object(sim: Any, path: str) -> int:
 
 
 def joint_paths(model: RobotModel, exceptions: Sequence[str]) -> dict[str, str]:
-    """Return the path of each joint in the scene, by default ``/name``.
+    """Return the path of each joint in the scene: ``/name``, or that of an exception ``name:path``.
 
     A JointNotFound where the model has no joint of that name.
-
-    Parameters
-    ----------
-    exceptions : sequence of str
-        Other paths, as ``name:path``.
     """
     paths = dict(entry.partition(":")[::2] for entry in exceptions)
     for name in paths:
@@ -245,13 +240,7 @@ class SceneSensors:
         self._distances = dict(zip(self._proximity, map(float, distances), strict=True))
 
     def wrench(self, q: Array, X_BF: Pose) -> Array | None:
-        """Equation (1), shape (6,) [N, N m]; None without a measurement.
-
-        Parameters
-        ----------
-        q : ndarray, shape (nq,)
-            Joint positions [rad or m].
-        """
+        """Equation (1) at joint positions q (nq,) [rad or m], shape (6,) [N, N m]; None without a measurement."""
         if not self._force.size or not np.isfinite(self._force).all():
             return None
         X_EF = self._model.pose(q).inverse() @ X_BF

@@ -243,12 +243,7 @@ class CoppeliasimSimulator:
             self._read(self.steps)
 
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
-        """Start again at rest, at time zero.
-
-        Parameters
-        ----------
-        q : array_like, shape (nq,), optional
-            Joint positions [rad or m]; the initial ones by default.
+        """Start again at rest, at time zero, at ``q``, shape (nq,) [rad or m], or the initial positions.
 
         Raises
         ------

@@ -77,14 +77,9 @@ def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> N
 
 
 def set_timestep(sim: Any, seconds: float) -> None:
-    """Set the time step of the simulation and of the engine, and switch real time off.
+    """Set the time step of the simulation and of the engine [s], and switch real time off.
 
     A ModelError where another value is read back.
-
-    Parameters
-    ----------
-    seconds : float
-        Time step [s].
     """
     sim.setBoolParam(sim.boolparam_realtime_simulation, False)
     for name in ("simulation_time_step", "dynamic_step_size"):
