@@ -7,7 +7,8 @@ with a copy of each repository. Below six the exit status is 1. Two plants, each
 of, at 1000, 500 and 250 Hz: ``real``, the set of the simulator with errors of all kinds, and ``rotors``, the model with
 rotors of 0.1 kg m^2, 1 N m s/rad and 1 N m of friction on every joint, 5 % of its effort limit at most. Contenders in
 the same run: the law with observer and inertia floor; the law alone; operational space control as it is usually
-written, with NumPy. Four targets, 2.5 s for each. The velocities have a noise of 1e-3 rad/s everywhere.
+written, with NumPy. Four targets, 2.5 s for each, or what the slowest joint needs for 3 rad, up to 8 s. The velocities
+have a noise of 1e-3 rad/s everywhere.
 
 ``--velocities``: the plant ``real``, with velocities as they are, and as differences of encoder counts of 21 to 12
 bits, raw and behind a lag of 10 ms.
@@ -53,7 +54,9 @@ MORE = ("real_ur3", "real_ur10", "so100", "so101")
 """Arms of validity.py, without TALOS, whose weight takes 90 % of a shoulder joint's torque."""
 RATES = (1000, 500, 250)
 CONTENDERS = ("observer", "law", "numpy")
-N_TARGETS, SECONDS, LAST = 4, 2.5, 0.5
+N_TARGETS, LAST = 4, 0.5
+SECONDS, WAY, MOST_SECONDS = 2.5, 3.0, 8.0
+"""Time for each target [s]: at least, what the slowest joint needs for a way [rad or m], and at most."""
 POSITION, ORIENTATION = 1e-3, np.radians(0.2)
 """What counts as reached [m, rad]."""
 NOISE = 1e-3
@@ -209,7 +212,7 @@ def draw_targets(model: RobotModel) -> tuple[Array, list[Pose]]:
 
 def run(model: RobotModel, controller: Controller, arm: RealArm | LaggingArm, goals: list[Pose]) -> Outcome:
     """Go to one target after the other."""
-    n, n_last = round(SECONDS / arm.timestep), round(LAST / arm.timestep)
+    n, n_last = round(seconds_for(model) / arm.timestep), round(LAST / arm.timestep)
     taus = np.zeros((n * len(goals), model.nv))
     errors, late = np.full((len(goals), 6), np.inf), np.zeros(len(goals))
     try:
@@ -228,6 +231,11 @@ def run(model: RobotModel, controller: Controller, arm: RealArm | LaggingArm, go
     peak = float((np.abs(taus) / model.tau_max).max())
     sizes = np.linalg.norm(errors[:, :3], axis=1), np.linalg.norm(errors[:, 3:], axis=1)
     return Outcome(*sizes, peak, unrest, float(late.max()))
+
+
+def seconds_for(model: RobotModel) -> float:
+    """Return the time for each target of an arm [s]."""
+    return float(np.clip(WAY / model.v_max.min(), SECONDS, MOST_SECONDS))
 
 
 def is_reached(error: Array) -> bool:
