@@ -9,7 +9,8 @@ joints at zero, and points p_i on them,
     (1)  R = argmin sum |R b_i - c_i|^2     b, c: axes, and offsets of parallel axes, of the file and of the model
     (2)  p = argmin sum |c_i x (p + R p_i - p_i')|^2
 
-A file whose axes are more than 10 degrees off is another arm, or has other zero positions, and is refused.
+A file whose axes are more than 10 degrees off, or a tenth of the arm, is another arm, or has other zero positions, and
+is refused.
 
 Source: G. Wahba, "A least squares estimate of satellite attitude", 1965, for (1).
 """
@@ -36,6 +37,8 @@ SEPARATORS = "_-/"
 """Between the parts of a name."""
 OTHER_ARM = np.radians(10.0)
 """Largest angle between the axes of a joint in the file and in the model [rad]."""
+OTHER_SHARE = 0.1
+"""Largest distance between them, as a share of the extent of the model's joints."""
 NOTABLE = 0.01
 """Relative difference of a number that is listed."""
 NOTABLE_WAY, NOTABLE_ANGLE = 1e-4, 1e-3
@@ -284,13 +287,14 @@ def _line(title: str, theirs: Array, own: Array, model: RobotModel) -> str:
 
 def _differing_axes(path: str, theirs: Axes, own: Axes, model: RobotModel) -> list[str]:
     angles = np.arccos(np.clip(np.sum(theirs.a * own.a, axis=1), -1.0, 1.0))
-    worst = int(np.argmax(angles))
-    if angles[worst] > OTHER_ARM:
-        raise ModelError(
-            f"plant file {path} is another arm, or has another zero: the axis of {model.joint_names[worst]} is"
-            f" {np.degrees(angles[worst]):.0f} degrees off the model's"
-        )
     ways = np.linalg.norm(np.cross(own.a, theirs.p - own.p), axis=1)
+    off = ""
+    if angles.max() > OTHER_ARM:
+        off = f"{model.joint_names[np.argmax(angles)]} is {np.degrees(angles.max()):.0f} degrees"
+    elif ways.max() > OTHER_SHARE * np.ptp(own.p, axis=0).max() + NOTABLE_WAY:
+        off = f"{model.joint_names[np.argmax(ways)]} is {1e3 * ways.max():.0f} mm"
+    if off:
+        raise ModelError(f"plant file {path} is another arm, or has another zero: the axis of {off} off the model's")
     if ways.max() < NOTABLE_WAY and angles.max() < NOTABLE_ANGLE:
         return []
     return [f"axes of the joints: up to {1e3 * ways.max():.2g} mm and {np.degrees(angles.max()):.2g} degrees off"]

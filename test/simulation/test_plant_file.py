@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ TWO = """<mujoco><compiler angle="radian"/><option gravity="1 2 3"/><worldbody><
   <geom type="box" size="1 1 1" mass="9"/>
   <body><joint name="{names[0]}" axis="{axis}" type="{kind}" range="-1 1" limited="true" armature="0.5"/>
     <geom type="box" size="0.1 0.1 0.1" pos="0.5 0 0" mass="3"/>
-    <body pos="1 0 0"><joint name="{names[1]}" axis="0 0 1"/><geom size="0.1" pos="0.5 0 0" mass="2"/>
+    <body pos="0.31 0 0"><joint name="{names[1]}" axis="0 0 1"/><geom size="0.1" pos="0.5 0 0" mass="2"/>
       <body pos="1 0 0" gravcomp="1"><joint name="finger" type="slide"/><geom size="0.01" mass="0.1"/></body>
   </body></body></body></worldbody>
   <equality><joint joint1="finger" polycoef="0.1 0 0 0 0"/></equality></mujoco>"""
@@ -144,6 +145,19 @@ def test_names_may_be_given(planar2: RobotModel, tmp_path: Path):
 def test_another_arm_is_refused(planar2: RobotModel, tmp_path: Path, changes: dict[str, object], reason: str):
     with pytest.raises(ModelError, match=reason):
         read(two_links(tmp_path, **changes), planar2)
+
+
+def test_another_zero_is_refused_where_the_axes_stay_parallel(tmp_path: Path):
+    """With the second link turned about its axis by a right angle, all axes are parallel and one is elsewhere."""
+    model = RobotModel.from_urdf(urdf_path("planar3"))
+    path = Path(twin(model, tmp_path))
+    body = re.search(
+        r"<body[^>]*(?=>\s*(<inertial[^>]*>\s*)?<joint name=\"joint1\"[^>]*axis=\"([^\"]*))", path.read_text()
+    )
+    assert body
+    path.write_text(path.read_text().replace(body[0], f'{body[0]} axisangle="{body[2]} 1.57"'))
+    with pytest.raises(ModelError, match=r"or has another zero: the axis of joint\d is \d{3} mm off the model's$"):
+        read(str(path), model)
 
 
 def test_a_file_that_is_none_is_refused_in_one_sentence(planar2: RobotModel, tmp_path: Path):
