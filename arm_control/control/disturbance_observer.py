@@ -63,8 +63,8 @@ PER_TICK = 0.32
 """Proposed K dt at most."""
 LAG = 0.017
 """Lag of the velocities above which accelerations are shortened [s]."""
-PER_LAG = 0.6
-"""Proposed K times the lag of the velocities at most."""
+PER_LAG = 0.4
+"""Proposed K times the lag of the velocities at most; with 0.6 an arm of 0.63 rad/s, with 40 N m, shakes."""
 FORGETTING_TIME = 0.5
 """T_r [s]."""
 UNBOUNDED = 1e9
