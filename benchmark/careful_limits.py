@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.constraints import BACK, SHARE, SMALLEST_ROOM, TICKS, LimitNumbers
+from arm_control.constraints import (
+    BACK,
+    RATE_SHARE,
+    SHARE,
+    SMALLEST_ROOM,
+    TICKS,
+    LimitNumbers,
+    Solver,
+)
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import RobotModel, Terms
 
@@ -19,31 +27,32 @@ class CarefulLimits:
         self.limits = LimitNumbers.of(law.numbers, law.is_unlimited)
         v_max = self.limits.v_max
         self._lowest, self._highest = np.stack((-v_max, -BACK * v_max)), np.stack((BACK * v_max, v_max))
+        self._solver = Solver(model.nv, 4 * model.nv)
         self.tau_0: Array | None = None
 
     def tick(self, t: Terms, tau: Array, dt: float) -> Array:
         """Return what may pass."""
         limit, step = self.limits.tau_max, self.limits.rate_limit * dt
         tau_0 = np.clip(t.g, -limit, limit) if self.tau_0 is None else self.tau_0
-        wanted = self._within(t, tau, dt)
-        bounded = np.clip(wanted, -limit, limit)
-        if wanted is tau:
-            self.tau_0 = np.clip(bounded, tau_0 - step, tau_0 + step)
-        else:
-            change = bounded - tau_0
-            size = float(np.abs(change).max())
-            self.tau_0 = np.clip(tau_0 + (change if size <= step else change * (step / size)), -limit, limit)
+        low, high = np.maximum(-limit, tau_0 - step), np.minimum(limit, tau_0 + step)
+        self.tau_0 = np.clip(self._within(t, tau, low, high, dt), -limit, limit)
         return self.tau_0
 
-    def _within(self, t: Terms, tau: Array, dt: float) -> Array:
+    def _within(self, t: Terms, tau: Array, low: Array, high: Array, dt: float) -> Array:
         a_lo, a_hi = self._acceleration_bounds(t, dt)
-        a = np.linalg.solve(t.M, tau - t.h)
-        allowed = np.minimum(np.maximum(a, a_lo), a_hi)
-        return tau if (allowed == a).all() else t.h + t.M @ allowed
+        cut = np.clip(tau, low, high)
+        a, a_cut = np.linalg.solve(t.M, np.array([tau, cut]).T - t.h[:, None]).T
+        if all((a_lo <= x).all() and (x <= a_hi).all() for x in (a, a_cut)):
+            return cut
+        L_inv = np.diag(np.sqrt(self.limits.v_max / self.limits.tau_max))
+        T = t.M @ L_inv
+        need = np.concatenate([low - tau, tau - high, a_lo - a, a - a_hi])
+        answer = self._solver.solve(np.vstack([T, -T, L_inv, -L_inv]), need, np.repeat([0, 1], 2 * len(tau)))
+        return tau + T @ answer.y
 
     def _acceleration_bounds(self, t: Terms, dt: float) -> Array:
         x, inertia = self.limits, np.abs(t.M)
-        zeta = x.rate_limit / inertia.max(axis=1)
+        zeta = RATE_SHARE * x.rate_limit / inertia.max(axis=1)
         room = np.maximum(x.tau_max - np.abs(t.g), SMALLEST_ROOM * x.tau_max)
         alpha = np.minimum(SHARE / (inertia / room).max(axis=1), x.k_p * x.v_max)
         distance = x.q_soft - t.q

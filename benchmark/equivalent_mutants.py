@@ -73,15 +73,15 @@ EQUIVALENT: dict[str, str] = {
     "gate/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
-    "gate/joint_limits.py limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
-        "the law reads no pose"
-    ),
+    "gate/joint_limits.py _given: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": "the law reads no pose",
     "gate/joint_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
     "gate/joint_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
+    "gate/joint_limits.py _rows_by_name: '], x['tau_0'], x['dt'][0], numbers)"
+    " -> '], x['tau_0'], x['dt'][-1], numbers)": ONE_NUMBER,
     "constraints/joint_rows.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": NEGATIVE,
-    "gate/joint_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
+    "gate/joint_limits.py _input_sizes: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
     "gate/joint_limits.py _SCALES:*": SAMPLES,
     "gate/joint_limits.py _MIDDLES:*": SAMPLES,
     "gate/joint_limits.py _SPREADS:*": SAMPLES,
@@ -259,7 +259,8 @@ EQUIVALENT: dict[str, str] = {
     "constraints/least_change.py report: if s.counts[N_MARKED] > 0 or s.counts[IS_CAPPED] "
     " -> if s.counts[N_MARKED] > -1 or s.counts[IS_CAPPED] ": SHORTCUT,
     "constraints/least_change.py find_left: largest = 0.0 -> largest = -1.0": MAGNITUDE,
-    "constraints/least_change.py _compiled: edure(solve, keeps_lock=True) -> edure(solve, keeps_lock=False)": KEPT_LOCK,
+    "constraints/least_change.py Solver.__init__: edure(solve, keeps_lock=True)(self.record)"
+    " -> edure(solve, keeps_lock=False)(self.record)": KEPT_LOCK,
     "constraints/least_change.py new_least_distance: , z, r, np.zeros(SIZE + 1), former)"
     " -> , z, r, np.zeros(SIZE + 2), former)": MORE_ROOM,
 }

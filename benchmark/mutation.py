@@ -51,7 +51,7 @@ GROUPS = {
     "viewer": Group(("viewer/guard.py",), ("test/viewer/test_guard.py",)),
     "constraints": Group(
         (
-            *(f"constraints/{name}.py" for name in ("barriers", "joint_rows", "constraint")),
+            *(f"constraints/{name}.py" for name in ("barriers", "joint_program", "joint_rows", "constraint")),
             *(f"constraints/kinds/{path.name}" for path in sorted((PACKAGE / "constraints/kinds").glob("[!_]*.py"))),
         ),
         ("test/constraints", "test/gate/test_joint_limits.py", "test/gate/test_compiled_limits.py"),

@@ -328,7 +328,7 @@ def test_each_number_of_the_gate_has_one_definition():
 def test_the_c_of_an_exported_controller_is_glue():
     """Its functions are known; below the printed rules there is no bound and no number, only copies and calls."""
     lines = TEMPLATE.read_text().splitlines()
-    assert len(lines) <= 320
+    assert len(lines) <= 324
     text = re.sub(r'/\*.*?\*/|"[^"\n]*"', "", "\n".join(lines), flags=re.DOTALL)
     assert set(re.findall(r"^[\w@ *]*?[ *](?:@PREFIX@_)?(\w+)\([^;{]*\)\n\{", text, flags=re.MULTILINE)) == GLUE
     glue = text[text.index("@FUNCTIONS@") :].replace("for (int i = 0; i < N; i++)", "").replace("->", ".")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.constraints.barriers import SHARE, SMALLEST_ROOM, TICKS
+    from arm_control.constraints.barriers import RATE_SHARE, SHARE, SMALLEST_ROOM, TICKS
     from arm_control.constraints.constraint import HAND, Constraint, Priority, vector
     from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints, with_box_at
     from arm_control.constraints.constraint_set import (
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
         in_words,
         keep_points,
     )
-    from arm_control.constraints.joint_rows import BACK, LimitNumbers, acceleration_bounds, speed_bounds
+    from arm_control.constraints.joint_program import MOST_JOINTS, JointProgram, keep_joints, new_joint_program
+    from arm_control.constraints.joint_rows import (
+        BACK,
+        LimitNumbers,
+        acceleration_bounds,
+        rows_of_joints,
+        speed_bounds,
+    )
     from arm_control.constraints.kinds.box import BoxConstraint
     from arm_control.constraints.kinds.clearance import ClearanceConstraint
     from arm_control.constraints.kinds.cylinder import CylinderConstraint

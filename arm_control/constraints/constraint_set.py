@@ -60,7 +60,8 @@ from arm_control.constraints.barriers import (
     torque_left,
 )
 from arm_control.constraints.constraint import ARM, HAND, NONE, Constraint, Point, Priority, motion_at, vector
-from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds
+from arm_control.constraints.joint_program import MOST_JOINTS
+from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds, affordable_rate, rows_of_joints
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
 from arm_control.exceptions import FrameNotFound, InputError, ParameterError
@@ -73,10 +74,8 @@ from arm_control.maths import (
     cholesky,
     clamp,
     cross,
-    largest,
     lower_triangle,
     maximum,
-    minimum,
     mirrored,
     select,
 )
@@ -437,7 +436,7 @@ class ConstraintSet:
     Raises
     ------
     ParameterError
-        When numbers of a constraint cannot be used, or there are two clearances.
+        When numbers of a constraint cannot be used, there are two clearances, or more joints than a program has.
     FrameNotFound, ModelError
         When a link is not there, or the shape of the arm is needed and not complete.
     """
@@ -445,6 +444,8 @@ class ConstraintSet:
     def __init__(
         self, model: RobotModel, constraints: Sequence[Constraint], limits: Array, is_unlimited: Array
     ) -> None:
+        if model.nv > MOST_JOINTS:
+            raise ParameterError(f"constraints are for arms of at most {MOST_JOINTS} joints, not {model.nv}")
         self._n, self._model, self._is_unlimited, self._limits = model.nv, model, is_unlimited, limits
         self._has_pairs = any(c.sees_obstacles for c in constraints)
         self._has_shape = self._has_pairs or any(c.of == ARM for c in constraints)
@@ -825,18 +826,12 @@ def _state(
     M, h = x["M"].reshape(n, n), x["h"] + x["known"]
     terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], h)
     L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (8)
-    T = terms.M @ L_inv.T
-    factors = cholesky(terms.M)
-    a_0, a_1 = factors.solve(x["tau"] - h), factors.solve(x["tau_0"] - h)  # (5), (7)
-    step = limits.rate_limit * dt
-    low = maximum(-limits.tau_max, x["tau_0"] - step) - x["tau"]
-    high = minimum(limits.tau_max, x["tau_0"] + step) - x["tau"]
-    a_lo, a_hi = acceleration_bounds(terms, dt, limits)
+    T, a_0, a_1, G, need, _ = rows_of_joints(terms, x["tau"], x["tau_0"], dt, limits, L_inv)  # (5), (7)
     turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
-    ahead = change_ahead(a_1, np.abs(a_1), RATE_SHARE * limits.rate_limit / largest(np.abs(terms.M)))
+    ahead = change_ahead(a_1, np.abs(a_1), affordable_rate(terms, limits))
     sign = select(x["v"] + ahead, np.ones(n), -np.ones(n))
-    _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning, RATE_SHARE)
-    need = np.concatenate([low, -high, a_lo - a_0, a_0 - a_hi, sign * a_0 - a_turn])  # (7)
+    _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning, 1.0 / RATE_SHARE)
+    need = np.concatenate([need, sign * a_0 - a_turn])
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]
     state, below = State(tree, x), np.tril_indices(n)
@@ -847,7 +842,7 @@ def _state(
     stop = common_stop(terms.M @ x["v"], torque_left(limits.tau_max, x["g"]), limits.rate_limit, K_P)
     room = [x["v"], limits.v_max, joint_axes(state).ravel(), L_inv[below], a_0, a_1, np.array([*stop, *gains])]
     return {
-        "G": np.concatenate([T, -T, L_inv.T, -L_inv.T, -sign[:, None] * L_inv.T]),  # (9)
+        "G": np.concatenate([G, -sign[:, None] * L_inv.T]),  # (9)
         "need": np.array([clamp(b, -FAR, FAR) for b in need]),
         "T": T,
         "room": np.concatenate(room),

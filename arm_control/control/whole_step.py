@@ -1,9 +1,10 @@
 """Operational space control with what is between it and the limits of the gate: the procedures of one call a tick.
 
 The law has one kernel or two; the one that answered last is asked first. Its limits are part of them
-(:mod:`arm_control.control.compiled_step`), unless avoidance or constraints are in between: then
+(:mod:`arm_control.control.compiled_step`), but for the program of what they change, unless avoidance or constraints are
+in between: then
 
-    the law's kernel; avoidance or constraints; are both torques believable? then the kernel of the limits
+    the law's kernel; avoidance or constraints; are both torques believable? then the limits
 
 These are the kernels of the separate calls, one behind the other: so the bits are the same. A state outside a
 constraint is left to the gate: its torque counts as one that the gate does not believe.
@@ -18,11 +19,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from arm_control.compiler import Floats, Ints, Kernel, OwnWork, RunsKernel, compile_procedure, procedure, split
-from arm_control.constraints import MOST_OUTSIDE, ConstraintSet
+from arm_control.constraints import MOST_JOINTS, MOST_OUTSIDE, ConstraintSet, JointProgram, keep_joints
 from arm_control.control.avoidance_law import Avoidance, output_shapes
 from arm_control.control.compiled_step import osc_laws, osc_samples
 from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.gate import LARGEST_SHARE, JointLimits, limit_samples, limits_law
+from arm_control.gate import LARGEST_SHARE, JointLimits, is_changed, joint_program, limit_run
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 
@@ -93,6 +94,70 @@ def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[RunsK
     regularity = y["regularity"].reshape(1) if "regularity" in y else np.ones(1)
     run = compile_procedure(compute_law, keeps_lock=True)(LawRecord(regular, fading, regularity, np.zeros(1, np.int64)))
     return run, StepMemory(regular.work, regular.inputs, regular.outputs)
+
+
+class LimitedLaw(NamedTuple):
+    """A law with its limits, and the program for what they change.
+
+    Attributes
+    ----------
+    law : RunsKernel
+        The law; its memory:
+    q, v, h, M, tau, g, asked, tau_1, cut : ndarray
+        ``asked`` is as in :class:`WholeStep`.
+    joints : JointProgram
+        The program, and the inputs of its rows.
+    n, n_asked : int
+    """
+
+    law: RunsKernel
+    q: Floats
+    v: Floats
+    h: Floats
+    M: Floats
+    tau: Floats
+    g: Floats
+    asked: Floats
+    tau_1: Floats
+    cut: Floats
+    joints: JointProgram
+    row_inputs: Floats
+    n: int
+    n_asked: int
+
+
+@procedure
+def compute_limited(t: LimitedLaw) -> float:
+    """One step of a law with its limits; returns 0 where the outputs count."""
+    if t.law() != 0.0:
+        return 1.0
+    if is_changed(t.cut):
+        n = t.n
+        put(t.row_inputs, 0, t.q, n)
+        put(t.row_inputs, n, t.v, n)
+        put(t.row_inputs, 2 * n, t.h, n)
+        put(t.row_inputs, 3 * n, t.M, n * n)
+        put(t.row_inputs, n * n + 3 * n, t.tau, n)
+        put(t.row_inputs, n * n + 4 * n, t.g, n)
+        put(t.row_inputs, n * n + 5 * n, t.asked, t.n_asked)
+        keep_joints(t.joints, t.tau_1)
+    return 0.0
+
+
+def _limited_law(model: RobotModel, kernels: Sequence[Kernel], limits: JointLimits) -> tuple[RunsKernel, StepMemory]:
+    """What computes a law with its limits, and its memory."""
+    law, memory = law_run(kernels)
+    if model.nv > MOST_JOINTS:
+        return law, memory
+    work, x, y = memory
+    n_asked = sum(x[name].size for name in ("tau_0", "dt", "is_on", "limits"))
+    end = sum(view.size for view in x.values())
+    asked = work[end - n_asked : end]
+    record = LimitedLaw(
+        law, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], asked, y["tau_1"], y["cut"],
+        *joint_program(model, limits), model.nv, n_asked,
+    )  # fmt: skip
+    return compile_procedure(compute_limited, keeps_lock=True)(record), memory
 
 
 class WholeStep(NamedTuple):
@@ -212,7 +277,7 @@ def step_run(
         Those of :func:`kernels_of`.
     """
     if between is None:
-        return law_run(kernels)
+        return _limited_law(model, kernels, limits)
     (x_law, y_law), n = kernels[0].shapes, model.nv
     asked = {"tau_0": (n,), "dt": (1,), "is_on": (1,), "limits": limits.numbers.shape}
     more = {"terms": (3 * n + n * n,), **output_shapes(n)} if isinstance(between, Avoidance) else {}
@@ -222,8 +287,8 @@ def step_run(
     work = np.zeros(ends[-1])
     at_asked, at_law, at_more, at_passed = np.split(work, ends[:-1])
     law, memory = law_run(kernels, at_law)
-    limit = OwnWork(model.compile_law(limits_law(limits.is_unlimited), limit_samples(n)))
-    n_limit = sum(view.size for view in limit.inputs.values())
+    limit = limit_run(model, limits)
+    assert limit is not None
     x = split(at_asked, asked) | memory.inputs
     y = memory.outputs | split(at_more, more) | split(at_passed, passed)
     outside, sizes = np.array([-1]), (n * n + 4 * n, 6 * n, 0, len(at_asked), 0)
@@ -240,7 +305,7 @@ def step_run(
         law, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], y["J"].reshape(-1),
         x["tool"], at_asked, x["limits"],
         run, inputs, outputs, tau_kept, outside,
-        limit, limit.work[:n_limit], limit.work[n_limit:], LARGEST_SHARE * model.tau_max,
+        limit.run, limit.inputs, limit.outputs, LARGEST_SHARE * model.tau_max,
         terms, results, at_passed, n, *sizes, len(terms), len(results),
     )  # fmt: skip
     return compile_procedure(compute_step, keeps_lock=True)(record), StepMemory(work, x, y)

@@ -55,6 +55,7 @@ from arm_control.gate import (
     MODE_PASSING,
     GateParameters,
     JointLimits,
+    joint_rows_law,
     limits_law,
     predict,
 )
@@ -62,8 +63,9 @@ from arm_control.maths import CENTRE, EXTENT, TYPES, Array
 from arm_control.model import RobotModel, tool_numbers
 from arm_control.simulation import Scenario, arm_and_parameters, start_posture
 
-REGULAR, ALL, LIMITS = "regular", "all", "limits"
-"""Names of the programs: for states in which no direction of the task fades, for all states; limits by themselves."""
+REGULAR, ALL, LIMITS, JOINT_ROWS = "regular", "all", "limits", "joint_rows"
+"""Names of the programs: for states in which no direction of the task fades, for all states; limits by themselves; rows
+of the joints, of a torque that these change."""
 OUTPUTS = ("R_WE", "p_WE", "V_WE", "J", "M", "g", "h", "tau", "parts", "error", "tau_1", "cut", "believable")
 """Outputs of the first two; where there are two, ``regularity`` follows."""
 WIDTH = 120
@@ -137,6 +139,13 @@ def _of_arm(member: str, reach: int) -> dict[str, str]:
     arm = f"SEARCH_OF(t, {member})->arm"
     shared = {"ends": f"(&{arm}.ends[0][0])[i]", "radii": f"{arm}.radius[i]"}
     return {**shared, "reach": f"SEARCH_OF(t, {member})->reach[{reach}]", "near": "t->near[i][j]"}
+
+
+def _of_joints(rows: Program) -> dict[str, str]:
+    """Places of the numbers of the rows of the joints."""
+    of_law = {name: f"OWNER(t, joints)->memory.law.{name}[i]" for name in rows.inputs if name in LawMemory._fields}
+    numbers = {"numbers": "((const double *)&OWNER(t, joints)->input.limits)[i]"}
+    return {**of_law, **numbers, **{name: f"t->{name}[i]" for name in rows.outputs}}
 
 
 _LINK = {x: f"t->ends[{3 * k} + i][j]" for k, x in enumerate("abcd")} | {"radius": "t->radius[i][j]", "size": "0.0"}
@@ -265,7 +274,11 @@ def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) ->
     outputs = (*OUTPUTS, "regularity") if len(laws) == 2 else OUTPUTS
     programs = [_with_outputs(law.program(), outputs) for law in laws]
     names = (REGULAR, ALL)[-len(laws) :]
-    return {**dict(zip(names, programs, strict=True)), LIMITS: limits_law(limits.is_unlimited).program()}
+    own = {LIMITS: limits_law, JOINT_ROWS: joint_rows_law}
+    return {
+        **dict(zip(names, programs, strict=True)),
+        **{x: law(limits.is_unlimited).program() for x, law in own.items()},
+    }
 
 
 def _with_outputs(program: Program, names: Iterable[str]) -> Program:
@@ -290,7 +303,7 @@ def pieces_of(
 ) -> dict[str, str]:
     """Return the text for each name; ``kept`` and ``near`` are the constraints, if there are any."""
     name, model, gate = controller.name, controller.model, controller.gate
-    step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
+    step, cut, rows = programs.get(REGULAR, programs[ALL]), programs[LIMITS], programs[JOINT_ROWS]
     texts = {**_names(), **_bounds()}
     return {
         "PREFIX": name,
@@ -311,14 +324,19 @@ def pieces_of(
         "STEP_INPUTS": str(sum(step.inputs.values())),
         "STEP_OUTPUT": fields(_sizes(step)),
         "LIMITS_RECORDS": "\n\n".join(
-            f"typedef struct {{\n{fields(sizes)}\n}} limits_{kind};"
-            for kind, sizes in (("input", cut.inputs), ("output", _sizes(cut)))
+            f"typedef struct {{\n{fields(sizes)}\n}} {kind};"
+            for kind, sizes in (
+                ("limits_input", cut.inputs),
+                ("limits_output", _sizes(cut)),
+            )
         ),
         "COPY_STEP_INPUT": _copies("c->input", "law", step.inputs),
         "COPY_STEP_OUTPUT": _copies("law", "c->output", step.outputs),
         "COPY_LIMITS_INPUT": _copies("x", "law", cut.inputs),
         "COPY_LIMITS_OUTPUT": _copies("law", "y", cut.outputs),
+        "JOINT_ROWS": _loop(name, "JointProgram.rows", rows, JOINT_ROWS, _of_joints(rows)),
         "DEFAULTS": _defaults(controller, limits),
+        "MOST_STEPS": str(new_tick_memory(model, gate, controller.period).joints.program.counts[N_STEPS_MAX]),
         "MAX_MISSED": str(gate.max_missed),
         "MOST_MISSED": str(max(MOST_MISSED, gate.max_missed)),
         "START": numbers(controller.start),
@@ -407,7 +425,7 @@ def _pair_pieces(near: PairParts, name: str) -> dict[str, str]:
 def _loop(name: str, place: str, program: Program, law: str, places: Mapping[str, str]) -> str:
     """A function of a record of the search: a law for all cases, or for one."""
     record, field = place.split(".")
-    is_loop = (record, field) != ("ArmCapsules", "place")
+    is_loop = place not in ("ArmCapsules.place", "JointProgram.rows")
     lines = ["for (int64_t j = 0; j < n; j++) {"] if is_loop else ["{"]
     for array, sizes in (("x", dict(program.inputs)), ("y", _sizes(program))):
         first = 0
@@ -448,9 +466,12 @@ def _rules(controller: ExportedController, kept: PointParts | None, near: PairPa
     memory = new_tick_memory(controller.model, controller.gate, controller.period)
     prefix, ranges = f"{controller.name}_", memory.states.ranges
     hooks = {name: f"{prefix}{function}_of" for name, function in HOOKS.items()}
-    hooks |= {place: f"{prefix}{place.replace('.', '_')}_of" for place in PAIR_LOOPS}
+    hooks |= {place: f"{prefix}{place.replace('.', '_')}_of" for place in (*PAIR_LOOPS, "JointProgram.rows")}
     entries: list[Procedure[..., Any]] = [answer, enable_gate, brake_for, take_reference, take_torque]
     entries += [longest_blind_step, predict]
+    if kept is not None:  # records of one kind have one size
+        program = (kept.rows if near is None else near.tick.rows).program
+        memory = memory._replace(joints=memory.joints._replace(program=program))
     records: dict[type, tuple[object, ...]] = {TickMemory: memory}
     if near is not None:
         records[ConstraintTick] = near.tick

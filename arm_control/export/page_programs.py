@@ -25,7 +25,7 @@ import numpy as np
 from arm_control.compiler import Floats, Ints, PlacedProgram, Procedure, Program, RunsKernel, procedure, web_module
 from arm_control.control import AvoidanceParameters, OperationalSpaceController, avoidance_numbers
 from arm_control.exceptions import ParameterError
-from arm_control.export.c_pieces import ALL, LIMITS, REGULAR, ExportedController, step_programs
+from arm_control.export.c_pieces import ALL, JOINT_ROWS, LIMITS, REGULAR, ExportedController, step_programs
 from arm_control.export.page_laws import avoided_links, ball_law, fading_law, frames_law, motion_terms
 from arm_control.export.tick_rules import (
     ASKED,
@@ -98,7 +98,7 @@ class WebMemory:
             if isinstance(value, tuple):
                 slots.append(self.record(value, functions))
             elif isinstance(value, np.ndarray):
-                slots.append(self.address(value))
+                slots += [self.address(value), *(x // value.itemsize for x in value.strides[:-1])]
             elif isinstance(value, float):
                 slots.append(int(np.float64(value).view(np.int64)))
             else:
@@ -210,7 +210,7 @@ def web_arm(controller: ExportedController) -> WebArm:
     table = {name: k for k, name in enumerate(functions, 1)}
     choice = StepChoice(unset, unset, unset, unset, arrays["regularity"], arrays["options"])
     fields = {"regular": REGULAR if REGULAR in programs else ALL, "whole": ALL, "limit": LIMITS, "terms": "terms"}
-    fields["constrain"] = LIMITS  # never called
+    fields |= {"constrain": LIMITS, "rows": JOINT_ROWS}  # the first is never called
     fields["avoid"] = AVOID if AVOID in programs else LIMITS
     called = {field: (table[name], BEGIN) for field, name in fields.items()}
     called["predict"] = table["predict"], memory.record(tick.blind.prediction, {})
@@ -257,8 +257,10 @@ def _programs(
     """Each program with its name, and with arrays that have other names there."""
     model, prediction, x = controller.model, tick.blind.prediction, arrays["x"]
     steps = step_programs(model, controller.law, JointLimits(model, controller.gate, controller.gate.rate_limit))
+    joints, numbers = tick.joints, {"numbers": arrays["limits"]}
+    rows = {**numbers, **arrays_of(joints)}
     for name, program in steps.items():
-        yield name, program, {"numbers": arrays["limits"]} if name == LIMITS else {}
+        yield name, program, {LIMITS: numbers, JOINT_ROWS: rows}.get(name, {})
     yield "terms", motion_terms(model).program(), arrays_of(prediction)
     yield "fading", fading_law(model, page).program(), {}
     yield "frames", frames_law(model).program(), {"q": x[: model.nv]}

@@ -19,7 +19,15 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import Floats, Ints, RunsKernel, nearest, procedure
-from arm_control.constraints import IS_BROKEN, MOST_OUTSIDE, N_FOUND
+from arm_control.constraints import (
+    IS_BROKEN,
+    MOST_JOINTS,
+    MOST_OUTSIDE,
+    N_FOUND,
+    JointProgram,
+    keep_joints,
+    new_joint_program,
+)
 from arm_control.core import LARGEST_STAMP, NANOSECONDS
 from arm_control.gate import (
     BELIEVED,
@@ -48,6 +56,7 @@ from arm_control.gate import (
     end_prediction,
     has_long_gap,
     hold_torque,
+    is_changed,
     judge_state,
     left_after,
     miss_command,
@@ -135,6 +144,8 @@ class TickMemory(NamedTuple):
 
     Attributes
     ----------
+    joints : JointProgram
+        What changes a torque that the limits of the joints do not let pass.
     times : ndarray, shape (4,)
         Time of this tick as it is given, that of the last one as it is believed, usual time between two states [s];
         states that were missing since the last one.
@@ -156,6 +167,7 @@ class TickMemory(NamedTuple):
     moments: Moments
     blind: BlindMemory
     law: LawMemory
+    joints: JointProgram
     fading: Floats
     max_missed: int
     joint_limits: int
@@ -284,7 +296,7 @@ def run_law(c: TickMemory, q: Floats, v: Floats, dt: float) -> None:
         c.law.v[i] = v[i]
         c.law.tau_0[i] = c.gate.tau[i]
     c.law.dt[0] = dt
-    c.law.is_on[0] = float(c.joint_limits)
+    c.law.is_on[0] = float(c.joint_limits) if c.is_constrained == 0 else 0.0
     c.law.run()
     for i in range(c.n):
         c.gate.q[i] = q[i]
@@ -417,6 +429,10 @@ def fade(c: TickMemory, dt: float) -> None:
 @procedure
 def note_limited(c: TickMemory) -> None:
     """The torque within the limits is that of the motors."""
+    if is_changed(c.law.cut) and c.n <= MOST_JOINTS:
+        for i in range(c.n):
+            c.joints.tau[i] = c.law.tau[i]
+        keep_joints(c.joints, c.law.tau_1)
     for i in range(c.n):
         c.gate.tau[i] = c.law.tau_1[i]
     c.counts[LIMITED] = 1 if c.law.cut[0] > 0.0 else 0
@@ -457,6 +473,8 @@ def new_tick_memory(model: RobotModel, gate: GateParameters, usual_dt: float) ->
     dt, is_on, believable = np.zeros((3, 1))
     M, cut, found = np.zeros(n * n), np.zeros(3), np.zeros(N_FOUND, dtype=np.int64)
     law = LawMemory(unset, unset, unset, q, v, tau_0, dt, is_on, M, g, h, tau, tau_1, cut, believable, found)
+    sizes = {"G": 4 * n * n, "need": 4 * n, "T": n * n, "limits": 2 * n}
+    joints = new_joint_program(unset, np.zeros(n), **{name: np.zeros(size) for name, size in sizes.items()})
     prediction = new_prediction(n)
     counts = np.zeros(2, dtype=np.int64)
     longest_step = longest_blind_step(gate.max_missed, usual_dt)
@@ -470,6 +488,7 @@ def new_tick_memory(model: RobotModel, gate: GateParameters, usual_dt: float) ->
         new_moments(n),
         blind,
         law,
+        joints,
         fading,
         gate.max_missed,
         int(gate.joint_limits),

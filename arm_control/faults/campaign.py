@@ -90,7 +90,7 @@ OUTSIDE = 0.5e-3
 """How far outside its constraints an arm may be that keeps them [m]."""
 NEAR = 2e-3
 """Largest distance from the goal at the end of a run that goes on [m, or rad]."""
-LIMITED_SPEED, LARGEST_LIMITED_SPEED = 1.25, 3.5
+LIMITED_SPEED, LARGEST_LIMITED_SPEED = 1.02, 1.1
 """Mean and largest speed of the fastest joint of a runaway controller, in limits of speed."""
 EFFORT_SHARE, RATE_SHARE = 1.0, 1.25
 """Largest torque, in effort limits; largest time that counts for a step of it, in periods."""

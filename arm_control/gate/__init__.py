@@ -29,7 +29,11 @@ if TYPE_CHECKING:
         LimitFunction,
         NextLimits,
         compile_limits,
+        is_changed,
+        joint_program,
+        joint_rows_law,
         limit_by_name,
+        limit_run,
         limit_samples,
         limits_law,
     )

@@ -132,6 +132,8 @@ class EffortGate:
 
     Attributes
     ----------
+    joint_limits : float
+        1 where limits of joint positions and speeds count by themselves; 0 where they are off, or among constraints.
     reason : str
         Why it does not pass them; empty when it does.
     period : float
@@ -164,7 +166,6 @@ class EffortGate:
         self._model = model
         self.limits = JointLimits(model, parameters, parameters.rate_limit)
         self._pass = compile_limits(model, self.limits)
-        self._are_joint_limits_on = float(parameters.joint_limits)
         self._max_age = parameters.max_age or np.inf
         self._largest: list[float] = (LARGEST_SHARE * model.tau_max).tolist()
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
@@ -174,6 +175,7 @@ class EffortGate:
         self.constraints: ConstraintSet | None = None
         if asked.constraints:
             self.constraints = ConstraintSet(model, asked.constraints, self.limits.numbers, self.limits.is_unlimited)
+        self.joint_limits = float(parameters.joint_limits and self.constraints is None)
         self._command: Array | None = None
         self._tau: Array | None = None
         self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)
@@ -373,7 +375,7 @@ class EffortGate:
             self._rate.n += 1
             self._refused = False
         tau = self._tau if command is None else command
-        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, self._are_joint_limits_on)
+        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, self.joint_limits)
         cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
         return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, self._rate.share))
 
@@ -436,7 +438,7 @@ class EffortGate:
         if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
             return None
         dt = dt if 0.0 < dt <= self.period else believed_time(dt, self.period)
-        return (self._tau, dt, self._are_joint_limits_on) if dt <= self.left + self.elapsed else None
+        return (self._tau, dt, self.joint_limits) if dt <= self.left + self.elapsed else None
 
     def take(self, output: GateOutput, dt: float, n: int = 1) -> GateOutput:
         """Take note of commands that have passed :attr:`limits` in a compiled law; return what has passed.

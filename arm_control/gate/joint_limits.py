@@ -1,25 +1,28 @@
 """Limits of the torque: a command is cut to what the joints and their motors can afford in the measured state.
 
-Equations (1) to (4), of :mod:`arm_control.constraints.joint_rows`, bound the acceleration of each joint so that it can
-still be stopped before its limits. Then
+A command within the limits of effort and of its rate passes where its acceleration, before and after that, is within
+equation (4) of :mod:`arm_control.constraints.joint_rows`, so that each joint can still be stopped before its limits:
 
-    (5)  tau_a = h + M clamp(M^-1 (tau - h), a_lo, a_hi)
-    (6)  tau_b = clamp(tau_a, -tau_max, tau_max)
-    (7)  tau_1 = clamp(tau_b, tau_0 - step, tau_0 + step)   where (5) has cut nothing,   step = rate_limit dt
-         tau_1 = tau_0 + nu (tau_b - tau_0)                 where it has,   nu = min(1, step / max |tau_b - tau_0|)
+    (6)  tau_b = clamp(clamp(tau, -tau_max, tau_max), tau_0 - step, tau_0 + step),   step = rate_limit dt
+    (7)  tau_1 = tau_b                        where a_lo <= M^-1 (tau - h), M^-1 (tau_b - h) <= a_hi
+         tau_1 = tau, changed least by (5) there, else
 
-(5) cuts only accelerations towards a limit: one back into the range passes, the other joints keep theirs, and
-gravity and Coriolis torque stay compensated. Gains on M suit a shoulder and a wrist alike; a bound on each torque by
-itself would not: a wrist may need ten times its own inertia when the shoulder swings. A command from which nothing is
-cut comes back as it is, to the last bit.
+Where not all can hold, the joints' limits give way, least, never those of effort and rate. The other joints keep
+the acceleration that they are asked for, as far as torque allows, and gravity and Coriolis torque stay compensated. A
+command from which nothing is cut comes back as it is, to the last bit.
 
     M, g, h           mass matrix, gravity torque, bias       [kg m^2; N m; N m]
     tau, tau_0        commanded torque, last torque           [N m]
-    tau_a, tau_b      torque within (5), within (6)           [N m]
+    tau_b             torque within (6)                       [N m]
     tau_1             torque that may pass                    [N m]
     dt                time since the last torque              [s]
 
-The law is written over any scalar: it runs on floats as it stands, and compiled, one call a tick
+Arms of more than eight joints, for which there is no program, have their accelerations cut one by one,
+
+    (8)  tau_1 = tau_0 + nu (tau_a - tau_0),   tau_a = clamp(h + M clamp(M^-1 (tau - h), a_lo, a_hi), -tau_max, tau_max)
+         nu = min(1, step / max |tau_a - tau_0|)
+
+The laws are written over any scalar: they run on floats as they stand, and compiled, one call a tick
 (:func:`compile_limits`).
 """
 
@@ -36,16 +39,30 @@ from arm_control.compiler import (
     ArrayArgument,
     ArrayResult,
     CallForm,
+    Floats,
     KernelCall,
     Law,
     NumberArgument,
     NumberResult,
     OwnWork,
+    RunsKernel,
     TupleArgument,
     TupleResult,
     builtin_call,
+    compile_procedure,
+    procedure,
 )
-from arm_control.constraints import LimitNumbers, acceleration_bounds
+from arm_control.constraints import (
+    MOST_JOINTS,
+    NOT_FINITE,
+    JointProgram,
+    LimitNumbers,
+    Solver,
+    acceleration_bounds,
+    keep_joints,
+    new_joint_program,
+    rows_of_joints,
+)
 from arm_control.core import Parameters, parameter
 from arm_control.maths import TINY, Array, Pose, Scalar, clamp, largest, maximum, mirrored, select, solve
 from arm_control.model import RobotModel, Terms
@@ -54,8 +71,12 @@ LARGEST_STIFFNESS = 0.25
 """Largest ``k_p`` in shares of ``limit_damping``: a higher one would overshoot."""
 LARGEST_SHARE = 1e3
 """A command of more than so many times the effort limit is absurd, and refused."""
+ROWS = ("G", "need", "T", "limits")
+"""What a program takes of :class:`~arm_control.constraints.joint_rows.JointRows`."""
 HUGE = 1e300
-"""Accelerations and torques that are larger, or NaN, come from an absurd state."""
+"""Accelerations that are larger in all, or NaN, come from an absurd state."""
+ABSURD = 1e3
+"""``limited`` of such a state, which no program changes."""
 
 
 @dataclass(frozen=True)
@@ -90,36 +111,34 @@ NextLimits: TypeAlias = tuple[Array, float, float]
 def limit_torque(
     terms: Terms, tau: Array, tau_0: Array, dt: Scalar, is_on: Scalar, numbers: LimitNumbers
 ) -> LimitedTorque:
-    """Return the torque that may pass, equations (5) to (7); ``dt`` is the time between tau_0 and tau [s].
+    """Return the torque within (6), and whether (7) has to change it, or that of (8) where there is no program.
+
+    ``dt`` is the time between tau_0 and tau [s]. In an absurd state the torque is that of gravity.
 
     Parameters
     ----------
     is_on : float
         1 when the joints' limits of position and speed count, 0 when not.
     """
-    tau_max = numbers.tau_max
-    within, is_cut = limit_acceleration(terms, tau, dt, numbers)
-    is_limited = is_on * is_cut
-    tau_a = select(is_limited, within, tau)  # (5)
-    tau_b = clamp(tau_a, -tau_max, tau_max)  # (6)
-    step = numbers.rate_limit * dt
+    tau_max, step = numbers.tau_max, numbers.rate_limit * dt
     low, high = tau_0 - step, tau_0 + step
-    whole = clamp(tau_0 + shorten(tau_b - tau_0, step), -tau_max, tau_max)  # clamped: rounding may exceed tau_max
-    tau_1 = select(is_limited, whole, clamp(tau_b, low, high))  # (7)
-    saturated = select(np.abs(tau_a) - tau_max, 1.0, 0.0).sum()
-    return LimitedTorque(tau_1, is_limited, saturated, _outside(tau_b, low, high))
+    tau_a = clamp(tau, -tau_max, tau_max)
+    tau_b = clamp(tau_a, low, high)  # (6)
+    bounds = acceleration_bounds(terms, dt, numbers)
+    a, a_b = solve(terms.M, tau - terms.h), solve(terms.M, tau_b - terms.h)
+    limited = maximum(_outside(a, *bounds), _outside(a_b, *bounds)).sum()  # (7)
+    within = tau_b if len(tau_b) <= MOST_JOINTS else _one_by_one(terms, a, tau_0, step, bounds, tau_max)  # (8)
+    sanity = HUGE - np.abs(a).sum() - np.abs(bounds).sum()
+    is_limited = is_on * select(sanity, limited, ABSURD)
+    within = select(sanity, within, clamp(clamp(terms.g, -tau_max, tau_max), low, high))
+    saturated = select(np.abs(tau) - tau_max, 1.0, 0.0).sum()
+    return LimitedTorque(select(is_limited, within, tau_b), is_limited, saturated, _outside(tau_a, low, high).sum())
 
 
-def limit_acceleration(terms: Terms, tau: Array, dt: Scalar, numbers: LimitNumbers) -> tuple[Array, Scalar]:
-    """Return ``tau_a`` of equation (5), shape (nv,) [N m], and above zero whether that cuts something.
-
-    In an absurd state the torque is that of gravity.
-    """
-    a_lo, a_hi = acceleration_bounds(terms, dt, numbers)
-    a = solve(terms.M, tau - terms.h)
-    tau_a = terms.h + terms.M @ clamp(a, a_lo, a_hi)  # (5)
-    size = np.abs(a).sum() + np.abs(tau_a).sum()
-    return select(HUGE - size, tau_a, terms.g), _outside(a, a_lo, a_hi)
+def _one_by_one(terms: Terms, a: Array, tau_0: Array, step: Scalar, bounds: Array, tau_max: Array) -> Array:
+    """Equation (8), for the acceleration that is asked for."""
+    tau_a = terms.h + terms.M @ clamp(a, *bounds)
+    return clamp(tau_0 + shorten(clamp(tau_a, -tau_max, tau_max) - tau_0, step), -tau_max, tau_max)  # rounding
 
 
 def shorten(change: Array, step: Scalar) -> Array:
@@ -131,9 +150,9 @@ def shorten(change: Array, step: Scalar) -> Array:
     return change * select(size - step, step / maximum(size, TINY), 1.0)
 
 
-def _outside(x: Array, low: Array, high: Array) -> Scalar:
-    """Above zero where an entry is below its lower or above its upper bound, or NaN."""
-    return (select(high - x + TINY, 0.0, 1.0) + select(x - low + TINY, 0.0, 1.0)).sum()
+def _outside(x: Array, low: Array, high: Array) -> Array:
+    """1 for each entry that is below its lower or above its upper bound, or NaN, else 0."""
+    return select(high - x + TINY, 0.0, 1.0) + select(x - low + TINY, 0.0, 1.0)
 
 
 class JointLimits:
@@ -171,10 +190,19 @@ class JointLimits:
         return np.array_equal(self.numbers, other.numbers) and np.array_equal(self.is_unlimited, other.is_unlimited)
 
     def limit_torque(self, terms: Terms, tau: Array, tau_0: Array, dt: float, is_on: float = 1.0) -> LimitedTorque:
-        """Return the torque that may pass, equations (5) to (7); parameters of :func:`limit_torque`."""
+        """Return the torque that may pass, equations (6) to (8); parameters of :func:`limit_torque`."""
         with np.errstate(over="ignore", invalid="ignore"):
             tau_1, *cut = limit_torque(terms, tau, tau_0, dt, is_on, self._numbers)
+            if 0.0 < cut[0] < ABSURD and len(tau_1) <= MOST_JOINTS:
+                tau_1 = self._changed_least(terms, tau, tau_1, tau_0, dt)
         return LimitedTorque(tau_1, *map(float, cut))
+
+    def _changed_least(self, terms: Terms, tau: Array, tau_b: Array, tau_0: Array, dt: float) -> Array:
+        """Equation (7); ``tau_b`` where the numbers are not finite."""
+        n = len(tau)
+        rows = rows_of_joints(terms, tau, tau_0, dt, self._numbers)
+        answer = Solver(n, 4 * n).solve(rows.G, rows.need, np.repeat([0, 1], 2 * n))
+        return tau_b if answer.status == NOT_FINITE else np.clip(tau + rows.T @ answer.y, *rows.limits)
 
 
 def _soft_limits(model: RobotModel, p: LimitParameters) -> tuple[Array, Array, Array]:
@@ -202,16 +230,87 @@ LimitFunction: TypeAlias = Callable[[Terms, Array, Array, float, float], Limited
 """From terms, tau, tau_0, dt and is_on, as for :func:`limit_torque`."""
 
 
-def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
-    """Return :meth:`JointLimits.limit_torque` as one call of machine code; as it stands where none can be made.
+class LimitTick(NamedTuple):
+    """The limits, and the program for what they change.
 
-    The kernel depends on the number of joints and on which of them have no limit of position: all numbers are inputs.
+    Attributes
+    ----------
+    check : RunsKernel
+        The law :func:`limit_torque`; its memory:
+    inputs, tau_1, cut : ndarray
+    joints : JointProgram
+        The program; ``row_inputs`` are the inputs of its rows, laid out as those of the law.
+    n_inputs : int
+    """
+
+    check: RunsKernel
+    inputs: Floats
+    tau_1: Floats
+    cut: Floats
+    joints: JointProgram
+    row_inputs: Floats
+    n_inputs: int
+
+
+@procedure
+def limit(t: LimitTick) -> float:
+    """Equations (6) and (7); return what the law returns."""
+    result = t.check()
+    if is_changed(t.cut) and result == 0.0:
+        for i in range(t.n_inputs):
+            t.row_inputs[i] = t.inputs[i]
+        keep_joints(t.joints, t.tau_1)
+    return result
+
+
+@procedure
+def is_changed(cut: Floats) -> bool:
+    """Whether a program changes a torque of which (6) has let something pass."""
+    return 0.0 < cut[0] < ABSURD
+
+
+def joint_program(model: RobotModel, limits: JointLimits) -> tuple[JointProgram, Array]:
+    """Return the program of an arm, and the inputs of its rows, laid out as those of :func:`limits_law`."""
+    rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
+    inputs, outputs = rows.inputs, rows.outputs
+    inputs["numbers"][:] = limits.numbers
+    record = new_joint_program(rows, inputs["tau"], **outputs)
+    return record, rows.work[: sum(x.size for x in inputs.values())]
+
+
+class LimitRun(NamedTuple):
+    """What computes the limits, and its memory: all inputs, all outputs, and both by name."""
+
+    run: RunsKernel
+    inputs: Array
+    outputs: Array
+    by_name: tuple[dict[str, Array], dict[str, Array]]
+
+
+def limit_run(model: RobotModel, limits: JointLimits) -> LimitRun | None:
+    """Return what computes :meth:`JointLimits.limit_torque`, None where no machine code can be made.
+
+    The kernels depend on the number of joints and on which of them have no limit of position: all numbers are inputs.
     """
     kernel = model.compile_law(limits_law(limits.is_unlimited), limit_samples(model.nv))
     if not kernel.is_compiled:
+        return None
+    check = OwnWork(kernel)
+    inputs, outputs = np.split(check.work, [sum(x.size for x in check.inputs.values())])
+    run: RunsKernel = check
+    if model.nv <= MOST_JOINTS:
+        tau_1, cut = check.outputs["tau_1"], check.outputs["cut"]
+        record = LimitTick(check, inputs, tau_1, cut, *joint_program(model, limits), len(inputs))
+        run = compile_procedure(limit, keeps_lock=True)(record)
+    return LimitRun(run, inputs, outputs, (check.inputs, check.outputs))
+
+
+def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
+    """Return :meth:`JointLimits.limit_torque` as one call of machine code; as it stands where none can be made."""
+    made = limit_run(model, limits)
+    if made is None:
         return limits.limit_torque
-    work = OwnWork(kernel)
-    call = KernelCall(_form(model.nv), work, work.inputs, work.outputs, {"numbers": limits.numbers})
+    call = KernelCall(_form(model.nv), made.run, *made.by_name, {"numbers": limits.numbers})
 
     def limit(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> LimitedTorque:
         limited: LimitedTorque | None = call(t, tau, tau_0, dt, is_on)
@@ -226,10 +325,19 @@ def limits_law(is_unlimited: Array) -> Law:
     ``numbers`` are :attr:`JointLimits.numbers`; outputs are ``tau_1`` and ``cut``, the other items of a
     :class:`LimitedTorque`.
     """
-    n = len(is_unlimited)
-    sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "is_on": 1}
     function, structure = partial(limit_by_name, is_unlimited), is_unlimited.tolist()
-    return Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure)
+    return Law("limits of the torque", function, _input_sizes(len(is_unlimited)), structure)
+
+
+def joint_rows_law(is_unlimited: Array) -> Law:
+    """Return the rows of the joints as a law, with the inputs of :func:`limits_law`; outputs :data:`ROWS`."""
+    function, structure = partial(_rows_by_name, is_unlimited), is_unlimited.tolist()
+    return Law("rows of the joints", function, _input_sizes(len(is_unlimited)), structure)
+
+
+def _input_sizes(n: int) -> dict[str, int]:
+    sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "is_on": 1}
+    return {**sizes, "numbers": 2 + 6 * n}
 
 
 def _form(n: int) -> CallForm:
@@ -245,12 +353,23 @@ def _form(n: int) -> CallForm:
 
 def limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     """:func:`limit_torque` as a law: from inputs by name to outputs by name."""
+    t, numbers = _given(is_unlimited, x)
+    result = limit_torque(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], numbers)
+    return {"tau_1": result.tau, "cut": result[1:]}
+
+
+def _rows_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
+    t, numbers = _given(is_unlimited, x)
+    rows = rows_of_joints(t, x["tau"], x["tau_0"], x["dt"][0], numbers)
+    return {name: getattr(rows, name) for name in ROWS}
+
+
+def _given(is_unlimited: Array, x: Mapping[str, Array]) -> tuple[Terms, LimitNumbers]:
+    """State and numbers of the limits, from inputs by name."""
     n, none = len(is_unlimited), np.zeros(0)
     M = mirrored(x["M"].reshape(n, n))
     t = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], x["h"])
-    numbers = LimitNumbers.of(x["numbers"], is_unlimited)
-    result = limit_torque(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], numbers)
-    return {"tau_1": result.tau, "cut": result[1:]}
+    return t, LimitNumbers.of(x["numbers"], is_unlimited)
 
 
 _SCALES = {"v": (1.0, 5.0, 5.0, 1.0, 1.0), "tau": (1.0, 1.0, 30.0, 30.0, 0.0), "tau_0": (1.0, 1.0, 1.0, 1.0, 0.0)}

@@ -327,7 +327,7 @@ class NativeTurns:
         inputs = split(words, {name: (len(values),) for name, values in self._work.inputs.items()})
         inputs["tool"][:] = self._model.tool
         inputs["limits"][:] = self._loop.gate.limits.numbers
-        inputs["is_on"][:] = self._loop.gate.parameters.joint_limits
+        inputs["is_on"][:] = self._loop.gate.joint_limits
         return inputs
 
     def write_inputs(self, inputs: Mapping[str, Array], stamp_ns: int) -> int | None:

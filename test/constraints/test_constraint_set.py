@@ -360,7 +360,7 @@ def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_
     terms = model.evaluate(Q, np.zeros(2))
     low, high = (terms.q + sign * TURN for sign in (-1.0, 1.0))
     numbers = LimitNumbers.of(limits.numbers, limits.is_unlimited)._replace(q_soft=np.array([low, high]))
-    fastest = speed_bounds(terms, numbers)[1]
+    fastest = speed_bounds(terms, numbers, 4.0)[1]
     for share, names in ((0.9, ()), (1.05, ("joint limits",))):
         moving = model.evaluate(Q, share * fastest)
         rows.limit(moving, moving.h, moving.h, 0.1)
@@ -381,7 +381,7 @@ def test_a_bound_of_turning_counts_on_a_quarter_of_the_rate(model):
     record = rows._run.record.rows
     rest = model.evaluate(Q, np.zeros(2))
     numbers = LimitNumbers.of(rows._limits, rows._is_unlimited)._replace(q_soft=np.array([Q - TURN, Q + TURN]))
-    left, zeta = 0.5 * speed_bounds(rest, numbers)[1], 0.25 * 1000.0 / np.abs(rest.M).max(axis=1)
+    left, zeta = 0.5 * speed_bounds(rest, numbers, 4.0)[1], 0.25 * 1000.0 / np.abs(rest.M).max(axis=1)
     terms = model.evaluate(Q, left)
     rows.limit(terms, terms.h, terms.h, TICK)
     bent = np.sqrt(2.0 * zeta * (left - zeta / (2.0 * GateParameters().limit_damping ** 2)))

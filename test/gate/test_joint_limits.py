@@ -6,16 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
-from arm_control.constraints import LimitNumbers, joint_rows
+from arm_control.constraints import ConstraintSet, LimitNumbers, joint_rows
 from arm_control.exceptions import ParameterError
-from arm_control.gate import EffortGate, GateOutput, GateParameters, JointLimits, joint_limits
+from arm_control.gate import EffortGate, GateOutput, GateParameters, JointLimits, compile_limits, joint_limits
 from arm_control.gate.joint_limits import LimitParameters, shorten
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.simulation import MujocoSimulator
 
 RATE = 1000.0
+SHARE = 0.25
+"""Of the rate of torque, that one joint counts on."""
 MS = 1e-3
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 PENDULUM = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial><origin xyz="0.5 0 0"/>
@@ -44,13 +47,6 @@ def acceleration_bounds(law: JointLimits, terms: Terms, dt: float) -> Array:
     return joint_rows.acceleration_bounds(terms, dt, numbers(law))
 
 
-def limit_acceleration(law: JointLimits, terms: Terms, tau: Array, dt: float) -> Array:
-    """``tau_a`` of equation (5); the same object where nothing is cut."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        tau_a, is_cut = joint_limits.limit_acceleration(terms, tau, dt, numbers(law))
-    return tau_a if is_cut else tau
-
-
 # -- the law -------------------------------------------------------------------------------------------
 
 
@@ -62,7 +58,7 @@ def test_the_speed_bound_is_the_braking_distance_solved_for_the_speed():
         t = model.evaluate([q], [0.0])
         inertia, weight = t.M[0, 0], abs(t.g[0])
         alpha = min(0.5 * (40.0 - weight) / inertia, 25.0 * 3.0)
-        delay = 1 / 25.0 + alpha * inertia / (2 * RATE)
+        delay = 1 / 25.0 + alpha * inertia / (2 * SHARE * RATE)
         v = speed_bounds(law, t)[1, 0]
         assert v < 3.0
         assert v**2 / (2 * alpha) + v * delay == pytest.approx(0.95 - q, rel=1e-9)
@@ -77,7 +73,7 @@ def test_a_strong_joint_brakes_no_harder_than_its_stiffness_asks_for():
     model = RobotModel.from_urdf(PENDULUM.format(kind="revolute", safety=""), effort_limits={"hinge": 4e3})
     t = model.evaluate([0.93], [0.0])
     v = speed_bounds(limits(model), t)[1, 0]
-    delay = 1 / 25.0 + 75.0 * t.M[0, 0] / (2 * RATE)
+    delay = 1 / 25.0 + 75.0 * t.M[0, 0] / (2 * SHARE * RATE)
     assert v**2 / (2 * 75.0) + v * delay == pytest.approx(0.02, rel=1e-9)
 
 
@@ -86,14 +82,14 @@ def test_a_joint_too_weak_for_its_weight_may_still_move_towards_a_limit():
     t = weak.evaluate([0.9], [0.0])
     assert abs(t.g[0]) > 5.0
     alpha, v = 0.5 * 0.05 * 5.0 / t.M[0, 0], speed_bounds(limits(weak), t)[1, 0]
-    delay = 1 / 25.0 + alpha * t.M[0, 0] / (2 * RATE)
+    delay = 1 / 25.0 + alpha * t.M[0, 0] / (2 * SHARE * RATE)
     assert v**2 / (2 * alpha) + v * delay == pytest.approx(0.05, rel=1e-9)
 
 
 def test_the_acceleration_bound_is_damping_that_can_be_taken_back_in_time():
     model = pendulum()
     law = limits(model)
-    zeta = RATE / model.mass_matrix([0.0])[0, 0]
+    zeta = SHARE * RATE / model.mass_matrix([0.0])[0, 0]
     corner = zeta / 100.0**2
     for v in (3.0 - 0.5 * corner, 3.0 + 0.5 * corner):
         assert acceleration_bounds(law, model.evaluate([0.0], [v]), MS)[1, 0] == pytest.approx(100.0 * (3.0 - v))
@@ -121,15 +117,60 @@ def test_a_sampled_loop_is_never_asked_for_more_than_it_can_follow():
 
 
 def test_only_the_acceleration_towards_the_limit_is_cut(ur5: RobotModel):
-    law, q = limits(ur5), HOME.copy()
+    law, q = limits(ur5, rate=1e9), HOME.copy()
     q[2] = np.pi - 0.04
     t = ur5.evaluate(q, np.zeros(6))
     a = np.array([5.0, -5.0, 5.0, 5.0, -5.0, 5.0])
-    cut = np.linalg.solve(t.M, limit_acceleration(law, t, t.h + t.M @ a, MS) - t.h)
+    found = law.limit_torque(t, t.h + t.M @ a, t.h, MS)
+    cut = np.linalg.solve(t.M, found.tau - t.h)
     np.testing.assert_allclose(np.delete(cut, 2), np.delete(a, 2), rtol=0, atol=1e-9)
+    assert cut[2] == pytest.approx(acceleration_bounds(law, t, MS)[1, 2])
     assert cut[2] < 0.0
     away = t.h + t.M @ (a - 35.0 * (np.arange(6) == 2))
-    assert limit_acceleration(law, t, away, MS) is away
+    np.testing.assert_array_equal(law.limit_torque(t, away, t.h, MS).tau, away)
+
+
+def test_no_other_solver_changes_a_torque_less(ur5: RobotModel):
+    """Equation (7) beside SLSQP, from the torque that was found and from the last one."""
+    law, rng, n_cut = limits(ur5, rate=1e9), np.random.default_rng(5), 0
+    weights = ur5.tau_max / ur5.v_max
+    for _ in range(60):
+        v = np.where(rng.random(6) < 0.3, rng.choice([-3.1, 3.1], 6), rng.uniform(-0.3, 0.3, 6))
+        t = ur5.evaluate(HOME, v)
+        tau = t.h + t.M @ rng.uniform(-20.0, 20.0, 6)
+        found = law.limit_torque(t, tau, t.h, MS)
+        a_lo, a_hi = acceleration_bounds(law, t, MS)
+        M_inv = np.linalg.inv(t.M)
+        a, a_0 = M_inv @ (found.tau - t.h), M_inv @ (tau - t.h)
+        if not found.limited or (a < a_lo - 1e-6).any() or (a > a_hi + 1e-6).any():
+            continue  # nothing is cut, or not all can hold
+
+        def change(a: Array, a_0: Array = a_0) -> float:
+            return float(0.5 * weights @ (a - a_0) ** 2)
+
+        rows, offsets = np.vstack([t.M, -t.M]), np.concatenate([t.h + ur5.tau_max, ur5.tau_max - t.h])
+        inside = {"type": "ineq", "fun": lambda a, C=rows, b=offsets: C @ a + b, "jac": lambda a, C=rows: C}
+        for start in (a, np.clip(np.zeros(6), a_lo, a_hi)):
+            other = minimize(
+                change, start, jac=lambda a, a_0=a_0: weights * (a - a_0),
+                bounds=np.column_stack([a_lo, a_hi]), constraints=inside, method="SLSQP", options={"ftol": 1e-13},
+            )  # fmt: skip
+            assert change(a) <= other.fun * (1.0 + 1e-9) + 1e-9
+        n_cut += 1
+    assert n_cut > 20
+
+
+def test_torque_and_its_rate_go_before_the_joints_limits(ur5: RobotModel):
+    """A joint far too fast near its limit: the torque goes that way as fast as it may, and no further."""
+    law, q = limits(ur5), HOME.copy()
+    q[2] = np.pi - 0.06
+    t = ur5.evaluate(q, 3.0 * (np.arange(6) == 2))
+    found = law.limit_torque(t, t.h, t.h, MS)
+    assert np.abs(found.tau - t.h).max() == pytest.approx(1.0, rel=1e-9)
+    assert (np.abs(found.tau - t.h) <= 1.0).all()
+    assert np.linalg.solve(t.M, found.tau - t.h)[2] > acceleration_bounds(law, t, MS)[1, 2]
+    pressed = law.limit_torque(t, t.h, -ur5.tau_max, 1.0)
+    assert (np.abs(pressed.tau) <= ur5.tau_max).all()
 
 
 def test_a_step_is_shortened_as_a_whole():
@@ -150,13 +191,13 @@ def test_parameters_have_the_documented_values_and_bounds():
         default.replace(limit_stiffness=200.1)
 
 
-@pytest.mark.parametrize(("size", "is_believed"), [(0.45e300, True), (0.55e300, False)])
-def test_accelerations_and_torques_of_1e300_in_all_are_absurd(size: float, is_believed: bool):
-    """|a| + |tau_a| is twice the bias here."""
+@pytest.mark.parametrize(("size", "is_believed"), [(0.9e300, True), (1.1e300, False)])
+def test_accelerations_of_1e300_in_all_are_absurd(size: float, is_believed: bool):
     model = pendulum()
-    t = model.evaluate([0.0], [0.0])._replace(h=np.array([size]), M=np.eye(1))
-    tau_a = limit_acceleration(limits(model), t, np.zeros(1), MS)
-    np.testing.assert_allclose(tau_a, [size] if is_believed else t.g)
+    t = model.evaluate([0.0], [0.0])._replace(h=np.array([-size]), M=np.eye(1))
+    found = limits(model).limit_torque(t, np.zeros(1), np.zeros(1), MS)
+    assert (found.limited < joint_limits.ABSURD) == is_believed
+    np.testing.assert_allclose(found.tau, [0.0] if is_believed else np.clip(t.g, -1.0, 1.0))
 
 
 def test_what_is_cut_is_counted_by_joints(ur5: RobotModel):
@@ -172,23 +213,13 @@ def test_what_is_cut_is_counted_by_joints(ur5: RobotModel):
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_torque_follows_within_its_step_joint_by_joint_and_as_a_whole_where_limits_cut(ur5: RobotModel, sign: float):
-    """Equation (7), its two lines, and that rounding does not exceed the motors."""
-    law, q = limits(ur5, rate=2e3), HOME.copy()
-    t = ur5.evaluate(q, np.zeros(6))
+def test_torque_follows_within_its_step_joint_by_joint(ur5: RobotModel, sign: float):
+    """Equation (6)."""
+    law = limits(ur5, rate=2e3)
+    t = ur5.evaluate(HOME, np.zeros(6))
     change = sign * np.array([5.0, -1.0, 0.5, 3.0, 0.0, -4.0])
     found = law.limit_torque(t, t.g + change, t.g, MS, 0.0)
     np.testing.assert_allclose(found.tau - t.g, np.clip(change, -2.0, 2.0), atol=1e-12)
-    q[2] = np.pi - 0.04
-    t = ur5.evaluate(q, np.zeros(6))
-    tau = t.h + t.M @ (10.0 * np.array([sign, -sign, 1.0, sign, 0.0, 0.0]))
-    tau_a = limit_acceleration(law, t, tau, MS)
-    assert np.abs(tau_a - t.g).max() > 2.0
-    found = law.limit_torque(t, tau, t.g, MS)
-    np.testing.assert_allclose(found.tau - t.g, (tau_a - t.g) * 2.0 / np.abs(tau_a - t.g).max(), atol=1e-12)
-    assert found.limited > 0.0
-    found = law.limit_torque(t, sign * np.full(6, 1e3) + 300.0 * (np.arange(6) == 2), sign * ur5.tau_max, MS)
-    assert (np.abs(found.tau) <= ur5.tau_max).all()
 
 
 # -- what the URDF says --------------------------------------------------------------------------------
@@ -336,3 +367,58 @@ def test_outside_its_range_a_joint_is_led_back_slowly():
     qs, vs, _ = drive(model, np.array([1.2]), lambda t: t.g - 20.0 * t.v, 3.0)
     assert qs[-1, 0] == pytest.approx(0.95, abs=2e-3)
     assert np.abs(vs).max() <= 0.1 * 3.0 * 1.02
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_an_arm_whose_torques_jump_to_and_fro_keeps_its_limits(name: str, request: pytest.FixtureRequest):
+    """All joints at full torque, of random signs that change over and over; the plant is the model."""
+    model: RobotModel = request.getfixturevalue(name)
+    law = limits(model)
+    run, bounded = compile_limits(model, law), ~law.is_unlimited
+    low, high = np.maximum(model.q_min, -3.0), np.minimum(model.q_max, 3.0)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        q, v = rng.uniform(low + 0.25 * (high - low), high - 0.25 * (high - low)), np.zeros(model.nv)
+        tau_1, period = model.gravity(q), int(rng.integers(40, 300))
+        for k in range(1200):
+            if k % period == 0:
+                tau = rng.choice([-3.0, 3.0], model.nv) * model.tau_max
+            tau_1 = run(model.evaluate(q, v), tau, tau_1, MS, 1.0).tau
+            for _ in range(4):
+                v = v + model.forward_dynamics(q, v, tau_1) * (MS / 4)
+                q = q + v * (MS / 4)
+            assert (np.abs(v) <= 1.02 * model.v_max).all()
+            assert (q - law.q_soft[1])[bounded].max() < 0.002
+            assert (law.q_soft[0] - q)[bounded].max() < 0.002
+
+
+# -- arms of more joints than a program has ------------------------------------------------------------
+
+
+def chain(n: int) -> RobotModel:
+    links = "".join(
+        f"""<link name="l{i}"><inertial><origin xyz="0.1 0 0"/><mass value="1"/><inertia ixx="0.01" iyy="0.01"
+        izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{i}" type="revolute">
+        <parent link="{f"l{i - 1}" if i else "base"}"/><child link="l{i}"/><origin xyz="0.2 0 0"/>
+        <axis xyz="0 {i % 2} {1 - i % 2}"/><limit lower="-1" upper="1" velocity="3" effort="400"/></joint>"""
+        for i in range(n)
+    )
+    return RobotModel.from_urdf(f'<robot name="chain"><link name="base"/>{links}</robot>')
+
+
+def test_accelerations_of_nine_joints_are_cut_one_by_one_and_constraints_refused():
+    """Equation (8)."""
+    model = chain(9)
+    law, q = limits(model), np.zeros(9)
+    q[3] = 0.94
+    t = model.evaluate(q, np.zeros(9))
+    a = np.linspace(-3.0, 3.0, 9)
+    a[3] = 30.0
+    cut = np.minimum(a, acceleration_bounds(law, t, MS)[1])
+    assert (cut != a).sum() == 1
+    for run in (compile_limits(model, law), law.limit_torque):
+        found = run(t, t.h + t.M @ a, t.h, MS, 1.0)
+        np.testing.assert_allclose(found.tau, t.h + shorten(t.h + t.M @ cut - t.h, 1.0), atol=1e-9)
+        assert found.limited == 1.0
+    with pytest.raises(ParameterError, match="constraints are for arms of at most 8 joints, not 9"):
+        ConstraintSet(model, [], law.numbers, law.is_unlimited)
