@@ -48,7 +48,8 @@ that contradicts no other one never yields.
 **No memory.** Each solve begins without active rows, so that an answer depends on G and h alone, to the last bit.
 
 **Bounds.** Numbers above LARGEST, or none, are not finite: their row is ignored, in level 0 the whole problem is. Where
-the steps do not suffice, the answer is the last y on the way that came nearest to level 0.
+the steps do not suffice, the answer is the last y on the way that came nearest to level 0: so it may be where rows of
+several levels are within 1e-5 rad of a contradiction, the angle that PRICE can tell.
 
 References
 ----------
