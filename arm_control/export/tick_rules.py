@@ -357,6 +357,7 @@ def answer_without_command(c: TickMemory, dt: float) -> None:
         c.counts[HAS_REFERENCE] = 0
         c.counts[IS_CARRYING] = 0
     if c.gate.counts[MODE] == MODE_PASSING:
+        c.law.is_on[0] = float(c.joint_limits)  # without a command no constraints are kept
         for i in range(c.n):
             c.law.tau[i] = c.gate.tau[i]
         c.law.limit()

@@ -133,7 +133,8 @@ class EffortGate:
     Attributes
     ----------
     joint_limits : float
-        1 where limits of joint positions and speeds count by themselves; 0 where they are off, or among constraints.
+        1 where limits of joint positions and speeds count in what commands pass by themselves; 0 where they are off, or
+        among constraints.
     reason : str
         Why it does not pass them; empty when it does.
     period : float
@@ -374,8 +375,8 @@ class EffortGate:
             self._memory.counts[MISSED] = 0
             self._rate.n += 1
             self._refused = False
-        tau = self._tau if command is None else command
-        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, self.joint_limits)
+        tau, is_on = (self._tau, self.parameters.joint_limits) if command is None else (command, self.joint_limits)
+        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, float(is_on))
         cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
         return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, self._rate.share))
 

@@ -222,6 +222,20 @@ def test_torque_follows_within_its_step_joint_by_joint(ur5: RobotModel, sign: fl
     np.testing.assert_allclose(found.tau - t.g, np.clip(change, -2.0, 2.0), atol=1e-12)
 
 
+@pytest.mark.parametrize("constraints", ["", "constraints: [{name: slow, kind: speed, limit: 9.0}]"])
+def test_the_last_torque_again_keeps_the_joints_limits_with_constraints_too(ur5: RobotModel, constraints: str):
+    gate, q = EffortGate(ur5, GateParameters(constraints=constraints)), HOME.copy()
+    t = ur5.evaluate(q, np.zeros(6))
+    gate.offer_in_order(t.h)
+    tau_0 = gate.tick(t, MS).tau
+    q[2] = np.pi - 0.06
+    t = ur5.evaluate(q, 3.0 * (np.arange(6) == 2))
+    output = gate.tick(t, MS)
+    assert output.is_passing
+    assert output.limited
+    np.testing.assert_allclose(output.tau, gate.limits.limit_torque(t, tau_0, tau_0, MS).tau, atol=1e-9)
+
+
 # -- what the URDF says --------------------------------------------------------------------------------
 
 
