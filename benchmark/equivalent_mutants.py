@@ -73,7 +73,7 @@ EQUIVALENT: dict[str, str] = {
     "gate/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
-    "gate/joint_limits.py _given: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": "the law reads no pose",
+    "gate/joint_limits.py _state: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": "the law reads no pose",
     "gate/joint_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
     "gate/joint_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"

@@ -175,7 +175,7 @@ class LinkPlane(NamedTuple):
     between : list of Body
         Bodies from the first one, which is the inner one, to the second one.
     reach : ndarray, shape (2,)
-        How far they move the links against each other at most [m/rad or 1].
+        How far the joints move the links against each other at most [m/rad or 1].
     walls : list of tuple of float, or None
         As those of a table.
     """

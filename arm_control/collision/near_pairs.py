@@ -133,7 +133,7 @@ class Proximity:
     notes : tuple of str
         Collision shapes left out, with the reason of each.
     capsule_pairs : ndarray, shape (n, 2)
-        Numbers of their capsules.
+        Numbers of the capsules of monitored pairs of links.
     search : PairSearch
         What :meth:`near` searches with.
     joint_coupling : ndarray, shape (n_bodies, nv)

@@ -154,7 +154,7 @@ class Distances(NamedTuple):
     nearest : ndarray of int, shape (N, L)
         Number of that obstacle; -1 for none.
     between_links : ndarray, shape (N, P)
-        Of each pair.
+        Of each pair of links that is checked.
     """
 
     links: tuple[str, ...]

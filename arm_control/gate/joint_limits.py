@@ -96,7 +96,7 @@ class LimitParameters(Parameters):
 
 
 class LimitedTorque(NamedTuple):
-    """Torque that may pass (n,) [N m]; above zero: whether (5), (6) or (7) has cut it."""
+    """Torque that may pass (n,) [N m or N]; above zero: whether (7) or (8), effort or its rate in (6) have cut it."""
 
     tau: Array
     limited: Scalar
@@ -137,17 +137,10 @@ def limit_torque(
 
 def _one_by_one(terms: Terms, a: Array, tau_0: Array, step: Scalar, bounds: Array, tau_max: Array) -> Array:
     """Equation (8), for the acceleration that is asked for."""
-    tau_a = terms.h + terms.M @ clamp(a, *bounds)
-    return clamp(tau_0 + shorten(clamp(tau_a, -tau_max, tau_max) - tau_0, step), -tau_max, tau_max)  # rounding
-
-
-def shorten(change: Array, step: Scalar) -> Array:
-    """``nu change`` of equation (7): a change of torque shortened as a whole, so that no joint's exceeds the step.
-
-    Joint by joint it would no longer be the torque that stops one joint and leaves the others alone.
-    """
+    change = clamp(terms.h + terms.M @ clamp(a, *bounds), -tau_max, tau_max) - tau_0
     size = largest(np.abs(change))
-    return change * select(size - step, step / maximum(size, TINY), 1.0)
+    nu = select(size - step, step / maximum(size, TINY), 1.0)  # one for all: the others are left alone
+    return clamp(tau_0 + change * nu, -tau_max, tau_max)  # rounding
 
 
 def _outside(x: Array, low: Array, high: Array) -> Array:
@@ -353,19 +346,19 @@ def _form(n: int) -> CallForm:
 
 def limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     """:func:`limit_torque` as a law: from inputs by name to outputs by name."""
-    t, numbers = _given(is_unlimited, x)
+    t, numbers = _state(is_unlimited, x)
     result = limit_torque(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], numbers)
     return {"tau_1": result.tau, "cut": result[1:]}
 
 
 def _rows_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
-    t, numbers = _given(is_unlimited, x)
+    t, numbers = _state(is_unlimited, x)
     rows = rows_of_joints(t, x["tau"], x["tau_0"], x["dt"][0], numbers)
     return {name: getattr(rows, name) for name in ROWS}
 
 
-def _given(is_unlimited: Array, x: Mapping[str, Array]) -> tuple[Terms, LimitNumbers]:
-    """State and numbers of the limits, from inputs by name."""
+def _state(is_unlimited: Array, x: Mapping[str, Array]) -> tuple[Terms, LimitNumbers]:
+    """State and numbers, from inputs by name."""
     n, none = len(is_unlimited), np.zeros(0)
     M = mirrored(x["M"].reshape(n, n))
     t = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], x["h"])

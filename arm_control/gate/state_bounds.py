@@ -128,7 +128,7 @@ class StateMemory(NamedTuple):
     Attributes
     ----------
     doubted : KnownState
-        The last one since then.
+        The last state since the last one that was believed.
     counts : ndarray of int64, shape (4,)
         Whether a state was believed; the violation that has begun the doubt, 0 without one; its joint; states that have
         followed from each other since then.

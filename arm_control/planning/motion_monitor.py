@@ -167,7 +167,7 @@ class MotionMonitor:
     Attributes
     ----------
     begin : float
-        Time of its begin [s].
+        Time of the begin of the motion that goes on [s].
     told : list of Obstacle, Mover or sequence of Mover
         Obstacles as they are foretold.
     """

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from arm_control.constraints import ConstraintSet, LimitNumbers, joint_rows
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateOutput, GateParameters, JointLimits, compile_limits, joint_limits
-from arm_control.gate.joint_limits import LimitParameters, shorten
+from arm_control.gate.joint_limits import LimitParameters
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.simulation import MujocoSimulator
@@ -171,12 +171,6 @@ def test_torque_and_its_rate_go_before_the_joints_limits(ur5: RobotModel):
     assert np.linalg.solve(t.M, found.tau - t.h)[2] > acceleration_bounds(law, t, MS)[1, 2]
     pressed = law.limit_torque(t, t.h, -ur5.tau_max, 1.0)
     assert (np.abs(pressed.tau) <= ur5.tau_max).all()
-
-
-def test_a_step_is_shortened_as_a_whole():
-    np.testing.assert_allclose(shorten(np.array([1.0, -4.0, 2.0]), 2.0), [0.5, -2.0, 1.0])
-    change = np.array([1.0, -2.0])
-    np.testing.assert_array_equal(shorten(change, 2.0), change)
 
 
 def test_parameters_have_the_documented_values_and_bounds():
@@ -421,18 +415,21 @@ def chain(n: int) -> RobotModel:
 
 
 def test_accelerations_of_nine_joints_are_cut_one_by_one_and_constraints_refused():
-    """Equation (8)."""
-    model = chain(9)
-    law, q = limits(model), np.zeros(9)
+    """Equation (8): one joint at its bound; the change of torque within its rate, or shortened as a whole."""
+    model, q = chain(9), np.zeros(9)
     q[3] = 0.94
     t = model.evaluate(q, np.zeros(9))
     a = np.linspace(-3.0, 3.0, 9)
     a[3] = 30.0
-    cut = np.minimum(a, acceleration_bounds(law, t, MS)[1])
-    assert (cut != a).sum() == 1
-    for run in (compile_limits(model, law), law.limit_torque):
-        found = run(t, t.h + t.M @ a, t.h, MS, 1.0)
-        np.testing.assert_allclose(found.tau, t.h + shorten(t.h + t.M @ cut - t.h, 1.0), atol=1e-9)
-        assert found.limited == 1.0
+    for law, is_whole in ((limits(model), False), (limits(model, rate=1e5), True)):
+        cut = np.minimum(a, acceleration_bounds(law, t, MS)[1])
+        assert (cut != a).sum() == 1
+        change = t.M @ cut
+        nu = min(1.0, law.numbers[0] * MS / np.abs(change).max())
+        assert (nu == 1.0) == is_whole
+        for run in (compile_limits(model, law), law.limit_torque):
+            found = run(t, t.h + t.M @ a, t.h, MS, 1.0)
+            np.testing.assert_allclose(found.tau, t.h + nu * change, atol=1e-9)
+            assert found.limited == 1.0
     with pytest.raises(ParameterError, match="constraints are for arms of at most 8 joints, not 9"):
         ConstraintSet(model, [], law.numbers, law.is_unlimited)
