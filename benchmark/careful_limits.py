@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.constraints import (
-    BACK,
-    RATE_SHARE,
-    SHARE,
-    SMALLEST_ROOM,
-    TICKS,
-    LimitNumbers,
-    Solver,
-)
+from arm_control.constraints import BACK, RATE_SHARE, SHARE, SMALLEST_ROOM, TICKS, LimitNumbers, Solver
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.model import RobotModel, Terms
 
@@ -20,7 +12,7 @@ Array = np.ndarray
 
 
 class CarefulLimits:
-    """Equations (1) to (7) of :mod:`arm_control.gate.joint_limits`, on arrays."""
+    """Equations (1) to (5) of :mod:`arm_control.constraints.joint_rows`, (6) and (7) of the gate, on arrays."""
 
     def __init__(self, model: RobotModel, p: GateParameters) -> None:
         law = JointLimits(model, p, p.rate_limit)

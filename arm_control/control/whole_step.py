@@ -1,8 +1,8 @@
 """Operational space control with what is between it and the limits of the gate: the procedures of one call a tick.
 
 The law has one kernel or two; the one that answered last is asked first. Its limits are part of them
-(:mod:`arm_control.control.compiled_step`), but for the program of what they change, unless avoidance or constraints are
-in between: then
+(:mod:`arm_control.control.compiled_step`), and computed once more by themselves where they change the torque, unless
+avoidance or constraints are in between: then
 
     the law's kernel; avoidance or constraints; are both torques believable? then the limits
 
@@ -19,11 +19,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from arm_control.compiler import Floats, Ints, Kernel, OwnWork, RunsKernel, compile_procedure, procedure, split
-from arm_control.constraints import MOST_JOINTS, MOST_OUTSIDE, ConstraintSet, JointProgram, keep_joints
+from arm_control.constraints import MOST_OUTSIDE, ConstraintSet
 from arm_control.control.avoidance_law import Avoidance, output_shapes
 from arm_control.control.compiled_step import osc_laws, osc_samples
 from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.gate import LARGEST_SHARE, JointLimits, is_changed, joint_program, limit_run
+from arm_control.gate import LARGEST_SHARE, JointLimits, is_changed, limit_run
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 
@@ -96,21 +96,20 @@ def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[RunsK
     return run, StepMemory(regular.work, regular.inputs, regular.outputs)
 
 
-class LimitedLaw(NamedTuple):
-    """A law with its limits, and the program for what they change.
+class LawLimits(NamedTuple):
+    """The limits by themselves, for a torque of the law.
 
     Attributes
     ----------
-    law : RunsKernel
-        The law; its memory:
-    q, v, h, M, tau, g, asked, tau_1, cut : ndarray
-        ``asked`` is as in :class:`WholeStep`.
-    joints : JointProgram
-        The program, and the inputs of its rows.
+    q, v, h, M, tau, g, asked : ndarray
+        In the law's memory, the torque and what else the limits take, in the order of their inputs; ``asked`` is
+        ``tau_0``, ``dt``, ``is_on`` and the numbers of the limits.
+    run : RunsKernel
+        The limits; their memory:
+    inputs, outputs : ndarray
     n, n_asked : int
     """
 
-    law: RunsKernel
     q: Floats
     v: Floats
     h: Floats
@@ -118,12 +117,33 @@ class LimitedLaw(NamedTuple):
     tau: Floats
     g: Floats
     asked: Floats
-    tau_1: Floats
-    cut: Floats
-    joints: JointProgram
-    row_inputs: Floats
+    run: RunsKernel
+    inputs: Floats
+    outputs: Floats
     n: int
     n_asked: int
+
+
+@procedure
+def put_torque(t: LawLimits) -> None:
+    """Let the law's torque be that of the limits."""
+    n = t.n
+    put(t.inputs, 0, t.q, n)
+    put(t.inputs, n, t.v, n)
+    put(t.inputs, 2 * n, t.h, n)
+    put(t.inputs, 3 * n, t.M, n * n)
+    put(t.inputs, n * n + 3 * n, t.tau, n)
+    put(t.inputs, n * n + 4 * n, t.g, n)
+    put(t.inputs, n * n + 5 * n, t.asked, t.n_asked)
+
+
+class LimitedLaw(NamedTuple):
+    """A law with its limits, whose outputs are ``tau_1`` and ``cut``, and the limits for what these change."""
+
+    law: RunsKernel
+    tau_1: Floats
+    cut: Floats
+    limits: LawLimits
 
 
 @procedure
@@ -132,32 +152,10 @@ def compute_limited(t: LimitedLaw) -> float:
     if t.law() != 0.0:
         return 1.0
     if is_changed(t.cut):
-        n = t.n
-        put(t.row_inputs, 0, t.q, n)
-        put(t.row_inputs, n, t.v, n)
-        put(t.row_inputs, 2 * n, t.h, n)
-        put(t.row_inputs, 3 * n, t.M, n * n)
-        put(t.row_inputs, n * n + 3 * n, t.tau, n)
-        put(t.row_inputs, n * n + 4 * n, t.g, n)
-        put(t.row_inputs, n * n + 5 * n, t.asked, t.n_asked)
-        keep_joints(t.joints, t.tau_1)
+        put_torque(t.limits)
+        if t.limits.run() == 0.0:
+            put(t.tau_1, 0, t.limits.outputs, t.limits.n)
     return 0.0
-
-
-def _limited_law(model: RobotModel, kernels: Sequence[Kernel], limits: JointLimits) -> tuple[RunsKernel, StepMemory]:
-    """What computes a law with its limits, and its memory."""
-    law, memory = law_run(kernels)
-    if model.nv > MOST_JOINTS:
-        return law, memory
-    work, x, y = memory
-    n_asked = sum(x[name].size for name in ("tau_0", "dt", "is_on", "limits"))
-    end = sum(view.size for view in x.values())
-    asked = work[end - n_asked : end]
-    record = LimitedLaw(
-        law, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], asked, y["tau_1"], y["cut"],
-        *joint_program(model, limits), model.nv, n_asked,
-    )  # fmt: skip
-    return compile_procedure(compute_limited, keeps_lock=True)(record), memory
 
 
 class WholeStep(NamedTuple):
@@ -166,53 +164,39 @@ class WholeStep(NamedTuple):
     Attributes
     ----------
     law : RunsKernel
-        The law; its memory:
-    q, v, h, M, tau, g, J, tool : ndarray
-    asked, limits : ndarray
-        ``tau_0``, ``dt``, ``is_on`` and the numbers of the limits; these numbers.
+        The law; its memory, beside that of ``limits``:
+    J, tool, numbers : ndarray
+        ``numbers`` are those of the limits.
     between : RunsKernel
         Avoidance or constraints; its memory:
     between_inputs, between_outputs, tau_kept, outside : ndarray
         ``tau_kept`` is the torque that is left; ``outside`` is below zero where no constraint is broken.
-    limit : RunsKernel
-        The limits, and their memory.
     largest : ndarray, shape (n,)
         Largest torques that the gate believes [N m or N].
     terms, results, passed : ndarray
         q, v, h and M; what is between has computed; both empty for constraints; ``tau_1``, ``cut``, ``believable``.
-    n, n_between : int
-        Joints; inputs that both ``between`` and ``limit`` begin with, behind which avoidance has the Jacobian.
+    n_between : int
+        Inputs that both ``between`` and ``limits`` begin with, behind which avoidance has the Jacobian.
     """
 
     law: RunsKernel
-    q: Floats
-    v: Floats
-    h: Floats
-    M: Floats
-    tau: Floats
-    g: Floats
+    limits: LawLimits
     J: Floats
     tool: Floats
-    asked: Floats
-    limits: Floats
+    numbers: Floats
     between: RunsKernel
     between_inputs: Floats
     between_outputs: Floats
     tau_kept: Floats
     outside: Ints
-    limit: RunsKernel
-    limit_inputs: Floats
-    limit_outputs: Floats
     largest: Floats
     terms: Floats
     results: Floats
     passed: Floats
-    n: int
     n_between: int
     n_jacobian: int
     n_tool: int
-    n_asked: int
-    n_limits: int
+    n_numbers: int
     n_terms: int
     n_results: int
 
@@ -222,31 +206,25 @@ def compute_step(t: WholeStep) -> float:
     """One step: inputs to outputs; returns 0 where they count."""
     if t.law() != 0.0:
         return 1.0
-    n = t.n
-    x = t.limit_inputs
-    put(x, 0, t.q, n)
-    put(x, n, t.v, n)
-    put(x, 2 * n, t.h, n)
-    put(x, 3 * n, t.M, n * n)
-    put(x, n * n + 3 * n, t.tau, n)
-    put(x, n * n + 4 * n, t.g, n)
-    put(x, n * n + 5 * n, t.asked, t.n_asked)
+    put_torque(t.limits)
+    n = t.limits.n
+    x = t.limits.inputs
     y = t.between_inputs
     put(y, 0, x, t.n_between)
     put(y, t.n_between, t.J, t.n_jacobian)
     put(y, t.n_between + n, t.tool, t.n_tool)
-    put(y, t.n_between + n + t.n_tool, t.limits, t.n_limits)
+    put(y, t.n_between + n + t.n_tool, t.numbers, t.n_numbers)
     if t.between() != 0.0:
         return 1.0
     put(t.terms, 0, x, t.n_terms)
     put(t.results, 0, t.between_outputs, t.n_results)
     put(x, n * n + 3 * n, t.tau_kept, n)
-    is_fine = t.outside[0] < 0 and is_believable(t, t.tau) and is_believable(t, t.tau_kept)
+    is_fine = t.outside[0] < 0 and is_believable(t, t.limits.tau) and is_believable(t, t.tau_kept)
     t.passed[n + 3] = 1.0 if is_fine else 0.0
     if is_fine:
-        if t.limit() != 0.0:
+        if t.limits.run() != 0.0:
             return 1.0
-        put(t.passed, 0, t.limit_outputs, n + 3)
+        put(t.passed, 0, t.limits.outputs, n + 3)
     return 0.0
 
 
@@ -254,9 +232,9 @@ def compute_step(t: WholeStep) -> float:
 def is_believable(t: WholeStep, tau: Floats) -> bool:
     """Whether the gate believes a torque."""
     n = 0
-    for i in range(t.n):
+    for i in range(t.limits.n):
         n += 1 if abs(tau[i]) <= t.largest[i] else 0
-    return n == t.n
+    return n == t.limits.n
 
 
 @procedure
@@ -276,10 +254,14 @@ def step_run(
     kernels : sequence of Kernel
         Those of :func:`kernels_of`.
     """
-    if between is None:
-        return _limited_law(model, kernels, limits)
     (x_law, y_law), n = kernels[0].shapes, model.nv
     asked = {"tau_0": (n,), "dt": (1,), "is_on": (1,), "limits": limits.numbers.shape}
+    if between is None:
+        law, memory = law_run(kernels)
+        end, tau_1, cut = sum(map(math.prod, x_law.values())), memory.outputs["tau_1"], memory.outputs["cut"]
+        at_asked = memory.work[end - sum(map(math.prod, asked.values())) : end]
+        limited = LimitedLaw(law, tau_1, cut, _limits_of(memory, at_asked, model, limits))
+        return compile_procedure(compute_limited, keeps_lock=True)(limited), memory
     more = {"terms": (3 * n + n * n,), **output_shapes(n)} if isinstance(between, Avoidance) else {}
     passed = {"tau_1": (n,), "cut": (3,), "believable": (1,)}
     parts = asked, {**x_law, **y_law}, more, passed
@@ -287,25 +269,29 @@ def step_run(
     work = np.zeros(ends[-1])
     at_asked, at_law, at_more, at_passed = np.split(work, ends[:-1])
     law, memory = law_run(kernels, at_law)
-    limit = limit_run(model, limits)
-    assert limit is not None
     x = split(at_asked, asked) | memory.inputs
     y = memory.outputs | split(at_more, more) | split(at_passed, passed)
-    outside, sizes = np.array([-1]), (n * n + 4 * n, 6 * n, 0, len(at_asked), 0)
+    outside, sizes = np.array([-1]), (n * n + 4 * n, 6 * n, 0, 0)
     run: RunsKernel
     if isinstance(between, Avoidance):
         run, inputs, outputs, tau_kept = between.run, between.inputs, between.outputs, between.outputs[2 * n : 3 * n]
     else:
         run, inputs, tau_kept, found = between.parts
         outputs, outside = tau_kept, found[MOST_OUTSIDE : MOST_OUTSIDE + 1]
-        sizes = n * n + 6 * n + 1, 0, len(x["tool"]), len(at_asked), len(limits.numbers)
+        sizes = n * n + 6 * n + 1, 0, len(x["tool"]), len(limits.numbers)
     terms = at_more[: 3 * n + n * n]
     results = at_more[len(terms) :]
     record = WholeStep(
-        law, x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], y["J"].reshape(-1),
-        x["tool"], at_asked, x["limits"],
-        run, inputs, outputs, tau_kept, outside,
-        limit.run, limit.inputs, limit.outputs, LARGEST_SHARE * model.tau_max,
-        terms, results, at_passed, n, *sizes, len(terms), len(results),
+        law, _limits_of(memory, at_asked, model, limits), y["J"].reshape(-1), x["tool"], x["limits"],
+        run, inputs, outputs, tau_kept, outside, LARGEST_SHARE * model.tau_max,
+        terms, results, at_passed, *sizes, len(terms), len(results),
     )  # fmt: skip
     return compile_procedure(compute_step, keeps_lock=True)(record), StepMemory(work, x, y)
+
+
+def _limits_of(memory: StepMemory, asked: Array, model: RobotModel, limits: JointLimits) -> LawLimits:
+    """The limits of a law's torque; ``asked`` is as the record says."""
+    x, y, made = memory.inputs, memory.outputs, limit_run(model, limits)
+    assert made is not None
+    law = x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], asked
+    return LawLimits(*law, made.run, made.inputs, made.outputs, model.nv, len(asked))

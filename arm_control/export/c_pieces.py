@@ -274,10 +274,10 @@ def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) ->
     outputs = (*OUTPUTS, "regularity") if len(laws) == 2 else OUTPUTS
     programs = [_with_outputs(law.program(), outputs) for law in laws]
     names = (REGULAR, ALL)[-len(laws) :]
-    own = {LIMITS: limits_law, JOINT_ROWS: joint_rows_law}
     return {
         **dict(zip(names, programs, strict=True)),
-        **{x: law(limits.is_unlimited).program() for x, law in own.items()},
+        LIMITS: limits_law(limits.is_unlimited).program(),
+        JOINT_ROWS: joint_rows_law(limits.is_unlimited).program(),
     }
 
 
@@ -324,11 +324,8 @@ def pieces_of(
         "STEP_INPUTS": str(sum(step.inputs.values())),
         "STEP_OUTPUT": fields(_sizes(step)),
         "LIMITS_RECORDS": "\n\n".join(
-            f"typedef struct {{\n{fields(sizes)}\n}} {kind};"
-            for kind, sizes in (
-                ("limits_input", cut.inputs),
-                ("limits_output", _sizes(cut)),
-            )
+            f"typedef struct {{\n{fields(sizes)}\n}} limits_{kind};"
+            for kind, sizes in (("input", cut.inputs), ("output", _sizes(cut)))
         ),
         "COPY_STEP_INPUT": _copies("c->input", "law", step.inputs),
         "COPY_STEP_OUTPUT": _copies("law", "c->output", step.outputs),

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         NextLimits,
         compile_limits,
         is_changed,
-        joint_program,
         joint_rows_law,
         limit_by_name,
         limit_run,

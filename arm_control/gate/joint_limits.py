@@ -262,15 +262,6 @@ def is_changed(cut: Floats) -> bool:
     return 0.0 < cut[0] < ABSURD
 
 
-def joint_program(model: RobotModel, limits: JointLimits) -> tuple[JointProgram, Array]:
-    """Return the program of an arm, and the inputs of its rows, laid out as those of :func:`limits_law`."""
-    rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
-    inputs, outputs = rows.inputs, rows.outputs
-    inputs["numbers"][:] = limits.numbers
-    record = new_joint_program(rows, inputs["tau"], **outputs)
-    return record, rows.work[: sum(x.size for x in inputs.values())]
-
-
 class LimitRun(NamedTuple):
     """What computes the limits, and its memory: all inputs, all outputs, and both by name."""
 
@@ -292,8 +283,10 @@ def limit_run(model: RobotModel, limits: JointLimits) -> LimitRun | None:
     inputs, outputs = np.split(check.work, [sum(x.size for x in check.inputs.values())])
     run: RunsKernel = check
     if model.nv <= MOST_JOINTS:
+        rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
+        joints = new_joint_program(rows, rows.inputs["tau"], **rows.outputs)
         tau_1, cut = check.outputs["tau_1"], check.outputs["cut"]
-        record = LimitTick(check, inputs, tau_1, cut, *joint_program(model, limits), len(inputs))
+        record = LimitTick(check, inputs, tau_1, cut, joints, rows.work[: len(inputs)], len(inputs))
         run = compile_procedure(limit, keeps_lock=True)(record)
     return LimitRun(run, inputs, outputs, (check.inputs, check.outputs))
 
