@@ -36,10 +36,10 @@ cone it is zero, nothing can be done there, and nothing has to be. What is outsi
 (3), hdot + s is never below zero where it was not before, and so neither is h.
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
-A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within
-an angle theta, as if its limit were there. This bound counts on a quarter of the rate, as a row does, and yields to all
-rows: a joint held at it is one that a speed, which counts on all joints, would lack. While a joint is stopped from a
-speed w, a point at a distance rho turns at rho w^2, and gains, whatever its own speed is,
+A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within an
+angle theta by the whole rate, as if its limit were there. It is slowed by a quarter of the rate, as a row counts on,
+and this bound yields to all rows: a joint held at it is one that a speed, which counts on all joints, would lack. While
+a joint is stopped from a speed w, a point at a distance rho turns at rho w^2, and gains, whatever its own speed is,
 
     (11)  integral of rho w(t)^2 = 2/3 rho w theta
 

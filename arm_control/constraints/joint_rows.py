@@ -94,8 +94,6 @@ def acceleration_bounds(terms: Terms, dt: Scalar, numbers: LimitNumbers, rate_sc
     ----------
     dt : float
         Time since the last torque [s].
-    numbers : LimitNumbers
-        Limits and gains.
     rate_scale : float
         See :func:`speed_bounds`.
     """
