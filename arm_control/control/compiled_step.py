@@ -6,7 +6,8 @@ too. Each has an output ``regularity``, above zero exactly in regular states
 says which of them counts, in whatever order they are asked. Where there are no regular states, there is only the second
 law, and it counts in all.
 
-With the limits it is one law, ``control step``: from a state to safe torque.
+With the limits it is one law, ``control step``: from a state to the torque within limits of effort and rate, and
+whether those of joints change it, which :mod:`arm_control.control.whole_step` does.
 
 It is the law's own text, then the text of the limits on what comes of it. Between the two every number is as one that
 was written to memory and read again (:func:`~arm_control.maths.scalars.stored`), so the bits are those of the separate
@@ -30,7 +31,7 @@ Outputs, in this order:
     tau              torque of the law                                 (n,)
     parts, error     its terms, the pose error                         (4, n), (6,)
     regularity       of two laws: above zero, and only there, the first counts, else the second   ()
-    tau_1            torque that may pass                              (n,)
+    tau_1            torque within (6) of gate.joint_limits            (n,)
     cut              above zero: limited, saturated, rate limited      (3,)
     believable       above zero: ``tau`` is a torque that the gate believes; else ``tau_1`` does not count   ()
 
