@@ -26,8 +26,8 @@ class CarefulLimits:
         """Return what may pass."""
         limit, step = self.limits.tau_max, self.limits.rate_limit * dt
         tau_0 = np.clip(t.g, -limit, limit) if self.tau_0 is None else self.tau_0
-        low, high = np.maximum(-limit, tau_0 - step), np.minimum(limit, tau_0 + step)
-        self.tau_0 = np.clip(self._within(t, tau, low, high, dt), -limit, limit)
+        low, high = np.clip(np.array([-limit, limit]), tau_0 - step, tau_0 + step)
+        self.tau_0 = np.clip(self._within(t, tau, low, high, dt), low, high)
         return self.tau_0
 
     def _within(self, t: Terms, tau: Array, low: Array, high: Array, dt: float) -> Array:

@@ -51,7 +51,7 @@ joint inertia: without that, a light wrist is thrown to its speed limit to spare
 
     (7)  a_0 = M^-1 (tau - h_b - e)
          min 1/2 (a - a_0)^T H (a - a_0)   with  C a >= b,  a_lo <= a <= a_hi,
-         max(-tau_max, tau_0 - step) <= M a + h_b + e <= min(tau_max, tau_0 + step),   step = rate_limit dt
+         lo <= M a + h_b + e <= hi,   lo and hi of the joints' rows
     (8)  H = M + diag(t_f tau_max / v_max) = L L^T,   y = L^T (a - a_0)
 
 A velocity may turn round sooner than its acceleration can be taken back: so a speed has a second row, and a joint its

@@ -19,7 +19,7 @@ The torque that is asked for is changed least so that accelerations hold, and to
 
     (5)  min 1/2 |y|^2   with  G y >= need,   a = a_0 + L^-T y,   tau_1 = tau + T y,   T = M L^-T
          G = [T; -T; L^-T; -L^-T],   need = [lo - tau; tau - hi; a_lo - a_0; a_0 - a_hi],   a_0 = M^-1 (tau - h)
-         lo = max(-tau_max, tau_0 - step),   hi = min(tau_max, tau_0 + step),   step = rate_limit dt
+         lo, hi = clamp(-tau_max, tau_0 - step, tau_0 + step), clamp(tau_max, ...),   step = rate_limit dt
 
 Without constraints L L^T = diag(tau_max / v_max): where torque suffices, only the acceleration of a joint at its bound
 changes, and all others are as they were asked for.
@@ -179,8 +179,7 @@ def rows_of_joints(
     factors = cholesky(terms.M)
     a_0, a_1 = factors.solve(tau - terms.h), factors.solve(tau_0 - terms.h)
     step = numbers.rate_limit * dt
-    low = maximum(-numbers.tau_max, tau_0 - step)
-    high = minimum(numbers.tau_max, tau_0 + step)
+    low, high = (clamp(limit, tau_0 - step, tau_0 + step) for limit in (-numbers.tau_max, numbers.tau_max))
     a_lo, a_hi = acceleration_bounds(terms, dt, numbers)
     G = np.concatenate([T, -T, L_inv.T, -L_inv.T])
     need = np.concatenate([low - tau, tau - high, a_lo - a_0, a_0 - a_hi])

@@ -228,6 +228,18 @@ def test_the_last_torque_again_keeps_the_joints_limits_with_constraints_too(ur5:
     assert output.is_passing
     assert output.limited
     np.testing.assert_allclose(output.tau, gate.limits.limit_torque(t, tau_0, tau_0, MS).tau, atol=1e-9)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_torque_beyond_its_limit_comes_back_within_its_step(ur5: RobotModel, sign: float, is_cut: bool):
+    """Limits of effort may become lower while an arm is held: the torque does not jump, whatever is cut."""
+    law, q = limits(ur5), HOME.copy()
+    q[2] = np.pi - 0.04 if is_cut else q[2]
+    t = ur5.evaluate(q, np.zeros(6))
+    tau_0 = sign * (ur5.tau_max + 10.0)
+    for run in (compile_limits(ur5, law), law.limit_torque):
+        found = run(t, t.h + 100.0 * is_cut * t.M[:, 2], tau_0, MS, 1.0 if is_cut else 0.0)
+        assert (found.limited > 0.0) == is_cut
+        np.testing.assert_allclose(found.tau, tau_0 - sign, rtol=0, atol=1e-12)
 
 
 # -- what the URDF says --------------------------------------------------------------------------------
