@@ -228,6 +228,8 @@ def test_the_last_torque_again_keeps_the_joints_limits_with_constraints_too(ur5:
     assert output.is_passing
     assert output.limited
     np.testing.assert_allclose(output.tau, gate.limits.limit_torque(t, tau_0, tau_0, MS).tau, atol=1e-9)
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_a_torque_beyond_its_limit_comes_back_within_its_step(ur5: RobotModel, sign: float, is_cut: bool):
