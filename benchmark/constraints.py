@@ -11,6 +11,10 @@ A row counts as *servable* when, at the first tick at which it acts, the arm can
 and rate before the row, another one or a joint's limit is broken: a few brakes are simulated on a copy of the plant.
 Violations are counted among those, and among rows that never act, if they hold while the arm stays where it begins; the
 worst of all rows is stated, too. Other libraries: ``constraint_libraries.py``.
+
+``real``: scenes of a UR5 from seed 50000 on a plant with friction, rotors, wrong masses and coarse sensors (the set
+``real`` of the simulator), with the observer and the inertia floor that such an arm gets; the true state is judged at
+each tick, and the worst of all rows counts, whether they could be kept or not.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from measure import Contender, processor, take_turns, versions
 import numpy as np
 from arms import EXAMPLES
 from constraint_libraries import BOX, LIBRARIES, Q, ours, states
+from least_change import times as solves
 
 # isort: split
 from arm_control import RobotModel, urdf_path
@@ -39,13 +44,14 @@ from arm_control.compiler import Floats, Ints, OwnWork, RunsKernel, compile_proc
 from arm_control.constraints import ConstraintSet, constraints_of
 from arm_control.constraints.constraint_set import ConstraintTick, find_pair_rows
 from arm_control.control import ControlLoop, Measurement, OscParameters, OscTuning
-from arm_control.controllers import OscController
+from arm_control.controllers import OscController, control_loop
 from arm_control.core import yaml_document
 from arm_control.gate import GateParameters, JointLimits
 from arm_control.maths import Array, Obstacle, Pose, Sphere, rotation_from_vector
 from arm_control.model import drawn_range, quantity_law, tool_numbers
 from arm_control.model.quantities import sample_states
 from arm_control.motion import Target
+from arm_control.simulation import PlantProperties, Scenario, arm_and_parameters, make_simulator, true_arm
 from arm_control.sweeps import in_order
 
 ARMS = {
@@ -425,6 +431,47 @@ def run(name: str, seed: int) -> Outcome:
     return episodes.outcome(n_references, braked, capped)
 
 
+def run_real(seed: int) -> tuple[dict[str, float], bool]:
+    """One scene of a UR5 that is not its model: the worst of all rows by unit, above zero; whether it was braked."""
+    q, content, obstacles = scene("ur5", seed)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(yaml_document(content))
+        file.flush()
+        osc = {"constraints": file.name, "rate_limit": rate_limit(arm("ur5")), "posture": q.tolist(), **ARMS["ur5"]}
+        simulator = {"plant.set": "real", "initial_position": q.tolist()}
+        scenario = Scenario("real", "", "ur5", {"osc": osc, "simulator": simulator}).variant("")
+        model, parameters = arm_and_parameters(scenario)
+        loop = control_loop(model, parameters)
+    for target in hostile(arm("ur5"), q, np.random.default_rng([seed, 1]))[0]:
+        loop.controller.add(target)
+    plant, judge = make_simulator(model, q, PlantProperties(set="real"), timestep=TICK), Plant(arm("ur5"), content)
+    worst = dict.fromkeys(MARGIN, 0.0)
+    for step in range(round(SECONDS / TICK)):
+        there = moved(obstacles, step * TICK)
+        dt = TICK if step else 0.0
+        result = loop.tick(Measurement(step * 1_000_000, plant.q, plant.v, dt, is_restart=step == 0), there)
+        if loop.gate.is_braked:
+            return worst, True
+        true = true_arm(plant)
+        for unit, h in zip(judge.units, judge.least_at(true.q, true.v, there), strict=True):
+            worst[unit] = max(worst[unit], -float(h))
+        plant.step(result.gate.tau)
+    return worst, False
+
+
+def real(n: int, jobs: int) -> dict[str, float]:
+    """Figures of n scenes on a plant that is not the model."""
+    outcomes = list(in_order(run_real, range(50_000, 50_000 + n), jobs))
+    most = {unit: max((worst[unit] for worst, _ in outcomes), default=0.0) for unit in MARGIN}
+    return {
+        "real.scenes": n,
+        "real.worst_mm": 1e3 * most["m"],
+        "real.worst_degrees": float(np.degrees(most["rad"])),
+        "real.worst_speed": most["m/s"],
+        "real.braked_share": float(np.mean([braked for _, braked in outcomes])),
+    }
+
+
 def run_pair(pair: tuple[str, int]) -> Outcome:
     """A scene of an arm, by its seed."""
     return run(*pair)
@@ -518,11 +565,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS)[:4])
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--real", type=int, default=60, help="scenes on a plant that is not the model")
     parser.add_argument("--minutes", type=float, default=np.inf, help="stop after so long")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     n = FULL if options.full else options.scenes
     figures = campaign(n, options.first, options.jobs, options.arms, 60.0 * options.minutes) | times()
+    figures |= real(options.real, options.jobs) | {"rows400_us": solves(400, 1.0, 20, 20)["from Python"]["median"]}
     figures |= beside_libraries(20) | {"processor": processor()}
     figures["versions"] = versions("numpy", "llvmlite", "pin-pink", "mink", "mujoco", "daqp", "jax", "cbfpy", "tsid")
     for key, value in figures.items():
