@@ -37,14 +37,22 @@ cone it is zero, nothing can be done there, and nothing has to be. What is outsi
 
 All rows, the bounds of the joints (:mod:`arm_control.constraints.joint_rows`) and the torque limits make one program.
 A row knows c where the arm is now, and c turns with the arm: so a joint is only as fast as it can be stopped within an
-angle theta by the whole rate, as if its limit were there. It is slowed by a quarter of the rate, as a row counts on,
-and this bound yields to all rows: a joint held at it is one that a speed, which counts on all joints, would lack. While
-a joint is stopped from a speed w, a point at a distance rho turns at rho w^2, and gains, whatever its own speed is,
+angle theta by the whole rate, as if its limit were there, and is slowed by a quarter of the rate, as a row counts on:
+its accelerations are a_lo' to a_hi'. While a joint is stopped from a speed w, a point at a distance rho turns at
+rho w^2, and gains, whatever its own speed is,
 
     (11)  integral of rho w(t)^2 = 2/3 rho w theta
 
 A tenth of a radian is allowed. With more, a hand that slides along a plane, or an axis along its cone, turns faster
 than the torque follows; and who obeys a limit of speed needs fast joints only to turn about the hand.
+
+This bounds what is asked for, and is no row: a joint held so is one that a speed, which counts on all joints, would
+lack. And rows of one level share what they miss: joints that can do next to nothing were thrown about to spare another
+one its turn, to one side, and when c had turned, to the other. From the hand to the base, each joint that is asked for
+more is changed by its own entry of y, which leaves those between it and the hand as they are,
+
+    (12)  a_0 += L^-T y,   tau += T y,   y_i = L_ii (clamp(a_i, a_lo', a_hi') - a_i),
+          a_i = a_0i + sum_{k > i} (L^-1)_ki y_k
 
 The acceleration that a controller wants is changed least, in the metric of the mass matrix (Gauss) with a floor of
 joint inertia: without that, a light wrist is thrown to its speed limit to spare a heavy shoulder.
@@ -54,8 +62,8 @@ joint inertia: without that, a light wrist is thrown to its speed limit to spare
          lo <= M a + h_b + e <= hi,   lo and hi of the joints' rows
     (8)  H = M + diag(t_f tau_max / v_max) = L L^T,   y = L^T (a - a_0)
 
-A velocity may turn round sooner than its acceleration can be taken back: so a speed has a second row, and a joint its
-bound, in the direction of the velocity that is there when the acceleration of the last torque has been taken back,
+A velocity may turn round sooner than its acceleration can be taken back: so a speed has a second row, in the direction
+of the velocity that is there when the acceleration of the last torque has been taken back,
 
     (10)  v + a |a| / (2 zeta)
 
@@ -67,6 +75,7 @@ bound, in the direction of the velocity that is there when the acceleration of t
     h, c, d, d_t      constraint, its gradient, the rest of its second (or first) and first derivative
     M, g, h_b         mass matrix, gravity torque, bias              [kg m^2; N m; N m]
     v_max, t_f        largest joint velocity; 0.02                   [rad/s; s]
+    a_lo', a_hi'      accelerations of a joint within theta          [rad/s^2]
     v, a              velocity and acceleration of a point, or of a joint
     tau, tau_0, e     torque asked for, the last one, known beside the model       [N m]
     t, t_r, beta      one stop of the arm: its time, that until its torque is there, rate of 1 / t    [s, s, 1/s^2]

@@ -37,7 +37,6 @@ class Priority(IntEnum):
     CLEARANCE = 2
     WORKSPACE = 3
     SPEED = 4
-    TURN = 5
 
 
 class Point(NamedTuple):

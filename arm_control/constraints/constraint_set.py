@@ -59,9 +59,9 @@ from arm_control.constraints.barriers import (
     reduced_row,
     torque_left,
 )
-from arm_control.constraints.constraint import ARM, HAND, NONE, Constraint, Point, Priority, motion_at, vector
+from arm_control.constraints.constraint import ARM, HAND, NONE, Constraint, Point, motion_at, vector
 from arm_control.constraints.joint_program import MOST_JOINTS
-from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds, affordable_rate, rows_of_joints
+from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds, rows_of_joints
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
 from arm_control.exceptions import FrameNotFound, InputError, ParameterError
@@ -101,7 +101,6 @@ N_NEAR, MOST_OUTSIDE, IS_BROKEN, N_FOUND = range(4)
 brakes an arm in motion."""
 TURN = 0.1
 """Way within which a joint is to be stopped, however far its limits are: then rows have turned, (11) [rad or m]."""
-TURN_LEVEL = int(Priority.TURN)
 N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
 
@@ -115,10 +114,12 @@ class PointTick(NamedTuple):
         The law :func:`_state`; ``G``, ``need`` and ``T`` are outputs.
     points : RunsKernel
         The rows of all points, :func:`point_row`.
-    G, need : ndarray, shape (5 n * n,), (5 n,)
+    G, need : ndarray, shape (4 n * n,), (4 n,)
         Rows of (9) of torque and joints, and what they have to reach.
     T : ndarray, shape (n * n,)
         Torque per y, (9).
+    change : ndarray, shape (n,)
+        What the bounds of turning change of the torque asked for, (12) [N m or N].
     level : ndarray of int, shape (N,)
         Level of each point.
     outside, broken : ndarray, shape (N,)
@@ -134,6 +135,7 @@ class PointTick(NamedTuple):
     G: Floats
     need: Floats
     T: Floats
+    change: Floats
     point_G: Rows
     point_need: Rows
     point_h: Rows
@@ -247,6 +249,8 @@ def begin_rows(t: PointTick) -> bool:
     t.found[IS_BROKEN] = 0
     if t.state() != 0.0:
         return False
+    for i in range(t.n):
+        t.tau_1[i] += t.change[i]
     t.points()
     return True
 
@@ -267,7 +271,7 @@ def find_outside(t: PointTick) -> float:
 def is_idle(t: PointTick) -> bool:
     """Whether all rows hold as it is."""
     n = 0
-    for i in range(5 * t.n):
+    for i in range(4 * t.n):
         n += 1 if t.need[i] > 0.0 else 0
     for j in range(t.n_points):
         n += 1 if t.point_need[0, j] > 0.0 else 0
@@ -277,10 +281,10 @@ def is_idle(t: PointTick) -> bool:
 @procedure
 def write_rows(t: PointTick) -> None:
     """Write the rows into the program: torque, joints, points."""
-    m = 5 * t.n
+    m = 4 * t.n
     for i in range(m):
         t.program.h[i] = t.need[i]
-        t.program.level[i] = 0 if i < 2 * t.n else 1 if i < 4 * t.n else TURN_LEVEL
+        t.program.level[i] = 0 if i < 2 * t.n else 1
         for k in range(t.n):
             t.program.G[k, i] = t.G[t.n * i + k]
     for j in range(t.n_points):
@@ -560,7 +564,7 @@ class ConstraintSet:
     def point_parts(self) -> PointParts:
         """What a tick without near pairs is made of, for other languages."""
         state, point = (law.program() for law in self._laws)
-        rows, n_rows = self._run.record.rows, 5 * self._n + len(self._columns)
+        rows, n_rows = self._run.record.rows, 4 * self._n + len(self._columns)
         return PointParts(rows._replace(program=new_least_distance(n_rows)), state, point, self._points)
 
     def pair_parts(self, n_obstacles: int) -> PairParts | None:
@@ -568,7 +572,7 @@ class ConstraintSet:
         if self._clearance is None:
             return None
         tick, search = self._run.record, self._search.fixed(n_obstacles)
-        N, n_rows = search.near.capacity, 5 * self._n + len(self._columns)
+        N, n_rows = search.near.capacity, 4 * self._n + len(self._columns)
         G, need, h, motion, other = (np.zeros((k, N)) for k in (self._n, 1, 1, 12, 12))
         tick = tick._replace(
             rows=tick.rows._replace(program=new_least_distance(n_rows + N)), search=search,
@@ -641,7 +645,7 @@ class ConstraintSet:
     def acting(self) -> list[int]:
         """Entries of :attr:`h` that have changed the last torque; below zero: limits of torque and joints."""
         rows = self._run.record.rows.program.active[: int(self._run.record.rows.program.counts[N_ACTIVE])]
-        return [int(row) - 5 * self._n for row in rows.tolist()]
+        return [int(row) - 4 * self._n for row in rows.tolist()]
 
     @property
     def is_capped(self) -> bool:
@@ -655,10 +659,11 @@ class ConstraintSet:
         of_row = (
             (names[i] if i < len(names) else self._pair_name)
             if i >= 0
-            else ("joint limits" if i >= -3 * n else "torque limits")
+            else ("joint limits" if i >= -2 * n else "torque limits")
             for i in self.acting
         )
-        return tuple(dict.fromkeys(of_row))
+        turns = ["joint limits"] * bool(self._state.outputs["change"].any())
+        return tuple(dict.fromkeys([*of_row, *turns]))
 
     @property
     def worst(self) -> Violation | None:
@@ -705,14 +710,14 @@ class ConstraintSet:
         pair |= {"twist": near.twist, "is_self": near.is_self, "motion": motion, "other": other}
         distances = np.array([0.0, 0.0] if self._clearance is None else self._clearance.numbers[0])
         pairs = self._pair_law.bind({**pair, "room": room, "distances": distances, "G": G, "need": need, "h": h})
-        program = new_least_distance(5 * n + len(self._columns) + N)
+        program = new_least_distance(4 * n + len(self._columns) + N)
         columns = PointColumns(
             self._point_law.bind({**at, "room": room}), motions, state["balls"].reshape(-1),
             at["place"], at["motion"], at["ball"], at["body"], len(self._columns), len(at["place"]),
         )  # fmt: skip
         points = compile_procedure(find_point_rows, keeps_lock=True)(columns)
         rows = PointTick(
-            self._state, points, state["G"].reshape(-1), state["need"], state["T"].reshape(-1),
+            self._state, points, state["G"].reshape(-1), state["need"], state["T"].reshape(-1), state["change"],
             at["G"], at["need"], at["h"], at["level"], at["outside"], at["broken"],
             program, self._state.inputs["tau"], self._tau_1, self._found, n, len(self._columns),
         )  # fmt: skip
@@ -828,10 +833,8 @@ def _state(
     L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (8)
     T, a_0, a_1, G, need, _ = rows_of_joints(terms, x["tau"], x["tau_0"], dt, limits, L_inv)  # (5), (7)
     turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
-    ahead = change_ahead(a_1, np.abs(a_1), affordable_rate(terms, limits))
-    sign = select(x["v"] + ahead, np.ones(n), -np.ones(n))
-    _, a_turn = acceleration_bounds(terms._replace(v=sign * x["v"]), dt, turning, 1.0 / RATE_SHARE)
-    need = np.concatenate([need, sign * a_0 - a_turn])
+    y = _turning_change(a_0, L_inv, acceleration_bounds(terms, dt, turning, 1.0 / RATE_SHARE))  # (12)
+    need = need - G @ y
     k_v = 1.0 / maximum(1.0 / limits.limit_damping, TICKS * dt)
     gains = [limits.rate_limit, dt, K_P, k_v, BACK]
     state, below = State(tree, x), np.tril_indices(n)
@@ -840,15 +843,26 @@ def _state(
         of_arm, C = cholesky(state.M), state.C
         places = [[*place, *_mobility(state, ball, of_arm, C)] for place, ball in zip(places, balls, strict=True)]
     stop = common_stop(terms.M @ x["v"], torque_left(limits.tau_max, x["g"]), limits.rate_limit, K_P)
-    room = [x["v"], limits.v_max, joint_axes(state).ravel(), L_inv[below], a_0, a_1, np.array([*stop, *gains])]
+    asked = a_0 + L_inv.T @ y
+    room = [x["v"], limits.v_max, joint_axes(state).ravel(), L_inv[below], asked, a_1, np.array([*stop, *gains])]
     return {
-        "G": np.concatenate([G, -sign[:, None] * L_inv.T]),  # (9)
+        "G": G,  # (9)
+        "change": T @ y,
         "need": np.array([clamp(b, -FAR, FAR) for b in need]),
         "T": T,
         "room": np.concatenate(room),
         "motions": np.array([*_motions(state), [0.0] * 12]),
         "balls": np.array(places),
     }
+
+
+def _turning_change(a_0: Array, L_inv: Array, bounds: Array) -> Array:
+    """Equation (12): y, shape (n,)."""
+    y = np.zeros(len(a_0), dtype=object)
+    for i in reversed(range(len(a_0))):
+        a = a_0[i] + L_inv[i + 1 :, i] @ y[i + 1 :]
+        y[i] = (clamp(a, bounds[0, i], bounds[1, i]) - a) / L_inv[i, i]
+    return y
 
 
 def _motions(state: State) -> list[list[Any]]:

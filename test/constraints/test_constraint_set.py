@@ -21,6 +21,7 @@ from arm_control.constraints import (
     Priority,
     SpeedConstraint,
     UprightConstraint,
+    acceleration_bounds,
     constraints_of,
     read_constraints,
     speed_bounds,
@@ -352,46 +353,58 @@ def test_a_gate_that_is_told_of_no_obstacles_refuses_a_clearance(model, tmp_path
         EffortGate(model, GateParameters(constraints=str(path)))
 
 
+def turning(rows: ConstraintSet) -> LimitNumbers:
+    """Limits at the ends of the way within which a joint is stopped."""
+    return LimitNumbers.of(rows._limits, rows._is_unlimited)._replace(q_soft=np.array([Q - TURN, Q + TURN]))
+
+
 def test_a_joint_without_limits_of_position_is_no_faster_than_it_can_be_stopped_soon(model):
     """Beyond that way a row of a point has turned: nothing is asked of one that foresees no more."""
     rows = constraint_set(model, wall_before(model, 10.0))
-    limits = JointLimits(model, GateParameters(), 1000.0)
-    assert limits.is_unlimited.all()
-    terms = model.evaluate(Q, np.zeros(2))
-    low, high = (terms.q + sign * TURN for sign in (-1.0, 1.0))
-    numbers = LimitNumbers.of(limits.numbers, limits.is_unlimited)._replace(q_soft=np.array([low, high]))
-    fastest = speed_bounds(terms, numbers, 4.0)[1]
+    assert rows._is_unlimited.all()
+    fastest = speed_bounds(model.evaluate(Q, np.zeros(2)), turning(rows), 4.0)[1]
     for share, names in ((0.9, ()), (1.05, ("joint limits",))):
         moving = model.evaluate(Q, share * fastest)
         rows.limit(moving, moving.h, moving.h, 0.1)
         assert rows.active == names
 
 
-def test_bounds_of_turning_yield_to_places_and_speeds(model):
-    rows = constraint_set(model, wall_before(model, 10.0), SpeedConstraint("slow", 1e-3))
-    terms = model.evaluate(Q, np.array([0.1, 0.1]))
-    rows.limit(terms, terms.h, terms.h, TICK)
-    torque, joints, turn = 4 * [0], 4 * [Priority.JOINTS], 2 * [Priority.TURN]
-    levels = [*torque, *joints, *turn, Priority.WORKSPACE, Priority.SPEED]
-    assert rows._run.record.rows.program.level[: len(levels)].tolist() == levels == [*4 * [0], *4 * [1], 5, 5, 3, 4]
+def test_bounds_of_turning_are_of_what_is_asked_for_and_yield_to_all_rows(model):
+    """A wall changes least what they leave, in its own direction: what it needs of one joint throws no other one."""
+    rows, dt = constraint_set(model, wall_before(model, 1e-3), SpeedConstraint("slow", 10.0)), 0.005
+    rest = model.evaluate(Q, np.zeros(2))
+    fastest = speed_bounds(rest, turning(rows), 4.0)[1]
+    for share, free in (([-1.0, 0.2], [-3.0, 3.0]), ([-0.5, -1.0], [-3.0, -5.0]), ([-1.0, -1.0], [-3.0, -5.0])):
+        terms = model.evaluate(Q, fastest * share)
+        asked = terms.h + terms.M @ free
+        low, high = acceleration_bounds(terms, dt, turning(rows), 4.0)
+        H = terms.M + np.diag(0.02 * model.tau_max / model.v_max)
+        a_0 = np.array(free)
+        for held in ([1], [0, 1]):  # the last joint as if it were the only one, then the first one by itself
+            i = held[0]
+            left = np.clip(a_0[i], low[i], high[i]) - a_0[i]
+            a_0 = a_0 + left * (np.linalg.inv(H)[:, 1] / np.linalg.inv(H)[1, 1] if i == 1 else np.eye(2)[0])
+        assert (a_0 != free).any()
+        a = np.linalg.solve(terms.M, rows.limit(terms, asked, asked, dt) - terms.h)
+        assert rows.active == ("wall", "joint limits")
+        along = np.linalg.solve(H, -terms.J[0])
+        by = -terms.J[0] @ (a - a_0) / (-terms.J[0] @ along)
+        np.testing.assert_allclose(a, a_0 + by * along, rtol=1e-9)
+        assert by > 1e-3
+    levels = [*4 * [0], *4 * [Priority.JOINTS], Priority.WORKSPACE, Priority.SPEED]
+    assert rows._run.record.rows.program.level[: len(levels)].tolist() == levels == [*4 * [0], *4 * [1], 3, 4]
 
 
 def test_a_bound_of_turning_counts_on_a_quarter_of_the_rate(model):
     rows = constraint_set(model, wall_before(model, 10.0))
-    record = rows._run.record.rows
     rest = model.evaluate(Q, np.zeros(2))
-    numbers = LimitNumbers.of(rows._limits, rows._is_unlimited)._replace(q_soft=np.array([Q - TURN, Q + TURN]))
-    left, zeta = 0.5 * speed_bounds(rest, numbers, 4.0)[1], 0.25 * 1000.0 / np.abs(rest.M).max(axis=1)
+    left, zeta = 0.5 * speed_bounds(rest, turning(rows), 4.0)[1], 0.25 * 1000.0 / np.abs(rest.M).max(axis=1)
     terms = model.evaluate(Q, left)
-    rows.limit(terms, terms.h, terms.h, TICK)
     bent = np.sqrt(2.0 * zeta * (left - zeta / (2.0 * GateParameters().limit_damping ** 2)))
-    np.testing.assert_allclose(record.need[-2:], -bent, rtol=1e-9)
-    a = np.array([0.0, 30.0])
-    for share, sign in ((0.99, 1.0), (1.01, -1.0)):  # of the speed that such an acceleration still adds
-        terms = model.evaluate(Q, -share * a * a / (2.0 * zeta))
-        last = terms.M @ a + terms.h
-        rows.limit(terms, last, last, TICK)
-        assert record.G[-1] * sign < 0.0
+    for share, kept in ((0.999, 0.999), (1.02, 1.0)):
+        asked = terms.h + terms.M @ [0.0, share * bent[1]]
+        tau = rows.limit(terms, asked, asked, TICK)
+        assert np.linalg.solve(terms.M, tau - terms.h)[1] == pytest.approx(kept * bent[1], rel=1e-9)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("turn", 100.0), ("speed", 10.0)])

@@ -100,8 +100,8 @@ def test_a_cone_is_steepest_across_its_axis_and_half_of_its_angle_is_well_inside
 
 
 def test_levels_are_in_the_order_in_which_they_give_way():
-    assert [*Priority] == [0, 1, 2, 3, 4, 5]
-    names = "TORQUE JOINTS CLEARANCE WORKSPACE SPEED TURN"
+    assert [*Priority] == [0, 1, 2, 3, 4]
+    names = "TORQUE JOINTS CLEARANCE WORKSPACE SPEED"
     assert [level.name for level in Priority] == names.split()
     for made in (Constraint("bare").gradient, lambda *_: Constraint("bare").numbers):
         with pytest.raises(NotImplementedError):
