@@ -9,8 +9,10 @@ at ten times the rate of the ticks, by rows with memory of their own.
 
 A row counts as *servable* when, at the first tick at which it acts, the arm can be stopped within its limits of torque
 and rate before the row, another one or a joint's limit is broken: a few brakes are simulated on a copy of the plant.
-Violations are counted among those, and among rows that never act, if they hold while the arm stays where it begins; the
-worst of all rows is stated, too. Other libraries: ``constraint_libraries.py``.
+A row that acts beside one of a more important level that is not servable, yields to it, however little that
+one can be kept: so it is not servable, either, from then on until both have not acted for a while, and what it was
+before is judged by itself. Violations are counted among those that are, and among rows that never act, if they hold
+while the arm stays where it begins; the worst of all rows is stated, too. Other libraries: ``constraint_libraries.py``.
 
 ``real``: scenes of a UR5 from seed 50000 on a plant with friction, rotors, wrong masses and coarse sensors (the set
 ``real`` of the simulator), with the observer and the inertia floor that such an arm gets; the true state is judged at
@@ -22,7 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -349,25 +351,46 @@ def kept_at_rest(copy: Plant, q: Array, obstacles: Sequence[Obstacle]) -> list[b
 
 
 class Episodes:
-    """When each row acts, whether it could be kept then, and how far it was broken before it acts anew."""
+    """When each row acts, whether it could be kept then, and how far it was broken before it acts anew.
+
+    That some rows yield to others is known from the levels in the file, and from what this judge holds for servable.
+    """
 
     def __init__(self, plant: Plant, servable: list[bool]) -> None:
         self._plant = plant
         self._worst, self._servable = np.zeros(len(plant.labels)), servable
-        self._last_seen: dict[tuple[str, str], int] = {}
+        level = {c.name: int(c.level) for c in plant.rows.constraints}
+        self._level = {row: level[row[0]] for row in plant.labels}
+        self._last_seen: dict[tuple[str, str], tuple[int, bool]] = {}
         self._acted = self._n_servable = self._violations = 0
 
-    def begins(self, row: tuple[str, str], step: int) -> bool:
-        """Whether a row that acts in this tick has not for a while."""
-        last, self._last_seen[row] = self._last_seen.get(row, -100), step
-        return step - last > PAUSE
+    def begun(self, rows: set[tuple[str, str]], step: int) -> Iterator[tuple[str, str]]:
+        """Rows of this tick that have not acted for a while, or have begun to yield or ended it.
+
+        Each episode has to begin before the next one is asked for: more important levels come first.
+        """
+        for row in sorted(rows, key=lambda row: (self._level[row], row)):
+            last, did_yield = self._last_seen.get(row, (-100, False))
+            yields = self._yields(row, step)
+            self._last_seen[row] = step, yields
+            if step - last > PAUSE or yields != did_yield:
+                yield row
+
+    def _yields(self, row: tuple[str, str], step: int) -> bool:
+        """Whether a row of a more important level that could not be kept acts, or has not long ago."""
+        return any(
+            self._level[other] < self._level[row]
+            and step - last <= PAUSE
+            and not self._servable[self._plant.labels.index(other)]
+            for other, (last, _) in self._last_seen.items()
+        )
 
     def begin(self, row: tuple[str, str], servable: bool) -> None:
-        """Begin another episode of a row."""
+        """Begin another episode of a row, which a stop would keep or not."""
         which = self._plant.labels.index(row)
         self._end(which)
-        self._servable[which] = servable
-        self._acted, self._n_servable = self._acted + 1, self._n_servable + servable
+        self._servable[which] = servable and not self._last_seen[row][1]
+        self._acted, self._n_servable = self._acted + 1, self._n_servable + self._servable[which]
 
     def _end(self, which: int) -> None:
         """Count a violation of the last episode, or of a row that did not act at all."""
@@ -422,10 +445,10 @@ def run(name: str, seed: int) -> Outcome:
         capped += acting.is_capped
         if entries := [i for i in acting.acting if i >= 0]:
             labels = acting.labels
-            for row in {(labels[i][0], labels[i][1].partition(" at obstacle")[0]) for i in entries}:
-                if episodes.begins(row, step):
-                    begin = Situation(step * TICK, obstacles)
-                    episodes.begin(row, is_servable(copy, state.q, state.v, before, begin, row))
+            begin = Situation(step * TICK, obstacles)
+            rows = {(labels[i][0], labels[i][1].partition(" at obstacle")[0]) for i in entries}
+            for row in episodes.begun(rows, step):
+                episodes.begin(row, is_servable(copy, state.q, state.v, before, begin, row))
         plant.rows.place(there)
         plant.go(tau, judges_all=min(acting.h, default=1.0) < NEAR)
     return episodes.outcome(n_references, braked, capped)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -74,19 +74,20 @@ def scenes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.mark.parametrize(
     ("seed", "seconds"),
-    [(1558, 0.5), (1026, 0.5), (1030, 1.4), (450, 0.5), (102228, 1.0), (104068, 0.6), (202994, 0.75)],
+    [(1558, 0.5), (1026, 0.5), (1030, 1.4), (450, 0.5), (102228, 1.0), (104068, 0.6), (202994, 0.75), (301575, 1.07)],
 )
 def test_a_scene_of_constraints_is_judged(
     scenes: ModuleType, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float
 ):
-    """Those in which a limit of speed was broken.
+    """Those in which a limit of speed was broken, or a cone.
 
     Before its rows saw that the hand turns; where the tool turns in the middle of its cone; where the arm turns fast
     about its hand; where a plane beside a cone needs more of the rate of torque than alone; where a joint that is
-    about to turn too fast took the whole rate; where one that does was one too few.
+    about to turn too fast took the whole rate; where one that does was one too few; where others were thrown about
+    for it.
     """
     monkeypatch.setattr(scenes, "SECONDS", seconds)
-    figures = scenes.campaign(1, seed, 1, ["planar3"])
+    figures = scenes.campaign(1, seed, 1, ["so101" if seed == 301575 else "planar3"])
     assert figures["scenes"] == 1
     assert figures["acted"] > 0
     assert figures["servable_share"] >= 0.5
@@ -109,6 +110,31 @@ def test_rows_that_could_be_kept_and_are_not_count(scenes: ModuleType, monkeypat
     figures = scenes.campaign(1, 450, 1, ["planar3"])
     assert figures["violations"] > 0
     assert figures["worst_mm"] == pytest.approx(10.0, abs=1.0)
+
+
+def test_what_yields_to_a_row_that_nobody_could_keep_is_none_that_could_be_kept(scenes: ModuleType):
+    """From then on, until both have not acted for a while; what comes before is judged by itself."""
+    rows = people, plane, slow = ("people", "link"), ("plane", "hand"), ("slow", "hand")
+    levels = [SimpleNamespace(name=name, level=level) for (name, _), level in zip(rows, (2, 3, 4), strict=True)]
+    plant = SimpleNamespace(
+        labels=list(rows), rows=SimpleNamespace(constraints=levels), units=["m", "m", "m/s"], repeats=3 * [False]
+    )
+    begun = {}
+    for kept in (True, False):
+        plant.least, plant.margins = np.full(3, np.inf), np.full(3, 1e-3)
+        episodes = scenes.Episodes(plant, [True, True, True])
+        begun[kept] = []
+        for step, acting in ((0, {plane}), (10, {plane, people}), (20, {plane, slow}), (70, {plane}), (200, {plane})):
+            if step == 20:
+                plant.least[1] = -0.01  # the plane is broken beside the people
+            for row in episodes.begun(acting, step):
+                begun[kept].append((step, row[0]))
+                episodes.begin(row, kept or row is not people)
+        outcome = episodes.outcome(1, braked=False, capped=0)
+        assert (outcome.violations, outcome.worst) == (int(kept), -0.01)
+        assert (outcome.acted, outcome.servable) == (len(begun[kept]), len(begun[kept]) if kept else 3)
+    assert begun[True] == [(0, "plane"), (10, "people"), (20, "slow"), (200, "plane")]
+    assert begun[False] == [*begun[True][:2], (10, "plane"), (20, "slow"), (70, "plane"), (200, "plane")]
 
 
 # -- mutants -------------------------------------------------------------------------------------------
