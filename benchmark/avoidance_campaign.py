@@ -13,10 +13,7 @@ observer and the floor of inertia that such an arm has. The constraint is a clea
 from __future__ import annotations
 
 import argparse
-import atexit
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -52,7 +49,7 @@ ON_THE_SPOT = "shoulder_link"
 CLEAR, SECONDS, ARRIVED, AT_REST = 0.05, 3.0, 0.005, 0.02
 LOOK = 10
 """Ticks between two looks at distances."""
-CONSTRAINTS = {"constraints": [{"name": "clear", "kind": "clearance", "distance": 0.02}]}
+CONSTRAINTS = yaml_document({"constraints": [{"name": "clear", "kind": "clearance", "distance": 0.02}]})
 PLANTS: dict[str, dict[str, object]] = {
     "ideal": {},
     "real": {"disturbance_observer": True, "inertia_floor": 0.02},
@@ -229,22 +226,13 @@ def _arm() -> tuple[RobotModel, Contact]:
     return model, Contact(model)
 
 
-@cache
-def _constraint_file() -> str:
-    """A file with :data:`CONSTRAINTS`, for this process."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
-        file.write(yaml_document(CONSTRAINTS))
-    atexit.register(os.unlink, file.name)
-    return file.name
-
-
 def one(case: tuple[AvoidanceParameters, bool, str, int]) -> tuple[Outcome, Outcome, Outcome]:
     """A scene without avoidance, with it, and with a constraint in its place."""
     model, contact = _arm()
     parameters, moving, plant, seed = case
     drawn = scene(model, seed, moving)
     without, with_it = run(model, drawn, None, contact, plant), run(model, drawn, parameters, contact, plant)
-    return without, with_it, run(model, drawn, None, contact, plant, _constraint_file())
+    return without, with_it, run(model, drawn, None, contact, plant, CONSTRAINTS)
 
 
 def campaign(

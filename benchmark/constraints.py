@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -414,11 +413,8 @@ def loop_of(model: RobotModel, q: Array, content: dict[str, Any], targets: Seque
     controller = OscController(model, OscTuning(OscParameters(posture=tuple(q))), None, None, None)
     for target in targets:
         controller.add(target)
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        file.write(yaml_document(content))
-        file.flush()
-        gate = GateParameters(constraints=file.name, rate_limit=rate_limit(model))
-        return ControlLoop(model, controller, gate, None, waits_for_commands=True)
+    gate = GateParameters(constraints=yaml_document(content), rate_limit=rate_limit(model))
+    return ControlLoop(model, controller, gate, None, waits_for_commands=True)
 
 
 def run(name: str, seed: int) -> Outcome:
@@ -457,14 +453,11 @@ def run(name: str, seed: int) -> Outcome:
 def run_real(seed: int) -> tuple[dict[str, float], bool]:
     """One scene of a UR5 that is not its model: the worst of all rows by unit, above zero; whether it was braked."""
     q, content, obstacles = scene("ur5", seed)
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        file.write(yaml_document(content))
-        file.flush()
-        osc = {"constraints": file.name, "rate_limit": rate_limit(arm("ur5")), "posture": q.tolist(), **ARMS["ur5"]}
-        simulator = {"plant.set": "real", "initial_position": q.tolist()}
-        scenario = Scenario("real", "", "ur5", {"osc": osc, "simulator": simulator}).variant("")
-        model, parameters = arm_and_parameters(scenario)
-        loop = control_loop(model, parameters)
+    osc = {"constraints": yaml_document(content), "rate_limit": rate_limit(arm("ur5")), "posture": q.tolist()}
+    simulator = {"plant.set": "real", "initial_position": q.tolist()}
+    scenario = Scenario("real", "", "ur5", {"osc": osc | ARMS["ur5"], "simulator": simulator}).variant("")
+    model, parameters = arm_and_parameters(scenario)
+    loop = control_loop(model, parameters)
     for target in hostile(arm("ur5"), q, np.random.default_rng([seed, 1]))[0]:
         loop.controller.add(target)
     plant, judge = make_simulator(model, q, PlantProperties(set="real"), timestep=TICK), Plant(arm("ur5"), content)
