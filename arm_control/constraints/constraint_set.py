@@ -60,7 +60,7 @@ from arm_control.constraints.barriers import (
     torque_left,
 )
 from arm_control.constraints.constraint import ARM, HAND, NONE, Constraint, Point, motion_at, vector
-from arm_control.constraints.joint_program import MOST_JOINTS
+from arm_control.constraints.joint_program import MOST_JOINTS, add_change, write_joint_rows
 from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds, rows_of_joints
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
@@ -281,12 +281,8 @@ def is_idle(t: PointTick) -> bool:
 @procedure
 def write_rows(t: PointTick) -> None:
     """Write the rows into the program: torque, joints, points."""
+    write_joint_rows(t.program, t.G, t.need, t.n)
     m = 4 * t.n
-    for i in range(m):
-        t.program.h[i] = t.need[i]
-        t.program.level[i] = 0 if i < 2 * t.n else 1
-        for k in range(t.n):
-            t.program.G[k, i] = t.G[t.n * i + k]
     for j in range(t.n_points):
         t.program.h[m + j] = t.point_need[0, j]
         t.program.level[m + j] = t.level[j]
@@ -299,9 +295,7 @@ def write_rows(t: PointTick) -> None:
 def change_torque(t: PointTick) -> None:
     """Change the torque least for the rows in the program."""
     solve(t.program)
-    for i in range(t.n):
-        for j in range(t.n):
-            t.tau_1[i] += t.T[t.n * i + j] * t.program.y[j]  # (9)
+    add_change(t.program, t.T, t.tau_1, t.n)
 
 
 @procedure

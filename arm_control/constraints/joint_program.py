@@ -43,19 +43,33 @@ def keep_joints(t: JointProgram, tau_1: Floats) -> None:
     n = t.n
     if t.rows() != 0.0:
         return
-    for i in range(4 * n):
-        t.program.h[i] = t.need[i]
-        t.program.level[i] = 0 if i < 2 * n else 1
-        for k in range(n):
-            t.program.G[k, i] = t.G[n * i + k]
-    t.program.counts[N_ROWS] = 4 * n
+    write_joint_rows(t.program, t.G, t.need, n)
     if solve(t.program) == NOT_FINITE:
         return
     for i in range(n):
-        tau = t.tau[i]
+        tau_1[i] = t.tau[i]
+    add_change(t.program, t.T, tau_1, n)
+    for i in range(n):
+        tau_1[i] = min(max(tau_1[i], t.limits[i]), t.limits[n + i])  # rounding
+
+
+@procedure
+def write_joint_rows(program: LeastDistance, G: Floats, need: Floats, n: int) -> None:
+    """Write the rows of torque, and behind them those of the joints, into a program that had none."""
+    for i in range(4 * n):
+        program.h[i] = need[i]
+        program.level[i] = 0 if i < 2 * n else 1
+        for k in range(n):
+            program.G[k, i] = G[n * i + k]
+    program.counts[N_ROWS] = 4 * n
+
+
+@procedure
+def add_change(program: LeastDistance, T: Floats, tau: Floats, n: int) -> None:
+    """Change a torque by what a program has found, equation (9) of :mod:`arm_control.constraints.barriers`."""
+    for i in range(n):
         for j in range(n):
-            tau += t.T[n * i + j] * t.program.y[j]
-        tau_1[i] = min(max(tau, t.limits[i]), t.limits[n + i])  # rounding
+            tau[i] += T[n * i + j] * program.y[j]
 
 
 def new_joint_program(rows: RunsKernel, tau: Array, *, G: Array, need: Array, T: Array, limits: Array) -> JointProgram:

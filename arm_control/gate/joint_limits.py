@@ -246,7 +246,7 @@ class LimitTick(NamedTuple):
 
 
 @procedure
-def limit(t: LimitTick) -> float:
+def apply_limits(t: LimitTick) -> float:
     """Equations (6) and (7); return what the law returns."""
     result = t.check()
     if is_changed(t.cut) and result == 0.0:
@@ -287,7 +287,7 @@ def limit_run(model: RobotModel, limits: JointLimits) -> LimitRun | None:
         joints = new_joint_program(rows, rows.inputs["tau"], **rows.outputs)
         tau_1, cut = check.outputs["tau_1"], check.outputs["cut"]
         record = LimitTick(check, inputs, tau_1, cut, joints, rows.work[: len(inputs)], len(inputs))
-        run = compile_procedure(limit, keeps_lock=True)(record)
+        run = compile_procedure(apply_limits, keeps_lock=True)(record)
     return LimitRun(run, inputs, outputs, (check.inputs, check.outputs))
 
 
