@@ -194,7 +194,7 @@ EQUIVALENT: dict[str, str] = {
     " ConstraintRow(x['rho'][-1] - select(x['is_self'][": ONE_NUMBER,
     "constraints/kinds/clearance.py pair_row: ] - select(x['is_self'][0], links, distance), J_n"
     " -> ] - select(x['is_self'][-1], links, distance), J_n": ONE_NUMBER,
-    "constraints/least_change.py SIZE: SIZE = WIDTH + 1 -> SIZE = WIDTH + 2": MORE_ROOM,
+    "constraints/least_change.py new_least_distance: size = width + 1 -> size = width + 2": MORE_ROOM,
     "constraints/least_change.py solve: if n_bad == 0 and (not is_any_positiv"
     " -> if n_bad == -1 and (not is_any_positiv": SHORTCUT,
     "constraints/least_change.py solve: return float(HOLDS) -> pass": SHORTCUT,
@@ -206,11 +206,11 @@ EQUIVALENT: dict[str, str] = {
     "constraints/least_change.py clear: s.counts[N_MARKED] = 0 -> s.counts[N_MARKED] = -1": SHORTCUT,
     "constraints/least_change.py clear: s.counts[SOFT] = -1 -> s.counts[SOFT] = -2": NO_PLACE,
     "constraints/least_change.py n_not_finite: n = 0 -> n = 1": SHORTCUT,
-    "constraints/least_change.py n_not_finite:  + size_of_row(s.G, i) <= LARGEST else 1"
-    " ->  + size_of_row(s.G, i) < LARGEST else 1": SHORTCUT,
+    "constraints/least_change.py n_not_finite: row(s.G, i, BLOCK * k) <= LARGEST else 1"
+    " -> row(s.G, i, BLOCK * k) < LARGEST else 1": SHORTCUT,
     "constraints/least_change.py n_not_finite: n += 0 if abs(s.h[i]) + size_o"
     " -> n += 1 if abs(s.h[i]) + size_o": SHORTCUT,
-    "constraints/least_change.py n_not_finite: s.G, i) <= LARGEST else 1 -> s.G, i) <= LARGEST else 2": POSITIVE,
+    "constraints/least_change.py n_not_finite: CK * k) <= LARGEST else 1 -> CK * k) <= LARGEST else 2": POSITIVE,
     "constraints/least_change.py is_any_positive: n = 0 -> n = 1": SHORTCUT,
     "constraints/least_change.py is_any_positive: n += 1 if s.h[i] > 0.0 else 0"
     " -> n += 1 if s.h[i] >= 0.0 else 0": SHORTCUT,
@@ -261,7 +261,7 @@ EQUIVALENT: dict[str, str] = {
     "constraints/least_change.py find_left: largest = 0.0 -> largest = -1.0": MAGNITUDE,
     "constraints/least_change.py Solver.__init__: edure(solve, keeps_lock=True)(self.record)"
     " -> edure(solve, keeps_lock=False)(self.record)": KEPT_LOCK,
-    "constraints/least_change.py new_least_distance: , z, r, np.zeros(SIZE + 1), former)"
-    " -> , z, r, np.zeros(SIZE + 2), former)": MORE_ROOM,
+    "constraints/least_change.py new_least_distance: , z, r, np.zeros(size + 1), former, width)"
+    " -> , z, r, np.zeros(size + 2), former, width)": MORE_ROOM,
 }
 """Reason by the key of a mutant, as the script prints it without the line; ``*`` at its end: all that begin so."""

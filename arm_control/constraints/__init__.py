@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         in_words,
         keep_points,
     )
-    from arm_control.constraints.joint_program import MOST_JOINTS, JointProgram, keep_joints, new_joint_program
+    from arm_control.constraints.joint_program import JointProgram, keep_joints, new_joint_program
     from arm_control.constraints.joint_rows import (
         BACK,
         LimitNumbers,

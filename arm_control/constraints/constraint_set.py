@@ -60,7 +60,7 @@ from arm_control.constraints.barriers import (
     torque_left,
 )
 from arm_control.constraints.constraint import ARM, HAND, NONE, Constraint, Point, motion_at, vector
-from arm_control.constraints.joint_program import MOST_JOINTS, add_change, write_joint_rows
+from arm_control.constraints.joint_program import add_change, write_joint_rows
 from arm_control.constraints.joint_rows import LimitNumbers, acceleration_bounds, rows_of_joints
 from arm_control.constraints.kinds.clearance import ClearanceConstraint, pair_row
 from arm_control.constraints.least_change import IS_CAPPED, N_ACTIVE, N_ROWS, LeastDistance, new_least_distance, solve
@@ -434,7 +434,7 @@ class ConstraintSet:
     Raises
     ------
     ParameterError
-        When numbers of a constraint cannot be used, there are two clearances, or more joints than a program has.
+        When numbers of a constraint cannot be used, or there are two clearances.
     FrameNotFound, ModelError
         When a link is not there, or the shape of the arm is needed and not complete.
     """
@@ -442,8 +442,6 @@ class ConstraintSet:
     def __init__(
         self, model: RobotModel, constraints: Sequence[Constraint], limits: Array, is_unlimited: Array
     ) -> None:
-        if model.nv > MOST_JOINTS:
-            raise ParameterError(f"constraints are for arms of at most {MOST_JOINTS} joints, not {model.nv}")
         self._n, self._model, self._is_unlimited, self._limits = model.nv, model, is_unlimited, limits
         self._has_pairs = any(c.sees_obstacles for c in constraints)
         self._has_shape = self._has_pairs or any(c.of == ARM for c in constraints)
@@ -559,7 +557,7 @@ class ConstraintSet:
         """What a tick without near pairs is made of, for other languages."""
         state, point = (law.program() for law in self._laws)
         rows, n_rows = self._run.record.rows, 4 * self._n + len(self._columns)
-        return PointParts(rows._replace(program=new_least_distance(n_rows)), state, point, self._points)
+        return PointParts(rows._replace(program=new_least_distance(self._n, n_rows)), state, point, self._points)
 
     def pair_parts(self, n_obstacles: int) -> PairParts | None:
         """What a tick with so many obstacles at most has beside the points; None without a clearance."""
@@ -569,7 +567,7 @@ class ConstraintSet:
         N, n_rows = search.near.capacity, 4 * self._n + len(self._columns)
         G, need, h, motion, other = (np.zeros((k, N)) for k in (self._n, 1, 1, 12, 12))
         tick = tick._replace(
-            rows=tick.rows._replace(program=new_least_distance(n_rows + N)), search=search,
+            rows=tick.rows._replace(program=new_least_distance(self._n, n_rows + N)), search=search,
             pair_G=G, pair_need=need, pair_h=h, pair_motion=motion, pair_other=other,
         )  # fmt: skip
         programs = {**search_programs(self._shape), "pair": _pair_law(self._proximity.joint_coupling).program()}
@@ -704,7 +702,7 @@ class ConstraintSet:
         pair |= {"twist": near.twist, "is_self": near.is_self, "motion": motion, "other": other}
         distances = np.array([0.0, 0.0] if self._clearance is None else self._clearance.numbers[0])
         pairs = self._pair_law.bind({**pair, "room": room, "distances": distances, "G": G, "need": need, "h": h})
-        program = new_least_distance(4 * n + len(self._columns) + N)
+        program = new_least_distance(n, 4 * n + len(self._columns) + N)
         columns = PointColumns(
             self._point_law.bind({**at, "room": room}), motions, state["balls"].reshape(-1),
             at["place"], at["motion"], at["ball"], at["body"], len(self._columns), len(at["place"]),

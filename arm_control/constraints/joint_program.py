@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.compiler import Floats, RunsKernel, procedure
-from arm_control.constraints.least_change import N_ROWS, NOT_FINITE, WIDTH, LeastDistance, new_least_distance, solve
+from arm_control.constraints.least_change import N_ROWS, NOT_FINITE, LeastDistance, new_least_distance, solve
 from arm_control.maths import Array
-
-MOST_JOINTS = WIDTH
-"""Arms of more joints have no such program."""
 
 
 class JointProgram(NamedTuple):
@@ -76,4 +73,4 @@ def new_joint_program(rows: RunsKernel, tau: Array, *, G: Array, need: Array, T:
     """Return the record for arrays of any shape, and its memory."""
     n = len(tau)
     G, need, T, limits = (x.reshape(-1) for x in (G, need, T, limits))
-    return JointProgram(rows, tau, G, need, T, limits, new_least_distance(4 * n), n)
+    return JointProgram(rows, tau, G, need, T, limits, new_least_distance(n, 4 * n), n)

@@ -1,6 +1,6 @@
 """The least change under rows: a strictly convex least-distance problem, solved in one procedure.
 
-    minimise 1/2 |y|^2   subject to   G y >= h                                          y of d <= 8 unknowns, m rows
+    minimise 1/2 |y|^2   subject to   G y >= h                                               y of d unknowns, m rows
 
 An acceleration a_0 that is changed least in the metric of the mass matrix M = L L^T, so that C a >= b holds, is this
 problem with y = L^T (a - a_0), G = C L^-T, h = b - C a_0.
@@ -69,12 +69,8 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array
 
 INFINITY = float("inf")
-WIDTH = 8
-"""Columns of G: unknowns that there is room for; unused ones are zero."""
-SLACK = WIDTH
-"""Place of the slack of a level behind the unknowns."""
-SIZE = WIDTH + 1
-"""Unknowns with the slack: the largest number of active rows."""
+BLOCK = 8
+"""Columns of G come in blocks of so many; unused ones are zero."""
 TOLERANCE = 1e-11
 """Distance by which a row may be missed, relative to |y|."""
 DEPENDENT = 1e-10
@@ -93,8 +89,8 @@ NOISE = 1e-11
 """Entries of r below this share of the largest one count as zero."""
 PRICE = 1e-5
 """Entry of the slack in the rows of a level that yields."""
-MAX_STEPS = 200
-"""Steps of a solve: rows that become active or leave; with this many the answer is the best one for level 0."""
+MAX_STEPS = 25
+"""Steps of a solve, for each column: rows that become active or leave; with them the answer is the best for level 0."""
 N_ROWS, N_ACTIVE, STATUS, STEPS, IS_CAPPED, WORST, N_IGNORED, N_STEPS_MAX, SOFT, N_MARKED, N_COUNTS = range(11)
 """Places in ``counts``."""
 HOLDS, RELAXED, BROKEN, NOT_FINITE = range(4)
@@ -107,11 +103,12 @@ class LeastDistance(NamedTuple):
     """The problem, its answer and the memory of a solve: what :func:`solve` works on, and other procedures fill.
 
     To be written before a solve: ``G`` (all of a row, whose entries behind d stay zero), ``h``, ``level`` and
-    ``counts[N_ROWS]``, at most the capacity.
+    ``counts[N_ROWS]``, at most the capacity. The width is d, rounded up to whole blocks; behind
+    the unknowns is the slack of a level.
 
     Attributes
     ----------
-    G : ndarray, shape (WIDTH, capacity)
+    G : ndarray, shape (width, capacity)
         A row in each column: so many rows are looked at at once.
     h : ndarray, shape (capacity,)
     level : ndarray of int, shape (capacity,)
@@ -119,11 +116,11 @@ class LeastDistance(NamedTuple):
     counts : ndarray of int, shape (N_COUNTS,)
         Number of rows; results: number of active rows, outcome, steps, whether the steps did not suffice, the row that
         is missed by the largest distance or -1, number of ignored rows; the bound of the steps; two for the solve.
-    y : ndarray, shape (SIZE,)
+    y : ndarray, shape (width + 1,)
         Result: the first d entries.
-    active : ndarray of int, shape (SIZE,)
+    active : ndarray of int, shape (width + 1,)
         Result: the active rows, in no order.
-    u : ndarray, shape (SIZE,)
+    u : ndarray, shape (width + 1,)
         Result: their multipliers, y = G^T u.
     left : ndarray, shape (capacity,)
         Result: how much of each row does not hold, max(0, h - G y) where that is above (1).
@@ -132,13 +129,13 @@ class LeastDistance(NamedTuple):
     mark : ndarray of int, shape (capacity,)
     miss : ndarray, shape (capacity,)
         The distance by which y misses each row.
-    Q, R : ndarray, shape (SIZE, SIZE)
+    Q, R : ndarray, shape (width + 1, width + 1)
         The factor, equation (2): each row is a column.
-    v, multiplier, g, d, z, r : ndarray, shape (SIZE,)
+    v, multiplier, g, d, z, r : ndarray, shape (width + 1,)
         Equations (2) to (4).
-    best : ndarray, shape (SIZE + 1,)
+    best : ndarray, shape (width + 2,)
         The best y for level 0, and its largest distance there.
-    former : ndarray of int, shape (SIZE,)
+    former : ndarray of int, shape (width + 1,)
         Active rows before a level yields.
     """
 
@@ -164,6 +161,7 @@ class LeastDistance(NamedTuple):
     r: Floats
     best: Floats
     former: Ints
+    width: int
 
 
 @procedure
@@ -177,7 +175,7 @@ def solve(s: LeastDistance) -> float:
     if n_bad > 0 and not ignore_rows(s):
         s.counts[STATUS] = NOT_FINITE
         return float(NOT_FINITE)
-    s.best[SIZE] = INFINITY
+    s.best[s.width + 1] = INFINITY
     search(s)
     report(s)
     return float(s.counts[STATUS])
@@ -192,7 +190,7 @@ def clear(s: LeastDistance) -> None:
     for i in range(s.counts[N_MARKED]):
         s.left[i] = 0.0
         s.mark[i] = IS_HARD
-    for j in range(SIZE):
+    for j in range(s.width + 1):
         s.y[j] = 0.0
         s.u[j] = 0.0
     s.counts[N_MARKED] = 0
@@ -207,36 +205,48 @@ def clear(s: LeastDistance) -> None:
 
 @procedure
 def n_not_finite(s: LeastDistance) -> int:
-    """Return how many rows may have numbers that are infinite or none."""
+    """Return above zero where rows may have numbers that are infinite or none."""
     n = 0
-    for i in range(s.counts[N_ROWS]):
-        n += 0 if abs(s.h[i]) + size_of_row(s.G, i) <= LARGEST else 1
+    for k in range(s.width // BLOCK):
+        for i in range(s.counts[N_ROWS]):
+            n += 0 if abs(s.h[i]) + size_of_row(s.G, i, BLOCK * k) <= LARGEST else 1
     return n
 
 
 @procedure
-def size_of_row(G: Rows, i: int) -> float:
-    """Return the sum of the sizes of a row's entries."""
-    return ((abs(G[0, i]) + abs(G[1, i])) + (abs(G[2, i]) + abs(G[3, i]))) + (
-        (abs(G[4, i]) + abs(G[5, i])) + (abs(G[6, i]) + abs(G[7, i]))
+def size_of_row(G: Rows, i: int, k: int) -> float:
+    """Return the sum of the sizes of a row's entries in the block from k on."""
+    return ((abs(G[k, i]) + abs(G[k + 1, i])) + (abs(G[k + 2, i]) + abs(G[k + 3, i]))) + (
+        (abs(G[k + 4, i]) + abs(G[k + 5, i])) + (abs(G[k + 6, i]) + abs(G[k + 7, i]))
     )
 
 
 @procedure
-def length_of_row(G: Rows, i: int) -> float:
-    """Return |G_i|."""
-    return sqrt(
-        ((G[0, i] * G[0, i] + G[1, i] * G[1, i]) + (G[2, i] * G[2, i] + G[3, i] * G[3, i]))
-        + ((G[4, i] * G[4, i] + G[5, i] * G[5, i]) + (G[6, i] * G[6, i] + G[7, i] * G[7, i]))
+def square_of_row(G: Rows, i: int, k: int) -> float:
+    """Return the sum of the squares of a row's entries in a block."""
+    return (
+        (G[k, i] * G[k, i] + G[k + 1, i] * G[k + 1, i]) + (G[k + 2, i] * G[k + 2, i] + G[k + 3, i] * G[k + 3, i])
+    ) + (
+        (G[k + 4, i] * G[k + 4, i] + G[k + 5, i] * G[k + 5, i])
+        + (G[k + 6, i] * G[k + 6, i] + G[k + 7, i] * G[k + 7, i])
     )
 
 
 @procedure
-def row_dot(G: Rows, i: int, y: Floats) -> float:
+def part_of_row(G: Rows, i: int, y: Floats, k: int) -> float:
+    """Return G_i y of a block."""
+    return ((G[k, i] * y[k] + G[k + 1, i] * y[k + 1]) + (G[k + 2, i] * y[k + 2] + G[k + 3, i] * y[k + 3])) + (
+        (G[k + 4, i] * y[k + 4] + G[k + 5, i] * y[k + 5]) + (G[k + 6, i] * y[k + 6] + G[k + 7, i] * y[k + 7])
+    )
+
+
+@procedure
+def row_dot(s: LeastDistance, i: int) -> float:
     """Return G_i y."""
-    return ((G[0, i] * y[0] + G[1, i] * y[1]) + (G[2, i] * y[2] + G[3, i] * y[3])) + (
-        (G[4, i] * y[4] + G[5, i] * y[5]) + (G[6, i] * y[6] + G[7, i] * y[7])
-    )
+    total = part_of_row(s.G, i, s.y, 0)
+    for k in range(1, s.width // BLOCK):
+        total += part_of_row(s.G, i, s.y, BLOCK * k)
+    return total
 
 
 @procedure
@@ -252,12 +262,16 @@ def is_any_positive(s: LeastDistance) -> bool:
 def scale_rows(s: LeastDistance) -> None:
     """Compute scale and distance of each row; a row of no length is left out, and reported where h > 0."""
     for i in range(s.counts[N_ROWS]):
-        s.scale[i] = length_of_row(s.G, i)
+        s.scale[i] = square_of_row(s.G, i, 0)
+    for k in range(1, s.width // BLOCK):
+        for i in range(s.counts[N_ROWS]):
+            s.scale[i] += square_of_row(s.G, i, BLOCK * k)
     n_broken = 0
     for i in range(s.counts[N_ROWS]):
-        is_zero = s.scale[i] < SMALLEST
+        length = sqrt(s.scale[i])
+        is_zero = length < SMALLEST
         n_broken += 1 if is_zero and s.h[i] > 0.0 else 0
-        s.scale[i] = 0.0 if is_zero else 1.0 / s.scale[i]
+        s.scale[i] = 0.0 if is_zero else 1.0 / length
         s.b[i] = -1.0 if is_zero else s.h[i] * s.scale[i]
     if n_broken > 0:
         s.counts[N_MARKED] = s.counts[N_ROWS]
@@ -270,7 +284,7 @@ def ignore_rows(s: LeastDistance) -> bool:
     is_possible = True
     for i in range(s.counts[N_ROWS]):
         is_finite = abs(s.h[i]) <= LARGEST
-        for j in range(WIDTH):
+        for j in range(s.width):
             is_finite = is_finite and abs(s.G[j, i]) <= LARGEST
         if not is_finite:
             s.mark[i] = IS_IGNORED
@@ -301,11 +315,20 @@ def join_again(s: LeastDistance) -> None:
 
 
 @procedure
-def dot(a: Floats, b: Floats) -> float:
-    """Return a . b of the unknowns."""
-    return ((a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3])) + (
-        (a[4] * b[4] + a[5] * b[5]) + (a[6] * b[6] + a[7] * b[7])
+def part_of_dot(a: Floats, b: Floats, k: int) -> float:
+    """Return a . b of a block."""
+    return ((a[k] * b[k] + a[k + 1] * b[k + 1]) + (a[k + 2] * b[k + 2] + a[k + 3] * b[k + 3])) + (
+        (a[k + 4] * b[k + 4] + a[k + 5] * b[k + 5]) + (a[k + 6] * b[k + 6] + a[k + 7] * b[k + 7])
     )
+
+
+@procedure
+def dot(a: Floats, b: Floats, width: int) -> float:
+    """Return a . b of the unknowns."""
+    total = part_of_dot(a, b, 0)
+    for k in range(1, width // BLOCK):
+        total += part_of_dot(a, b, BLOCK * k)
+    return total
 
 
 @procedure
@@ -324,15 +347,15 @@ def yields(s: LeastDistance, i: int) -> bool:
 @procedure
 def take_row(s: LeastDistance, i: int) -> None:
     """Write g_i."""
-    for j in range(WIDTH):
+    for j in range(s.width):
         s.g[j] = s.G[j, i] * s.scale[i]
-    s.g[SLACK] = PRICE if yields(s, i) else 0.0
+    s.g[s.width] = PRICE if yields(s, i) else 0.0
 
 
 @procedure
 def distance(s: LeastDistance, i: int) -> float:
     """Return the distance by which y misses a row."""
-    return s.b[i] - s.scale[i] * row_dot(s.G, i, s.y)
+    return s.b[i] - s.scale[i] * row_dot(s, i)
 
 
 @procedure
@@ -347,14 +370,19 @@ def comes_before(s: LeastDistance, i: int, miss: float, other: int, largest: flo
 def find_misses(s: LeastDistance) -> None:
     """Compute the distance by which y misses each row."""
     for i in range(s.counts[N_ROWS]):
-        s.miss[i] = distance(s, i)
+        s.miss[i] = part_of_row(s.G, i, s.y, 0)
+    for k in range(1, s.width // BLOCK):
+        for i in range(s.counts[N_ROWS]):
+            s.miss[i] += part_of_row(s.G, i, s.y, BLOCK * k)
+    for i in range(s.counts[N_ROWS]):
+        s.miss[i] = s.b[i] - s.scale[i] * s.miss[i]
 
 
 @procedure
 def find_violated(s: LeastDistance) -> int:
     """Return the most violated row of the lowest level that has one, equation (1), or -1; keep the best y."""
-    give = PRICE * s.y[SLACK]
-    tolerance = TOLERANCE * (sqrt(dot(s.y, s.y)) + give)
+    give = PRICE * s.y[s.width]
+    tolerance = TOLERANCE * (sqrt(dot(s.y, s.y, s.width)) + give)
     found = -1
     largest = 0.0
     at_level_0 = 0.0
@@ -369,9 +397,9 @@ def find_violated(s: LeastDistance) -> int:
             if miss > tolerance and takes_part(s, i) and comes_before(s, i, miss, found, largest):
                 found = i
                 largest = miss
-    if at_level_0 <= s.best[SIZE]:
-        s.best[SIZE] = at_level_0
-        for j in range(SIZE):
+    if at_level_0 <= s.best[s.width + 1]:
+        s.best[s.width + 1] = at_level_0
+        for j in range(s.width + 1):
             s.best[j] = s.y[j]
     return found
 
@@ -383,34 +411,34 @@ def find_violated(s: LeastDistance) -> int:
 def project(s: LeastDistance) -> float:
     """Compute d and z of g, equation (3); returns |z|."""
     n = s.counts[N_ACTIVE]
-    for j in range(SIZE):
+    for j in range(s.width + 1):
         s.z[j] = s.g[j]
         s.d[j] = 0.0
     before = 1.0
-    now = length_of(s.z)
+    now = length_of(s.z, s.width)
     for turn in range(2):
         if turn == 0 or now < 0.5 * before:
             before = now
             for c in range(n):
-                s.r[c] = whole_dot(s.Q[c], s.z)
+                s.r[c] = whole_dot(s.Q[c], s.z, s.width)
             for c in range(n):
                 s.d[c] += s.r[c]
-                for j in range(SIZE):
+                for j in range(s.width + 1):
                     s.z[j] -= s.r[c] * s.Q[c, j]
-            now = length_of(s.z)
+            now = length_of(s.z, s.width)
     return now
 
 
 @procedure
-def whole_dot(a: Floats, b: Floats) -> float:
+def whole_dot(a: Floats, b: Floats, width: int) -> float:
     """Return a . b with the slack."""
-    return dot(a, b) + a[SLACK] * b[SLACK]
+    return dot(a, b, width) + a[width] * b[width]
 
 
 @procedure
-def length_of(a: Floats) -> float:
+def length_of(a: Floats, width: int) -> float:
     """Return |a| with the slack."""
-    return sqrt(whole_dot(a, a))
+    return sqrt(whole_dot(a, a, width))
 
 
 @procedure
@@ -438,7 +466,7 @@ def set_v(s: LeastDistance, c: int) -> None:
 def join(s: LeastDistance, i: int, length: float) -> None:
     """Add a row, whose d and z are known, to the factor."""
     n = s.counts[N_ACTIVE]
-    for j in range(SIZE):
+    for j in range(s.width + 1):
         s.Q[n, j] = s.z[j] / length
     for c in range(n):
         s.R[n, c] = s.d[c]
@@ -467,7 +495,7 @@ def leave(s: LeastDistance, c: int) -> None:
             w = s.R[e, k + 1]
             s.R[e, k] = cosine * x + sine * w
             s.R[e, k + 1] = cosine * w - sine * x
-        for j in range(SIZE):
+        for j in range(s.width + 1):
             x = s.Q[k, j]
             w = s.Q[k + 1, j]
             s.Q[k, j] = cosine * x + sine * w
@@ -479,10 +507,10 @@ def leave(s: LeastDistance, c: int) -> None:
 @procedure
 def set_y(s: LeastDistance) -> None:
     """Compute y and the multipliers, equation (2)."""
-    for j in range(SIZE):
+    for j in range(s.width + 1):
         s.y[j] = 0.0
     for c in range(s.counts[N_ACTIVE]):
-        for j in range(SIZE):
+        for j in range(s.width + 1):
             s.y[j] += s.v[c] * s.Q[c, j]
     solve_upper(s, s.v, s.multiplier)
 
@@ -529,7 +557,7 @@ def search(s: LeastDistance) -> None:
 def activate(s: LeastDistance, i: int) -> bool:
     """Make a violated row active, equations (3) and (4); returns whether it contradicts the others."""
     take_row(s, i)
-    miss = distance(s, i) - s.g[SLACK] * s.y[SLACK]
+    miss = distance(s, i) - s.g[s.width] * s.y[s.width]
     while s.counts[STEPS] < s.counts[N_STEPS_MAX]:
         s.counts[STEPS] += 1
         length = project(s)
@@ -604,7 +632,7 @@ def fix_level(s: LeastDistance) -> None:
 @procedure
 def fix_row(s: LeastDistance, i: int) -> None:
     """Ask no more of a row than what y reaches, for good; where y reaches it, all of it stays asked."""
-    room = MARGIN * (sqrt(dot(s.y, s.y)) + PRICE * s.y[SLACK])
+    room = MARGIN * (sqrt(dot(s.y, s.y, s.width)) + PRICE * s.y[s.width])
     if distance(s, i) > room:
         s.b[i] -= distance(s, i) + room
     s.mark[i] = IS_FIXED
@@ -618,7 +646,7 @@ def fix_row(s: LeastDistance, i: int) -> None:
 def report(s: LeastDistance) -> None:
     """Write multipliers, and what does not hold."""
     if s.counts[IS_CAPPED] == 1:
-        for j in range(SIZE):
+        for j in range(s.width + 1):
             s.y[j] = s.best[j]
     else:
         for c in range(s.counts[N_ACTIVE]):
@@ -630,12 +658,12 @@ def report(s: LeastDistance) -> None:
 @procedure
 def find_left(s: LeastDistance) -> None:
     """Write how much of each row does not hold, and which one is missed by the largest distance."""
-    tolerance = 2.0 * TOLERANCE * sqrt(dot(s.y, s.y))
+    tolerance = 2.0 * TOLERANCE * sqrt(dot(s.y, s.y, s.width))
     s.counts[N_MARKED] = s.counts[N_ROWS]
     largest = 0.0
     for i in range(s.counts[N_ROWS]):
         if s.mark[i] != IS_IGNORED:
-            left = s.h[i] - row_dot(s.G, i, s.y)
+            left = s.h[i] - row_dot(s, i)
             miss = left * s.scale[i] if s.scale[i] > 0.0 else left
             if miss > tolerance:
                 s.left[i] = left
@@ -688,7 +716,7 @@ class Solver:
     Parameters
     ----------
     d : int
-        Number of unknowns, 1 to 8.
+        Number of unknowns.
     capacity : int
         Largest number of rows.
 
@@ -707,9 +735,9 @@ class Solver:
     """
 
     def __init__(self, d: int, capacity: int) -> None:
-        if not 1 <= d <= WIDTH:
-            raise InputError(f"{d} unknowns; allowed: 1 to {WIDTH}")
-        self.d, self.record = d, new_least_distance(capacity)
+        if d < 1:
+            raise InputError(f"{d} unknowns; at least one is needed")
+        self.d, self.record = d, new_least_distance(d, capacity)
         self._bound = compile_procedure(solve, keeps_lock=True)(self.record)
         self.run = direct_call(self._bound)
 
@@ -741,15 +769,17 @@ class Solver:
         )  # fmt: skip
 
 
-def new_least_distance(capacity: int) -> LeastDistance:
-    """Return memory for a number of rows at most."""
-    G, Q, R = np.zeros((WIDTH, capacity)), np.zeros((SIZE, SIZE)), np.zeros((SIZE, SIZE))
+def new_least_distance(d: int, capacity: int) -> LeastDistance:
+    """Return memory for so many unknowns, and a number of rows at most."""
+    width = BLOCK * -(-d // BLOCK)
+    size = width + 1
+    G, Q, R = np.zeros((width, capacity)), np.zeros((size, size)), np.zeros((size, size))
     h, left, scale, b, miss = np.zeros((5, capacity))
     level, mark = np.zeros((2, capacity), np.int64)
-    y, u, v, multiplier, g, d, z, r = np.zeros((8, SIZE))
-    active, former, counts = np.zeros(SIZE, np.int64), np.zeros(SIZE, np.int64), np.zeros(N_COUNTS, np.int64)
-    counts[N_STEPS_MAX] = MAX_STEPS
+    y, u, v, multiplier, g, d_, z, r = np.zeros((8, size))
+    active, former, counts = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(N_COUNTS, np.int64)
+    counts[N_STEPS_MAX] = MAX_STEPS * width
     return LeastDistance(
         G, h, level, counts, y, active, u, left, scale, b, mark, miss,
-        Q, R, v, multiplier, g, d, z, r, np.zeros(SIZE + 1), former,
+        Q, R, v, multiplier, g, d_, z, r, np.zeros(size + 1), former, width,
     )  # fmt: skip

@@ -305,6 +305,7 @@ def pieces_of(
     name, model, gate = controller.name, controller.model, controller.gate
     step, cut, rows = programs.get(REGULAR, programs[ALL]), programs[LIMITS], programs[JOINT_ROWS]
     texts = {**_names(), **_bounds()}
+    program = new_tick_memory(model, gate, controller.period).joints.program
     return {
         "PREFIX": name,
         "UPPER": name.upper(),
@@ -333,7 +334,8 @@ def pieces_of(
         "COPY_LIMITS_OUTPUT": _copies("law", "y", cut.outputs),
         "JOINT_ROWS": _loop(name, "JointProgram.rows", rows, JOINT_ROWS, _of_joints(rows)),
         "DEFAULTS": _defaults(controller, limits),
-        "MOST_STEPS": str(new_tick_memory(model, gate, controller.period).joints.program.counts[N_STEPS_MAX]),
+        "PROGRAM_START": f"    m->joints.program.width = {program.width};\n"
+        f"    m->joints.program.counts[N_STEPS_MAX] = {program.counts[N_STEPS_MAX]};",
         "MAX_MISSED": str(gate.max_missed),
         "MOST_MISSED": str(max(MOST_MISSED, gate.max_missed)),
         "START": numbers(controller.start),
@@ -378,13 +380,12 @@ def _constraint_pieces(kept: PointParts | None, near: PairParts | None, name: st
     pieces |= {"COPY_ROWS_INPUT": _copies("x", "law", kept.state.inputs), "N_POINTS": str(n)}
     pieces["N_PLACE"] = str(point["place"])
     pieces["COPY_OF_POINT"] = "\n".join(f"        memcpy(x.{key}, POINTS[j].{key}, sizeof x.{key});" for key in own)
-    counts, recovers = kept.rows.program.counts.tolist(), read_constraints(file).allow_recovery
     record = "PointTick points" if near is None else "ConstraintTick tick"
     made = {
         **nothing,
         "CONSTRAINT_RECORDS": f"typedef struct {{\n{fields(_sizes(kept.state))}\n}} {name}_rows;\n",
         "CONSTRAINT_MEMORY": f"    {name}_rows rows;\n    {name}_{record};",
-        "CONSTRAINT_START": f"    start_constraints(c, {counts[N_STEPS_MAX]}, {int(recovers)});",
+        "CONSTRAINT_START": f"    start_constraints(c, {int(read_constraints(file).allow_recovery)});",
     }
     if near is None:
         pieces |= {"PLACE_OF_POINTS": "points", "COPY_MOTIONS": "", "KEEP": f"    {name}_keep_points(t);"}

@@ -21,7 +21,6 @@ import numpy as np
 from arm_control.compiler import Floats, Ints, RunsKernel, nearest, procedure
 from arm_control.constraints import (
     IS_BROKEN,
-    MOST_JOINTS,
     MOST_OUTSIDE,
     N_FOUND,
     JointProgram,
@@ -430,7 +429,7 @@ def fade(c: TickMemory, dt: float) -> None:
 @procedure
 def note_limited(c: TickMemory) -> None:
     """The torque within the limits is that of the motors."""
-    if is_changed(c.law.cut) and c.n <= MOST_JOINTS:
+    if is_changed(c.law.cut):
         for i in range(c.n):
             c.joints.tau[i] = c.law.tau[i]
         keep_joints(c.joints, c.law.tau_1)

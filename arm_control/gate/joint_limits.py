@@ -17,11 +17,6 @@ command from which nothing is cut comes back as it is, to the last bit.
     tau_1             torque that may pass                    [N m]
     dt                time since the last torque              [s]
 
-Arms of more than eight joints, for which there is no program, have their accelerations cut one by one,
-
-    (8)  tau_1 = tau_0 + nu (tau_a - tau_0),   tau_a = clamp(h + M clamp(M^-1 (tau - h), a_lo, a_hi), -tau_max, tau_max)
-         nu = min(1, step / max |tau_a - tau_0|)
-
 The laws are written over any scalar: they run on floats as they stand, and compiled, one call a tick
 (:func:`compile_limits`).
 """
@@ -53,7 +48,6 @@ from arm_control.compiler import (
     procedure,
 )
 from arm_control.constraints import (
-    MOST_JOINTS,
     NOT_FINITE,
     JointProgram,
     LimitNumbers,
@@ -64,7 +58,7 @@ from arm_control.constraints import (
     rows_of_joints,
 )
 from arm_control.core import Parameters, parameter
-from arm_control.maths import TINY, Array, Pose, Scalar, clamp, largest, maximum, mirrored, select, solve
+from arm_control.maths import TINY, Array, Pose, Scalar, clamp, maximum, mirrored, select, solve
 from arm_control.model import RobotModel, Terms
 
 LARGEST_STIFFNESS = 0.25
@@ -96,7 +90,7 @@ class LimitParameters(Parameters):
 
 
 class LimitedTorque(NamedTuple):
-    """Torque that may pass (n,) [N m or N]; above zero: whether (7) or (8), effort or its rate in (6) have cut it."""
+    """Torque that may pass (n,) [N m or N]; above zero: whether (7), effort or its rate in (6) have cut it."""
 
     tau: Array
     limited: Scalar
@@ -111,7 +105,7 @@ NextLimits: TypeAlias = tuple[Array, float, float]
 def limit_torque(
     terms: Terms, tau: Array, tau_0: Array, dt: Scalar, is_on: Scalar, numbers: LimitNumbers
 ) -> LimitedTorque:
-    """Return the torque within (6), and whether (7) has to change it, or that of (8) where there is no program.
+    """Return the torque within (6), and whether (7) has to change it.
 
     ``dt`` is the time between tau_0 and tau [s]. In an absurd state the torque is that of gravity.
 
@@ -127,20 +121,11 @@ def limit_torque(
     bounds = acceleration_bounds(terms, dt, numbers)
     a, a_b = solve(terms.M, tau - terms.h), solve(terms.M, tau_b - terms.h)
     limited = maximum(_outside(a, *bounds), _outside(a_b, *bounds)).sum()  # (7)
-    within = tau_b if len(tau_b) <= MOST_JOINTS else _one_by_one(terms, a, tau_0, step, bounds, tau_max)  # (8)
     sanity = HUGE - np.abs(a).sum() - np.abs(bounds).sum()
     is_limited = is_on * select(sanity, limited, ABSURD)
-    within = select(sanity, within, clamp(clamp(terms.g, -tau_max, tau_max), low, high))
+    within = select(sanity, tau_b, clamp(clamp(terms.g, -tau_max, tau_max), low, high))
     saturated = select(np.abs(tau) - tau_max, 1.0, 0.0).sum()
     return LimitedTorque(select(is_limited, within, tau_b), is_limited, saturated, _outside(tau_a, low, high).sum())
-
-
-def _one_by_one(terms: Terms, a: Array, tau_0: Array, step: Scalar, bounds: Array, tau_max: Array) -> Array:
-    """Equation (8), for the acceleration that is asked for."""
-    change = clamp(terms.h + terms.M @ clamp(a, *bounds), -tau_max, tau_max) - tau_0
-    size = largest(np.abs(change))
-    nu = select(size - step, step / maximum(size, TINY), 1.0)  # one for all: the others are left alone
-    return clamp(tau_0 + change * nu, -tau_max, tau_max)  # rounding
 
 
 def _outside(x: Array, low: Array, high: Array) -> Array:
@@ -183,10 +168,10 @@ class JointLimits:
         return np.array_equal(self.numbers, other.numbers) and np.array_equal(self.is_unlimited, other.is_unlimited)
 
     def limit_torque(self, terms: Terms, tau: Array, tau_0: Array, dt: float, is_on: float = 1.0) -> LimitedTorque:
-        """Return the torque that may pass, equations (6) to (8); parameters of :func:`limit_torque`."""
+        """Return the torque that may pass, equations (6) and (7); parameters of :func:`limit_torque`."""
         with np.errstate(over="ignore", invalid="ignore"):
             tau_1, *cut = limit_torque(terms, tau, tau_0, dt, is_on, self._numbers)
-            if 0.0 < cut[0] < ABSURD and len(tau_1) <= MOST_JOINTS:
+            if 0.0 < cut[0] < ABSURD:
                 tau_1 = self._changed_least(terms, tau, tau_1, tau_0, dt)
         return LimitedTorque(tau_1, *map(float, cut))
 
@@ -281,13 +266,11 @@ def limit_run(model: RobotModel, limits: JointLimits) -> LimitRun | None:
         return None
     check = OwnWork(kernel)
     inputs, outputs = np.split(check.work, [sum(x.size for x in check.inputs.values())])
-    run: RunsKernel = check
-    if model.nv <= MOST_JOINTS:
-        rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
-        joints = new_joint_program(rows, rows.inputs["tau"], **rows.outputs)
-        tau_1, cut = check.outputs["tau_1"], check.outputs["cut"]
-        record = LimitTick(check, inputs, tau_1, cut, joints, rows.work[: len(inputs)], len(inputs))
-        run = compile_procedure(apply_limits, keeps_lock=True)(record)
+    rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
+    joints = new_joint_program(rows, rows.inputs["tau"], **rows.outputs)
+    tau_1, cut = check.outputs["tau_1"], check.outputs["cut"]
+    record = LimitTick(check, inputs, tau_1, cut, joints, rows.work[: len(inputs)], len(inputs))
+    run = compile_procedure(apply_limits, keeps_lock=True)(record)
     return LimitRun(run, inputs, outputs, (check.inputs, check.outputs))
 
 

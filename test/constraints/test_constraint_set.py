@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_arm import long_arm
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import joint_axes
@@ -95,6 +96,16 @@ def test_a_torque_for_which_all_hold_is_not_changed_by_a_bit(model):
     assert rows.active == ()
     assert rows.worst is not None
     assert rows.worst.name == "slow"
+
+
+def test_a_wall_stops_an_arm_of_nine_joints(tmp_path):
+    model, q = long_arm(9), np.tile([0.0, 0.4, 0.3], 3)
+    x = float(model.pose(q).p[0]) + 0.05
+    gate = gate_with(model, tmp_path, {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]})
+    margins, q, _ = drive(gate, model, 20.0, 0.6, (q, np.zeros(9)))
+    assert gate.state is GateState.PASSING
+    assert -1e-5 < min(margins) < 2e-3
+    assert "wall" in str(gate.constraint_figures()["active constraints"])
 
 
 def test_a_wall_stops_a_hand_that_is_pulled_at_it(model, tmp_path):

@@ -102,6 +102,21 @@ def test_random_problems_fulfil_the_equations_of_an_optimum(condition: float):
             np.testing.assert_allclose(answer.y, answer_of_nnls(G, h), rtol=0.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("d", [9, 16, 17])
+def test_problems_of_more_unknowns_than_a_block_fulfil_them(d: int):
+    rng = np.random.default_rng(d)
+    for _ in range(20):
+        G, h = draw(rng, d, 4 * d)
+        answer = find_least_change(G, h)
+        assert answer.status == HOLDS
+        assert residual(G, h, answer) <= 1e-9
+        np.testing.assert_allclose(answer.y, answer_of_nnls(G, h), rtol=0.0, atol=1e-9)
+        G, h, levels = draw_levels(rng, d, 4 * d)
+        answer = find_least_change(G, h, levels)
+        assert not answer.capped
+        assert answer.left[levels == 0].max() == 0.0
+
+
 def test_small_problems_have_the_shortest_answer_of_all_active_sets():
     rng = np.random.default_rng(1)
     for _ in range(100):
@@ -476,12 +491,12 @@ def test_rows_that_are_not_finite_are_ignored_but_in_level_0(number: float):
 
 
 def test_a_number_that_is_not_finite_is_seen_in_each_column():
-    solver = Solver(8, 2)
-    for j in range(8):
-        G = np.eye(8)[[0, 0]]
+    solver = Solver(17, 2)
+    for j in range(17):
+        G = np.eye(17)[[0, 0]]
         G[1, j] = 1e60
         answer = solver.solve(G, [1.0, 1.0], [0, 1])
-        assert (answer.y.tolist(), answer.status) == (np.eye(8)[0].tolist(), HOLDS)
+        assert (answer.y.tolist(), answer.status) == (np.eye(17)[0].tolist(), HOLDS)
         assert solver.record.counts[N_IGNORED] == 1
 
 
@@ -492,6 +507,7 @@ def test_the_text_gives_the_bits_of_the_machine_code():
     for small in range(8):  # nine active rows, one of which leaves
         weights = rng.uniform(0.5, 1.0, 8) * np.where(np.arange(8) == small, 1e-4, 1.0)
         problems.append((np.vstack([rows, -weights @ rows]), np.ones(9), np.ones(9, int)))
+    problems.append(draw_levels(rng, 17, 40))
     for G, h, levels in problems:
         m, d = G.shape
         one, other = Solver(d, m), Solver(d, m)
@@ -504,9 +520,7 @@ def test_the_text_gives_the_bits_of_the_machine_code():
 
 
 def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="9 unknowns; allowed: 1 to 8"):
-        Solver(9, 1)
-    with pytest.raises(InputError, match="0 unknowns; allowed: 1 to 8"):
+    with pytest.raises(InputError, match="0 unknowns; at least one is needed"):
         Solver(0, 1)
     with pytest.raises(InputError, match=r"G of shape \(2, 2\), h of 2 rows; allowed: 2 columns, 1 rows"):
         Solver(2, 1).solve(np.eye(2), np.ones(2))

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from long_arm import long_arm
 from scipy.optimize import minimize
 
-from arm_control.constraints import ConstraintSet, LimitNumbers, joint_rows
+from arm_control.constraints import LimitNumbers, joint_rows
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateOutput, GateParameters, JointLimits, compile_limits, joint_limits
 from arm_control.gate.joint_limits import LimitParameters
@@ -391,10 +392,10 @@ def test_outside_its_range_a_joint_is_led_back_slowly():
     assert np.abs(vs).max() <= 0.1 * 3.0 * 1.02
 
 
-@pytest.mark.parametrize("name", ["ur5", "panda"])
+@pytest.mark.parametrize("name", ["ur5", "panda", "arm of nine joints"])
 def test_an_arm_whose_torques_jump_to_and_fro_keeps_its_limits(name: str, request: pytest.FixtureRequest):
     """All joints at full torque, of random signs that change over and over; the plant is the model."""
-    model: RobotModel = request.getfixturevalue(name)
+    model: RobotModel = long_arm(9) if name == "arm of nine joints" else request.getfixturevalue(name)
     law = limits(model)
     run, bounded = compile_limits(model, law), ~law.is_unlimited
     low, high = np.maximum(model.q_min, -3.0), np.minimum(model.q_max, 3.0)
@@ -412,38 +413,3 @@ def test_an_arm_whose_torques_jump_to_and_fro_keeps_its_limits(name: str, reques
             assert (np.abs(v) <= 1.02 * model.v_max).all()
             assert (q - law.q_soft[1])[bounded].max() < 0.002
             assert (law.q_soft[0] - q)[bounded].max() < 0.002
-
-
-# -- arms of more joints than a program has ------------------------------------------------------------
-
-
-def chain(n: int) -> RobotModel:
-    links = "".join(
-        f"""<link name="l{i}"><inertial><origin xyz="0.1 0 0"/><mass value="1"/><inertia ixx="0.01" iyy="0.01"
-        izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{i}" type="revolute">
-        <parent link="{f"l{i - 1}" if i else "base"}"/><child link="l{i}"/><origin xyz="0.2 0 0"/>
-        <axis xyz="0 {i % 2} {1 - i % 2}"/><limit lower="-1" upper="1" velocity="3" effort="400"/></joint>"""
-        for i in range(n)
-    )
-    return RobotModel.from_urdf(f'<robot name="chain"><link name="base"/>{links}</robot>')
-
-
-def test_accelerations_of_nine_joints_are_cut_one_by_one_and_constraints_refused():
-    """Equation (8): one joint at its bound; the change of torque within its rate, or shortened as a whole."""
-    model, q = chain(9), np.zeros(9)
-    q[3] = 0.94
-    t = model.evaluate(q, np.zeros(9))
-    a = np.linspace(-3.0, 3.0, 9)
-    a[3] = 30.0
-    for law, is_whole in ((limits(model), False), (limits(model, rate=1e5), True)):
-        cut = np.minimum(a, acceleration_bounds(law, t, MS)[1])
-        assert (cut != a).sum() == 1
-        change = t.M @ cut
-        nu = min(1.0, law.numbers[0] * MS / np.abs(change).max())
-        assert (nu == 1.0) == is_whole
-        for run in (compile_limits(model, law), law.limit_torque):
-            found = run(t, t.h + t.M @ a, t.h, MS, 1.0)
-            np.testing.assert_allclose(found.tau, t.h + nu * change, atol=1e-9)
-            assert found.limited == 1.0
-    with pytest.raises(ParameterError, match="constraints are for arms of at most 8 joints, not 9"):
-        ConstraintSet(model, [], law.numbers, law.is_unlimited)
