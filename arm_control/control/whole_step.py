@@ -1,8 +1,8 @@
 """Operational space control with what is between it and the limits of the gate: the procedures of one call a tick.
 
 The law has one kernel or two; the one that answered last is asked first. Its limits are part of them
-(:mod:`arm_control.control.compiled_step`), and computed once more by themselves where they change the torque, unless
-avoidance or constraints are in between: then
+(:mod:`arm_control.control.compiled_step`), and the program of the joints is behind them, unless avoidance or
+constraints are in between: then
 
     the law's kernel; avoidance or constraints; are both torques believable? then the limits
 
@@ -19,11 +19,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from arm_control.compiler import Floats, Ints, Kernel, OwnWork, RunsKernel, compile_procedure, procedure, split
-from arm_control.constraints import MOST_OUTSIDE, ConstraintSet
+from arm_control.constraints import MOST_OUTSIDE, ConstraintSet, JointProgram, keep_joints
 from arm_control.control.avoidance_law import Avoidance, output_shapes
 from arm_control.control.compiled_step import osc_laws, osc_samples
 from arm_control.control.osc.osc_controller import OperationalSpaceController
-from arm_control.gate import LARGEST_SHARE, JointLimits, is_changed, limit_run
+from arm_control.gate import LARGEST_SHARE, JointLimits, is_changed, limit_run, program_of_joints
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 
@@ -96,17 +96,16 @@ def law_run(kernels: Sequence[Kernel], work: Array | None = None) -> tuple[RunsK
     return run, StepMemory(regular.work, regular.inputs, regular.outputs)
 
 
-class LawLimits(NamedTuple):
-    """The limits by themselves, for a torque of the law.
+class LimitInputs(NamedTuple):
+    """What the limits take of a law.
 
     Attributes
     ----------
     q, v, h, M, tau, g, asked : ndarray
         In the law's memory, the torque and what else the limits take, in the order of their inputs; ``asked`` is
         ``tau_0``, ``dt``, ``is_on`` and the numbers of the limits.
-    run : RunsKernel
-        The limits; their memory:
-    inputs, outputs : ndarray
+    inputs : ndarray
+        In the memory of the limits, or of the rows of the joints.
     n, n_asked : int
     """
 
@@ -117,15 +116,13 @@ class LawLimits(NamedTuple):
     tau: Floats
     g: Floats
     asked: Floats
-    run: RunsKernel
     inputs: Floats
-    outputs: Floats
     n: int
     n_asked: int
 
 
 @procedure
-def put_torque(t: LawLimits) -> None:
+def put_torque(t: LimitInputs) -> None:
     """Let the law's torque be that of the limits."""
     n = t.n
     put(t.inputs, 0, t.q, n)
@@ -138,12 +135,13 @@ def put_torque(t: LawLimits) -> None:
 
 
 class LimitedLaw(NamedTuple):
-    """A law with its limits, whose outputs are ``tau_1`` and ``cut``, and the limits for what these change."""
+    """A law with its limits, whose outputs are ``tau_1`` and ``cut``, and the program for what these change."""
 
     law: RunsKernel
     tau_1: Floats
     cut: Floats
-    limits: LawLimits
+    limits: LimitInputs
+    joints: JointProgram
 
 
 @procedure
@@ -153,8 +151,7 @@ def compute_limited(t: LimitedLaw) -> float:
         return 1.0
     if is_changed(t.cut):
         put_torque(t.limits)
-        if t.limits.run() == 0.0:
-            put(t.tau_1, 0, t.limits.outputs, t.limits.n)
+        keep_joints(t.joints, t.tau_1)
     return 0.0
 
 
@@ -167,6 +164,9 @@ class WholeStep(NamedTuple):
         The law; its memory, beside that of ``limits``:
     J, tool, numbers : ndarray
         ``numbers`` are those of the limits.
+    limit : RunsKernel
+        The limits; their memory, beside ``limits.inputs``:
+    limit_outputs : ndarray
     between : RunsKernel
         Avoidance or constraints; its memory:
     between_inputs, between_outputs, tau_kept, outside : ndarray
@@ -180,10 +180,12 @@ class WholeStep(NamedTuple):
     """
 
     law: RunsKernel
-    limits: LawLimits
+    limits: LimitInputs
     J: Floats
     tool: Floats
     numbers: Floats
+    limit: RunsKernel
+    limit_outputs: Floats
     between: RunsKernel
     between_inputs: Floats
     between_outputs: Floats
@@ -222,9 +224,9 @@ def compute_step(t: WholeStep) -> float:
     is_fine = t.outside[0] < 0 and is_believable(t, t.limits.tau) and is_believable(t, t.tau_kept)
     t.passed[n + 3] = 1.0 if is_fine else 0.0
     if is_fine:
-        if t.limits.run() != 0.0:
+        if t.limit() != 0.0:
             return 1.0
-        put(t.passed, 0, t.limits.outputs, n + 3)
+        put(t.passed, 0, t.limit_outputs, n + 3)
     return 0.0
 
 
@@ -260,7 +262,8 @@ def step_run(
         law, memory = law_run(kernels)
         end, tau_1, cut = sum(map(math.prod, x_law.values())), memory.outputs["tau_1"], memory.outputs["cut"]
         at_asked = memory.work[end - sum(map(math.prod, asked.values())) : end]
-        limited = LimitedLaw(law, tau_1, cut, _limits_of(memory, at_asked, model, limits))
+        joints, inputs = program_of_joints(model, limits)
+        limited = LimitedLaw(law, tau_1, cut, _limit_inputs(memory, at_asked, inputs), joints)
         return compile_procedure(compute_limited, keeps_lock=True)(limited), memory
     more = {"terms": (3 * n + n * n,), **output_shapes(n)} if isinstance(between, Avoidance) else {}
     passed = {"tau_1": (n,), "cut": (3,), "believable": (1,)}
@@ -280,18 +283,18 @@ def step_run(
         outputs, outside = tau_kept, found[MOST_OUTSIDE : MOST_OUTSIDE + 1]
         sizes = n * n + 6 * n + 1, 0, len(x["tool"]), len(limits.numbers)
     terms = at_more[: 3 * n + n * n]
-    results = at_more[len(terms) :]
+    results, made = at_more[len(terms) :], limit_run(model, limits)
+    assert made is not None
     record = WholeStep(
-        law, _limits_of(memory, at_asked, model, limits), y["J"].reshape(-1), x["tool"], x["limits"],
-        run, inputs, outputs, tau_kept, outside, LARGEST_SHARE * model.tau_max,
+        law, _limit_inputs(memory, at_asked, made.inputs), y["J"].reshape(-1), x["tool"], x["limits"],
+        made.run, made.outputs, run, inputs, outputs, tau_kept, outside, LARGEST_SHARE * model.tau_max,
         terms, results, at_passed, *sizes, len(terms), len(results),
     )  # fmt: skip
     return compile_procedure(compute_step, keeps_lock=True)(record), StepMemory(work, x, y)
 
 
-def _limits_of(memory: StepMemory, asked: Array, model: RobotModel, limits: JointLimits) -> LawLimits:
-    """The limits of a law's torque; ``asked`` is as the record says."""
-    x, y, made = memory.inputs, memory.outputs, limit_run(model, limits)
-    assert made is not None
+def _limit_inputs(memory: StepMemory, asked: Array, inputs: Array) -> LimitInputs:
+    """The record for a law's memory; ``asked`` and ``inputs`` are as it says."""
+    x, y = memory.inputs, memory.outputs
     law = x["q"], x["v"], y["h"], y["M"].reshape(-1), y["tau"], y["g"], asked
-    return LawLimits(*law, made.run, made.inputs, made.outputs, model.nv, len(asked))
+    return LimitInputs(*law, inputs, len(x["q"]), len(asked))

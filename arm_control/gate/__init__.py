@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         limit_run,
         limit_samples,
         limits_law,
+        program_of_joints,
     )
     from arm_control.gate.state_bounds import (
         BELIEVED,

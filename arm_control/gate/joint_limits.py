@@ -266,12 +266,18 @@ def limit_run(model: RobotModel, limits: JointLimits) -> LimitRun | None:
         return None
     check = OwnWork(kernel)
     inputs, outputs = np.split(check.work, [sum(x.size for x in check.inputs.values())])
-    rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
-    joints = new_joint_program(rows, rows.inputs["tau"], **rows.outputs)
+    joints, row_inputs = program_of_joints(model, limits)
     tau_1, cut = check.outputs["tau_1"], check.outputs["cut"]
-    record = LimitTick(check, inputs, tau_1, cut, joints, rows.work[: len(inputs)], len(inputs))
+    record = LimitTick(check, inputs, tau_1, cut, joints, row_inputs, len(inputs))
     run = compile_procedure(apply_limits, keeps_lock=True)(record)
     return LimitRun(run, inputs, outputs, (check.inputs, check.outputs))
+
+
+def program_of_joints(model: RobotModel, limits: JointLimits) -> tuple[JointProgram, Array]:
+    """Return the program of :attr:`LimitTick.joints`, and the inputs of its rows."""
+    rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
+    joints = new_joint_program(rows, rows.inputs["tau"], **rows.outputs)
+    return joints, rows.work[: sum(x.size for x in rows.inputs.values())]
 
 
 def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
+from long_arm import long_arm
 from moving_obstacles import NEARBY, moving_obstacles
 
 from arm_control.collision import NEAR, ROOM
@@ -83,6 +85,24 @@ def arguments(model: RobotModel, rng: np.random.Generator, middle: Array, obstac
     limits = tau_0, float(rng.choice([1e-3, 0.0, 1e-2])), float(rng.random() < 0.8)
     tau_dist = rng.uniform(-1.0, 1.0, n) if rng.random() < 0.5 else None
     return [q, v, Reference(X_WT, rng.uniform(-0.3, 0.3, 6), A_des), *limits, obstacles, tau_dist]
+
+
+@pytest.mark.parametrize("n", [6, 9])
+def test_with_the_limits_alone_it_gives_the_bits_of_the_separate_calls(n: int, ur5: RobotModel):
+    model = ur5 if n == 6 else long_arm(n)
+    middle, limits, rng = np.array(HOMES["ur5"] if n == 6 else [0.1] * n), limits_of(model), np.random.default_rng(3)
+    p = OscParameters(posture=tuple(middle))
+    together, law, limit = CompiledOsc(model, p, limits=limits), CompiledOsc(model, p), compile_limits(model, limits)
+    n_limited = 0
+    for _ in range(100):
+        q, v, r, *asked, obstacles, tau_dist = arguments(model, rng, middle, ())
+        output = law.tick(q, v, r, tau_dist)
+        tau, limited, saturated, rate_limited = limit(output.state, output.tau, *asked)
+        cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
+        wanted = StepOutput(output, GateOutput(tau, GateState.PASSING, "", *cuts))
+        assert bits(together.step(q, v, r, *asked, obstacles, tau_dist)) == bits(wanted)
+        n_limited += limited > 0.0
+    assert 20 < n_limited < 95
 
 
 def test_other_obstacles_and_more_of_them_are_left_to_the_separate_calls(ur5: RobotModel):
