@@ -64,7 +64,7 @@ EQUIVALENT: dict[str, str] = {
     "gate/inertia_floor.py SAMPLES: SAMPLES = 200 -> SAMPLES = 199": POSTURES,
     "gate/inertia_floor.py InertiaFloor.add_to: self._memory.reshape(-1)[...] = self._state_out"
     " -> self._memory.reshape(-2)[...] = self._state_out": NEGATIVE,
-    "gate/inertia_floor.py _by_name: 'state'].reshape(ROWS, -1) -> 'state'].reshape(ROWS, -2)": NEGATIVE,
+    "gate/inertia_floor.py _by_name: ate'].reshape(N_STATE, -1) -> ate'].reshape(N_STATE, -2)": NEGATIVE,
     "gate/inertia_floor.py _by_name: x['bounds'].reshape(5, -1), x['numbers'])"
     " -> x['bounds'].reshape(5, -2), x['numbers'])": NEGATIVE,
     "gate/inertia_floor.py _by_name: x['M'].reshape(len(d), -1)) + np.diag(updated.f)"

@@ -12,7 +12,7 @@ import numpy as np
 
 from arm_control.control.osc.osc_controller import movable_rows
 from arm_control.control.osc.task import pose_error
-from arm_control.kinematics import ROWS, InverseKinematics
+from arm_control.kinematics import TWIST_ROWS, InverseKinematics
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
 
@@ -94,7 +94,7 @@ def reachability(model: RobotModel, X_WT: Pose, q: Array) -> Reachability:
 
 def _nearest(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
     """The posture with the least error in some rows, shape (nq,) [rad or m]."""
-    names = " ".join(ROWS[row] for row in rows)
+    names = " ".join(TWIST_ROWS[row] for row in rows)
     return InverseKinematics(model, names, tolerance=POSITION_TOLERANCE / 10, n_starts=N_STARTS).solve(X_WT, q).q
 
 

@@ -21,7 +21,7 @@ from arm_control.exceptions import InputError
 from arm_control.export.c_pieces import CAUSES, MODES, ExportedController, filled
 from arm_control.export.page_laws import avoided_links
 from arm_control.export.page_programs import BEGIN, ENTRIES, HIDDEN, WebArm, web_arm
-from arm_control.kinematics import ROWS
+from arm_control.kinematics import TWIST_ROWS
 from arm_control.maths import Array
 from arm_control.model import RobotModel
 from arm_control.viewer import Mesh, MeshPart, arm_parts, mesh_roots
@@ -76,7 +76,7 @@ def page_data(controller: ExportedController, arm: WebArm, parts: Sequence[MeshP
         "causes": {number: sentence for number, _, sentence in CAUSES.values()},
         "entries": ENTRIES,
         "gains": {name: k for k, name in enumerate(GAINS)},
-        "rows": [("" if row < 3 else "turn ") + ROWS[row][-1] for row in rows],
+        "rows": [("" if row < 3 else "turn ") + TWIST_ROWS[row][-1] for row in rows],
         "row_numbers": rows,
         "hasBall": bool(avoided_links(model)),
         "ballHeight": HIDDEN,

@@ -120,8 +120,8 @@ def count_shakes(
     return now, z * (FORGETTING_TIME / (FORGETTING_TIME + dt)) + has_turned
 
 
-ROWS, SHAKE_ROW = 10, 9
-"""Rows of the memory: the state of the floor, d, and sign and count of (7)."""
+N_STATE = 10
+"""Numbers of a joint that are kept: the state of the floor, d, and sign and count of (7)."""
 
 
 class InertiaFloor:
@@ -151,7 +151,7 @@ class InertiaFloor:
         self._swing = swing
         shaken = SHAKEN * model.tau_max, SHAKEN_SPEED * model.v_max
         self._bounds = np.concatenate([swing, LARGEST_SHARE * model.tau_max, self.proposed, *shaken])
-        sizes = {"state": ROWS * n, "M": n * n, "bounds": 5 * n, **dict.fromkeys(("v", "h", "tau"), n), "numbers": 2}
+        sizes = {"state": N_STATE * n, "M": n * n, "bounds": 5 * n, **dict.fromkeys(("v", "h", "tau"), n), "numbers": 2}
         self._kernel = model.compile_law(Law("floor of joint inertia", _by_name, sizes, []), _samples(n))
         x, y = self._kernel.inputs, self._kernel.outputs
         self._state_in, self._M_in, self._bounds_in, self._v_in = x["state"], x["M"].reshape(n, n), x["bounds"], x["v"]
@@ -173,7 +173,7 @@ class InertiaFloor:
     def restart(self) -> None:
         """Start again with the first floor."""
         self._is_first, self.shakes = True, False
-        self._memory = np.zeros((ROWS, len(self._first)))
+        self._memory = np.zeros((N_STATE, len(self._first)))
         self._memory[0], self._memory[1] = self._first, self.proposed
         self._steps = np.zeros(len(self._first))
         self._bounds[: len(self._first)] = self._swing
@@ -192,7 +192,7 @@ class InertiaFloor:
 
     def shaking_joint(self) -> int:
         """Return the number of the joint that shakes most."""
-        return int(np.argmax(self._memory[SHAKE_ROW]))
+        return int(np.argmax(self._memory[-1]))
 
     def add_to(self, terms: Terms, tau: Array, dt: float) -> Terms:
         """Update the floor in a state, and return the state's terms with the floor in M, and with h of (6)."""
@@ -222,7 +222,7 @@ def smallest_inertias(model: RobotModel) -> Array:
 
 def _by_name(x: Mapping[str, Array]) -> dict[str, Any]:
     """The equations of this module as a law: from inputs by name to outputs by name."""
-    *floor, d, sign, z = x["state"].reshape(ROWS, -1)
+    *floor, d, sign, z = x["state"].reshape(N_STATE, -1)
     (swing, d_max, F, tau_s, v_s), (dt, gain) = x["bounds"].reshape(5, -1), x["numbers"]
     before = FloorState(*floor)
     updated = update_floor(before, x["v"], swing, F, dt)

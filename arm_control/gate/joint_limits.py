@@ -65,8 +65,6 @@ LARGEST_STIFFNESS = 0.25
 """Largest ``k_p`` in shares of ``limit_damping``: a higher one would overshoot."""
 LARGEST_SHARE = 1e3
 """A command of more than so many times the effort limit is absurd, and refused."""
-ROWS = ("G", "need", "T", "limits")
-"""What a program takes of :class:`~arm_control.constraints.joint_rows.JointRows`."""
 HUGE = 1e300
 """Accelerations that are larger in all, or NaN, come from an absurd state."""
 ABSURD = 1e3
@@ -305,7 +303,7 @@ def limits_law(is_unlimited: Array) -> Law:
 
 
 def joint_rows_law(is_unlimited: Array) -> Law:
-    """Return the rows of the joints as a law, with the inputs of :func:`limits_law`; outputs :data:`ROWS`."""
+    """Return the rows of the joints as a law, with the inputs of :func:`limits_law`; outputs ``G need T limits``."""
     function, structure = partial(_rows_by_name, is_unlimited), is_unlimited.tolist()
     return Law("rows of the joints", function, _input_sizes(len(is_unlimited)), structure)
 
@@ -336,7 +334,7 @@ def limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]
 def _rows_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     t, numbers = _state(is_unlimited, x)
     rows = rows_of_joints(t, x["tau"], x["tau_0"], x["dt"][0], numbers)
-    return {name: getattr(rows, name) for name in ROWS}
+    return {"G": rows.G, "need": rows.need, "T": rows.T, "limits": rows.limits}
 
 
 def _state(is_unlimited: Array, x: Mapping[str, Array]) -> tuple[Terms, LimitNumbers]:

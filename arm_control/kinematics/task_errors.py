@@ -33,7 +33,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, Scalar, cross, select, sqrt
 from arm_control.model import RobotModel, drawn_range
 
-ROWS = ("x", "y", "z", "rx", "ry", "rz")
+TWIST_ROWS = ("x", "y", "z", "rx", "ry", "rz")
 """Rows of a twist."""
 FRAMES = ("world", "end_effector", "target")
 """Frames that may give the axes."""
@@ -65,11 +65,11 @@ def row_numbers(rows: str) -> tuple[int, ...]:
         When a row is unknown or comes twice, or there is none.
     """
     names = rows.split()
-    if unknown := [name for name in names if name not in ROWS]:
-        raise InputError(f"rows: unknown {', '.join(unknown)}; allowed: {' '.join(ROWS)}")
+    if unknown := [name for name in names if name not in TWIST_ROWS]:
+        raise InputError(f"rows: unknown {', '.join(unknown)}; allowed: {' '.join(TWIST_ROWS)}")
     if not names or len(set(names)) < len(names):
-        raise InputError(f"rows are '{rows}'; allowed: at least one of {' '.join(ROWS)}, none of them twice")
-    return tuple(sorted(ROWS.index(name) for name in names))
+        raise InputError(f"rows are '{rows}'; allowed: at least one of {' '.join(TWIST_ROWS)}, none of them twice")
+    return tuple(sorted(TWIST_ROWS.index(name) for name in names))
 
 
 def task_error(X_WE: Pose, X_WT: Pose, J: Array, rows: Sequence[int] = range(6), frame: str = "world") -> TaskError:
@@ -176,7 +176,7 @@ class Rows(NamedTuple):
 
     def __str__(self) -> str:
         axes = "" if self.numbers == tuple(range(6)) else f" along the axes of {self.frame}"
-        return f"'{' '.join(ROWS[row] for row in self.numbers)}'{axes}"
+        return f"'{' '.join(TWIST_ROWS[row] for row in self.numbers)}'{axes}"
 
 
 def served_rows(model: RobotModel, frame: str | None = None) -> Rows:
@@ -228,7 +228,7 @@ def chosen_rows(model: RobotModel, frame: str | None, rows: str, task_frame: str
         raise InputError(f"task_frame is '{task_frame}'; allowed: {', '.join(FRAMES)}")
     chosen = Rows(row_numbers(rows), task_frame)
     motion = np.abs(_derivatives(model, frame, task_frame)).max(axis=(0, 2))
-    still = [ROWS[row] for row in chosen.numbers if motion[row] < SMALLEST_MOTION]
+    still = [TWIST_ROWS[row] for row in chosen.numbers if motion[row] < SMALLEST_MOTION]
     if still:
         served = served_rows(model, frame)
         raise InputError(f"no joint moves row {', '.join(still)} of {frame or model.tip}; this arm serves {served}")

@@ -15,7 +15,7 @@ from std_msgs.msg import Float64MultiArray, String
 from arm_control.control import ArmNodeParameters, Measurement, OscParameters, task_inertia
 from arm_control.core import parameter
 from arm_control.exceptions import InputError
-from arm_control.kinematics import ROWS, InverseKinematics
+from arm_control.kinematics import TWIST_ROWS, InverseKinematics
 from arm_control.messages import link_of, nanoseconds, pose_from_message
 from arm_control.nodes.support.arm_node import ArmNode
 from arm_control.nodes.support.diagnostics import OK, Health, Rate
@@ -81,7 +81,7 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         p = self.parameters
         Lambda = task_inertia(t.J, t.M, p.characteristic_length, p.singular_value)
         joints = self.model.joint_names
-        axes = {"jacobian": (ROWS, joints), "task_inertia": (ROWS, ROWS)}
+        axes = {"jacobian": (TWIST_ROWS, joints), "task_inertia": (TWIST_ROWS, TWIST_ROWS)}
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
             names = axes.get(name, (joints, joints))[: values.ndim]
             self._matrices[name].publish(ros.multi_array(values, names, state.stamp_ns))

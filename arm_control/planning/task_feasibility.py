@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision import HullObstacle, is_at_rest, movers_of
-from arm_control.kinematics import ROWS, InverseKinematics, Search, Task
+from arm_control.kinematics import TWIST_ROWS, InverseKinematics, Search, Task
 from arm_control.maths import Array, Pose
 from arm_control.model import drawn_range
 from arm_control.planning.task_problem import AXES, TURN, TaskConstrainedProblem, TaskPath
@@ -67,7 +67,7 @@ def random_postures(problem: TaskConstrainedProblem, search: Search, targets: Ar
 def why_unreachable(problem: TaskConstrainedProblem, levels: int) -> str:
     """Which sample of the path no posture reaches, in a sentence; empty where all are reached."""
     s, path = np.linspace(0.0, 1.0, levels + 1), problem.path
-    rows = " ".join(ROWS[row] for row in path.task_rows)
+    rows = " ".join(TWIST_ROWS[row] for row in path.task_rows)
     solver = InverseKinematics(problem.model, rows, task_frame=axes_of(path), tolerance=TOLERANCE)
     targets = path.targets(s)
     batch = solver.solve_batch([Pose(target[:9].reshape(3, 3), target[9:]) for target in targets])

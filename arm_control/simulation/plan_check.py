@@ -22,7 +22,7 @@ import numpy as np
 from arm_control.collision import Placed, Validity
 from arm_control.constraints import bounds_of_file
 from arm_control.exceptions import InputError
-from arm_control.kinematics import ROWS, InverseKinematics, served_rows
+from arm_control.kinematics import TWIST_ROWS, InverseKinematics, served_rows
 from arm_control.maths import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.planning import (
@@ -403,7 +403,7 @@ class ScenePlanner:
         if scene.pose is None:
             return planner.plan(scene.start, np.zeros((0, scene.model.nq)) if scene.goal is None else scene.goal)
         served = served_rows(scene.model).numbers
-        rows = None if scene.has_orientation else " ".join(ROWS[row] for row in served if row < 3)
+        rows = None if scene.has_orientation else " ".join(TWIST_ROWS[row] for row in served if row < 3)
         return plan_to_pose(planner, InverseKinematics(scene.model, rows), scene.start, scene.pose)
 
     def _in_time(self, plan: Plan, travel: Travel, seed: int) -> TimedPath:

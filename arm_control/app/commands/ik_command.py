@@ -76,9 +76,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _positions(model: RobotModel) -> str:
     """The rows of the position that the arm can move."""
-    from arm_control.kinematics import ROWS, served_rows
+    from arm_control.kinematics import TWIST_ROWS, served_rows
 
-    return " ".join(ROWS[row] for row in served_rows(model).numbers if row < 3)
+    return " ".join(TWIST_ROWS[row] for row in served_rows(model).numbers if row < 3)
 
 
 def _as_json(result: IkResult, branches: Branches | None, ik: InverseKinematics) -> str:

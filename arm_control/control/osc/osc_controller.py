@@ -21,7 +21,7 @@ from arm_control.control.osc.posture import JointBounds, limit_zones, posture_ac
 from arm_control.control.osc.task import Tasks, rows_of
 from arm_control.control.osc.task_inertia import ALL, scaled_jacobian
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.kinematics import ROWS, sampled_jacobians
+from arm_control.kinematics import TWIST_ROWS, sampled_jacobians
 from arm_control.maths import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.motion import Reference
@@ -174,13 +174,13 @@ def structure_of(
     tasks = rows_of(parameters.tasks) or movable_rows(model)
     inertia = INERTIAS[parameters.singularity]
     structure = LawStructure(tasks, parameters.task_frame, inertia, SPEED_LIMITS[parameters.speed_limit_form])
-    if free := [ROWS[row] for row in contact.force_rows if row not in structure.rows]:
+    if free := [TWIST_ROWS[row] for row in contact.force_rows if row not in structure.rows]:
         raise ParameterError(f"force_axes: {', '.join(free)} belongs to no task; the tasks have {_names(structure)}")
     return structure._replace(impedance=contact.impedance, force_rows=contact.force_rows)
 
 
 def _names(structure: LawStructure) -> str:
-    return " ".join(ROWS[row] for row in sorted(structure.rows))
+    return " ".join(TWIST_ROWS[row] for row in sorted(structure.rows))
 
 
 def movable_rows(model: RobotModel) -> Tasks:

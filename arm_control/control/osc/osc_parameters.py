@@ -12,7 +12,7 @@ import numpy as np
 from arm_control.control.osc.task import rows_of
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.kinematics import FRAMES, ROWS
+from arm_control.kinematics import FRAMES, TWIST_ROWS
 from arm_control.maths import Array, Scalar
 
 SPEED_LIMIT_FORMS = ("magnitude", "scaled", "per_axis")
@@ -40,7 +40,7 @@ class OscParameters(Parameters):
 
     tasks: tuple[str, ...] = parameter(
         (),
-        f"what is controlled, the most important first, each as rows of {' '.join(ROWS)}; empty: all that the arm"
+        f"what is controlled, the most important first, each as rows of {' '.join(TWIST_ROWS)}; empty: all that the arm"
         " can move, position before orientation where there are too few joints for both",
     )
     task_frame: str = parameter("world", "whose axes the rows are along", choices=FRAMES)
@@ -192,7 +192,8 @@ class ContactParameters(Parameters):
     )  # fmt: skip
     force_axes: tuple[str, ...] = parameter(
         (),
-        f"axes of task_frame, out of {' '.join(ROWS)}, along which target_wrench replaces the target pose; empty: none",
+        f"axes of task_frame, out of {' '.join(TWIST_ROWS)}, along which target_wrench replaces the target pose;"
+        " empty: none",
     )
     force_limit: float = parameter(50.0, "largest force of target_wrench", unit="N", lower=0.1, live=True)
     moment_limit: float = parameter(5.0, "largest moment of target_wrench", unit="N m", lower=0.01, live=True)
@@ -218,8 +219,8 @@ class ContactParameters(Parameters):
         per_axis("hand_stiffness", self.hand_stiffness)
         if self.hand_damping:
             per_axis("hand_damping", self.hand_damping)
-        if unknown := [axis for axis in self.force_axes if axis not in ROWS]:
-            raise ParameterError(f"force_axes: unknown {', '.join(unknown)}; allowed: {' '.join(ROWS)}")
+        if unknown := [axis for axis in self.force_axes if axis not in TWIST_ROWS]:
+            raise ParameterError(f"force_axes: unknown {', '.join(unknown)}; allowed: {' '.join(TWIST_ROWS)}")
         if len(set(self.force_axes)) < len(self.force_axes):
             raise ParameterError(f"force_axes = {list(self.force_axes)}: no axis may come twice")
 

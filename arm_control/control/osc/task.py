@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ParameterError
-from arm_control.kinematics import ROWS
+from arm_control.kinematics import TWIST_ROWS
 from arm_control.maths import TINY, Array, Pose, atan2, columns, maximum, partial_turns, rotation_vector, sqrt
 from arm_control.maths import rows as rows_of_columns
 from arm_control.model import Terms
@@ -71,11 +71,11 @@ def rows_of(tasks: Sequence[str]) -> Tasks:
     """
     names = [task.split() for task in tasks]
     flat = [name for task in names for name in task]
-    if unknown := [name for name in flat if name not in ROWS]:
-        raise ParameterError(f"tasks: unknown {', '.join(unknown)}; allowed: {' '.join(ROWS)}")
+    if unknown := [name for name in flat if name not in TWIST_ROWS]:
+        raise ParameterError(f"tasks: unknown {', '.join(unknown)}; allowed: {' '.join(TWIST_ROWS)}")
     if len(set(flat)) < len(flat) or not all(names):
         raise ParameterError(f"tasks = {list(tasks)}: every task needs rows, and no row may come twice")
-    return tuple(tuple(sorted(ROWS.index(name) for name in task)) for task in names)
+    return tuple(tuple(sorted(TWIST_ROWS.index(name) for name in task)) for task in names)
 
 
 def task_rotation(frame: str, X_WE: Pose, X_WT: Pose) -> Array | None:

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from arm_control.control import orientation_error, pose_error, pose_errors, rotate_to, rows_of, task_rotation
-from arm_control.control.osc.task import ROWS
+from arm_control.control.osc.task import TWIST_ROWS
 from arm_control.exceptions import ParameterError
 from arm_control.maths import Pose, rotation_from_vector
 
@@ -26,7 +26,7 @@ def poses(seed: int, n: int = 12) -> list[tuple[Pose, Pose]]:
 def test_rows_are_read_by_name():
     assert rows_of(["z x", "ry"]) == ((0, 2), (4,))
     assert rows_of([]) == ()
-    assert rows_of([" ".join(ROWS)]) == (tuple(range(6)),)
+    assert rows_of([" ".join(TWIST_ROWS)]) == (tuple(range(6)),)
 
 
 @pytest.mark.parametrize(
