@@ -73,6 +73,13 @@ EQUIVALENT: dict[str, str] = {
     "gate/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
+    "gate/joint_limits.py JointLimits._changed_least: answer = Solver(n, 4 * n).solve(rows.G, rows"
+    " -> answer = Solver(n, 5 * n).solve(rows.G, rows": MORE_ROOM,
+    "gate/joint_limits.py JointLimits._changed_least: ows.need, np.repeat([0, 1], 2 * n))"
+    " -> ows.need, np.repeat([0, 2], 2 * n))": "only the order of levels counts",
+    "gate/joint_limits.py limit_run: return None -> pass": "the procedures run as they stand: slower, and the same",
+    "gate/joint_limits.py limit_run: pply_limits, keeps_lock=True)(record)"
+    " -> pply_limits, keeps_lock=False)(record)": KEPT_LOCK,
     "gate/joint_limits.py _state: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": "the law reads no pose",
     "gate/joint_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,

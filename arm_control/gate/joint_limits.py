@@ -66,9 +66,7 @@ LARGEST_STIFFNESS = 0.25
 LARGEST_SHARE = 1e3
 """A command of more than so many times the effort limit is absurd, and refused."""
 HUGE = 1e300
-"""Accelerations that are larger in all, or NaN, come from an absurd state."""
-ABSURD = 1e3
-"""``limited`` of such a state, which no program changes."""
+"""Accelerations that are larger in all, or NaN, come from an absurd state; it is ``limited`` of such a state, too."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def limit_torque(
     a, a_b = solve(terms.M, tau - terms.h), solve(terms.M, tau_b - terms.h)
     limited = maximum(_outside(a, *bounds), _outside(a_b, *bounds)).sum()  # (7)
     sanity = HUGE - np.abs(a).sum() - np.abs(bounds).sum()
-    is_limited = is_on * select(sanity, limited, ABSURD)
+    is_limited = is_on * select(sanity, limited, HUGE)
     within = select(sanity, tau_b, clamp(clamp(terms.g, -tau_max, tau_max), low, high))
     saturated = select(np.abs(tau) - tau_max, 1.0, 0.0).sum()
     return LimitedTorque(select(is_limited, within, tau_b), is_limited, saturated, _outside(tau_a, low, high).sum())
@@ -169,7 +167,7 @@ class JointLimits:
         """Return the torque that may pass, equations (6) and (7); parameters of :func:`limit_torque`."""
         with np.errstate(over="ignore", invalid="ignore"):
             tau_1, *cut = limit_torque(terms, tau, tau_0, dt, is_on, self._numbers)
-            if 0.0 < cut[0] < ABSURD:
+            if 0.0 < cut[0] < HUGE:
                 tau_1 = self._changed_least(terms, tau, tau_1, tau_0, dt)
         return LimitedTorque(tau_1, *map(float, cut))
 
@@ -242,7 +240,7 @@ def apply_limits(t: LimitTick) -> float:
 @procedure
 def is_changed(cut: Floats) -> bool:
     """Whether a program changes a torque of which (6) has let something pass."""
-    return 0.0 < cut[0] < ABSURD
+    return 0.0 < cut[0] < HUGE
 
 
 class LimitRun(NamedTuple):

@@ -89,8 +89,8 @@ def arguments(model: RobotModel, rng: np.random.Generator, middle: Array, obstac
 
 @pytest.mark.parametrize("n", [6, 9])
 def test_with_the_limits_alone_it_gives_the_bits_of_the_separate_calls(n: int, ur5: RobotModel):
-    model = ur5 if n == 6 else long_arm(n)
-    middle, limits, rng = np.array(HOMES["ur5"] if n == 6 else [0.1] * n), limits_of(model), np.random.default_rng(3)
+    model, middle = (ur5, np.array(HOMES["ur5"])) if n == 6 else (long_arm(n), np.full(n, 0.1))
+    limits, rng = limits_of(model), np.random.default_rng(3)
     p = OscParameters(posture=tuple(middle))
     together, law, limit = CompiledOsc(model, p, limits=limits), CompiledOsc(model, p), compile_limits(model, limits)
     n_limited = 0

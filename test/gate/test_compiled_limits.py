@@ -115,6 +115,7 @@ def test_a_state_that_is_no_state_gives_the_weight(ur5: RobotModel):
         t._replace(h=np.array([1.7e308, -1.7e308] * 3)),
         t._replace(h=np.full(6, np.nan)),
         t._replace(v=np.full(6, np.nan)),
+        t._replace(v=np.full(6, np.inf)),
     ):
         for passed in (run, law.limit_torque):
             found = passed(absurd, np.zeros(6), t.g, MS, 1.0)

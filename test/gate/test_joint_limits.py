@@ -191,7 +191,7 @@ def test_accelerations_of_1e300_in_all_are_absurd(size: float, is_believed: bool
     model = pendulum()
     t = model.evaluate([0.0], [0.0])._replace(h=np.array([-size]), M=np.eye(1))
     found = limits(model).limit_torque(t, np.zeros(1), np.zeros(1), MS)
-    assert (found.limited < joint_limits.ABSURD) == is_believed
+    assert (found.limited < joint_limits.HUGE) == is_believed
     np.testing.assert_allclose(found.tau, [0.0] if is_believed else np.clip(t.g, -1.0, 1.0))
 
 
@@ -413,3 +413,26 @@ def test_an_arm_whose_torques_jump_to_and_fro_keeps_its_limits(name: str, reques
             assert (np.abs(v) <= 1.02 * model.v_max).all()
             assert (q - law.q_soft[1])[bounded].max() < 0.002
             assert (law.q_soft[0] - q)[bounded].max() < 0.002
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_the_torque_of_many_joints_is_changed_least(n: int):
+    """Equation (5) by the conditions of Karush, Kuhn and Tucker: y is a sum of active rows, of no weight below zero."""
+    model, rng, n_active = long_arm(n), np.random.default_rng(0), []
+    law = limits(model, rate=1e5)
+    for _ in range(20):
+        t = model.evaluate(np.where(np.isin(np.arange(n), (3, 6)), 1.94, rng.uniform(-1.9, 1.9, n)), np.zeros(n))
+        tau = t.h + t.M @ rng.uniform(-30.0, 30.0, n)
+        rows = joint_rows.rows_of_joints(t, tau, t.h, MS, numbers(law))
+        for run in (compile_limits(model, law), law.limit_torque):
+            y = np.linalg.solve(rows.T, run(t, tau, t.h, MS, 1.0).tau - tau)
+            left = rows.G @ y - rows.need
+            active = rows.G[left < 1e-9]
+            weights = np.linalg.pinv(active.T) @ y
+            assert min(*left, *weights) > -1e-9
+            np.testing.assert_allclose(weights @ active, y, rtol=0, atol=1e-9)
+            n_active.append(len(active))
+            absurd = run(t._replace(h=np.full(n, 1e100)), t.g, t.g, MS, 1.0)
+            assert absurd.limited < joint_limits.HUGE, "only the program is without numbers"
+            np.testing.assert_array_equal(absurd.tau, t.g)
+    assert set(n_active) >= {0, 1, 2}
