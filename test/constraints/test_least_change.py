@@ -117,6 +117,11 @@ def test_problems_of_more_unknowns_than_a_block_fulfil_them(d: int):
         assert answer.left[levels == 0].max() == 0.0
 
 
+def test_each_column_counts_in_the_length_of_a_row():
+    h = np.linspace(1.0, 2.0, 17)
+    np.testing.assert_allclose(find_least_change(np.eye(17), h).y, h, rtol=1e-12)
+
+
 def test_small_problems_have_the_shortest_answer_of_all_active_sets():
     rng = np.random.default_rng(1)
     for _ in range(100):
