@@ -87,6 +87,10 @@ EQUIVALENT: dict[str, str] = {
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
     "gate/joint_limits.py _rows_by_name: '], x['tau_0'], x['dt'][0], numbers)"
     " -> '], x['tau_0'], x['dt'][-1], numbers)": ONE_NUMBER,
+    "constraints/joint_program.py new_joint_program: T, limits = (x.reshape(-1) for x in (G, need, T, "
+    " -> T, limits = (x.reshape(-2) for x in (G, need, T, ": NEGATIVE,
+    "constraints/joint_program.py new_joint_program: , new_least_distance(n, 4 * n), n)"
+    " -> , new_least_distance(n, 5 * n), n)": MORE_ROOM,
     "constraints/joint_rows.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": NEGATIVE,
     "gate/joint_limits.py _input_sizes: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
     "gate/joint_limits.py _SCALES:*": SAMPLES,

@@ -38,8 +38,7 @@ class JointProgram(NamedTuple):
 def keep_joints(t: JointProgram, tau_1: Floats) -> None:
     """Write what is left of the torque; nothing where the numbers are not finite."""
     n = t.n
-    if t.rows() != 0.0:
-        return
+    t.rows()
     write_joint_rows(t.program, t.G, t.need, n)
     if solve(t.program) == NOT_FINITE:
         return

@@ -432,7 +432,13 @@ def test_the_torque_of_many_joints_is_changed_least(n: int):
             assert min(*left, *weights) > -1e-9
             np.testing.assert_allclose(weights @ active, y, rtol=0, atol=1e-9)
             n_active.append(len(active))
-            absurd = run(t._replace(h=np.full(n, 1e100)), t.g, t.g, MS, 1.0)
-            assert absurd.limited < joint_limits.HUGE, "only the program is without numbers"
-            np.testing.assert_array_equal(absurd.tau, t.g)
     assert set(n_active) >= {0, 1, 2}
+
+
+def test_where_the_rows_are_infinite_effort_and_rate_alone_count():
+    model = long_arm(8, 1.0)
+    law, t = limits(model), model.evaluate(np.full(8, 1.94), np.full(8, 3.0))._replace(M=1.7e308 * np.eye(8))
+    for run in (compile_limits(model, law), law.limit_torque):
+        found = run(t, np.full(8, 0.01), np.zeros(8), MS, 1.0)
+        assert 0.0 < found.limited < joint_limits.HUGE
+        np.testing.assert_array_equal(found.tau, 0.01)
