@@ -2,29 +2,13 @@
 -- all torques, one reads the whole state, and a watchdog ends what nobody controls any more.
 sim = require 'sim'
 
-local FASTEST = 1e4 -- [rad/s or m/s]: a motor that wants this speed always gives all of its torque
-
 local joints, watched = {}, {}
 local force_sensor, proximity_sensors = -1, {} -- a handle below 0 is none
-local signed, patience = true, 0.5 -- whether torque has a sign here; wall time without a call [s]
+local patience = 0.5 -- wall time without a call [s]
 local heard, fired = nil, false
 
--- Versions before 4.4 know no signed torque: the sign is that of a speed never reached, the rest its largest force.
-function arm_velocity_and_force(tau)
-    if tau < 0 then return -FASTEST, -tau end
-    return FASTEST, tau
-end
-
 local function apply(tau)
-    for i, joint in ipairs(joints) do
-        if signed then
-            sim.setJointTargetForce(joint, tau[i], true)
-        else
-            local velocity, force = arm_velocity_and_force(tau[i])
-            sim.setJointTargetVelocity(joint, velocity)
-            sim.setJointTargetForce(joint, force)
-        end
-    end
+    for i, joint in ipairs(joints) do sim.setJointTargetForce(joint, tau[i], true) end
 end
 
 local function zeros()
@@ -41,11 +25,11 @@ function arm_call(name, ...)
 end
 
 -- handles of the joints; of the objects whose poses are wanted; of the frame they are wanted in; of the sensors
-function arm_setup(handles, objects, frame, has_sign, seconds, force, proximity)
+function arm_setup(handles, objects, frame, seconds, force, proximity)
     joints, watched = handles, {}
     force_sensor, proximity_sensors = force, proximity
     for i, object in ipairs(objects) do watched[i] = {object, frame} end
-    signed, patience = has_sign, seconds
+    patience = seconds
     heard, fired = sim.getSystemTime(), false
     return #joints
 end

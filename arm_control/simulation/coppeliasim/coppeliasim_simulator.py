@@ -35,7 +35,6 @@ from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
 from arm_control.simulation.coppeliasim.physics_checks import (
     ENGINES,
     ROUNDING,
-    SIGNED_TORQUE,
     check_gravity,
     check_links,
     check_simulated,
@@ -165,7 +164,7 @@ class CoppeliasimSimulator:
         self._handles = find_joints(sim, paths)
         set_engine(sim, self.parameters.engine, self._handles, self._robot.armature)
         set_timestep(sim, self.timestep)
-        set_torque_mode(sim, dict(zip(paths, self._handles, strict=True)), self.version)
+        set_torque_mode(sim, dict(zip(paths, self._handles, strict=True)))
         frame = find_object(sim, self.parameters.base_object) if self.parameters.base_object else sim.handle_world
         R_WF = np.eye(3) if frame == sim.handle_world else _pose(sim.getObjectPose(frame, sim.handle_world)).R
         check_gravity(self._robot, sim.getArrayParam(sim.arrayparam_gravity), R_WF)
@@ -265,8 +264,7 @@ class CoppeliasimSimulator:
             self._has_started = True
             wait_until(lambda: sim.getSimulationState() != sim.simulation_stopped, "start")
             sim.setThreadSwitchTiming(SERVING_TIME)
-            signed = self.version >= SIGNED_TORQUE
-            setup = (self._handles, *self._watched, signed, self.parameters.watchdog_time, *self._sensors.handles)
+            setup = (self._handles, *self._watched, self.parameters.watchdog_time, *self._sensors.handles)
             connection.call(self._script, "arm_setup", *setup)
         self.steps = 0
         self._load = np.zeros(self._robot.nv)

@@ -15,10 +15,8 @@ from arm_control.maths import Array, Pose
 from arm_control.model import Body, Inertia, RobotModel
 from arm_control.simulation.plant_properties import about_centre
 
-MIN_VERSION = 40300
-"""Oldest version of CoppeliaSim with the joint modes used here."""
-SIGNED_TORQUE = 40400
-"""First version whose joint torque has a sign."""
+MIN_VERSION = 40600
+"""Oldest version of CoppeliaSim that creates scripts for other programs."""
 ENGINES = ("bullet", "ode", "vortex", "newton", "mujoco")
 ROUNDING = 1e-6
 """Largest difference of a time [s], a time step [s] or a joint position [rad or m] that is read back."""
@@ -35,14 +33,12 @@ INERTIA_TOLERANCE = 1e-2
 
 
 def checked_version(sim: Any) -> int:
-    """Return CoppeliaSim's version, such as 40900; a ModelError where it is too old, or cannot create scripts."""
+    """Return CoppeliaSim's version, such as 40900; a ModelError where it cannot create scripts."""
     version = int(sim.getInt32Param(sim.intparam_program_version))
-    if version < MIN_VERSION:
-        raise ModelError(f"this is CoppeliaSim {_dotted(version)}; {_dotted(MIN_VERSION)} or later is needed")
-    if not hasattr(sim, "createScript"):
+    if version < MIN_VERSION or not hasattr(sim, "createScript"):
         raise ModelError(
-            f"CoppeliaSim {_dotted(version)} cannot create the script that moves the arm:"
-            " use a later one, or the script coppeliasim/ros2_bridge.lua"
+            f"this is CoppeliaSim {_dotted(version)}, which cannot create the script that moves the arm:"
+            f" {_dotted(MIN_VERSION)} or later is needed, or the script coppeliasim/ros2_bridge.lua"
         )
     return version
 
@@ -90,12 +86,9 @@ def set_timestep(sim: Any, seconds: float) -> None:
             raise ModelError(f"CoppeliaSim keeps {name} at {kept:g} s; needed: {seconds:g} s")
 
 
-def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
-    """Put joints under torque control; before 4.4 under velocity control, with the torque as its limit.
-
-    A ModelError where another mode is read back.
-    """
-    mode = sim.jointdynctrl_force if version >= SIGNED_TORQUE else sim.jointdynctrl_velocity
+def set_torque_mode(sim: Any, joints: Mapping[str, int]) -> None:
+    """Put joints under torque control; a ModelError where another mode is read back."""
+    mode = sim.jointdynctrl_force
     for name, joint in joints.items():
         sim.setJointMode(joint, sim.jointmode_dynamic, 0)
         kept = sim.getJointMode(joint)

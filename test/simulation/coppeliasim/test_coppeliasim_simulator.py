@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from lua_sim import C, lua_with
+from lua_sim import C
 from stand_in import REAL, stopped_api
 
 from arm_control import RobotModel
-from arm_control.core import share_path
 from arm_control.exceptions import JointNotFound, MissingExtra, ModelError, SimulatorLost
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.simulation import MujocoSimulator
@@ -129,8 +128,8 @@ def test_the_arm_of_the_open_scene_is_used(ur5, simulate, connected, stand_in):
 # -- refusals -------------------------------------------------------------------------------------
 
 REFUSALS = {
-    "version": ({"version": 40200}, "this is CoppeliaSim 4.2.0; 4.3.0 or later is needed"),
-    "script": ({"without": ["createScript"]}, "4.9.0 cannot create the script that moves the arm"),
+    "version": ({"version": 40500}, "this is CoppeliaSim 4.5.0, which cannot create the script .* 4.6.0 or later is"),
+    "script": ({"without": ["createScript"]}, "4.9.0, which cannot create the script that moves the arm"),
     "engine": ({"fixed": {"intparam_dynamic_engine": C.physics_ode}}, "keeps the engine ode; needed: mujoco"),
     "plugin": ({"missing_engine": "physics_mujoco"}, "does not simulate shoulder_pan_joint, .* the plugin of"),
     "simulation step": ({"fixed": {"floatparam_simulation_time_step": 0.05}}, "keeps simulation_time_step at 0.05 s"),
@@ -227,30 +226,6 @@ def test_without_the_client_the_extra_is_named(ur5, simulate, monkeypatch):
     monkeypatch.setattr(coppeliasim_client, "RemoteAPIClient", None)
     with pytest.raises(MissingExtra, match=r"pip install 'arm_control\[coppeliasim\]'"):
         simulate(ur5, HOME).connect()
-
-
-# -- torque before 4.4 ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("script", ["bridge", "ros2_bridge"])
-def test_torque_is_the_sign_of_a_speed_and_a_force(script: str):
-    """The cases in which a rule that turns the sign only on a change of sign is wrong, among them."""
-    text = share_path("coppeliasim", f"{script}.lua").read_text()
-    lua = lua_with(text, {}, simROS2={})
-    for tau in (-5.0, 3.0, 0.0, -3.0, 0.0, 3.0, 1e-300, -1e-9):
-        velocity, force = lua.globals().arm_velocity_and_force(tau)
-        assert abs(velocity) == 1e4, "never reached"
-        assert force == abs(tau)
-        assert np.copysign(force, velocity) == tau
-
-
-@only_stand_in
-def test_an_old_version_moves_alike(ur5, connected, stand_in):
-    server = stand_in(version=40300)
-    simulator, reference = connected(ur5, HOME, server), MujocoSimulator(ur5, HOME, timestep=0.005)
-    assert pushed(ur5, simulator, reference, 100) < 1e-8
-    modes = {server.world.sim_getObjectInt32Param(h, C.jointintparam_dynctrlmode) for h in simulator._handles}
-    assert modes == {C.jointdynctrl_velocity}
 
 
 # -- losing each other ----------------------------------------------------------------------------

@@ -137,6 +137,15 @@ def test_a_simulation_that_outruns_its_watchdog_or_its_gains_is_refused(settings
         Scene(ur5, **settings)
 
 
+def test_torque_before_4_4_is_the_sign_of_a_speed_and_a_force(scene: Scene):
+    """The cases in which a rule that turns the sign only on a change of sign is wrong, among them."""
+    for tau in (-5.0, 3.0, 0.0, -3.0, 0.0, 3.0, 1e-300, -1e-9):
+        velocity, force = scene.ros.lua.globals().arm_velocity_and_force(tau)
+        assert abs(velocity) == 1e4, "never reached"
+        assert force == abs(tau)
+        assert np.copysign(force, velocity) == tau
+
+
 @pytest.mark.parametrize("version", [40900, 40300])
 def test_commands_are_obeyed_by_name_and_cut_at_the_limits(version: int, ur5: RobotModel):
     scene = Scene(ur5, version)
