@@ -37,6 +37,6 @@ if TYPE_CHECKING:
         scenario_of,
     )
     from arm_control.bags.simulated_bag import SimulatedBag
-    from arm_control.bags.writer import STORAGES, BagWriter, Publication, refuse_existing
+    from arm_control.bags.writer import STORAGES, BagWriter, refuse_existing
 else:
     __getattr__, __dir__, __all__ = face(__name__)

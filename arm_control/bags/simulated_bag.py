@@ -12,7 +12,7 @@ from types import TracebackType
 import numpy as np
 
 from arm_control.bags.message_definitions import plain
-from arm_control.bags.writer import BagWriter, Publication
+from arm_control.bags.writer import BagWriter
 from arm_control.control import SensorReading, TickResult
 from arm_control.controllers import row_of
 from arm_control.maths import Array, Obstacle, Pose
@@ -46,8 +46,6 @@ from arm_control.simulation import ObstacleSchedule, Sampling, Scenario, Simulat
 
 TELEMETRY = 20
 """Number of states between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""
-LATCHED = Publication(latched=True)
-STATIC = Publication(latched=True, depth=1)
 
 
 class SimulatedBag:
@@ -76,7 +74,7 @@ class SimulatedBag:
         reference = scenario.name if scenario.name in scenario_names() else scenario.source
         custom = {"scenario": reference, "variant": variant or next(iter(scenario.variants), "")}
         self._bag = BagWriter(path, custom={**custom, "recorded": "simulation"}, compressed=True)
-        self._bag.add("/robot_description", STRING, STATIC)
+        self._bag.add("/robot_description", STRING, latched=True, depth=1)
         self._bag.put("/robot_description", 0, plain.string(read_description(scenario.robot)))
         simulation.queue = [self._written(goal) for goal in simulation.queue]
         for topic in ("/joint_states", "/joint_commands"):
@@ -189,6 +187,6 @@ class SimulatedBag:
         sent_ns = (
             goal.stamp_ns if isinstance(goal, Modulation | ChunkGoal | JointStiffness) else 0
         )  # no stamp of it is in its message
-        self._bag.add(f"/{topic}", message.__msgtype__, LATCHED)
+        self._bag.add(f"/{topic}", message.__msgtype__, latched=True)
         self._bag.put(f"/{topic}", sent_ns, message)
         return goal_of(topic, message, self._model, sent_ns)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -27,15 +26,6 @@ VERSION: Literal[9] = 9
 """Version of the metadata, as ROS 2 Jazzy and later write it."""
 INFINITE = QosTime(9223372036, 854775807)
 """An infinite time in QoS."""
-
-
-@dataclass(frozen=True)
-class Publication:
-    """QoS of a topic."""
-
-    latched: bool = False
-    reliable: bool = True
-    depth: int = 1000
 
 
 class BagWriter:
@@ -86,8 +76,10 @@ class BagWriter:
         with suppress(BagError) if error_type else nullcontext():  # the first error is the one to report
             self.close()
 
-    def add(self, topic: str, type_name: str, publication: Publication | None = None) -> None:
-        """Add a topic; nothing happens when it has been added with this type.
+    def add(
+        self, topic: str, type_name: str, *, latched: bool = False, reliable: bool = True, depth: int = 1000
+    ) -> None:
+        """Add a topic with its QoS; nothing happens when it has been added with this type.
 
         Raises
         ------
@@ -98,8 +90,18 @@ class BagWriter:
             return
         if type_name not in self._types.types:
             raise BagError(f"{topic}: unknown type {type_name}")
-        qos = [_qos(publication or Publication())]
-        connection = self._writer.add_connection(topic, type_name, typestore=self._types, offered_qos_profiles=qos)
+        qos = Qos(
+            QosHistory.KEEP_LAST,
+            depth,
+            QosReliability.RELIABLE if reliable else QosReliability.BEST_EFFORT,
+            QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE,
+            INFINITE,
+            INFINITE,
+            QosLiveliness.AUTOMATIC,
+            INFINITE,
+            False,
+        )
+        connection = self._writer.add_connection(topic, type_name, typestore=self._types, offered_qos_profiles=[qos])
         self._topics[topic] = connection, type_name
 
     def write(self, topic: str, log_ns: int, raw: bytes) -> None:
@@ -179,17 +181,3 @@ def _own_version() -> str:
         return version("arm_control")
     except PackageNotFoundError:
         return "not installed"
-
-
-def _qos(publication: Publication) -> Qos:
-    return Qos(
-        QosHistory.KEEP_LAST,
-        publication.depth,
-        QosReliability.RELIABLE if publication.reliable else QosReliability.BEST_EFFORT,
-        QosDurability.TRANSIENT_LOCAL if publication.latched else QosDurability.VOLATILE,
-        INFINITE,
-        INFINITE,
-        QosLiveliness.AUTOMATIC,
-        INFINITE,
-        False,
-    )

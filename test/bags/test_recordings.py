@@ -17,7 +17,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from arm_control import urdf_path
 from arm_control.app import cli
-from arm_control.bags import BagWriter, Commands, Publication, compare, joint_series, plain, read_bag
+from arm_control.bags import BagWriter, Commands, compare, joint_series, plain, read_bag
 from arm_control.exceptions import BagError
 from arm_control.messages import JOINT_STATE, POSE_STAMPED, STRING
 from arm_control.model import RobotModel
@@ -66,7 +66,7 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
 
 def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
     with BagWriter(path, storage, {"note": "x"}) as bag:
-        bag.add("/robot_description", STRING, Publication(latched=True, depth=1))
+        bag.add("/robot_description", STRING, latched=True, depth=1)
         bag.add("/joint_states", JOINT_STATE)
         bag.put("/robot_description", 0, plain.string("<robot/>"))
         for k in range(n):
@@ -495,7 +495,7 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
-        bag.add("/robot_description", STRING, Publication(latched=True))
+        bag.add("/robot_description", STRING, latched=True)
         bag.put("/robot_description", 0, plain.string(urdf_path("ur5").read_text()))
         for topic in ("/joint_states", "/joint_commands"):
             bag.add(topic, JOINT_STATE)

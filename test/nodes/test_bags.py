@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from arm_control import RobotModel, urdf_path
-from arm_control.bags import BagWriter, Publication, joint_series, plain, read_bag
+from arm_control.bags import BagWriter, joint_series, plain, read_bag
 from arm_control.exceptions import BagError
 from arm_control.messages import JOINT_STATE, STRING
 from arm_control.nodes import PlaybackOptions, TopicSelection, ros
@@ -146,7 +146,7 @@ def made(rig: Rig) -> Path:
     """A bag of states every 5 ms, a latched description of before, and torque."""
     path = rig.folder / "made"
     with BagWriter(path) as bag:
-        bag.add("/robot_description", STRING, Publication(latched=True, depth=1))
+        bag.add("/robot_description", STRING, latched=True, depth=1)
         bag.add("/joint_states", JOINT_STATE)
         bag.add("/joint_commands", JOINT_STATE)
         bag.add("/effort_controller/commands", "std_msgs/msg/Float64MultiArray")

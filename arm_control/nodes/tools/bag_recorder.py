@@ -22,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from std_msgs.msg import Bool
 
-from arm_control.bags import STORAGES, BagWriter, Publication, local_types
+from arm_control.bags import STORAGES, BagWriter, local_types
 from arm_control.core import die_with_parent
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.nodes.support.node_process import ProcessEnd, check_environment
@@ -166,7 +166,7 @@ class RecorderNode(Node):
         source = self._sources.get(topic)
         if source is None and publishers:
             type_class = message_class(type_names[0])
-            self._bag.add(topic, type_names[0], Publication(any(latched), reliable))
+            self._bag.add(topic, type_names[0], latched=any(latched), reliable=reliable)
             source = self._sources[topic] = _Source(type_class)
         for is_latched in latched - set(source.subscriptions if source else ()):
             assert source is not None
