@@ -13,10 +13,9 @@ if TYPE_CHECKING:
         pose_goals,
         summary,
         timing,
-        topic_figures,
         track_obstacles,
     )
-    from arm_control.report.bag_report import write_report
+    from arm_control.report.bag_report import topic_table, write_report
     from arm_control.report.contacts import Contacts, ObservedState, find_contacts
     from arm_control.report.figures import (
         HAND_PERIOD,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.bags import Bag, Commands, JointSeries, Topic, joint_series
+from arm_control.bags import Bag, Commands, JointSeries, joint_series
 from arm_control.collision import Proximity, clearance
 from arm_control.control import condition_number, pose_errors
 from arm_control.exceptions import ArmControlError, BagError, cause_of
@@ -35,61 +35,6 @@ from arm_control.simulation import Recording
 
 MAX_SAMPLES = 1500
 """Largest number of states whose poses, condition numbers and distances are computed."""
-
-
-@dataclass(frozen=True)
-class TopicFigures:
-    """Figures of a topic.
-
-    Attributes
-    ----------
-    rate : float
-        Median rate by the times at which they were written [Hz]; NaN for fewer than two.
-    gap : float
-        Longest time between two of them [s].
-    no_stamp : int
-        Messages with stamp 0, where there are several; 0 without headers.
-    not_increasing : int
-        Messages with a stamp that is not later than that of the message before; 0 without headers.
-    malformed : int
-        Messages that cannot be read, or have wrong values.
-    """
-
-    topic: Topic
-    count: int
-    rate: float
-    gap: float
-    no_stamp: int
-    not_increasing: int
-    malformed: int
-
-
-def topic_figures(bag: Bag) -> list[TopicFigures]:
-    """Return the figures of every topic."""
-    logs: dict[int, list[int]] = {id(topic): [] for topic in bag.topics}
-    stamps: dict[int, list[int]] = {id(topic): [] for topic in bag.topics}
-    for message in bag.messages:
-        logs[id(message.topic)].append(message.log_ns)
-    for message, content in bag.read(*bag.topics):
-        header = getattr(content, "header", None)
-        if header is not None:
-            stamps[id(message.topic)].append(nanoseconds(header.stamp))
-    return [_figures(bag, topic, logs[id(topic)], stamps[id(topic)]) for topic in bag.topics]
-
-
-def _figures(bag: Bag, topic: Topic, log: list[int], stamps: list[int]) -> TopicFigures:
-    steps = np.diff(np.array(log, dtype=np.int64)) * 1e-9
-    median = float(np.median(steps)) if len(steps) else 0.0
-    n_zero = stamps.count(0)
-    return TopicFigures(
-        topic,
-        len(log),
-        1.0 / median if median > 0.0 else float("nan"),
-        float(steps.max(initial=0.0)),
-        n_zero if n_zero > 1 else 0,
-        int((np.diff(np.array(stamps, dtype=np.int64)) <= 0).sum()),
-        sum(count for (name, _), count in bag.malformed.items() if name == topic.name),
-    )
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from arm_control.control import TERM_WORDS
 from arm_control.controllers import OscLoopParameters
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths import Array
+from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures
 from arm_control.report.bag_figures import WINDOW, inverse_dynamics, summary
@@ -313,14 +314,39 @@ def _add_power(draft: _Draft) -> None:
 
 
 def _add_contents(draft: _Draft) -> None:
-    head = ("topic", "type", "messages", "rate [Hz]", "longest gap [s]", "stamps 0", "not increasing", "malformed", "")
-    rows = [head]
-    for f in bag_figures.topic_figures(draft.bag):
-        note = f.topic.error or ("latched" if f.topic.latched else "")
-        counts = (str(f.no_stamp), str(f.not_increasing), str(f.malformed))
-        rows.append((f.topic.name, f.topic.type_name, str(f.count), _number(f.rate), _number(f.gap), *counts, note))
+    rows = topic_table(draft.bag)
     causes = "; ".join(f"{name}: {cause} ({n})" for (name, cause), n in draft.bag.malformed.items())
     draft.add("What is in the bag", f"Malformed: {causes}." if causes else "", rows)
+
+
+def topic_table(bag: Bag) -> list[tuple[str, ...]]:
+    """Return a row for each topic, below the names of the columns.
+
+    The rate is the median by the times at which messages were written. Stamps that are 0 count where there are several;
+    an increasing stamp is later than that of the message before.
+    """
+    head = ("topic", "type", "messages", "rate [Hz]", "longest gap [s]", "stamps 0", "not increasing", "malformed", "")
+    rows: list[tuple[str, ...]] = [head]
+    logs: dict[int, list[int]] = {id(topic): [] for topic in bag.topics}
+    stamps: dict[int, list[int]] = {id(topic): [] for topic in bag.topics}
+    for message in bag.messages:
+        logs[id(message.topic)].append(message.log_ns)
+    for message, content in bag.read(*bag.topics):
+        if (header := getattr(content, "header", None)) is not None:
+            stamps[id(message.topic)].append(nanoseconds(header.stamp))
+    for topic in bag.topics:
+        log, of_headers = logs[id(topic)], stamps[id(topic)]
+        steps = np.diff(np.array(log, dtype=np.int64)) * 1e-9
+        median = float(np.median(steps)) if len(steps) else 0.0
+        rate = 1.0 / median if median > 0.0 else float("nan")
+        n_zero = of_headers.count(0)
+        n_not_increasing = int((np.diff(np.array(of_headers, dtype=np.int64)) <= 0).sum())
+        n_malformed = sum(count for (name, _), count in bag.malformed.items() if name == topic.name)
+        counts = (n_zero if n_zero > 1 else 0, n_not_increasing, n_malformed)
+        note = topic.error or ("latched" if topic.latched else "")
+        times = _number(rate), _number(float(steps.max(initial=0.0)))
+        rows.append((topic.name, topic.type_name, str(len(log)), *times, *map(str, counts), note))
+    return rows
 
 
 def _add_log(draft: _Draft) -> None:
