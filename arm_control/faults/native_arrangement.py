@@ -19,7 +19,7 @@ from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.faults.arrangements import Arrangement, ControllerAlone, Serve, Surroundings
 from arm_control.faults.chain_setup import Setup
-from arm_control.messages import FIELDS, HEAD, NATIVE, STAMP, JointStateBytes
+from arm_control.messages import FIELDS, HEAD, NATIVE, STAMP, JointStateBytes, encoded_text
 from arm_control.model import RobotModel
 from arm_control.processes import (
     ADDRESS_SIZE,
@@ -72,20 +72,15 @@ def message_bytes(message: Any) -> bytes:
     """Return a ``JointState`` as bytes, whatever its fields are."""
     stamp = message.header.stamp
     data = bytearray(STAMP.pack(stamp.sec, stamp.nanosec))
-    data += _text(message.header.frame_id)
+    data += encoded_text(message.header.frame_id)
     data += bytes(-len(data) % 4) + struct.pack(f"{NATIVE}I", len(message.name))
     for name in message.name:
-        data += bytes(-len(data) % 4) + _text(name)
+        data += bytes(-len(data) % 4) + encoded_text(name)
     for field in FIELDS:
         values = np.asarray(getattr(message, field), dtype=float)
         data += bytes(-len(data) % 4) + struct.pack(f"{NATIVE}I", len(values))
         data += (bytes(-len(data) % 8) if len(values) else b"") + values.tobytes()
     return HEAD + bytes(data)
-
-
-def _text(text: str) -> bytes:
-    content = text.encode() + b"\0"
-    return struct.pack(f"{NATIVE}I", len(content)) + content
 
 
 class SimulatedMiddleware:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         JointStateWriter,
         Stamp,
         effort_array_head,
+        encoded_text,
     )
     from arm_control.messages.joint_state_log import JointStateLog
     from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused, Repeated

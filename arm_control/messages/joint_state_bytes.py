@@ -169,7 +169,7 @@ class JointStateWriter:
         first = FIELDS.index(fields[0])
         if tuple(fields) != FIELDS[first : first + len(fields)]:
             raise InputError(f"fields {', '.join(fields)}: neighbours among {', '.join(FIELDS)} are needed")
-        self._names = [_encoded(name) for name in names]
+        self._names = [encoded_text(name) for name in names]
         self._before = bytes(4 * first)
         self._between = struct.pack(f"{NATIVE}I4x", len(names))
         self._length = 8 * (len(names) * len(fields) + len(fields) - 1)
@@ -180,7 +180,7 @@ class JointStateWriter:
         """Prepare what stands between the stamp and the numbers."""
         self._frame_id = frame_id
         words = bytearray(WORDS - START)
-        for text in (_encoded(frame_id), struct.pack(f"{NATIVE}I", len(self._names)), *self._names):
+        for text in (encoded_text(frame_id), struct.pack(f"{NATIVE}I", len(self._names)), *self._names):
             words += bytes(-len(words) % 4) + text
         words += bytes(-len(words) % 4) + self._before + self._between[:4]
         words += bytes(-len(words) % 8) if self._names else b""
@@ -213,7 +213,8 @@ def effort_array_head(n: int) -> bytes:
     return HEAD + struct.pack(f"{NATIVE}III4x", 0, 0, n)
 
 
-def _encoded(text: str) -> bytes:
+def encoded_text(text: str) -> bytes:
+    """Return a ``string``: its length with the final zero, its bytes and the zero."""
     content = text.encode()
     return struct.pack(f"{NATIVE}I", len(content) + 1) + content + b"\0"
 
