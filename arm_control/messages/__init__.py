@@ -67,7 +67,6 @@ if TYPE_CHECKING:
         DELETED_NS,
         MOST_LATE,
         MOST_MARKS,
-        MarkerTracks,
         ObstacleTracker,
         StampOrder,
     )

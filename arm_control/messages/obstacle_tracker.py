@@ -12,7 +12,6 @@ not older, and after ``MOST_LATE`` late markers in a row the publisher's clock h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -189,23 +188,32 @@ class MarkerTrack:
         self.past = dict([*self.past.items(), (state.stamp_ns, state.obstacles)][-MOST_AHEAD:])
 
 
-class MarkerTracks:
-    """The tracks of all markers.
+class ObstacleTracker:
+    """Obstacles from messages, in the frames of an arm in its newest state: the tracks of all markers."""
 
-    Parameters
-    ----------
-    pose_of : callable
-        Returns the pose in the world of a frame, by its name; raises when there is no such frame.
-    """
-
-    def __init__(self, pose_of: Callable[[str], Pose]) -> None:
-        self._pose_of = pose_of
+    def __init__(self, model: RobotModel) -> None:
         self._tracks: dict[MarkerKey, MarkerTrack] = {}
         self._n_obstacles = 0
         self._in_effect: list[Obstacle] = []
         self._since_ns, self._until_ns = 0.0, -math.inf
+        self._now_ns: int | None = None
+        self.set_model(model)
 
-    def update(self, message: Any, now_ns: int) -> list[ArmControlError]:
+    def set_model(self, model: RobotModel) -> None:
+        """Replace the arm; its state is unknown until the next one."""
+        self._model = model
+        self._q: Array | None = None
+
+    def set_state(self, stamp_ns: int, q: Array) -> None:
+        """Take the newest state; with the first one, markers from before it begin."""
+        if self._now_ns is None:
+            for track in self._tracks.values():
+                track.begin(stamp_ns)
+            self._keep(self._tracks)
+        self._now_ns = stamp_ns
+        self._q = q
+
+    def update(self, message: Any) -> list[ArmControlError]:
         """Apply an array of markers; leave wrong ones out, and return their errors.
 
         An array with too many markers is left out as a whole.
@@ -218,58 +226,51 @@ class MarkerTracks:
         errors: list[ArmControlError] = []
         for marker in message.markers:
             try:
-                self._apply(marker, now_ns)
+                self._apply(marker, self._now_ns or 0)
             except ArmControlError as error:
                 errors.append(error)
         return errors
 
-    def obstacles(self, now_ns: int) -> list[Obstacle]:
-        """Return the obstacles in effect at a time [ns]; tracks that are over are dropped.
+    def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
+        """Take the newest state, and return the obstacles in effect; tracks that are over are dropped.
 
         The list is the same object until something changes.
         """
-        if not self._since_ns <= now_ns < self._until_ns:
+        self.set_state(stamp_ns, q)
+        if not self._since_ns <= stamp_ns < self._until_ns:
             for track in self._tracks.values():
-                track.advance(now_ns)
+                track.advance(stamp_ns)
             self._keep({key: track for key, track in self._tracks.items() if not track.is_empty})
-            states = [track.current for track in self._tracks.values() if track.current is not None]
-            self._in_effect = [obstacle for state in states for obstacle in state.obstacles]
-            self._since_ns = now_ns
+            self._in_effect = [obstacle for _, state in self._states() for obstacle in state.obstacles]
+            self._since_ns = stamp_ns
             self._until_ns = min((track.next_change_ns for track in self._tracks.values()), default=math.inf)
         return self._in_effect
 
     @property
     def until_ns(self) -> float:
-        """First time from which on other obstacles may be in effect than :meth:`obstacles` returned last [ns]."""
+        """First stamp from which on other obstacles may be in effect than :meth:`obstacles` returned last [ns]."""
         return self._until_ns
 
     @property
     def names(self) -> list[str]:
-        """Namespace and number of the marker of each obstacle in effect, in the order of :meth:`obstacles`."""
-        current = [(key, track.current) for key, track in self._tracks.items() if track.current is not None]
-        return [f"{namespace}/{number}" for (namespace, number), state in current for _ in state.obstacles]
+        """Namespace and number of the marker of each obstacle, in the order of the last :meth:`obstacles`."""
+        return [f"{namespace}/{number}" for (namespace, number), state in self._states() for _ in state.obstacles]
 
     @property
     def n_obstacles(self) -> int:
-        """Number of obstacles, now or later."""
-        return self._n_obstacles
+        """Number of obstacles, now or later; before the first state those in effect: a run may begin with them."""
+        return len(self.names) if self._now_ns is None else self._n_obstacles
 
-    @property
-    def n_in_effect(self) -> int:
-        """Number of obstacles in effect."""
-        return sum(len(track.current.obstacles) for track in self._tracks.values() if track.current is not None)
+    def restart(self, stamp_ns: int) -> None:
+        """Take the stamp with which time has started over [ns]; nothing happens before the first state."""
+        if self._now_ns is not None:
+            for track in self._tracks.values():
+                track.restart(stamp_ns)
+            self._keep(self._tracks)
 
-    def begin(self, now_ns: int) -> None:
-        """Take the stamp of the first joint state [ns]: markers before it had no time to begin at."""
-        for track in self._tracks.values():
-            track.begin(now_ns)
-        self._keep(self._tracks)
-
-    def restart(self, now_ns: int) -> None:
-        """Take the stamp with which time has started over [ns]."""
-        for track in self._tracks.values():
-            track.restart(now_ns)
-        self._keep(self._tracks)
+    def _states(self) -> list[tuple[MarkerKey, MarkerState]]:
+        """The states in effect."""
+        return [(key, track.current) for key, track in self._tracks.items() if track.current is not None]
 
     def _keep(self, tracks: dict[MarkerKey, MarkerTrack]) -> None:
         """Keep these tracks only, as they are now."""
@@ -314,56 +315,6 @@ class MarkerTracks:
             raise InputError(f"too many poses ahead of time of marker {name_of(marker)}: at most {MOST_AHEAD}")
         self._tracks[key] = track
         return track
-
-
-class ObstacleTracker:
-    """Obstacles from messages, in the frames of an arm in its newest state."""
-
-    def __init__(self, model: RobotModel) -> None:
-        self._tracks = MarkerTracks(self._pose_of)
-        self._now_ns: int | None = None
-        self.set_model(model)
-
-    def set_model(self, model: RobotModel) -> None:
-        """Replace the arm; its state is unknown until the next one."""
-        self._model = model
-        self._q: Array | None = None
-
-    def set_state(self, stamp_ns: int, q: Array) -> None:
-        """Take the newest state."""
-        if self._now_ns is None:
-            self._tracks.begin(stamp_ns)
-        self._now_ns = stamp_ns
-        self._q = q
-
-    def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
-        """Take the newest state, and return the obstacles in effect."""
-        self.set_state(stamp_ns, q)
-        return self._tracks.obstacles(stamp_ns)
-
-    @property
-    def until_ns(self) -> float:
-        """First stamp from which on other obstacles may be in effect than :meth:`obstacles` returned last [ns]."""
-        return self._tracks.until_ns
-
-    def update(self, message: Any) -> list[ArmControlError]:
-        """Apply an array of markers; leave wrong ones out, and return their errors."""
-        return self._tracks.update(message, self._now_ns or 0)
-
-    def restart(self, stamp_ns: int) -> None:
-        """Take the stamp with which time has started over [ns]; nothing happens before the first state."""
-        if self._now_ns is not None:
-            self._tracks.restart(stamp_ns)
-
-    @property
-    def names(self) -> list[str]:
-        """Namespace and number of the marker of each obstacle, in the order of the last :meth:`obstacles`."""
-        return self._tracks.names
-
-    @property
-    def n_obstacles(self) -> int:
-        """Number of obstacles, now or later; before the first state those in effect: a run may begin with them."""
-        return self._tracks.n_in_effect if self._now_ns is None else self._tracks.n_obstacles
 
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from arm_control import urdf_path
 from arm_control.bags import plain
+from arm_control.exceptions import ArmControlError
 from arm_control.maths import Obstacle, Pose, Sphere
-from arm_control.messages import AHEAD_NS, DELETED_NS, MOST_LATE, MarkerTracks, ObstacleTracker
+from arm_control.messages import AHEAD_NS, DELETED_NS, MOST_LATE, ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.simulation import PERIOD_NS, ObstacleSchedule, ObstacleUpdate, World
 
 MS, SECOND = 1_000_000, 1_000_000_000
-HERE = Pose(np.eye(3), np.zeros(3))
+MODEL = RobotModel.from_urdf(urdf_path("planar2"))
+Q = np.zeros(2)
 
 
 def ball(x: float) -> Obstacle:
@@ -27,12 +31,13 @@ def word(x: float | None, stamp_ns: int, lifetime_ns: int = 0, number: int = 0):
     return plain.markers([ObstacleUpdate(number, None if x is None else ball(x), lifetime)], "", stamp_ns)
 
 
-def new_book() -> MarkerTracks:
-    return MarkerTracks(lambda _: HERE)
+def tell(book: ObstacleTracker, message: Any, now_ns: int) -> list[ArmControlError]:
+    book.set_state(now_ns, Q)
+    return book.update(message)
 
 
-def xs(book: MarkerTracks, now_ns: int) -> list[float]:
-    return [float(obstacle.X_WO.p[0]) for obstacle in book.obstacles(now_ns)]
+def xs(book: ObstacleTracker, now_ns: int) -> list[float]:
+    return [float(obstacle.X_WO.p[0]) for obstacle in book.obstacles(now_ns, Q)]
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class Rules:
 @pytest.mark.parametrize("seed", range(15))
 def test_a_marker_does_what_the_rules_say(seed: int):
     """Ahead, late, again, deleted, with and without stamp and lifetime; looked at or not; time may start over."""
-    rng, book, rules, t, told = np.random.default_rng(seed), new_book(), Rules(), 0, list[Word]()
+    rng, book, rules, t, told = np.random.default_rng(seed), ObstacleTracker(MODEL), Rules(), 0, list[Word]()
     for _ in range(150):
         match rng.integers(8):
             case 0 | 1 if told:
@@ -108,7 +113,7 @@ def test_a_marker_does_what_the_rules_say(seed: int):
                 lifetime = DELETED_NS if is_gone else int(rng.choice([0, 25, 45])) * MS
                 heard = Word(None if is_gone else float(rng.integers(1, 5)), stamp, lifetime)
         told.append(heard)
-        refused = [str(error) for error in book.update(word(heard.x, heard.stamp, heard.lifetime), t)]
+        refused = [str(error) for error in tell(book, word(heard.x, heard.stamp, heard.lifetime), t)]
         assert [why[:5] for why in refused] == ([] if rules.hear(heard, t) else ["late:"])
         t += int(rng.integers(3)) * 10 * MS
         if rng.random() < 0.6:
@@ -128,12 +133,12 @@ def test_states_that_come_again_change_nothing(seed: int):
     world = World.from_mapping({"obstacles": given}, "world")
 
     def seen(again: float) -> list[list[list[float]]]:
-        schedule, book, rng, found = ObstacleSchedule(world), new_book(), np.random.default_rng(seed), []
+        schedule, book, rng, found = ObstacleSchedule(world), ObstacleTracker(MODEL), np.random.default_rng(seed), []
         for t in range(0, 500 * MS, 3 * MS):
             for _ in range(1 + int(rng.random() < again)):
                 for stamp_ns, updates in schedule.updates(t):
-                    assert book.update(plain.markers(updates, "", stamp_ns), t) == []
-            found.append([[*o.X_WO.p, *np.asarray(o.V_WO)] for o in book.obstacles(t)])
+                    assert tell(book, plain.markers(updates, "", stamp_ns), t) == []
+            found.append([[*o.X_WO.p, *np.asarray(o.V_WO)] for o in book.obstacles(t, Q)])
         return found
 
     assert seen(0.5) == seen(0.0)
@@ -141,10 +146,10 @@ def test_states_that_come_again_change_nothing(seed: int):
 
 def test_who_hears_late_of_an_obstacle_sees_it_go_in_time():
     obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0, 0], "until": 0.055}
-    world, late = World.from_mapping({"obstacles": [obstacle]}, "world"), new_book()
+    world, late = World.from_mapping({"obstacles": [obstacle]}, "world"), ObstacleTracker(MODEL)
     for stamp_ns, updates in ObstacleSchedule(world).updates(52 * MS)[:1]:
         assert stamp_ns == 2 * PERIOD_NS
-        late.update(plain.markers(updates, "", stamp_ns), 52 * MS)
+        tell(late, plain.markers(updates, "", stamp_ns), 52 * MS)
     assert xs(late, 55 * MS) == [1.0]
     assert xs(late, 56 * MS) == []
     assert ObstacleSchedule(world).updates(57 * MS)[0] == (2 * PERIOD_NS, []), "gone before it is told"
@@ -152,10 +157,10 @@ def test_who_hears_late_of_an_obstacle_sees_it_go_in_time():
 
 def test_an_obstacle_without_a_stamp_has_no_speed_by_it():
     """An empty stamp says now; it is no time to reckon from."""
-    book = new_book()
-    book.update(word(0.1, 0), 100 * MS)
-    book.update(word(0.2, 100 * MS), 100 * MS)
-    (obstacle,) = book.obstacles(100 * MS)
+    book = ObstacleTracker(MODEL)
+    tell(book, word(0.1, 0), 100 * MS)
+    tell(book, word(0.2, 100 * MS), 100 * MS)
+    (obstacle,) = book.obstacles(100 * MS, Q)
     assert not np.any(obstacle.V_WO)
 
 

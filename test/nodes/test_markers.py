@@ -13,8 +13,9 @@ from geometry_msgs.msg import Point
 from rclpy.serialization import serialize_message
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Pose, Sphere, rotation_from_rpy, rotation_from_vector
+from arm_control import RobotModel, urdf_path
+from arm_control.exceptions import InputError
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere, rotation_from_vector
 from arm_control.messages import (
     MOST,
     MOST_AHEAD,
@@ -22,7 +23,7 @@ from arm_control.messages import (
     MOST_MARKERS,
     MOST_MARKS,
     MOST_POINTS,
-    MarkerTracks,
+    ObstacleTracker,
     Rejections,
     check_serialized_size,
 )
@@ -30,14 +31,9 @@ from arm_control.nodes import ros
 from arm_control.nodes.support.subscriptions import subscribe_to_markers
 
 SECOND = 1_000_000_000
-HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
-
-
-def pose_of(frame: str) -> Pose:
-    frames = {"": Pose(np.eye(3), np.zeros(3)), "hand": HAND}
-    if frame not in frames:
-        raise FrameNotFound(frame, frames)
-    return frames[frame]
+MODEL = RobotModel.from_urdf(urdf_path("planar2"))
+Q = np.array([0.4, 0.7])
+HAND = MODEL.pose(Q)
 
 
 def marker(
@@ -64,10 +60,11 @@ def cone_triangles(R: np.ndarray, p: np.ndarray, with_base: bool, n: int = 24) -
     return np.array([corner for tip in tips for a, b in itertools.pairwise(ring) for corner in (tip, a, b)]) @ R.T + p
 
 
-def take(*markers: Marker, book: MarkerTracks | None = None, now: float = 0.0):
-    book = book or MarkerTracks(pose_of)
-    errors = book.update(MarkerArray(markers=list(markers)), round(now * SECOND))
-    return book.obstacles(round(now * SECOND)), errors
+def take(*markers: Marker, book: ObstacleTracker | None = None, now: float = 0.0):
+    book, now_ns = book or ObstacleTracker(MODEL), round(now * SECOND)
+    book.set_state(now_ns, Q)
+    errors = book.update(MarkerArray(markers=list(markers)))
+    return book.obstacles(now_ns, Q), errors
 
 
 @pytest.mark.parametrize(
@@ -80,7 +77,7 @@ def take(*markers: Marker, book: MarkerTracks | None = None, now: float = 0.0):
 )
 def test_shapes_and_the_frame_of_any_link(kind: int, scale, shape):
     message = marker(kind, scale)
-    message.header.frame_id = "hand"
+    message.header.frame_id = MODEL.tip
     (obstacle,), errors = take(message)
     assert obstacle.shape == shape
     np.testing.assert_allclose(obstacle.X_WO.p, HAND.R @ [0.5, 0, 0.2] + HAND.p, rtol=0, atol=1e-12)
@@ -113,7 +110,7 @@ def test_lines_are_capsules():
 
 
 def test_the_velocity_is_the_difference_of_stamped_poses():
-    book = MarkerTracks(pose_of)
+    book = ObstacleTracker(MODEL)
     take(marker(stamp=1.0), book=book, now=1.0)
     turned = marker(stamp=1.5, at=(0.6, 0.0, 0.2))
     turned.pose.orientation.z, turned.pose.orientation.w = np.sin(0.1), np.cos(0.1)
@@ -126,12 +123,12 @@ def test_the_velocity_is_the_difference_of_stamped_poses():
     assert not np.any(take(marker(stamp=5.0), now=5.0)[0][0].V_WO), "the first one is at rest"
 
 
-def xs(book: MarkerTracks, now: float) -> list[float]:
-    return [obstacle.X_WO.p[0] for obstacle in book.obstacles(round(now * SECOND))]
+def xs(book: ObstacleTracker, now: float) -> list[float]:
+    return [obstacle.X_WO.p[0] for obstacle in book.obstacles(round(now * SECOND), Q)]
 
 
 def test_what_is_foreseen_ends_with_its_time_and_has_an_end():
-    book = MarkerTracks(pose_of)
+    book = ObstacleTracker(MODEL)
     take(marker(stamp=20.0), marker(stamp=20.1, at=(0.6, 0, 0)), book=book, now=20.0)
     book.restart(0)
     assert xs(book, 21.0) == [0.5], "time has started over"
@@ -143,7 +140,7 @@ def test_what_is_foreseen_ends_with_its_time_and_has_an_end():
 
 
 def test_delete_and_delete_all():
-    book = MarkerTracks(pose_of)
+    book = ObstacleTracker(MODEL)
     take(marker(), marker(id=1), marker(ns="a"), book=book)
     assert len(take(marker(id=1, action=Marker.DELETE), book=book)[0]) == 2
     assert len(take(marker(id=7, action=Marker.DELETE), book=book)[0]) == 2
@@ -182,7 +179,7 @@ def test_a_wrong_marker_is_refused_with_a_sentence_and_the_others_hold(message: 
 
 
 def test_there_is_an_end_to_the_number_of_obstacles():
-    book = MarkerTracks(pose_of)
+    book = ObstacleTracker(MODEL)
     for i in range(0, MOST, MOST_MARKERS):
         obstacles, errors = take(*(marker(id=i + k) for k in range(MOST_MARKERS)), book=book)
         assert not errors
@@ -196,7 +193,7 @@ def test_there_is_an_end_to_the_number_of_obstacles():
 
 
 def test_there_is_an_end_to_the_markers_that_are_deleted():
-    book, errors = MarkerTracks(pose_of), []
+    book, errors = ObstacleTracker(MODEL), []
     for i in range(0, MOST_MARKS + 100, MOST_MARKERS):
         errors += take(*(marker(id=i + k, action=Marker.DELETE) for k in range(MOST_MARKERS)), book=book)[1]
     assert len(errors) == 100
@@ -248,10 +245,10 @@ def test_a_marker_with_too_many_points_is_refused_before_they_are_read():
 
 
 def test_a_thousand_resting_obstacles_are_looked_through_only_when_something_changes():
-    book = MarkerTracks(pose_of)
+    book = ObstacleTracker(MODEL)
     take(*(marker(id=k, stamp=1.0, lifetime=2.0) for k in range(50)), book=book, now=1.0)
     now = round(1.5 * SECOND)
-    resting = book.obstacles(now)
-    assert book.obstacles(now + 1) is resting
-    assert len(book.obstacles(3 * SECOND)) == 50
-    assert book.obstacles(3 * SECOND + 1) == []
+    resting = book.obstacles(now, Q)
+    assert book.obstacles(now + 1, Q) is resting
+    assert len(book.obstacles(3 * SECOND, Q)) == 50
+    assert book.obstacles(3 * SECOND + 1, Q) == []

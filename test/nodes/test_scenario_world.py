@@ -10,14 +10,13 @@ import pytest
 import yaml
 from rig import HOME, PATIENCE, Rig, tells_publishers_apart
 from sensor_msgs.msg import JointState
-from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.bags import SimulatedBag
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths import Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere, rotation_from_rpy
-from arm_control.messages import MarkerTracks, nanoseconds, shapes_of
+from arm_control.messages import ObstacleTracker, nanoseconds, shapes_of
 from arm_control.nodes import ros
 from arm_control.simulation import MujocoSimulator, Scenario, Simulation, World
 
@@ -40,13 +39,13 @@ def scenario_file(folder: Path, name: str, world: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "shape", [Sphere(0.1), Box((0.1, 0.2, 0.3)), Cylinder(0.1, 0.4), Cone(0.1, 0.4), Capsule(0.05, 0.3)], ids=repr
 )
-def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape):
+def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape, ur5: RobotModel):
     X = Pose(rotation_from_rpy([0.3, -0.4, 2.0]), np.array([0.1, 0.2, 0.3]))
     obstacle = Obstacle(shape, X)
     message = ros.marker(obstacle)
-    book = MarkerTracks(pose_of)
-    assert book.update(MarkerArray(markers=[message]), 0) == []
-    (found,) = book.obstacles(0)
+    book = ObstacleTracker(ur5)
+    assert book.update(MarkerArray(markers=[message])) == []
+    (found,) = book.obstacles(0, np.array(HOME))
     points = np.random.default_rng(0).uniform(-0.5, 0.5, (200, 3)) + X.p
     for p in points:
         seen, true = (x.shape.signed_distance(x.X_WO.R.T @ (p - x.X_WO.p)).distance for x in (found, obstacle))
@@ -99,11 +98,12 @@ def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
     heard.clear()
     rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[moved]))
     rig.spin(lambda: len(heard) == 2, what="it, and the scenario's last word")
-    book = MarkerTracks(pose_of)
+    book = ObstacleTracker(ur5)
+    book.set_state(1 * MS, np.array(HOME))
     for message in heard:
-        book.update(message, 1 * MS)
+        book.update(message)
     assert [nanoseconds(message.markers[0].header.stamp) for message in heard] == [1 * MS, 0]
-    assert book.obstacles(2 * MS)[0].X_WO.p.tolist() == [0.7, 0.0, 0.0]
+    assert book.obstacles(2 * MS, np.array(HOME))[0].X_WO.p.tolist() == [0.7, 0.0, 0.0]
     assert tell(20, [120]) == [[1]], "who has moved it has it from then on"
 
 
