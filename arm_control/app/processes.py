@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -101,7 +101,7 @@ class PrintedLines:
 
 @dataclass
 class ScenarioProcesses:
-    """The nodes of a scenario as processes.
+    """The nodes of a scenario as processes, and beside them the recorder and the viewer, without which a run goes on.
 
     Parameters
     ----------
@@ -111,6 +111,14 @@ class ScenarioProcesses:
         Parameters about the arm for all nodes, which replace those of the files.
     recorder : sequence of str
         Command line of the recorder beside the nodes; empty for none.
+    viewer : mapping of str to mapping
+        Parameters of the nodes of the viewer, which share a process; none for no viewer. Without the package viser
+        there is a note instead.
+
+    Attributes
+    ----------
+    address : str
+        Address of the viewer's page; empty before it is known, and after the viewer has ended.
     """
 
     scenario: Scenario
@@ -119,6 +127,8 @@ class ScenarioProcesses:
     single: bool = False
     arm: Mapping[str, Any] = field(default_factory=dict)
     recorder: Sequence[str] = ()
+    viewer: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    address: str = ""
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __enter__(self) -> ScenarioProcesses:
@@ -142,6 +152,15 @@ class ScenarioProcesses:
             self.running["+".join(group)] = start_module("arm_control.nodes", [*group, *ros_arguments], output)
         if self.recorder:
             self.running["recorder"] = start_module(RECORDER, [*self.recorder, *ros_arguments], output)
+        self._viewer: subprocess.Popen[bytes] | None = None
+        self._notes: list[str] = []
+        if self.viewer and find_spec("viser") is None:
+            self._notes.append(f"no viewer: {MissingExtra('viser', 'viewer')}")
+        elif self.viewer:
+            shown = Path(self._folder.name) / "viewer.yaml"
+            shown.write_text(parameter_text(self.viewer))
+            words = [*self.viewer, "--ros-args", "--params-file", str(shown), *namespace_arguments(self.namespace)]
+            self._viewer = start_module("arm_control.nodes", words, output)
         self._lines = PrintedLines(output)
         return self
 
@@ -150,16 +169,23 @@ class ScenarioProcesses:
             interrupt(self.running["recorder"])
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.running["recorder"].wait(RECORDER_TIME)
-        for process in self.running.values():
+        processes = [*self.running.values(), *filter(None, [self._viewer])]
+        for process in processes:
             interrupt(process)
-        for process in self.running.values():
+        for process in processes:
             wait_or_kill(process)
         self._lines.close()
         self._folder.cleanup()
 
     def new_output(self) -> list[str]:
-        """Return the lines that the nodes have printed since the last call."""
-        return self._lines.new()
+        """Return the lines that the nodes have printed since the last call; and, once, that the viewer has ended."""
+        code = self._viewer.poll() if self._viewer is not None else None
+        lines, self._notes = [*self._notes, *self._lines.new()], []
+        self.address = next((line for line in lines if line.startswith(ADDRESS)), self.address)
+        if code is not None:
+            self._viewer, self.address = None, ""
+            lines.append(f"the viewer ended ({describe_exit(code)}); the run goes on")
+        return lines
 
     def describe_ended(self) -> str:
         """Return which nodes have ended, and how; empty while all of them run."""
@@ -217,63 +243,3 @@ def _ros_home() -> Path:
         return Path.home() / ".ros"
     except RuntimeError:
         return Path(tempfile.gettempdir()) / f"ros-{os.getuid()}"
-
-
-# -- the viewer ----------------------------------------------------------------------------------------
-
-
-class ViewerProcess:
-    """The viewer beside a run; the run goes on when it ends.
-
-    Attributes
-    ----------
-    address : str
-        Address of the page; empty before it is known, and after the viewer has ended.
-    """
-
-    def __init__(self, process: subprocess.Popen[bytes] | None, new_lines: Callable[[], list[str]]) -> None:
-        self._process = process
-        self._new_lines = new_lines
-        self.address = ""
-
-    def new_output(self) -> list[str]:
-        """Return the lines it has printed since the last call; and, once, that it has ended."""
-        code = self._process.poll() if self._process is not None else None
-        lines = self._new_lines()
-        self.address = next((line for line in lines if line.startswith(ADDRESS)), self.address)
-        if code is not None:
-            self._process, self.address = None, ""
-            lines.append(f"the viewer ended ({describe_exit(code)}); the run goes on")
-        return lines
-
-
-@contextlib.contextmanager
-def viewer_process(
-    enabled: bool, arm: Mapping[str, Any], control: bool, namespace: str = ""
-) -> Iterator[ViewerProcess]:
-    """Run the nodes ``viewer`` and ``visuals`` in one process while the context is open.
-
-    Parameters
-    ----------
-    enabled : bool
-        Whether to run them; without the package viser there is a note instead.
-    control : bool
-        Whether the page may send targets, obstacles and gains.
-    """
-    if not enabled or find_spec("viser") is None:
-        notes = [f"no viewer: {MissingExtra('viser', 'viewer')}"] if enabled else []
-        yield ViewerProcess(None, lambda: [notes.pop()] if notes else [])
-        return
-    with tempfile.TemporaryDirectory(prefix="arm_control_") as folder:  # readable by this user only: it has the token
-        parameters = Path(folder) / "parameters.yaml"
-        output = Path(folder) / "output.txt"
-        parameters.write_text(parameter_text({"viewer": {**arm, "control": control}, "visuals": arm}))
-        arguments = ["viewer", "visuals", "--ros-args", "--params-file", str(parameters)]
-        process = start_module("arm_control.nodes", arguments + namespace_arguments(namespace), output)
-        lines = PrintedLines(output)
-        try:
-            yield ViewerProcess(process, lines.new)
-        finally:
-            interrupt(process)
-            wait_or_kill(process)
-            lines.close()

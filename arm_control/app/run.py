@@ -21,11 +21,9 @@ from rclpy.signals import SignalHandlerOptions
 from arm_control.app.processes import (
     BRAKING_TIME,
     ScenarioProcesses,
-    ViewerProcess,
     namespace_arguments,
     recorder_arguments,
     set_ros_defaults,
-    viewer_process,
 )
 from arm_control.app.run_options import RunOptions
 from arm_control.control import FAULT, OscTuning, resolve_parameters
@@ -90,17 +88,17 @@ def run_scenario(options: RunOptions) -> int:
         monitor.waits_for_recorder = bool(options.bag)
         if scenario.simulator:
             _refuse_second_run(monitor, executor)
-        recorder = recorder_arguments(scenario, options)
+        recorder, viewer = recorder_arguments(scenario, options), {}
+        arm = options.controller_parameters(ArmParameters, scenario)
+        if options.viewer and not options.headless:
+            viewer = {"viewer": {**arm, "control": options.control}, "visuals": arm}
         nodes = ScenarioProcesses(
-            scenario, options.params_file, options.namespace, options.single_process, options.arm, recorder
+            scenario, options.params_file, options.namespace, options.single_process, options.arm, recorder, viewer
         )
         try:
             with nodes as processes, _destroyed_first(monitor):
-                arm = options.controller_parameters(ArmParameters, scenario)
-                has_viewer = options.viewer and not options.headless
-                with viewer_process(has_viewer, arm, options.control, options.namespace) as viewer:
-                    os.nice(10)  # the nodes have priority over the display
-                    stop = _watch(scenario, processes, viewer, monitor, executor, options, console)
+                os.nice(10)  # the nodes have priority over the display
+                stop = _watch(scenario, processes, monitor, executor, options, console)
                 monitor.fetch()
                 console.print(f"the nodes end, then the report is made{'' if options.duration else SKIP}")
         except NodeDied as error:
@@ -203,7 +201,6 @@ def _refuse_second_run(monitor: MonitorNode, executor: SingleThreadedExecutor) -
 def _watch(
     scenario: Scenario,
     processes: ScenarioProcesses,
-    viewer: ViewerProcess,
     monitor: MonitorNode,
     executor: SingleThreadedExecutor,
     options: RunOptions,
@@ -222,7 +219,7 @@ def _watch(
     end = RunEnd(options.duration)
     started = refreshed = time.monotonic()
     display = _headless_display if options.headless else _live_display
-    with display(scenario, monitor, viewer, options, console) as refresh:
+    with display(scenario, monitor, processes, options, console) as refresh:
         while not (stop.signals or end.is_reached(*monitor.newest_ns, time.monotonic())):
             try:
                 executor.spin_once(timeout_sec=0.05)
@@ -234,7 +231,7 @@ def _watch(
             refreshed = now
             if options.waypoints and is_enter_pressed():
                 monitor.take_waypoint()
-            _print_output(processes, console, viewer.new_output())
+            _print_output(processes, console)
             refresh()
             _raise_if_failed(scenario, processes, monitor, now - started, console)
         monitor.pause()
@@ -263,9 +260,9 @@ def _raise_if_failed(
         raise NodeDied(f"no joint_states within {START_TIME:.0f} s")
 
 
-def _print_output(processes: ScenarioProcesses, console: Console, more: Sequence[str] = ()) -> None:
-    """Print new lines of the nodes, and more lines, above the live table."""
-    for line in [*processes.new_output(), *more]:
+def _print_output(processes: ScenarioProcesses, console: Console) -> None:
+    """Print new lines of the nodes above the live table."""
+    for line in processes.new_output():
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -289,14 +286,14 @@ class RunEnd:
 
 @contextmanager
 def _live_display(
-    scenario: Scenario, monitor: MonitorNode, viewer: ViewerProcess, options: RunOptions, console: Console
+    scenario: Scenario, monitor: MonitorNode, processes: ScenarioProcesses, options: RunOptions, console: Console
 ) -> Iterator[Callable[[], None]]:
     """Show a live table; yields the function that updates it."""
 
     def table() -> Group:
         newest = monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics
         nodes = scenario.controller, scenario.simulator
-        return live_table(f"{options.title}, Ctrl-C ends it", *newest, nodes, viewer.address)
+        return live_table(f"{options.title}, Ctrl-C ends it", *newest, nodes, processes.address)
 
     with Live(table(), console=console, auto_refresh=False, transient=not console.is_terminal) as live:
         yield lambda: live.update(table(), refresh=True)
@@ -304,7 +301,7 @@ def _live_display(
 
 @contextmanager
 def _headless_display(
-    _: Scenario, monitor: MonitorNode, __: ViewerProcess, options: RunOptions, console: Console
+    _: Scenario, monitor: MonitorNode, __: ScenarioProcesses, options: RunOptions, console: Console
 ) -> Iterator[Callable[[], None]]:
     """Show a progress bar; yields the function that updates it."""
     with Progress(console=console, transient=True) as progress:

@@ -118,10 +118,10 @@ def test_another_run_that_is_found_late_is_refused_and_left_alone():
         _pause=SimpleNamespace(call_async=called.append),
     )
     monitor.pause = lambda: MonitorNode.pause(monitor)  # type: ignore[arg-type]
-    quiet = SimpleNamespace(new_output=lambda: [], describe_ended=lambda: "", address="")
+    quiet = SimpleNamespace(new_output=lambda: [], describe_ended=lambda: "")
     executor = SimpleNamespace(spin_once=lambda **_: None)
     options = RunOptions("ur5_osc", headless=True)
-    given: Any = (Scenario.load("ur5_osc"), quiet, quiet, monitor, executor, options, paper())
+    given: Any = (Scenario.load("ur5_osc"), quiet, monitor, executor, options, paper())
     with pytest.raises(ArmControlError, match="joint_states is published already"):
         arm_control.app.run._watch(*given)
     monitor.pause()

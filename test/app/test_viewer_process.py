@@ -14,12 +14,14 @@ import yaml
 import arm_control.app.processes
 import arm_control.app.run
 from arm_control.app import RunOptions
-from arm_control.app.processes import ViewerProcess, viewer_process
+from arm_control.app.processes import ScenarioProcesses
 from arm_control.app.run import run_scenario
 from arm_control.simulation import Scenario
 
+SCENARIO = Scenario.load("ur5_obstacle")
 
-def news_of(page: ViewerProcess, last: str) -> list[str]:
+
+def news_of(page: ScenarioProcesses, last: str) -> list[str]:
     """Everything until a line that begins like this."""
     lines: list[str] = []
     end = time.monotonic() + 120.0
@@ -51,8 +53,11 @@ def instead(monkeypatch: pytest.MonkeyPatch, text: str, code: int | None) -> lis
     given: list[list[str]] = []
 
     def start(module: str, arguments: list[str], output: Path) -> Process:
+        with output.open("a") as file:
+            if arguments[0] != "viewer":
+                return Process(None)
+            file.write(text)
         given.append([module, *arguments, Path(arguments[4]).read_text()])
-        output.write_text(text)
         return Process(code)
 
     monkeypatch.setattr(arm_control.app.processes, "start_module", start)
@@ -61,10 +66,12 @@ def instead(monkeypatch: pytest.MonkeyPatch, text: str, code: int | None) -> lis
 
 def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch: pytest.MonkeyPatch):
     given = instead(monkeypatch, "viewer: http://127.0.0.1:1/?token=x\n", 7)
-    with viewer_process(True, {"tip": "tool0"}, True, "left") as page:
+    viewer = {"viewer": {"tip": "tool0", "control": True}, "visuals": {"tip": "tool0"}}
+    with ScenarioProcesses(SCENARIO, namespace="left", viewer=viewer) as page:
         lines = news_of(page, "the viewer ended")
         assert page.new_output() == []
         assert page.address == "", "it has ended"
+        assert page.describe_ended() == "", "the run goes on"
     assert lines == ["viewer: http://127.0.0.1:1/?token=x", "the viewer ended (exit status 7); the run goes on"]
     ((*command, _, option, name, text),) = given
     assert command == ["arm_control.nodes", "viewer", "visuals", "--ros-args", "--params-file"]
@@ -74,10 +81,18 @@ def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch:
     assert told["/**/visuals"]["ros__parameters"] == {"tip": "tool0"}
 
 
+def test_the_address_of_the_page_is_known_while_it_is_open(monkeypatch: pytest.MonkeyPatch):
+    instead(monkeypatch, "viewer: http://127.0.0.1:1/?token=x\n", None)
+    with ScenarioProcesses(SCENARIO, viewer={"viewer": {}, "visuals": {}}) as page:
+        assert page.new_output() == [page.address] == ["viewer: http://127.0.0.1:1/?token=x"]
+        assert page.new_output() == []
+        assert page.address
+
+
 def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.MonkeyPatch):
     """ROS reads no YAML with an alias in it: a list for both nodes must be there twice."""
     given = instead(monkeypatch, "", 0)
-    with viewer_process(True, Scenario.load("ur5_obstacle").arm(), True) as page:
+    with ScenarioProcesses(SCENARIO, viewer=dict.fromkeys(("viewer", "visuals"), SCENARIO.arm())) as page:
         news_of(page, "the viewer ended")
     ((*_, text),) = given
     told = yaml.safe_load(text)
@@ -91,7 +106,8 @@ def test_without_viser_there_is_a_sentence_and_no_viewer(
     wanted: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(arm_control.app.processes, "find_spec", lambda _: None)
-    with viewer_process(wanted, {}, False) as page:
+    instead(monkeypatch, "", None)
+    with ScenarioProcesses(SCENARIO, viewer={"viewer": {}} if wanted else {}) as page:
         assert [line.partition(f": {sys.executable}")[0] for line in page.new_output()] == said
         assert page.new_output() == []
 
@@ -104,18 +120,18 @@ def test_without_viser_there_is_a_sentence_and_no_viewer(
 def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
     options: Any, wanted: bool, arm: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    """Up to the place where the page would open, which knows of the arm what the controller knows."""
+    """The page knows of the arm what the controller knows."""
     (tmp_path / "arm.yaml").write_text(yaml.safe_dump({"/**": {"ros__parameters": arm}}))
     asked: list[Any] = []
     gone: list[bool] = []
     monitor = SimpleNamespace(destroy_node=lambda: gone.append(True))
 
-    def instead_of_a_page(*arguments: Any) -> Any:
-        asked.append(arguments)
+    def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
     class Nothing:
-        def __init__(self, *_: Any) -> None: ...
+        def __init__(self, *arguments: Any) -> None:
+            asked.append(arguments[-1])
 
         def __enter__(self) -> Any:
             return self
@@ -123,14 +139,14 @@ def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
         def __exit__(self, *_: object) -> None:
             gone.append(False)
 
-    monkeypatch.setattr(arm_control.app.run, "viewer_process", instead_of_a_page)
+    monkeypatch.setattr(arm_control.app.run, "_watch", interrupted)
     monkeypatch.setattr(arm_control.app.run, "ScenarioProcesses", Nothing)
     monkeypatch.setattr(arm_control.app.run, "_refuse_second_run", lambda *_: None)
     monkeypatch.setattr(arm_control.app.run.os, "nice", lambda _: None)
     monkeypatch.setattr(arm_control.app.run, "_monitor", lambda *_: _context(monitor))
     with pytest.raises(KeyboardInterrupt):
         run_scenario(RunOptions("ur5_osc", control=True, params_file=str(tmp_path / "arm.yaml"), **options))
-    assert asked == [(wanted, arm, True, "")]
+    assert asked == [{"viewer": {**arm, "control": True}, "visuals": arm} if wanted else {}]
     assert gone == [True, False], "before the nodes end"
 
 
