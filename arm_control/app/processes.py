@@ -79,23 +79,6 @@ def describe_exit(code: int | None) -> str:
     return f"exit status {code}"
 
 
-class PrintedLines:
-    """Complete lines that processes have printed into a file, which exists."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open(errors="replace")
-        self._incomplete = ""
-
-    def new(self) -> list[str]:
-        """Return the lines since the last call."""
-        *lines, self._incomplete = (self._incomplete + self._file.read()).split("\n")
-        return lines
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
 # -- the nodes of a scenario ---------------------------------------------------------------------------
 
 
@@ -132,7 +115,7 @@ class ScenarioProcesses:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __enter__(self) -> ScenarioProcesses:
-        self._folder = tempfile.TemporaryDirectory(prefix="arm_control_")
+        self._folder = tempfile.TemporaryDirectory(prefix="arm_control_")  # readable by this user only: for the token
         parameters = Path(self._folder.name) / "parameters.yaml"
         output = Path(self._folder.name) / "output.txt"
         parameters.write_text(parameter_text(with_gates_behind(self.scenario.nodes)))
@@ -161,7 +144,7 @@ class ScenarioProcesses:
             shown.write_text(parameter_text(self.viewer))
             words = [*self.viewer, "--ros-args", "--params-file", str(shown), *namespace_arguments(self.namespace)]
             self._viewer = start_module("arm_control.nodes", words, output)
-        self._lines = PrintedLines(output)
+        self._output, self._incomplete = output.open(errors="replace"), ""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -174,13 +157,14 @@ class ScenarioProcesses:
             interrupt(process)
         for process in processes:
             wait_or_kill(process)
-        self._lines.close()
+        self._output.close()
         self._folder.cleanup()
 
     def new_output(self) -> list[str]:
-        """Return the lines that the nodes have printed since the last call; and, once, that the viewer has ended."""
+        """Return complete lines that were printed since the last call; and, once, that the viewer has ended."""
         code = self._viewer.poll() if self._viewer is not None else None
-        lines, self._notes = [*self._notes, *self._lines.new()], []
+        *printed, self._incomplete = (self._incomplete + self._output.read()).split("\n")
+        lines, self._notes = [*self._notes, *printed], []
         self.address = next((line for line in lines if line.startswith(ADDRESS)), self.address)
         if code is not None:
             self._viewer, self.address = None, ""

@@ -13,21 +13,25 @@ import pytest
 import yaml
 
 from arm_control.app import processes
-from arm_control.app.processes import PrintedLines, describe_exit, interrupt, wait_or_kill
+from arm_control.app.processes import describe_exit, interrupt, wait_or_kill
 from arm_control.app.run_options import RunOptions
 from arm_control.simulation import Scenario
 
 
-def test_a_line_waits_for_its_end(tmp_path: Path):
-    path = tmp_path / "output.txt"
-    path.touch()
-    printed = PrintedLines(path)
-    with path.open("a") as file:
+def test_a_line_waits_for_its_end(monkeypatch: pytest.MonkeyPatch):
+    files: list[Path] = []
+
+    def start(_: str, __: list[str], output: Path) -> Any:
+        files.append(output)
+        output.touch()
+        return SimpleNamespace(poll=lambda: 0, wait=lambda _: 0)
+
+    monkeypatch.setattr(processes, "start_module", start)
+    with processes.ScenarioProcesses(Scenario.load("ur5_osc")) as running, files[0].open("a") as file:
         for text, lines in (("one\ntw", ["one"]), ("o", []), ("\n\nthree\n", ["two", "", "three"]), ("", [])):
             file.write(text)
             file.flush()
-            assert printed.new() == lines
-    printed.close()
+            assert running.new_output() == lines
 
 
 def test_a_run_with_a_gate_has_it_between_controller_and_motors(monkeypatch: pytest.MonkeyPatch):
