@@ -345,24 +345,9 @@ def test_targets_that_the_checks_of_a_scenario_leave_out_may_be_missed(ur5: Robo
     assert ("reached: the scenario has targets to be missed" in written(console)) is (variant == "with")
 
 
-def test_time_that_started_over_leaves_the_part_since(ur5: RobotModel):
-    stamps = np.array([5, 6, 7, 0, 1, 2, 3]) * SECOND
-    q = np.arange(7.0)[:, None]
-    record = Recording(stamps, q, q, stamps[:6], q[:6], ()).since_restart()
-    assert record.state_stamps.tolist() == [0, SECOND, 2 * SECOND, 3 * SECOND]
-    assert (record.q[0, 0], record.tau[:, 0].tolist()) == (3.0, [3.0, 4.0, 5.0])
-
-
 def test_wrenches_of_a_run_are_those_that_are_numbers():
     messages = [ros.wrench_stamped([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "base_link", 7_000_000)]
     messages.append(ros.wrench_stamped([np.nan, *[0.0] * 5], "base_link", 8_000_000))
     series = wrench_series(messages)
     assert series.stamps.tolist() == [7_000_000]
     assert series.values.tolist() == [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]
-
-
-def test_another_simulator_may_be_chosen():
-    nodes = RunOptions("ur5_osc", simulator="coppeliasim").load().nodes
-    assert "simulator" not in nodes
-    assert nodes["coppeliasim_bridge"]["robot"] == "ur5"
-    assert nodes["osc"]["rate"] == 200.0

@@ -1,19 +1,16 @@
 """The lock on a command topic and the count of what was refused, with a clock of the test's own."""
 
-import math
 from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rclpy.serialization import serialize_message
 from std_srvs.srv import Trigger
 
 from arm_control.exceptions import FrameNotFound, InputError, cause_of
 from arm_control.messages import (
     ONLY_PUBLISHER,
     UNKNOWN_PUBLISHER,
-    JointStateLog,
     JointStateReader,
     PublisherLock,
     Rejections,
@@ -53,15 +50,6 @@ def test_an_owner_may_be_silent_for_a_second():
     lock.take(FIRST)
     for now[0], is_held in ((6.0, True), (6.001, False)):
         assert lock.held == is_held
-
-
-def test_in_lock_step_silence_frees_nobody():
-    now = [0.0]
-    lock = PublisherLock(silence=math.inf, clock=lambda: now[0])
-    lock.take(FIRST)
-    now[0] = 1e9
-    with pytest.raises(InputError):
-        lock.check(SECOND)
 
 
 def test_a_released_lock_is_free_at_once():
@@ -161,23 +149,6 @@ def test_there_is_an_end_to_causes():
     assert counts["for other causes"] == 1000 - 32
     refused.rejections.add("target_pose", InputError("unknown frame 'a0'"))
     assert counts["target_pose: unknown frame 'a0'"] == 2
-
-
-def test_a_run_keeps_the_states_of_its_arm_and_counts_the_others(ur5: RobotModel):
-    """Somebody else publishes joint_states, too: a gripper, or sliders that know no velocity."""
-    q, names = np.arange(6.0), ur5.joint_names
-    ours = [ros.joint_state(names, k, position=q + k, velocity=q - k) for k in range(3)]
-    gripper = ros.joint_state(("finger",), 7, position=np.zeros(1), velocity=np.zeros(1))
-    sliders = ros.joint_state(names, 8, position=q)
-    heard = [ours[0], gripper, ours[1], ours[1], sliders, sliders, ours[2]]
-    states, causes = JointStateLog(10, "position", "velocity"), Counter[str]()
-    states.extend(bytes(serialize_message(message)) for message in heard)
-    stamps, position, velocity = states.in_joint_order(ur5, causes)
-    assert stamps.tolist() == [0, 1, 2]
-    assert np.array_equal(position, [q, q + 1, q + 2])
-    assert np.array_equal(velocity, [q, q - 1, q - 2])
-    assert [*causes.values()] == [1, 1], "the sliders' second message repeats a stamp"
-    assert any("velocity" in cause for cause in causes)
 
 
 def test_a_run_keeps_the_targets_that_make_sense_and_counts_the_others(ur5: RobotModel):

@@ -43,29 +43,9 @@ def rig(domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         rig.close()
 
 
-PATIENT = {"max_missed": 1000, "max_age": 5.0}
-"""Gates that a stall of the machine does not trip, where a test is about something else."""
-
-
-@pytest.fixture
-def moving(rig: Rig, ur5: RobotModel) -> Rig:
-    """A UR5 in the middle of a reach of 0.35 m, in real time, slowed down so that a busy machine keeps up."""
-    rig.start("osc", publish_effort_array=False, **PATIENT)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5, **PATIENT)
-    return in_motion(rig, ur5)
-
-
-@pytest.fixture
-def moving_alert(rig: Rig, ur5: RobotModel) -> Rig:
-    """The same, with gates that brake after 20 states without a command, as they do by default."""
-    rig.start("osc", publish_effort_array=False)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2)
-    return in_motion(rig, ur5)
-
-
 @pytest.fixture
 def stepping(rig: Rig, ur5: RobotModel) -> Rig:
-    """The same in lock step, with time for the two to find each other: the simulator brakes when nobody answers."""
+    """A UR5 in the middle of a reach of 0.35 m, in lock step, with time for the two nodes to find each other."""
     rig.start("osc", publish_effort_array=False, lock_step=True)
     slowed = {"lock_step": True, "paced": True, "real_time_factor": 0.5}
     rig.start("simulator", robot="ur5", initial_position=HOME, loss_time=PATIENCE, **slowed)

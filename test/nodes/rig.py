@@ -546,8 +546,7 @@ def in_motion(rig: Rig, model: RobotModel) -> Rig:
     rig.target_publisher = rig.publisher(PoseStamped, "target_pose")
 
     def send_next() -> None:
-        rig.goal = next(goals)
-        rig.target_publisher.publish(rig.goal)
+        rig.target_publisher.publish(next(goals))
         if next(sent) % 3 == 0:  # seldom, a publisher that was found is not heard
             rig.node.destroy_publisher(rig.target_publisher)
             rig.target_publisher = rig.node.create_publisher(PoseStamped, "target_pose", 10)

@@ -1,12 +1,10 @@
 """Faults of nodes: a clear message or a brake, never a jump, never a crash."""
 
-import itertools
 import signal
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
-from rig import HOME, LATCHED, in_motion, spin_through_stalls, stamp, tells_publishers_apart
+from rig import HOME, LATCHED, in_motion
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
@@ -18,7 +16,6 @@ from arm_control.nodes import ros
 
 PATIENT = {"max_missed": 1000, "max_age": 5.0}
 RATE = GateParameters().rate_limit
-DAMPING = GateParameters().brake_damping
 MS = 1_000_000
 
 
@@ -36,46 +33,6 @@ def assert_no_jump(states, model: RobotModel) -> None:
     assert np.isfinite(efforts).all()
     assert (np.abs(efforts) <= model.tau_max).all()
     assert steps.max() <= RATE * (1 + 1e-6)
-
-
-def assert_brakes(rig, model: RobotModel, lost_at: float) -> None:
-    """Braking torque within 20 steps of the last command, at rest within 0.5 s, by simulated time."""
-    rig.spin(lambda: rig.time > lost_at and (speeds(rig.states[-1:]) < AT_REST or rig.time >= lost_at + 0.6), "rest")
-    after = [state for state in rig.states if stamp(state) > lost_at]
-    rest = next(stamp(s) for s, v in zip(after, speeds(after), strict=True) if v < AT_REST)
-    assert rest - lost_at < 0.5
-    peak = max(speeds(after))
-    damped = [s for s in after if lost_at + 0.03 < stamp(s) < rest and max(map(abs, s.velocity)) > 0.15 * peak]
-    for before, state in itertools.pairwise(damped):  # the spring has not joined yet
-        if stamp(state) - stamp(before) > 0.0015:
-            continue
-        q, v = np.array(before.position), np.array(before.velocity)
-        t = model.evaluate(q, v)
-        last = np.array(before.effort)
-        change = np.clip(t.g - DAMPING * t.M @ v, -model.tau_max, model.tau_max) - last
-        assert np.allclose(state.effort, last + change * min(1.0, 1.0 / np.abs(change).max()), atol=1e-6)
-    assert_no_jump(rig.states, model)
-
-
-def assert_reaches(rig, model: RobotModel, goal: PoseStamped) -> None:
-    wanted = [goal.pose.position.x, goal.pose.position.y, goal.pose.position.z]
-
-    def there() -> bool:
-        newest = next(state for state in reversed(rig.states) if state.effort)  # the simulator's, not an intruder's
-        return np.allclose(model.pose(np.array(newest.position)).p, wanted, atol=1e-3)
-
-    spin_through_stalls(rig, there, f"arrival at {wanted}", lambda: rig.target_publisher.publish(goal))
-
-
-def next_state(rig) -> None:
-    heard = len(rig.states)
-    rig.spin(lambda: len(rig.states) > heard)
-
-
-def enable(rig, nodes=("osc", "simulator")) -> None:
-    """All gates: the controller's own, the simulator's, and one between them."""
-    for node in nodes:
-        assert rig.call(f"{node}/enable", SetBool.Request(data=True)).success
 
 
 @pytest.mark.processes
@@ -96,44 +53,6 @@ def test_processes_that_are_killed_or_end_in_motion_leave_the_arm_at_rest(rig, u
         assert rig.wait(name) == 0
         assert "Traceback" not in rig.log(name)
     assert "the arm rests: the node ends" in rig.log("gate")
-
-
-def test_controller_stopped_for_a_while(moving_alert, ur5):
-    """For a while of simulated time, in which five times as much goes by for the controller, or more."""
-    osc = moving_alert.processes["osc"]
-    osc.send_signal(signal.SIGSTOP)
-    moving_alert.until(moving_alert.time + 0.2)
-    moving_alert.spin(lambda: "braking: no command for 20 states" in moving_alert.log("simulator"), what="the brake")
-    lost_at = stamp(moving_alert.commands[-1])
-    osc.send_signal(signal.SIGCONT)
-    assert_brakes(moving_alert, ur5, lost_at)
-    moving_alert.spin(lambda: "refused: stale" in moving_alert.log("osc") or "no state for" in moving_alert.log("osc"))
-    held = np.array(moving_alert.states[-1].position)
-    moving_alert.until(moving_alert.time + 0.2)
-    assert np.allclose(moving_alert.states[-1].position, held, atol=1e-3), "braked until enabled"
-    enable(moving_alert)
-    assert_reaches(moving_alert, ur5, moving_alert.goal)
-    assert_no_jump(moving_alert.states, ur5)
-
-
-@tells_publishers_apart
-def test_a_second_publisher_of_states_is_refused(moving, ur5):
-    """With newer stamps, at another place: nothing of it is believed."""
-    intruder = moving.publisher(JointState, "joint_states")
-
-    def intrude() -> bool:
-        next_state(moving)
-        newest_ns = nanoseconds(moving.states[-1].header.stamp)
-        values = {"position": np.array(HOME) + 0.5, "velocity": np.full(6, 9.0)}
-        intruder.publish(ros.joint_state(ur5.joint_names, newest_ns + 2 * MS, **values))
-        return "joint_states refused: second publisher" in moving.log("osc")
-
-    moving.spin(intrude, what="the refusal")
-    for _ in range(50):
-        intrude()
-    moving.states[:] = [state for state in moving.states if state.effort]
-    assert_reaches(moving, ur5, moving.goal)
-    assert_no_jump([state for state in moving.states if state.effort], ur5)
 
 
 def test_a_bad_joint_state(rig, ur5):

@@ -23,15 +23,14 @@ HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 RATE = 50
 
 
-def write_bag(path: Path, q: Array, names: tuple[str, ...], urdf: str = "", stamps: Array | None = None) -> Path:
+def write_bag(path: Path, q: Array, names: tuple[str, ...], urdf: str = "") -> Path:
     with BagWriter(path) as writer:
         if urdf:
             writer.add("/robot_description", STRING)
             writer.put("/robot_description", 0, plain.string(urdf))
         writer.add("/joint_states", JOINT_STATE)
         for k, row in enumerate(q):
-            stamp_ns = round(k * 1e9 / RATE) if stamps is None else int(stamps[k])
-            writer.put("/joint_states", k * 20_000_000, plain.joint_state(names, stamp_ns, position=row))
+            writer.put("/joint_states", k * 20_000_000, plain.joint_state(names, round(k * 1e9 / RATE), position=row))
     return path
 
 
@@ -139,13 +138,6 @@ def test_bad_input_is_a_sentence(
     assert sentence in captured.err + captured.out
     assert captured.err.count("\n") == 1
     assert not (tmp_path / "x.yaml").exists()
-
-
-def test_repeated_stamps_are_left_out_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    t = np.repeat(np.arange(0.0, 2.0, 0.02), 2)
-    path = write_bag(tmp_path / "bag", np.sin(np.pi * t / 4.0)[:, None] ** 4, ("a",), stamps=t * 1e9)
-    assert cli.main(["learn", str(path), "-o", str(tmp_path / "x.yaml")]) == 0
-    assert "note: 100 of 200 states are not newer than those before" in capsys.readouterr().out
 
 
 def test_recordings_of_others_are_learned_or_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
