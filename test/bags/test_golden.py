@@ -49,9 +49,6 @@ SLOW = {name for name, scenario in SCENARIOS.items() if "scene" in scenario.plan
 """Motions along a task path, which hardly begin within a bag: their controller is that of ``panda_moving_plan``."""
 NAMES = [name for name, scenario in SCENARIOS.items() if scenario.controller and name not in SLOW]
 """Scenarios with something to replay."""
-TWICE = {"ur5_moving_obstacle", "planar3_null_space"}
-"""Scenarios that every run of the suite replays twice: one of them with avoidance."""
-
 OTHERS = (("ur5_osc", 100), ("ur5_joint", 100))
 """Scenarios, and how many of their states, that every run of the suite replays with all other back ends. Planning in
 Python takes long, and hardly any of it is the back end's: of iterative LQR it replays one."""
@@ -134,16 +131,6 @@ def test_a_golden_bag_replays_to_what_was_recorded(name: str):
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in TWICE else pytest.param(name, marks=pytest.mark.campaign) for name in NAMES]
-)
-def test_a_golden_bag_replays_twice_to_the_same_bits(name: str):
-    bag = read_bag(GOLDEN / name)
-    once, again = replay(bag)[1], replay(bag)[1]
-    assert np.array_equal(once.tau, again.tau)
-    assert np.array_equal(once.stamps, again.stamps)
-
-
-@pytest.mark.parametrize(
     ("name", "n", "backend"),
     [
         *((name, n, backend) for name, n in OTHERS for backend in ("python", "pinocchio")),
@@ -219,7 +206,7 @@ def test_what_the_node_would_refuse_is_counted_and_passed_over():
     assert bag.malformed == {("/target_pose", "unknown frame 'nowhere'; the model has"): 1}
 
 
-@pytest.mark.parametrize("name", ["ur5_press", "panda_reach", "ur5_joint"])
+@pytest.mark.parametrize("name", ["ur5_press", "ur5_moving_obstacle", "panda_reach", "ur5_joint"])
 def test_a_bag_of_today_replays_to_the_same_bits(name: str, tmp_path: Path):
     """The simulated controller hears its orders as messages say them: rounded, as quaternions round."""
     write(name, tmp_path / "bag")
