@@ -92,7 +92,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self.at_end.callback(self.page.close)
         self.now_ns = 0
         self.q = np.zeros(0)
-        self.obstacles = MarkerStore(self._pose_of, by_stamp=True)
+        self.obstacles = MarkerStore(self._pose_of, are_obstacles=True)
         self.service_clients = ServiceClients(self, self.page.panel.notify)
         self._markers = {topic: MarkerStore(self._drawing_pose_of, OWN_NAMESPACES) for topic in MARKER_TOPICS}
         self._plan: dict[str, Any] = {}

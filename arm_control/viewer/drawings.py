@@ -91,24 +91,24 @@ class MarkerStore:
     ----------
     pose_of : callable
         Returns the pose of a frame in the base's frame, by its name; raises when there is no such frame.
-    by_stamp : bool
-        Whether a marker takes effect at the time of its stamp, as obstacles do
-        (:mod:`arm_control.messages.obstacle_tracker`).
+    are_obstacles : bool
+        Whether a marker takes effect at the time of its stamp, where its frame was when it came, as obstacles do
+        (:mod:`arm_control.messages.obstacle_tracker`); drawings move with their frames.
 
     Attributes
     ----------
     markers : dict
-        Each active marker with the time from which it counts [ns].
+        Each active marker with the time from which it counts [ns], and the pose of an obstacle.
     """
 
     def __init__(
-        self, pose_of: Callable[[str], Pose], ignored: tuple[str, ...] = (), *, by_stamp: bool = False
+        self, pose_of: Callable[[str], Pose], ignored: tuple[str, ...] = (), *, are_obstacles: bool = False
     ) -> None:
         self._pose_of = pose_of
         self._ignored = ignored
-        self._ahead_ns = AHEAD_NS if by_stamp else 0
-        self._waiting: dict[Key, dict[int, Any]] = {}
-        self.markers: dict[Key, tuple[Any, int]] = {}
+        self._are_obstacles, self._ahead_ns = are_obstacles, AHEAD_NS if are_obstacles else 0
+        self._waiting: dict[Key, dict[int, tuple[Any, Pose | None]]] = {}
+        self.markers: dict[Key, tuple[Any, int, Pose | None]] = {}
         self._orders: dict[Key, StampOrder] = {}
         self._last_ns = 0
         self._solids: dict[Hashable, tuple[tuple[Shape, Pose], ...]] = {}
@@ -122,11 +122,16 @@ class MarkerStore:
                 self.markers = _without_namespace(self.markers, marker.ns)
                 self._waiting = _without_namespace(self._waiting, marker.ns)
                 self._orders = _without_namespace(self._orders, marker.ns)
-            elif now_ns < stamp_ns <= now_ns + self._ahead_ns and self._has_room(key):
-                self._waiting.setdefault(key, {})[stamp_ns] = marker
+                continue
+            try:
+                X = self._pose(marker) if self._are_obstacles and marker.action == ADD else None
+            except ArmControlError:
+                continue
+            if now_ns < stamp_ns <= now_ns + self._ahead_ns and self._has_room(key):
+                self._waiting.setdefault(key, {})[stamp_ns] = marker, X
             elif not self._is_late(key, stamp_ns):
                 self._waiting.pop(key, None)
-                self._apply(key, marker, now_ns)
+                self._apply(key, marker, X, now_ns)
 
     def _is_late(self, key: Key, stamp_ns: int) -> bool:
         try:
@@ -135,35 +140,35 @@ class MarkerStore:
             return True
         return False
 
-    def _apply(self, key: Key, marker: Any, now_ns: int) -> None:
+    def _apply(self, key: Key, marker: Any, X: Pose | None, now_ns: int) -> None:
         if key in self.markers or self._has_room(key):
             self._orders.setdefault(key, StampOrder()).take(nanoseconds(marker.header.stamp), now_ns)
         if marker.action == DELETE:
             self.markers.pop(key, None)
         elif marker.action == ADD and self._has_room(key):
-            self.markers[key] = marker, now_ns
+            self.markers[key] = marker, now_ns, X
 
     def _has_room(self, key: Key) -> bool:
         return key[0] not in self._ignored and (key in self.markers or len(self.markers) < MAX_MARKERS)
 
-    def active(self, now_ns: int) -> dict[Key, Any]:
-        """Return the markers whose lifetime is not over at a time [ns]; the others are removed.
+    def active(self, now_ns: int) -> dict[Key, tuple[Any, Pose | None]]:
+        """Return the markers whose lifetime is not over at a time [ns], with poses of obstacles; others are removed.
 
         When time has started over, all are active, and markers far ahead of it are removed.
         """
         for key, waiting in self._waiting.items():
             for stamp_ns in sorted(stamp_ns for stamp_ns in waiting if stamp_ns <= now_ns):
-                self._apply(key, waiting.pop(stamp_ns), stamp_ns)
+                self._apply(key, *waiting.pop(stamp_ns), stamp_ns)
         latest_ns = now_ns + self._ahead_ns
         self._waiting = {key: stamps for key, stamps in self._waiting.items() if stamps and min(stamps) <= latest_ns}
         active = {}
-        for key, (marker, since_ns) in self.markers.items():
+        for key, (marker, since_ns, X) in self.markers.items():
             lifetime_ns = nanoseconds(marker.lifetime)
             if not lifetime_ns or now_ns - since_ns <= lifetime_ns:
-                active[key] = marker, min(since_ns, now_ns)
+                active[key] = marker, min(since_ns, now_ns), X
         self.markers = active
         self._forget_orders(now_ns)
-        return {key: marker for key, (marker, _) in active.items()}
+        return {key: (marker, X) for key, (marker, _, X) in active.items()}
 
     def _forget_orders(self, now_ns: int) -> None:
         """Forget the stamps of markers that ended some time ago, and all when time [ns] has started over."""
@@ -178,13 +183,13 @@ class MarkerStore:
     def obstacles(self, now_ns: int) -> dict[Hashable, ShownObstacle]:
         """Return the active markers at a time [ns] that are obstacles."""
         obstacles: dict[Hashable, ShownObstacle] = {}
-        for key, marker in self.active(now_ns).items():
+        for key, (marker, X) in self.active(now_ns).items():
             appearance = appearance_of(marker)
             try:
                 if appearance not in self._solids:
                     self._solids[appearance] = tuple(shapes_of(marker))
                 solids = self._solids[appearance]
-                obstacles[key] = ShownObstacle(solids, self._pose(marker), rgba_of(marker), appearance)
+                obstacles[key] = ShownObstacle(solids, X or self._pose(marker), rgba_of(marker), appearance)
             except ArmControlError:
                 continue
         self._solids = {obstacle.appearance: obstacle.solids for obstacle in obstacles.values()}
@@ -193,7 +198,7 @@ class MarkerStore:
     def drawings(self, now_ns: int) -> dict[Hashable, Drawing]:
         """Return drawings of the active markers at a time [ns]."""
         drawings: dict[Hashable, Drawing] = {}
-        for key, marker in self.active(now_ns).items():
+        for key, (marker, _) in self.active(now_ns).items():
             try:
                 drawing = drawing_of(marker, self._pose(marker))
             except ArmControlError:

@@ -1,5 +1,6 @@
 """The lock on a command topic and the count of what was refused, with a clock of the test's own."""
 
+import math
 from collections import Counter
 from types import SimpleNamespace
 
@@ -50,6 +51,15 @@ def test_an_owner_may_be_silent_for_a_second():
     lock.take(FIRST)
     for now[0], is_held in ((6.0, True), (6.001, False)):
         assert lock.held == is_held
+
+
+def test_in_lock_step_silence_frees_nobody():
+    now = [0.0]
+    lock = PublisherLock(silence=math.inf, clock=lambda: now[0])
+    lock.take(FIRST)
+    now[0] = 1e9
+    with pytest.raises(InputError):
+        lock.check(SECOND)
 
 
 def test_a_released_lock_is_free_at_once():

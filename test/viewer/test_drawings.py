@@ -60,13 +60,13 @@ def marker(kind: int = SPHERE, scale=(0.2, 0.2, 0.2), at=(1.0, 2.0, 3.0), points
     )
 
 
-def book(*markers: Any, ignored: tuple[str, ...] = (), now_ns: int = 0, by_stamp: bool = False) -> MarkerStore:
+def book(*markers: Any, ignored: tuple[str, ...] = (), now_ns: int = 0, are_obstacles: bool = False) -> MarkerStore:
     def pose_of(frame: str) -> Pose:
         if frame not in ("", "hand"):
             raise FrameNotFound(frame, ("hand",))
         return Pose(np.eye(3), np.array([0.0, 0.0, 10.0])) if frame else HERE
 
-    made = MarkerStore(pose_of, ignored, by_stamp=by_stamp)
+    made = MarkerStore(pose_of, ignored, are_obstacles=are_obstacles)
     made.update(SimpleNamespace(markers=list(markers)), now_ns)
     return made
 
@@ -81,9 +81,9 @@ def test_things_are_obstacles_where_they_are():
     assert [type(shape) for shape, _ in things["a", 2].solids] == [Capsule, Capsule]
 
 
-@pytest.mark.parametrize("by_stamp", [True, False])
-def test_a_late_marker_does_not_replace_a_newer_one(by_stamp: bool):
-    made = book(by_stamp=by_stamp)
+@pytest.mark.parametrize("are_obstacles", [True, False])
+def test_a_late_marker_does_not_replace_a_newer_one(are_obstacles: bool):
+    made = book(are_obstacles=are_obstacles)
 
     def x_after(stamp: float, x: float, now: float) -> float | None:
         made.update(SimpleNamespace(markers=[marker(stamp=stamp, at=(x, 0.0, 0.0))]), round(now * 1e9))
@@ -191,11 +191,22 @@ def places(made: MarkerStore, *seconds: float) -> list[float | None]:
 
 
 def test_an_obstacle_that_is_told_ahead_is_seen_when_it_is_there():
-    made = book(*MOVES, now_ns=NOW_NS, by_stamp=True)
+    made = book(*MOVES, now_ns=NOW_NS, are_obstacles=True)
     assert places(made, 100.0, 100.05, 100.15, 100.2) == [100.0, 100.0, 100.1, 100.2]
     assert places(book(*MOVES), 100.0) == [100.2], "what is only drawn is there at once"
-    assert places(book(*MOVES, now_ns=2 * NOW_NS, by_stamp=True), 200.0) == [100.2], "and what is late"
-    assert places(book(marker(stamp=60.0), by_stamp=True), 0.0) == [1.0], "and what has another clock"
+    assert places(book(*MOVES, now_ns=2 * NOW_NS, are_obstacles=True), 200.0) == [100.2], "and what is late"
+    assert places(book(marker(stamp=60.0), are_obstacles=True), 0.0) == [1.0], "and what has another clock"
+
+
+def test_an_obstacle_stays_where_its_frame_was_when_it_came_and_a_drawing_moves_with_it():
+    """As controllers avoid it; an obstacle in a frame that nobody knows is none for them either."""
+    for are_obstacles, z in (True, 3.0), (False, 4.0):
+        frame = Pose(np.eye(3), np.zeros(3))
+        made = MarkerStore(lambda _: frame, are_obstacles=are_obstacles)  # noqa: B023 - the frame of now
+        made.update(SimpleNamespace(markers=[marker(frame="hand"), marker(id=2, frame="hand", stamp=1.0)]), 0)
+        frame = Pose(np.eye(3), np.array([0.0, 0.0, 1.0]))
+        assert [thing.X.p[2] for thing in made.obstacles(NOW_NS // 50).values()] == [z, z]
+    assert book(marker(frame="nowhere"), are_obstacles=True).markers == {}
 
 
 # -- constraints ----------------------------------------------------------------------------------
