@@ -163,7 +163,7 @@ class InertiaFloor:
     @property
     def inertia(self) -> Array:
         """The floor f, shape (nv,) [kg m^2 or kg]."""
-        return self._memory[0].copy()
+        return self._floor.f.copy()
 
     def describe(self, joint_names: Sequence[str]) -> str:
         """Return one line with the largest floor of each joint."""
@@ -174,7 +174,8 @@ class InertiaFloor:
         """Start again with the first floor."""
         self._is_first, self.shakes = True, False
         self._memory = np.zeros((N_STATE, len(self._first)))
-        self._memory[0], self._memory[1] = self._first, self.proposed
+        self._floor = FloorState(*self._memory[: len(FloorState._fields)])
+        self._floor.f[:], self._floor.c[:] = self._first, self.proposed
         self._steps = np.zeros(len(self._first))
         self._bounds[: len(self._first)] = self._swing
 
@@ -183,10 +184,10 @@ class InertiaFloor:
 
         Where they did not before, its floor starts again: the steps have looked like chatter.
         """
-        n = len(steps)
+        n, floor = len(steps), self._floor
         is_new = (steps > 0.0) & (self._steps == 0.0)
-        self._memory[0, is_new], self._memory[1, is_new] = self._first[is_new], self.proposed[is_new]
-        self._memory[2, is_new] = self._memory[5, is_new] = 0.0
+        floor.f[is_new], floor.c[is_new] = self._first[is_new], self.proposed[is_new]
+        floor.s[is_new] = floor.w[is_new] = 0.0
         self._steps = steps
         self._bounds[:n] = np.maximum(self._swing, STEPS * steps)
 
@@ -197,7 +198,7 @@ class InertiaFloor:
     def add_to(self, terms: Terms, tau: Array, dt: float) -> Terms:
         """Update the floor in a state, and return the state's terms with the floor in M, and with h of (6)."""
         if self._is_first:
-            self._memory[3] = terms.v
+            self._floor.v[:] = terms.v
             self._is_first, dt = False, 0.0
         self._state_in[...], self._bounds_in[...] = self._memory.ravel(), self._bounds  # gates may share the kernel
         self._M_in[...], self._v_in[...], self._h_in[...], self._tau_in[...] = terms.M, terms.v, terms.h, tau

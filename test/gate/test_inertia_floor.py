@@ -164,7 +164,7 @@ def test_an_acceleration_is_nothing_that_holds_a_joint(ur5: RobotModel):
 def test_a_light_joint_whose_floor_is_gone_may_push_against_friction(ur5: RobotModel):
     terms, passed = at(ur5, np.zeros(6)), []
     gate = EffortGate(ur5, GateParameters(inertia_floor=0.02, rate_limit=1e6))
-    gate._floor._memory[1] = gate._floor._memory[0]  # chatter has taken it back
+    gate._floor._floor.c[:] = gate._floor.inertia  # chatter has taken it back
     push = terms.g + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # 5000 rad/s^2, if it were free
     for _ in range(1000):
         gate.offer_in_order(push)
@@ -186,9 +186,13 @@ class Floor:
         self.f = [min(0.5 * m, c) for m, c in zip(own, self.c, strict=True)]
         self.dv_0 = [max(0.005 * v, min(0.012, 0.02 * v)) for v in model.v_max.tolist()]
         self.d_max = (0.3 * model.tau_max).tolist()
-        self.F = list(self.c)
+        self.F, self.first = list(self.c), list(self.f)
         self.s, self.e, self.d, self.w, self.t = ([0.0] * model.nv for _ in range(5))
         self.v: list[float] | None = None
+
+    def expect(self, i: int, step: float) -> None:
+        """Let a joint's floor start again, whose velocities come in steps from now on."""
+        self.dv_0[i], self.f[i], self.c[i], self.s[i], self.w[i] = 3.0 * step, self.first[i], self.F[i], 0.0, 0.0
 
     def h(self, t: Terms, tau_0: np.ndarray, dt: float) -> np.ndarray:
         """Bias of the next state, equation (6)."""
@@ -216,18 +220,25 @@ class Floor:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_any_sequence_of_velocities_has_the_floor_of_the_equations(ur5: RobotModel, seed: int):
-    """Speed limits of all three kinds of dv_0; changes of speed on both sides of it."""
+    """Speed limits of all three kinds of dv_0, and steps of two joints; changes of speed on both sides of it."""
     rng = np.random.default_rng(seed)
     v_max = dict(zip(ur5.joint_names, (3.0, 1.0, 0.3, 3.0, 1.0, 0.3), strict=True))
     model = RobotModel.from_urdf(urdf_path("ur5"), velocity_limits=v_max)
     floor, other, v = InertiaFloor(model, 0.02), Floor(model, 0.02), np.zeros(6)
     n_reversals = n_returns = 0
+    steps, begins = np.zeros(6), {31: 3, 500: 4}
     np.testing.assert_allclose(floor.inertia, other.f, rtol=1e-14)
     for k in range(1000):
         share = rng.choice([0.02, 0.51, 0.98, 1.02, 1.9, 2.1, 5.0], 6, p=[0.2, 0.2, 0.1, 0.2, 0.1, 0.1, 0.1])
-        sign = rng.choice([-1.0, 1.0], 6) if k % 50 < 25 or k > 60 else (-1.0) ** k
-        share = share if k < 60 else 0.1 * share  # quiet: ceilings come back
-        v = v + share * sign * other.dv_0 if k else v
+        sign = rng.choice([-1.0, 1.0], 6) if k % 50 < 25 or k % 500 > 60 else (-1.0) ** k
+        share = share if k % 500 < 60 else 0.1 * share  # quiet: ceilings come back
+        v = v + share * sign * other.dv_0
+        if k in begins:
+            i = begins[k]
+            assert other.s[i] if k < 60 else other.w[i]
+            steps[i] = other.dv_0[i]
+            floor.expect(steps.copy())
+            other.expect(i, steps[i])
         t, dt = at(model, v), rng.choice([5e-4, 1e-3, 0.02])
         tau_0 = t.h + rng.choice([0.0, 1.0, 200.0]) * rng.uniform(-1.0, 1.0, 6)
         ceilings = list(other.c)
