@@ -116,12 +116,14 @@ EQUIVALENT: dict[str, str] = {
     "processes/gate_process.py GateProcess._brake_blindly: reason: str, doubt: int=0) -> Answers:"
     " -> reason: str, doubt: int=-1) -> Answers:": "no state is newer than now",
     "messages/joint_states.py JointStateReader.__init__: self._heard_ns = 0 *": FIRST_OWNER,
+    "messages/joint_states.py JointStateReader.__init__:  self._least_delay_ns = 0 *": FIRST_STATE,
     "messages/joint_states.py JointStateReader.__init__: self._older = 0 *": FIRST_STATE,
     "messages/joint_states.py JointStateReader.__init__: self._index = np.zeros(0, dtype=int) *": (
         "the first message has other names than none, and sets it"
     ),
     "messages/joint_states.py JointStateReader.read:  not None and stamp_ns < last.stamp_ns"
     " ->  not None and stamp_ns <= last.stamp_ns": "an equal stamp has been answered some lines before",
+    "messages/joint_states.py JointStateReader._second_publisher: return '' -> pass": "None is as false as no text",
     "messages/joint_states.py JointStateReader._learn_order: self._names = list(names) -> pass": (
         "the order is learnt again from each message: slower, and the same"
     ),

@@ -36,6 +36,7 @@ GROUPS = {
         ),
         (
             "test/gate",
+            "test/constraints/test_constraint_set.py",
             *(f"test/processes/test_{name}.py" for name in ("gate_process", "controller_process", "braked_arm")),
             "test/messages/test_joint_states.py",
         ),

@@ -71,6 +71,23 @@ def test_the_filter_is_its_equation():
     assert velocities.fault == ""
 
 
+def test_a_state_of_the_same_time_changes_nothing():
+    states = list(counted(14))
+    states[300:300] = [(*states[299][:2], 0.0)]
+    _, _, _, filtered = run(iter(states))
+    np.testing.assert_array_equal(filtered.pop(300), filtered[299])
+    np.testing.assert_array_equal(filtered, run(counted(14))[-1])
+
+
+def test_a_grid_is_believed_with_the_fourth_turn():
+    """A turn is no change, a change, and its opposite, behind a first change and its opposite."""
+    velocities, step = VelocityFilter(1), 0.024
+    for k in range(3 + 3 * 4):
+        assert velocities.lag == 0.0
+        velocities.filtered(np.zeros(1), np.array([step * (k % 3 == 1)]), DT if k else 0.0)
+    assert velocities.lag == pytest.approx(np.sqrt(step * DT / LAG_ACCELERATION))
+
+
 def test_late_differences_and_units_of_a_motor_are_filtered():
     """Velocities of the state before; velocities in units of 0.024 rad/s beside smooth positions."""
     before = [np.zeros(2)]

@@ -94,8 +94,25 @@ def test_a_stale_message_is_refused_and_says_how_old_it_is(ur5: RobotModel):
     reading = reader.read(state, {"source_timestamp": 4_999_900_000})
     assert isinstance(reading, Refused)
     assert str(reading.error) == "stale: written 20.1 ms ago, allowed 20.0 ms"
-    assert not reading.is_fault
+    assert (reading.is_fault, reading.doubt) == (False, 0)
     assert isinstance(reader.read(state, {"source_timestamp": 5_000_000_000}), Measurement)
+
+
+@pytest.mark.parametrize(("written_ms", "age_ms"), [(None, 8), (6, 6), (10, 8), (-1, 0)])
+def test_a_state_that_brakes_is_as_old_as_the_middleware_says_but_no_older_than_it_is_late(
+    ur5: RobotModel, written_ms: int | None, age_ms: int
+):
+    now_ns, q = 5_000_000_000, np.zeros(6)
+    reader = JointStateReader(ur5, 0.02, drives_arm=True, clock_ns=lambda: now_ns)
+
+    def read(stamp_ns: int, source_ns: int | None) -> Reading:
+        info = {"source_timestamp": source_ns, "received_timestamp": now_ns, "publisher_gid": {"data": b"a"}}
+        return reader.read(message(ur5.joint_names, q, q, stamp_ns), info, is_braking=True)
+
+    assert read(1_000_000_000, now_ns).age == 0.0
+    now_ns += 9_000_000
+    reading = read(1_001_000_000, None if written_ms is None else now_ns - 1_000_000 * written_ms)
+    assert reading.age == pytest.approx(1e-3 * age_ms)
 
 
 def test_without_a_limit_no_age_is_stale(ur5: RobotModel):

@@ -432,12 +432,15 @@ def test_a_process_goes_on_behind_states_that_were_answered_elsewhere():
     result = answer.result
     assert result is not None
     later = result._replace(measurement=result.measurement._replace(stamp_ns=START + 4 * MS))
-    bounds = first.process.reader.bounds
+    first.state(q=0.51 * np.ones(2))
+    bounds, own = first.process.reader.bounds, arm.process.reader.bounds
     assert bounds is not None
+    assert own is not None
     n_noted = arm.blind.moments.counts[1]
     arm.wrong()
     arm.process.resume(AnsweredStates(1, later, bounds.memory, START + 5 * MS, 123))
     assert (arm.process.last, arm.blind.moments.counts[1], arm.process.reader.least_delay_ns) == (later, n_noted, 123)
+    np.testing.assert_array_equal(own.memory.believed.q, bounds.memory.believed.q)
     for _ in range(2):  # the count of missing states begins anew
         assert torque(arm.state(wait=0, stamp=START + 4 * MS)) is result.gate.tau
     assert not arm.gate.is_braked
