@@ -252,7 +252,10 @@ class EffortGate:
         if self.velocities is None:
             return v
         assert self._floor is not None
-        v = self.velocities.filtered(q, v, dt, is_held=self.state is not PASSING)
+        is_still = self.state is HOLDING or (self.is_braked and self.is_held)
+        v = self.velocities.filtered(q, v, dt, is_held=is_still)
+        if self.velocities.doubts:
+            self._floor.restart()
         if self.velocities.lag:
             self._floor.expect(self.velocities.left)
             self.lateness = self._lateness

@@ -18,11 +18,13 @@ with w = d, or w = v and p dt in place of p. Joints of which nothing is known ye
 is where the steps that are left, p / T, are as large as what the lag makes of an acceleration, a T. Without (1) nothing
 is changed, not by a bit.
 
-*Noise* is measured in the first 0.1 s, and while the gate holds the arm: the median m of second differences of v,
+*Noise* is measured in the first 0.1 s, and while the gate holds the arm at rest: the median m of second differences,
 
     (4)  m <- 1.15 m   where |v - 2 v_0 + v_00| > m,   else  m <- m / 1.15;      sigma = m / (0.67 sqrt(6))
 
-Above 0.005 rad/s it is filtered by (3), with w = v and T = (dt / 2) (sigma / 0.003)^2, at most 0.05 s.
+Above 0.005 rad/s it is filtered by (3), with w = v and T = (dt / 2) (sigma / 0.003)^2, at most 0.05 s. What is as large
+in the first 0.1 s may be chatter of a joint whose floor of inertia is too large: it is measured once more, in 0.1 s
+with the smallest floor, where nothing chatters.
 
     q, v, q_0, v_0  positions and velocities, before           [rad, rad/s; m, m/s if prismatic]
     d               differences of positions, (q - q_0) / dt   [rad/s]
@@ -57,7 +59,7 @@ KEPT, AGREEMENT, LEFT_OVER = 0.98, 0.98, 0.003
 LEAST_SHARE, LARGEST_SHARE = 0.02, 1.05
 """``alpha`` of (2)."""
 LISTENING, MEDIAN_STEP = 0.1, 1.15
-"""Time in which noise is measured at the beginning [s]; growth of m in (4)."""
+"""Time in which noise is measured at the beginning, once or twice [s]; growth of m in (4)."""
 SECOND_DIFFERENCE = 0.6745 * sqrt(6.0)
 """Median of second differences of a noise with a standard deviation of 1."""
 NOISY, QUIET = 5e-3, 3e-3
@@ -87,8 +89,9 @@ class FilterMemory(NamedTuple):
         Rows by the names of this module.
     q, v : ndarray, shape (n,)
         The state at hand; v becomes the filtered velocity.
-    numbers : ndarray, shape (4,)
-        Time since the state before [s]; 1 before there was one; whether the arm is held; time so far [s].
+    numbers : ndarray, shape (5,)
+        Time since the state before [s]; 1 before there was one; whether the arm is held; time for which noise has been
+        measured [s]; 1 while that is done once more, 2 afterwards.
     """
 
     rows: Rows
@@ -98,7 +101,7 @@ class FilterMemory(NamedTuple):
     n: int
 
 
-DT, IS_FIRST, IS_HELD, TIME = 0, 1, 2, 3
+DT, IS_FIRST, IS_HELD, TIME, REPEATED = 0, 1, 2, 3, 4
 """Entries of ``numbers``."""
 
 
@@ -171,6 +174,20 @@ def find_noise(m: FilterMemory, i: int, change: float, dt: float) -> None:
 
 
 @procedure
+def listen_again(m: FilterMemory) -> None:
+    """Once noise has been measured: where it is large, let it be measured once more."""
+    is_noisy = False
+    for i in range(m.n):
+        is_large = m.rows[KIND, i] == NOT_FOUND and m.rows[NOISE, i] > NOISY * SECOND_DIFFERENCE
+        is_noisy = is_noisy or is_large
+    if is_noisy and m.numbers[REPEATED] == 0.0:
+        m.numbers[TIME] = 0.0
+        m.numbers[REPEATED] = 1.0
+    else:
+        m.numbers[REPEATED] = 2.0
+
+
+@procedure
 def take_note(m: FilterMemory, i: int, dt: float) -> None:
     """Look for steps at a joint, in the state at hand and the one before."""
     rows = m.rows
@@ -195,6 +212,8 @@ def filter_velocities(m: FilterMemory) -> float:
     is_known = dt > 0.0 and m.numbers[IS_FIRST] == 0.0
     m.numbers[IS_FIRST] = 0.0
     m.numbers[TIME] += dt
+    if m.numbers[TIME] > LISTENING and m.numbers[REPEATED] < 2.0:
+        listen_again(m)
     rows = m.rows
     kind = NOT_FOUND
     width = 0.0
@@ -226,11 +245,12 @@ class VelocityFilter:
     lag : float
         Largest T of the joints that are filtered [s]; 0 without any.
     left : ndarray, shape (n,)
-        Steps left in the filtered velocities, p / T [rad/s or m/s]; 0 where nothing is filtered.
+        Changes left in the filtered velocities, p / T of steps, sigma dt / T of noise [rad/s or m/s]; 0 where nothing
+        is filtered.
     """
 
     def __init__(self, n: int) -> None:
-        self._memory = FilterMemory(np.zeros((N_ROWS, n)), np.zeros(n), np.zeros(n), np.zeros(4), n)
+        self._memory = FilterMemory(np.zeros((N_ROWS, n)), np.zeros(n), np.zeros(n), np.zeros(5), n)
         self._procedure = compile_procedure(filter_velocities)(self._memory)
         self._call = direct_call(self._procedure)
         self.reset()
@@ -258,8 +278,13 @@ class VelocityFilter:
             return v
         lags = m.rows[LAG]
         self.lag, self._dt = float(lags.max()), dt or self._dt
-        self.left = LAG_ACCELERATION * lags
+        self.left = LAG_ACCELERATION * lags if self.step else m.rows[NOISE] / SECOND_DIFFERENCE * self._dt / lags
         return m.v.copy()
+
+    @property
+    def doubts(self) -> bool:
+        """Whether noise is measured once more, with the smallest floor of inertia."""
+        return bool(self._memory.numbers[REPEATED] == 1.0)
 
     @property
     def step(self) -> float:
