@@ -15,7 +15,7 @@ from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import NEVER, GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
+from arm_control.motion.goals import ALWAYS, NEVER, GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
 from arm_control.motion.jogging import LEAD, JogLimits, PoseJogging, near
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, transform_reference
 from arm_control.motion.references import Reference
@@ -89,6 +89,7 @@ class PoseFollower:
         self._jogs: GoalQueue[TwistJog] | None = None
         self._jogging: PoseJogging | None = None
         self._has_run = False
+        self._held_ns = self._begin_ns = ALWAYS
         self.is_holding = False
 
     def add(self, goal: PoseGoal) -> None:
@@ -119,6 +120,7 @@ class PoseFollower:
             queue.end(stamp_ns)
         self.active = self._approach = self._jogging = None
         self._held = Reference(self.model.pose(q))
+        self._held_ns = stamp_ns
         self.is_holding = True
 
     def reference(self, stamp_ns: int, q: Array) -> Reference:
@@ -128,7 +130,9 @@ class PoseFollower:
         """
         due = self.queue.active(stamp_ns)
         if due is not None and due is not self.active:
-            self._activate(due, self._active_reference(due.stamp_ns), q)
+            before = self._active_reference(due.stamp_ns)
+            self._begin_ns = max(due.stamp_ns, min(self._held_ns, stamp_ns))  # behind a hold that has ended it
+            self._activate(due, before, q)
         if self._jogs is not None:
             self._jogs.end_stream(stamp_ns, int(self.jog_limits.timeout * NANOSECONDS))
             self._jog(self._jogs.active(stamp_ns), stamp_ns, q)
@@ -145,7 +149,7 @@ class PoseFollower:
         if self.queue.active(stamp_ns) is not self.active or self._jogging is not None or is_jogged:
             return None
         motion = self.active if isinstance(self.active, PoseMotion) else None
-        if motion is not None and (stamp_ns - motion.stamp_ns) * 1e-9 < motion.trajectory.duration:
+        if motion is not None and (stamp_ns - self._begin_ns) * 1e-9 < motion.trajectory.duration:
             return None
         next_jog_ns = NEVER if self._jogs is None else self._jogs.next_ns(stamp_ns)
         return self._active_reference(stamp_ns), min(self.queue.next_ns(stamp_ns), next_jog_ns)
@@ -180,7 +184,7 @@ class PoseFollower:
             return self._jogging.reference
         if not isinstance(self.active, PoseMotion):
             return self._held
-        t = (stamp_ns - self.active.stamp_ns) * 1e-9
+        t = (stamp_ns - self._begin_ns) * 1e-9
         if self._approach is not None and t < self._approach.duration:
             return self._approach.sample(t)
         return transform_reference(self._X_WF, self.active.trajectory.sample(t))

@@ -81,3 +81,16 @@ def test_a_target_for_now_removes_those_that_wait_and_no_other(follower: PoseFol
     assert len(follower.queue) == 2
     np.testing.assert_array_equal(follower.reference(9 * MS, OTHER).X_WT.p, A.p)
     np.testing.assert_array_equal(follower.reference(99 * MS, OTHER).X_WT.p, B.p)
+
+
+def test_a_motion_that_acts_again_behind_a_hold_begins_there(follower: PoseFollower, ur5: RobotModel):
+    follower.queue.add(motion(100))
+    for ms in (100, 400):
+        follower.hold(ms * MS, HOME)
+        np.testing.assert_array_equal(follower.reference(ms * MS, HOME).X_WT.p, ur5.pose(HOME).p)
+    follower.restart(HOME)
+    np.testing.assert_allclose(follower.reference(401 * MS, HOME).X_WT.p, A.p, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(follower.reference(900 * MS, HOME).X_WT.p, (A.p + B.p) / 2, rtol=0, atol=1e-12)
+    follower.restart(HOME)  # time starts over
+    follower.reference(100 * MS, HOME)
+    np.testing.assert_allclose(follower.reference(600 * MS, HOME).X_WT.p, (A.p + B.p) / 2, rtol=0, atol=1e-12)
