@@ -102,6 +102,14 @@ class ObserverParameters(Parameters):
         " stops; 0: any",
         lower=0.0,
     )
+    weighing_time: float = parameter(
+        0.0,
+        "time for which the arm is held at the start, before goals towards poses act, so that its weight is compared at"
+        " rest",
+        unit="s",
+        lower=0.0,
+        upper=1.0,
+    )
     push_limit: float = parameter(
         50.0, "largest force of a hand that stands still though it is asked to move; 0: none", unit="N", lower=0.0
     )

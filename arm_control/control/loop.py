@@ -8,6 +8,9 @@ and no clock.
 A brake ends all goals, and observer and adaptation forget what they have learnt. After *enable* the gate holds the arm
 until a new goal acts; then the law begins with what the gate carried, as the observer's first estimate. Without an
 observer that torque fades, equation (6) of :mod:`arm_control.gate.torque_rules`.
+
+Where ``weighing_time`` is given, a run towards poses begins with the arm held for that time, so that its weight is
+compared without the friction of a motion (:mod:`~arm_control.control.weight_watch`); goals wait until then.
 """
 
 from __future__ import annotations
@@ -179,6 +182,8 @@ class ControlLoop:
             self._weight = LoadWatch(model)
         elif self.observer is not None and observer.weight_share:
             self._weight = WeightWatch(model, observer.weight_share, observer.rated_payload)
+        is_weighed = isinstance(self._weight, WeightWatch) and not controller.has_schedule
+        self._weighing_time, self._weighing = observer.weighing_time if is_weighed else 0.0, 0.0
         pushes = self.observer is not None and observer.push_limit and not controller.has_contact
         self.push = PushLimit(model.tau_max, observer.push_limit) if pushes else None
         self.wrench = WrenchEstimate(model)
@@ -195,8 +200,8 @@ class ControlLoop:
 
     def tick(self, measurement: Measurement, obstacles: Sequence[Obstacle] = ()) -> TickResult:
         """Decide on the torque of one state."""
-        if measurement.fault or measurement.is_restart or self.gates_behind is not None:
-            self._look_for_brakes(measurement)
+        if measurement.fault or measurement.is_restart or self.gates_behind is not None or self._weighing > 0.0:
+            self._begin_state(measurement)
         if not measurement.is_restart and (gap := self.gaps.fault(measurement.dt)):
             self.gate.brake(gap)
         if self._senses:
@@ -244,8 +249,8 @@ class ControlLoop:
         v = self.gate.filtered(measurement.q, measurement.v, measurement.dt)
         return measurement if v is measurement.v else measurement._replace(v=v)
 
-    def _look_for_brakes(self, measurement: Measurement) -> None:
-        """Brake where the state or a gate behind this one asks for it, and begin a run."""
+    def _begin_state(self, measurement: Measurement) -> None:
+        """Brake where the state or a gate behind this one asks for it, begin a run, and weigh the arm."""
         if measurement.fault:
             self.gate.brake(measurement.fault)
         if measurement.is_restart:
@@ -254,6 +259,8 @@ class ControlLoop:
                 self.avoidance.begin(measurement.q)
         if self.gates_behind is not None:
             self._follow_gates_behind(self.gates_behind)
+        if self._weighing > 0.0:
+            self._weigh(measurement)
 
     def _offer(self, tau: Array) -> InputError | None:
         """Offer a torque to the gate; return why it is refused."""
@@ -323,8 +330,18 @@ class ControlLoop:
         self._carried = worth_carrying(carried * left_after(dt))
         return carried
 
+    def _weigh(self, measurement: Measurement) -> None:
+        """Hold an arm where the run has begun, while its weight is compared; then its goals may act."""
+        self._weighing -= measurement.dt
+        if self._weighing > 0.0:
+            self.controller.hold(measurement.stamp_ns, self._start)
+        else:
+            self.controller.restart(self._start)
+            if self._weight is not None:
+                self._weight.restart()
+
     def _forget_estimates(self) -> None:
-        self._carried = None
+        self._carried, self._weighing = None, 0.0
         if self._weight is not None:
             self._weight.restart()
         if self.push is not None:
@@ -393,5 +410,6 @@ class ControlLoop:
         self.wrench.reset()
         self._forget_estimates()
         self.controller.restart(measurement.q)
+        self._weighing, self._start = self._weighing_time, measurement.q.copy()
         for goal in self.goals:
             self.controller.add(replace(goal, stamp_ns=measurement.stamp_ns + goal.stamp_ns))

@@ -1,4 +1,4 @@
-"""The weight that an arm carries beside what its model says, in the first second of a motion.
+"""The weight that an arm carries beside what its model says, at rest and in the first second of a motion.
 
 A description with masses that are too small makes a controller carry an arm that is heavier: the observer's estimate
 goes to its bound, and what the law asks for goes wrong. So what it carries is compared with the model's weight, in the
@@ -9,9 +9,17 @@ directions of both, each joint by its effort limit,
 
 and an arm is stopped that carries more than (1 + s_max) times the weight of its model for 0.03 s in that second: what
 friction may be, tau_f, does not count, and a usual payload is less. The observer's own estimate is bounded, and would
-hide it.
+hide it. A motion hides it, too:
+
+    (3)  y = (g - g') - (M' - M) a - D v - f
+
+so that of an arm that is asked to go down, inertia and damping take away what its weight g' has beside g. At rest dry
+friction f is all that is left, and that is small: an arm that is held for ``weighing_time`` before a first motion is
+stopped before that. Behind it the second begins again, for a posture without weight may have none to show.
 
     g, y     gravity torque, torque that the model lacks between two states  [N m or N]
+    g', M'   gravity torque, mass matrix of the arm                          [N m or N; kg m^2 or kg]
+    D, f     damping, dry friction of the arm                                [N m s/rad or N s/m; N m or N]
     r, u     its estimate, before it is scaled for the time t of the motion  [N m or N]
     K, tau_f bandwidth, 50; 0.06 tau_max                                     [1/s; N m or N]
     s, m     share of the weight that is carried beside it; payload at the tip with such a torque   [-; kg]

@@ -236,7 +236,8 @@ class Scenario:
         if simulator == "none":
             _publish_efforts_once(nodes)
         plant = {**chosen.nodes.get("simulator", {}), **(plant or {})}
-        nodes = with_compensation(nodes, friction, is_needed=is_needed(simulator, plant, f"{self.name}: simulator"))
+        needed = is_needed(simulator, plant, f"{self.name}: simulator")
+        nodes = with_compensation(nodes, friction, is_needed=needed, is_real=simulator == "none")
         self._add_world(nodes, chosen, lock_step)
         if is_other_robot:
             for parameters in nodes.values():
@@ -390,6 +391,8 @@ CHOICES = ("auto", "true", "false")
 """Whether friction is compensated."""
 INERTIA_FLOOR = 0.02
 """The floor that suits the arms that were tried [s]."""
+WEIGHING_TIME = 0.5
+"""Time in which a real arm is weighed; the arms that were tried with light models were stopped within 0.35 s [s]."""
 GATES = (*CONTROLLERS, "gate", "simulator")
 """Nodes with a gate: each needs the floor, or takes the torque against friction for an acceleration."""
 
@@ -408,7 +411,9 @@ def is_needed(simulator: str, plant: Mapping[str, Any], where: str) -> bool:
     return simulator == "none" or (simulator == "mujoco" and not is_ideal)
 
 
-def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_needed: bool) -> Nodes:
+def with_compensation(
+    nodes: Mapping[str, dict[str, Any]], friction: str, *, is_needed: bool, is_real: bool = False
+) -> Nodes:
     """Return the nodes with compensation, or without.
 
     A ParameterError where ``friction`` is none of these.
@@ -417,6 +422,8 @@ def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_
     ----------
     friction : str
         ``true`` and ``false`` replace what the nodes have; ``auto`` does not.
+    is_real : bool
+        Whether no simulator moves the arm, so that it is weighed first.
     """
     if friction not in CHOICES:
         raise ParameterError(f"friction = {friction!r}, allowed {', '.join(CHOICES)}")
@@ -426,6 +433,7 @@ def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_
     result: Nodes = {}
     for node, own in nodes.items():
         values: dict[str, Any] = {"disturbance_observer": is_on} if node in CONTROLLERS else {}
+        values |= {"weighing_time": WEIGHING_TIME} if values and is_on and is_real else {}
         values |= {"inertia_floor": INERTIA_FLOOR if is_on else 0.0} if node in GATES else {}
         result[node] = {**values, **own} if is_auto else {**own, **values}
     return result

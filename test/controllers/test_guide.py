@@ -105,9 +105,10 @@ def test_friction_is_compensated_in_part_in_motion_and_not_at_rest():
 
 def test_an_observer_leaves_the_arm_to_the_hand():
     push = np.array([0.0, 5.0, 5.0, 0.0, 0.0, 2.0])
-    alone, observed = Run(), Run(disturbance_observer=True)
+    alone, observed = Run(), Run(disturbance_observer=True, weighing_time=0.5)  # it is not held to be weighed
     np.testing.assert_allclose(observed.go(300, push), alone.go(300, push), rtol=0, atol=1e-9)
     assert observed.result.gate.state is GateState.PASSING
+    assert not observed.loop.controller.is_holding
 
 
 def test_an_arm_that_a_load_pulls_down_is_held_and_says_why():

@@ -416,6 +416,16 @@ def test_friction_is_compensated_where_the_arm_is_not_its_model():
         assert compensation(found)["simulator"] == (None, 0.02)
 
 
+def test_a_real_arm_is_weighed_before_it_moves():
+    scenario = Scenario.load("ur5_osc")
+    real = scenario.with_options(simulator="none", gate=True).nodes
+    assert real["osc"]["weighing_time"] == 0.5
+    simulated = scenario.with_options(friction="true"), scenario.variant("real")
+    uncompensated = scenario.with_options(friction="false", simulator="none")
+    for nodes in (*(one.nodes for one in (*simulated, uncompensated)), {"gate": real["gate"]}):
+        assert not any("weighing_time" in values for values in nodes.values())
+
+
 def test_who_says_whether_friction_is_compensated_is_obeyed():
     scenario = Scenario.load("ur5_osc")
     assert compensation(scenario.with_options(friction="true"))["osc"] == (True, 0.02)
