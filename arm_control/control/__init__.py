@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from arm_control.control.load_watch import LoadWatch
     from arm_control.control.loop import FIRST_DT, ControlLoop, TickResult
     from arm_control.control.osc.compiled_osc import CompiledOsc
-    from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower
+    from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
     from arm_control.control.osc.osc_controller import TERMS, OperationalSpaceController, OscOutput, movable_rows
     from arm_control.control.osc.osc_parameters import GAINS, SINGULARITIES, OscParameters
     from arm_control.control.osc.task import (

@@ -18,6 +18,9 @@ its change tau_avoid takes away the share
 
 Where s exceeds a half, avoidance is the cause and nothing else; it is named when the error e of the target has not gone
 below 0.95 <e>/T for a time T.
+
+A hand that presses without a sensor of its wrench, and has not moved by 2 mm since it began, may be held by friction or
+by what it touches. For the arm both are the same, so that the sentence names both.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ PATIENCE = 1.0
 """T [s]."""
 MISSED: Mapping[str, float] = {"position_error": 1e-3, "orientation_error": 3.5e-3, "joint_error": 3.5e-3}
 """Figures of a law above which a target counts as missed [m, rad, rad]."""
+UNFELT = "do not overcome friction, or it touches already: see measured_wrench"
+"""What holds a hand without a sensor."""
 NEARLY = 0.98
 """Share of a bound that counts as the bound."""
 NEAR_LIMIT = 0.06
@@ -84,6 +89,7 @@ class StallWatch:
         self._u = np.zeros((3, model.nv))
         self._since_ns, self._at_bound = np.zeros(model.nv), np.zeros(model.nv)
         self._means, self._avoided_for, self._pair = np.zeros(3), 0.0, ""
+        self._pressing: tuple[float, Array] | None = None
 
     def look(self, result: TickResult, tau_dist: Array | None = None) -> None:
         """Look at the result of a tick, with the known disturbance in it, shape (nv,) [N m or N]."""
@@ -92,8 +98,11 @@ class StallWatch:
         terms, figures = law.terms, law.figures()
         dt = (stamp_ns - self._stamp_ns) / NANOSECONDS
         is_missed = any(figures.get(name, 0.0) > error for name, error in MISSED.items())
+        unmoved = self._unmoved(law, stamp_ns)
         if not gate.is_passing or not is_missed or not 0.0 < dt < 1.0:
             self._restart(stamp_ns, terms.q)
+            self.sentence = unmoved
+            self.last = self.sentence or self.last
             return
         asked = tau - compensation - terms.h
         if tau_dist is not None:
@@ -110,7 +119,7 @@ class StallWatch:
         causes = {j: self._cause(j, terms, asked, compensation, tau, gate) for j in np.flatnonzero(is_held).tolist()}
         self._at_bound = np.where(np.abs(compensation) >= self._r_max, self._at_bound + dt, 0.0)
         held = [f"{self._model.joint_names[j]} ({cause})" for j, cause in causes.items() if cause]
-        self.sentence = f"{FAULT}: {', '.join(held)}" if held else self._bound()
+        self.sentence = f"{FAULT}: {', '.join(held)}" if held else self._bound() or unmoved
         if result.avoidance is not None:
             error = sum(figures.get(name, 0.0) for name in MISSED)
             self._look_for_avoidance(dt, law, tau - compensation - law.tau, result.avoidance, error)
@@ -142,6 +151,18 @@ class StallWatch:
         if not names or not self._has_observer:
             return ""
         return f"{BOUND}: {', '.join(names)}: see observer_share and rated_payload"
+
+    def _unmoved(self, law: LawOutput, stamp_ns: int) -> str:
+        """What holds a hand without a sensor that has not moved since it began to press; empty where it has."""
+        hand, p = law.hand, law.terms.X_WE.p
+        if hand is None or hand.is_measured or not hand.F[:3].any():
+            self._pressing = None
+            return ""
+        since_ns, p_0 = self._pressing or (float(stamp_ns), p)
+        self._pressing = (since_ns if np.linalg.norm(p - p_0) <= MOVED else np.inf), p_0
+        if stamp_ns - since_ns < PATIENCE * NANOSECONDS or (hand.F_target - hand.F).any():
+            return ""
+        return f"{FAULT}: {self._model.tip} ({np.linalg.norm(hand.F[:3]):.2g} N {UNFELT})"
 
     def _restart(self, stamp_ns: int, q: Array) -> None:
         self._stamp_ns, self._q = stamp_ns, q

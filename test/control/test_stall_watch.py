@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from driven_arm import driven
 
-from arm_control.control import FAULT, LawOutput, Measurement, StallWatch, TickResult, resolve_parameters
+from arm_control.control import FAULT, HandWrench, LawOutput, Measurement, StallWatch, TickResult, resolve_parameters
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.core import urdf_path
 from arm_control.gate import GateOutput, GateState
@@ -134,3 +134,28 @@ def test_a_gate_that_cuts_is_named_where_it_does_not_hold_the_arm_itself(ur5: Ro
         watch.look(tick(k, terms, terms.h + 0.5 * last, cutting))
     expected = f"{FAULT}: wrist_3_joint (the gate cuts its torque: see inertia_floor)" if passed else ""
     assert watch.sentence == expected
+
+
+@pytest.mark.parametrize(
+    ("way", "error", "is_measured", "share", "is_named"),
+    [
+        pytest.param(1e-3, 0.0, False, 1.0, True, id="held"),
+        pytest.param(1e-3, 0.1, False, 1.0, True, id="held beside its target"),
+        pytest.param(3e-3, 0.0, False, 1.0, False, id="moved"),
+        pytest.param(1e-3, 0.0, True, 1.0, False, id="felt"),
+        pytest.param(1e-3, 0.0, False, 0.9, False, id="rising"),
+    ],
+)
+def test_a_hand_that_presses_and_never_moved_is_named_without_a_sensor(
+    ur5: RobotModel, way: float, error: float, is_measured: bool, share: float, is_named: bool
+):
+    terms, F = ur5.evaluate(HOME, np.zeros(6)), np.array([0.0, 0.0, -10.0, 0.0, 0.0, 0.0])
+    hand = HandWrench(np.sign(np.abs(F)), np.eye(3), share * F, F, is_measured)
+    watch, gate = StallWatch(ur5, 0.3), GateOutput(terms.g, GateState.PASSING, "", False, False)
+    for k in range(52):
+        X = Pose(terms.X_WE.R, terms.X_WE.p - [0.0, 0.0, way if k == 20 else 0.0])
+        state = tick(k, terms._replace(X_WE=X), terms.g, gate)
+        watch.look(state._replace(law=state.law._replace(hand=hand, figures=lambda: {"position_error": error})))
+        assert k > 49 or not watch.sentence
+    expected = f"{FAULT}: tool0 (10 N do not overcome friction, or it touches already: see measured_wrench)"
+    assert watch.sentence == watch.last == (expected if is_named else "")

@@ -49,12 +49,15 @@ class HandWrench(NamedTuple):
         Axes of the rows.
     F, F_target : ndarray, shape (6,)
         Wrench that the hand is to exert now, and in the end, along these axes [N, N m].
+    is_measured : bool
+        Whether a sensor measures the wrench.
     """
 
     shares: Array
     R_WF: Array
     F: Array
     F_target: Array
+    is_measured: bool
 
     def yielding(self, F: Array) -> Array:
         """The part of a wrench (6,), in world axes, that may move the hand."""
@@ -154,7 +157,7 @@ class ForceFollower:
         shares = self._yields.copy()
         for row in self._rows:
             shares[row] = max(shares[row], self.share)
-        return HandWrench(shares, self._R_WF, self.share * self._f, self._target)
+        return HandWrench(shares, self._R_WF, self.share * self._f, self._target, self.is_measured)
 
     def _due_target(self, stamp_ns: int, q: Array) -> Array:
         """Target along the axes of the task's frame; zero where none is due."""

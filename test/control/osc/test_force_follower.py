@@ -126,6 +126,13 @@ def test_a_spring_yields_in_every_row(ur5: RobotModel):
     assert Run(ur5, impedance=True, force_axes=()).follower.hand_wrench().shares.tolist() == [1.0] * 6
 
 
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_the_hand_says_whether_a_sensor_measures_it(ur5: RobotModel, is_measured: bool):
+    run = Run(ur5)
+    run.follower.is_measured = is_measured
+    assert run.follower.hand_wrench().is_measured is is_measured
+
+
 @pytest.mark.parametrize(
     ("parameters", "wrench", "message"),
     [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.control import SensorReading
-from arm_control.control.osc.force_follower import HandWrench
+from arm_control.control import HandWrench, SensorReading
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.model import RobotModel
 
@@ -16,7 +15,7 @@ MS = 1_000_000
 
 def hand(*rows: int) -> HandWrench:
     shares = np.array([float(row in rows) for row in range(6)])
-    return HandWrench(shares, np.eye(3), np.zeros(6), np.zeros(6))
+    return HandWrench(shares, np.eye(3), np.zeros(6), np.zeros(6), is_measured=False)
 
 
 def test_what_was_there_before_the_contact_is_no_contact(ur5: RobotModel):
