@@ -390,6 +390,9 @@ class ControlLoop:
         if self.adaptation is not None:
             before, tau_a = self.adaptation.tau, self.adaptation.tick(terms)
             learnt, known, asked = -tau_a, known + tau_a, tau - tau_a
+        if hand is not None and F_meas is None and floor.any():
+            tau_F = terms.J.T @ hand.in_world(hand.F)  # (5) of the wrench estimate
+            asked, tau = asked - tau_F, tau - tau_F
         compensation = observer.tick(terms, asked, known, floor, state.dt, self.gate.velocity_lag) - tau
         if self.adaptation is not None:
             self.adaptation.learn(observer.residual + before if observer.is_residual_valid else None, state.dt)

@@ -137,3 +137,27 @@ def test_without_a_sensor_the_hand_approaches_slowly_whatever_it_is_told(arm: Ro
     assert 0.8 * slowest < speed < 1.6 * slowest
     if not sensor:
         assert rows[:, 4].max() < 30.0
+
+
+@pytest.mark.parametrize(("plant", "friction"), [("ideal", 1.0), ("real", 14.0)])
+def test_a_hand_of_a_bare_model_presses_without_a_sensor_as_hard_as_it_should(plant: str, friction: float):
+    """A floor of inertia, many times that of a bare wrist, would make up to 60 N of 20, and a limit cycle."""
+    bare = RobotModel.from_urdf(urdf_path("ur5"))
+    table = below(bare, Box((0.5, 0.5, 0.1)), 0.1, 0.002)
+    simulator = RealArm(bare, HOME, properties=PlantProperties(set=plant), solids=[table])
+    harden(simulator.arm, 1e5)
+    law = {"force_axes": ("z",), "disturbance_observer": True, "inertia_floor": 0.02, "approach_speed_linear": 0.05}
+    force = run(bare, simulator, 2.5, wrench=-20.0, **law)[:, 4]
+    touched = int(np.argmax(force > 0.0))
+    assert 0 < touched < 1500
+    assert (force[touched + 20 :] > 0.0).all(), "it bounces for 20 ms at most"
+    assert force.max() < 25.0
+    assert force[-1000:] == pytest.approx(20.0, abs=friction)
+
+
+def harden(simulator: MujocoSimulator, stiffness: float) -> None:
+    """Give what touches a stiffness [N/m], with critical damping."""
+    m, share = simulator.mujoco_model, 0.9
+    compliance = m.body_invweight0[m.geom_bodyid[m.geom("end effector").id], 0]
+    k = stiffness * (1.0 - share) * compliance
+    m.geom_solimp[:, :2], m.geom_solref[:] = share, (-k, -2.0 * np.sqrt(k))

@@ -21,8 +21,14 @@ says nothing about the difference. A sensor does. Its wrench F_meas is known to 
 
 and is not compensated, while the rest is, friction too, by the observer's integral part, which is bounded.
 
+A floor of inertia f scales accelerations, ``M a <- (M + f) a``. Of the force of a hand at rest it would make another
+one, many times as large where the wrist is light, and not along the force axis, so that r grows until friction gives
+way. Without a sensor, which shows what is missing of it, the force F of the hand is not scaled,
+
+    (5)  tau = (M + f) M^-1 (tau_law - J^T F + tau_dist - h) + J^T F + h - tau_dist - r
+
     r, F_hat, F_0   torque of the observer; wrench on the hand, now and before the contact   [N m; N, N m]
-    F_meas          wrench on the hand by a sensor                                           [N, N m]
+    F, F_meas       wrench that the hand exerts; wrench on it by a sensor                    [N, N m]
     P               projector on the rows that yield, in world axes                          [-]
 
 Source: A. De Luca, A. Albu-Schaeffer, S. Haddadin, G. Hirzinger, "Collision detection and safe reaction with the
