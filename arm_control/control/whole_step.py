@@ -73,17 +73,16 @@ class LawRecord(NamedTuple):
 @procedure
 def compute_law(t: LawRecord) -> float:
     """The law, by the kernel that answered last or by the other one; returns 0 where every input is finite."""
-    result = 0.0
     if t.is_fading[0] == 0:
         result = t.regular()
-        if not t.regularity[0] > 0.0:
-            t.is_fading[0] = 1
-            result = t.fading()
-    else:
-        result = t.fading()
         if t.regularity[0] > 0.0:
-            t.is_fading[0] = 0
-            result = t.regular()
+            return result
+        t.is_fading[0] = 1
+        return t.fading()
+    result = t.fading()
+    if t.regularity[0] > 0.0:
+        t.is_fading[0] = 0
+        return t.regular()
     return result
 
 

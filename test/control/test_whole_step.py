@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from long_arm import long_arm
 from moving_obstacles import NEARBY, moving_obstacles
 
 from arm_control.collision import NEAR, ROOM
-from arm_control.constraints import ConstraintSet, SpeedConstraint
+from arm_control.constraints import ConstraintSet, HalfSpaceConstraint, SpeedConstraint
 from arm_control.control import Avoidance, AvoidanceOutput, AvoidanceParameters, CompiledOsc, OscParameters, StepOutput
 from arm_control.gate import (
     LARGEST_SHARE,
@@ -25,7 +25,7 @@ from arm_control.gate import (
     compile_limits,
 )
 from arm_control.maths import Array, Obstacle, Pose, Sphere, rotation_from_vector
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, Tool
 from arm_control.motion import Reference
 
 HOMES = {
@@ -88,8 +88,9 @@ def arguments(model: RobotModel, rng: np.random.Generator, middle: Array, obstac
 
 
 @pytest.mark.parametrize("n", [6, 9])
-def test_with_the_limits_alone_it_gives_the_bits_of_the_separate_calls(n: int, ur5: RobotModel):
-    model, middle = (ur5, np.array(HOMES["ur5"])) if n == 6 else (long_arm(n), np.full(n, 0.1))
+def test_with_the_limits_alone_it_gives_the_bits_of_the_separate_calls(n: int):
+    """Near limits of position, of speed, and of torque, of which weight takes its share."""
+    model, middle = long_arm(n, 60.0), np.full(n, 1.6)
     limits, rng = limits_of(model), np.random.default_rng(3)
     p = OscParameters(posture=tuple(middle))
     together, law, limit = CompiledOsc(model, p, limits=limits), CompiledOsc(model, p), compile_limits(model, limits)
@@ -103,6 +104,32 @@ def test_with_the_limits_alone_it_gives_the_bits_of_the_separate_calls(n: int, u
         assert bits(together.step(q, v, r, *asked, obstacles, tau_dist)) == bits(wanted)
         n_limited += limited > 0.0
     assert 20 < n_limited < 95
+
+
+def test_with_constraints_it_gives_the_bits_of_the_separate_calls_and_leaves_to_them_what_is_outside(
+    load_robot: Callable[..., RobotModel],
+):
+    model, middle, rng = load_robot("ur5"), np.array(HOMES["ur5"]), np.random.default_rng(11)
+    model.attach(Tool(mass=2.0, X_ET=Pose(np.eye(3), np.array([0.1, 0.0, 0.2]))))
+    limits, p, X = limits_of(model), OscParameters(posture=HOMES["ur5"]), model.pose(middle)
+    asked = [HalfSpaceConstraint("wall", tuple(X.p - 0.1), (1.0, 0.0, 0.0)), SpeedConstraint("slow", 0.3)]
+    rows, own = (ConstraintSet(model, asked, limits.numbers, limits.is_unlimited) for _ in range(2))
+    together, law = CompiledOsc(model, p, limits=limits, between=own), CompiledOsc(model, p)
+    limit, n_outside, n_limited = compile_limits(model, limits), 0, 0
+    for _ in range(200):
+        q, v, r, tau_0, dt, is_on, _, tau_dist = arguments(model, rng, middle, ())
+        output = law.tick(q, 0.1 * v, r, tau_dist)
+        kept = rows.limit(output.state, output.tau, tau_0, dt)
+        tau, limited, saturated, rate_limited = limit(output.state, kept, tau_0, dt, is_on)
+        cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
+        wanted = StepOutput(output, GateOutput(tau, GateState.PASSING, "", *cuts))
+        found = together.step(q, 0.1 * v, r, tau_0, dt, is_on, (), tau_dist)
+        assert (found is None) == (rows.outside is not None)
+        assert found is None or bits(found) == bits(wanted)
+        n_outside += found is None
+        n_limited += any(cuts)
+    assert 20 < n_outside < 180
+    assert 20 < n_limited < 180
 
 
 def test_other_obstacles_and_more_of_them_are_left_to_the_separate_calls(ur5: RobotModel):
