@@ -78,28 +78,15 @@ class PolynomialCurve(Protocol):
     end: Any
 
 
-class Chords(NamedTuple):
-    """Straight motions along a trajectory.
-
-    Attributes
-    ----------
-    times : ndarray, shape (m + 1,)
-        Begin of each chord, and end of the last one [s].
-    qs : ndarray, shape (m + 1, nv)
-        Joint positions then [rad or m].
-    deviations : ndarray, shape (m, nv)
-        Largest distance of each joint from each chord [rad or m].
-    """
-
-    times: Array
-    qs: Array
-    deviations: Array
-
-
-def chords(trajectory: PolynomialCurve, largest: float) -> Chords:
+def chords(trajectory: PolynomialCurve, largest: float) -> tuple[Array, Array, Array]:
     """Divide a trajectory into chords, with a deviation that is aimed at [rad or m].
 
-    The deviations of the result hold in any case.
+    Returns
+    -------
+    qs, times : ndarray, shape (m + 1, nv) and (m + 1,)
+        Begin of each chord, and end of the last one [rad or m], [s].
+    deviations : ndarray, shape (m, nv)
+        Largest distance of each joint from each chord [rad or m], which holds in any case.
     """
     times, qs, deviations = [], [], []
     for begin, T, piece in zip(trajectory.knots[:-1], np.diff(trajectory.knots), trajectory.pieces, strict=True):
@@ -112,7 +99,7 @@ def chords(trajectory: PolynomialCurve, largest: float) -> Chords:
         deviations.append(_largest_acceleration(piece, s, h) * h**2 / 8.0)
     times.append(trajectory.knots[-1:])
     qs.append(trajectory.end.q_des[None])
-    return Chords(np.concatenate(times), np.concatenate(qs), np.concatenate(deviations))
+    return np.concatenate(qs), np.concatenate(times), np.concatenate(deviations)
 
 
 def _largest_acceleration(piece: Array, s: Array, h: float) -> Array:
@@ -440,8 +427,7 @@ class Validity:
         """
         contact = None
         for largest in DEVIATIONS:
-            parts = chords(trajectory, largest)
-            contact = self.first_contact(parts.qs, parts.times, parts.deviations)
+            contact = self.first_contact(*chords(trajectory, largest))
             if contact is None:
                 break
         return contact

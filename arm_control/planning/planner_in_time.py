@@ -110,9 +110,9 @@ def contact_time(validity: Validity, trajectory: JointTrajectory, begin: float, 
     """
     free_until = np.inf
     for largest in DEVIATIONS:
-        parts = chords(trajectory, largest)
-        stamps, qs = begin + parts.times, parts.qs
-        found = validity.motions(qs[:-1], qs[1:], stamps[:-1], stamps[1:], parts.deviations, most_looks=LOOKS)
+        qs, times, deviations = chords(trajectory, largest)
+        stamps = begin + times
+        found = validity.motions(qs[:-1], qs[1:], stamps[:-1], stamps[1:], deviations, most_looks=LOOKS)
         is_blocked = ~found.is_free & (stamps[:-1] <= until)
         if not is_blocked.any():
             free_until = np.inf
