@@ -76,14 +76,6 @@ class BodyMotions(NamedTuple):
     up: list[Array]
 
 
-class MomentumTerms(NamedTuple):
-    """Rows of (3) to (5) in N states for k parameters, shape (N, n, k) each."""
-
-    p: Array
-    CTv: Array
-    g: Array
-
-
 def body_motions(tree: Tree, q: Array, v: Array) -> BodyMotions:
     """Return the motion of every body."""
     n_states = len(q)
@@ -104,8 +96,8 @@ def body_motions(tree: Tree, q: Array, v: Array) -> BodyMotions:
     )
 
 
-def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array | None = None) -> MomentumTerms:
-    """Return the part of a rigid body in (3) to (5), rows for k parameters.
+def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array | None = None) -> Array:
+    """Return the part of a rigid body in p, C^T v and g, (3) to (5): rows for k parameters, shape (3, N, n, k).
 
     Parameters
     ----------
@@ -119,15 +111,15 @@ def momentum_terms(tree: Tree, motions: BodyMotions, frame: Frame, basis: Array 
     v, w = (motions.v[i] + np.cross(motions.w[i], p)) @ R, motions.w[i] @ R
     F = _in_parent(momentum_matrix(v, w) @ B, R, p)
     G = _in_parent(momentum_matrix(motions.up[i] @ R, np.zeros_like(w)) @ B, R, p)
-    terms = MomentumTerms(*(np.zeros((len(v), tree.n, B.shape[1])) for _ in range(3)))
+    terms = np.zeros((3, len(v), tree.n, B.shape[1]))
     for j in tree.path(i):
         body = tree.bodies[j]
         S = axis(body)
         VxS = _cross_with_axis(motions.v[j], motions.w[j], S)
         S_vector = S.vector().astype(float)
-        terms.p[:, body.coordinate] += np.einsum("a,nak->nk", S_vector, F)  # (3)
-        terms.CTv[:, body.coordinate] += np.einsum("na,nak->nk", VxS, F)  # (4)
-        terms.g[:, body.coordinate] += np.einsum("a,nak->nk", S_vector, G)  # (5)
+        terms[0, :, body.coordinate] += np.einsum("a,nak->nk", S_vector, F)  # (3)
+        terms[1, :, body.coordinate] += np.einsum("na,nak->nk", VxS, F)  # (4)
+        terms[2, :, body.coordinate] += np.einsum("a,nak->nk", S_vector, G)  # (5)
         F = _in_parent(F, motions.R[j], motions.p[j])
         G = _in_parent(G, motions.R[j], motions.p[j])
     return terms

@@ -29,7 +29,6 @@ import numpy as np
 from arm_control.exceptions import InputError
 from arm_control.identification.momentum_regressor import (
     BodyMotions,
-    MomentumTerms,
     body_motions,
     momentum_terms,
     own_frame,
@@ -199,10 +198,10 @@ def _weights(t: Array, middles: Array, half: float) -> tuple[Array, Array]:
     return mean, slope / (slope * (t - middles[:, None])).sum(axis=1, keepdims=True)
 
 
-def _averaged(terms: MomentumTerms, mean: Array, slope: Array) -> Array:
+def _averaged(terms: Array, mean: Array, slope: Array) -> Array:
     """Right side of (1), shape (m, n, k)."""
-    p, rest = (np.reshape(x, (len(x), -1)) for x in (terms.p, terms.g - terms.CTv))
-    return (slope @ p + mean @ rest).reshape(-1, *terms.p.shape[1:])
+    p, rest = (np.reshape(x, (len(x), -1)) for x in (terms[0], terms[2] - terms[1]))
+    return (slope @ p + mean @ rest).reshape(-1, *terms.shape[2:])
 
 
 def _per_joint(columns: Array) -> Array:
@@ -211,10 +210,10 @@ def _per_joint(columns: Array) -> Array:
     return (columns[:, :, None] * np.eye(n)[:, :, None]).reshape(m, n, -1)
 
 
-def _model_terms(model: RobotModel, motions: BodyMotions) -> MomentumTerms:
+def _model_terms(model: RobotModel, motions: BodyMotions) -> Array:
     """Sum over the model's own bodies, one column."""
     own = [
         momentum_terms(model.tree, motions, own_frame(i), parameters_of(body.inertia)[:, None])
         for i, body in enumerate(model.tree.bodies)
     ]
-    return MomentumTerms(*(np.sum(parts, axis=0) for parts in zip(*own, strict=True)))
+    return np.sum(own, axis=0)

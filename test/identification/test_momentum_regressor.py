@@ -28,7 +28,7 @@ def torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     times = np.array([-STEP, 0.0, STEP])[:, None]
     motions = body_motions(model.tree, q + times * v + 0.5 * times**2 * a, v + times * a)
     parts = [momentum_terms(model.tree, motions, own_frame(i)) for i in range(len(model.tree.bodies))]
-    return np.hstack([(x.p[2] - x.p[0]) / (2.0 * STEP) - x.CTv[1] + x.g[1] for x in parts])
+    return np.hstack([(p[2] - p[0]) / (2.0 * STEP) - CTv[1] + g[1] for p, CTv, g in parts])
 
 
 def test_it_is_pinocchios_torque_regressor(panda: RobotModel):
@@ -61,11 +61,11 @@ def test_a_payload_is_a_body_in_the_frame_of_the_tip(ur5: RobotModel, load_robot
     tool = Tool(mass=2.0, centre=(0.1, -0.2, 0.3), inertia=np.diag([0.02, 0.03, 0.04]))
     model.attach(tool)
     q, v = np.random.default_rng(0).uniform(-1.0, 1.0, (2, 6))
-    terms = momentum_terms(ur5.tree, body_motions(ur5.tree, q[None], v[None]), ur5.tree.tip)
+    p, _, g = momentum_terms(ur5.tree, body_motions(ur5.tree, q[None], v[None]), ur5.tree.tip)
     parameters = parameters_of(tool.numbers()[1])
     momentum = (model.mass_matrix(q) - ur5.mass_matrix(q)) @ v
-    np.testing.assert_allclose(terms.p[0] @ parameters, momentum, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(terms.g[0] @ parameters, model.gravity(q) - ur5.gravity(q), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(p[0] @ parameters, momentum, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(g[0] @ parameters, model.gravity(q) - ur5.gravity(q), rtol=0, atol=1e-11)
 
 
 def test_parameters_of_a_body_go_forth_and_back():
