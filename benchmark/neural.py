@@ -47,11 +47,11 @@ N_NEURONS, N_STEPS = 1000, 2000
 
 def response(wanted: LinearSystem, compensated: LinearSystem, n: int = N_STEPS) -> tuple[Array, Array]:
     """Position after a unit step without noise: of a system behind a synapse, and of the wanted one, shape (n,)."""
-    matrices = compensate(compensated, TAU)
+    A, B = compensate(compensated, TAU)
     synapse, x = Lowpass(TAU, DT, 2), np.zeros(2)
     u, loop, exact = np.ones(1), np.zeros(n), np.zeros(n)
     for k in range(n):
-        loop[k] = synapse.step(matrices.A @ synapse.output + matrices.B @ u)[0]
+        loop[k] = synapse.step(A @ synapse.output + B @ u)[0]
         x = wanted.step(x, u)
         exact[k] = x[0]
     return loop, exact

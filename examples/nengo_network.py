@@ -81,7 +81,7 @@ def nengo_system(
         When Nengo is not installed.
     """
     nengo = _nengo()
-    matrices = compensate(system if dt is None else system.discretized(dt), tau)
+    A, B = compensate(system if dt is None else system.discretized(dt), tau)
     d, m = system.B.shape
     with nengo.Network(seed=seed) as network:
         source, output = nengo.Node(size_in=m), nengo.Node(size_in=d)
@@ -90,8 +90,8 @@ def nengo_system(
         else:
             ensemble = nengo.Ensemble(**_neurons(nengo, n_neurons, d, tuning))
         solver = nengo.solvers.LstsqL2() if solver is None else solver
-        nengo.Connection(ensemble, ensemble, transform=matrices.A, synapse=nengo.Lowpass(tau), solver=solver)
-        nengo.Connection(source, ensemble, transform=matrices.B, synapse=nengo.Lowpass(tau))
+        nengo.Connection(ensemble, ensemble, transform=A, synapse=nengo.Lowpass(tau), solver=solver)
+        nengo.Connection(source, ensemble, transform=B, synapse=nengo.Lowpass(tau))
         nengo.Connection(ensemble, output, synapse=None, solver=solver)
     return NengoSystem(network, source, ensemble, output)
 

@@ -98,8 +98,8 @@ def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLo
         return PlainAxes(discrete.A, discrete.B, n)
     matrices = compensate(system if p.variant == "continuous" else discrete, p.synapse)
     if p.variant != NEURONS:
-        a = pole(p.synapse, dt)
-        return PlainAxes(a * np.eye(2) + (1.0 - a) * matrices.A, (1.0 - a) * matrices.B, n)
+        a, (A, B) = pole(p.synapse, dt), matrices
+        return PlainAxes(a * np.eye(2) + (1.0 - a) * A, (1.0 - a) * B, n)
     tunings = [random_tuning(p.neurons, 2, p.seed + k) if p.seed else even_tuning(p.neurons, 2) for k in range(n)]
     points = points_in_cube(2)
     D = [decoders(tuning, points, NOISE) for tuning in (tunings if p.seed else tunings[:1])]

@@ -37,7 +37,7 @@ from arm_control.compiler import Law, Loop, LoopKernel, Samples
 from arm_control.exceptions import InputError
 from arm_control.maths import Array
 from arm_control.neural.lif_neurons import LONGEST_STEP, firing_rate, gain_and_bias, lif_step
-from arm_control.neural.synapses import Compensation, pole
+from arm_control.neural.synapses import pole
 
 CompileLoop: TypeAlias = Callable[[Loop, Samples], LoopKernel]
 """Makes a kernel, such as ``RobotModel.compile_law`` or ``partial(compile_law, compiler)``."""
@@ -197,7 +197,7 @@ class NeuralSystem:
 
     Parameters
     ----------
-    matrices : Compensation
+    matrices : tuple of ndarray, shape (n, n) and (n, m)
         A' and B' of the wanted system.
     tau, dt : float
         Time constant of the synapse, and duration of a step, that of the population [s].
@@ -208,12 +208,12 @@ class NeuralSystem:
         State: the output of the synapse, which the neurons represent in the next step.
     """
 
-    def __init__(self, population: Population, matrices: Compensation, tau: float, dt: float) -> None:
-        a = pole(tau, dt)
+    def __init__(self, population: Population, matrices: tuple[Array, Array], tau: float, dt: float) -> None:
+        a, (A, B) = pole(tau, dt), matrices
         self.population = population
-        self._both = np.hstack([a * np.eye(len(matrices.A)), (1.0 - a) * matrices.A])  # of x and d
-        self._input = (1.0 - a) * matrices.B
-        self.x = np.zeros(len(matrices.A))
+        self._both = np.hstack([a * np.eye(len(A)), (1.0 - a) * A])  # of x and d
+        self._input = (1.0 - a) * B
+        self.x = np.zeros(len(A))
 
     def restart(self, x: Array) -> None:
         """Start from a state, shape (n,)."""

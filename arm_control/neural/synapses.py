@@ -21,7 +21,6 @@ engineering", MIT Press 2003, section 8.1, for (2).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,15 +34,8 @@ def pole(tau: float, dt: float) -> float:
     return math.exp(-dt / tau)
 
 
-class Compensation(NamedTuple):
-    """Matrices of equation (1): feedback (n, n), and input (n, m)."""
-
-    A: Array
-    B: Array
-
-
-def compensate(system: LinearSystem, tau: float) -> Compensation:
-    """Return the matrices that make a system of a synapse: equation (2) of a continuous one, (3) of a discrete one.
+def compensate(system: LinearSystem, tau: float) -> tuple[Array, Array]:
+    """Return A' (n, n) and B' (n, m) that make a system of a synapse: (2) of a continuous one, (3) of a discrete one.
 
     An InputError where its time constant [s] is not positive.
     """
@@ -51,4 +43,4 @@ def compensate(system: LinearSystem, tau: float) -> Compensation:
         raise InputError(f"a synapse with the time constant {tau} s; allowed: a positive number")
     a = 0.0 if system.dt is None else pole(tau, system.dt)
     kept, factor = (1.0, tau) if system.dt is None else (-a / (1.0 - a), 1.0 / (1.0 - a))
-    return Compensation(factor * system.A + kept * np.eye(len(system.A)), factor * system.B)
+    return factor * system.A + kept * np.eye(len(system.A)), factor * system.B

@@ -18,9 +18,9 @@ DT, TAU = 1e-3, 0.1
 
 def run(system: LinearSystem, n: int) -> Iterator[Array]:
     """States of the loop x <- H (A' x + B' u), one a step, with an input of 1."""
-    matrices, synapse = compensate(system, TAU), Lowpass(TAU, DT, len(system.A))
+    (A, B), synapse = compensate(system, TAU), Lowpass(TAU, DT, len(system.A))
     for _ in range(n):
-        yield synapse.step(matrices.A @ synapse.output + matrices.B @ np.ones(1)).copy()
+        yield synapse.step(A @ synapse.output + B @ np.ones(1)).copy()
 
 
 def largest_error(system: LinearSystem, wanted: LinearSystem) -> float:
