@@ -21,7 +21,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion import Goal, PoseFollower, TwistJog
-from arm_control.optimal import InlinePlanner, PlanFollower, PlannerClient, ReachPlanner, RecedingParameters
+from arm_control.optimal import PlanFollower, PlannerClient, RecedingParameters, reach_planner
 
 PLANNER_DIED = "the planner has died"
 
@@ -108,8 +108,7 @@ class IlqrController(Controller):
 
 def make_ilqr(model: RobotModel, parameters: IlqrLoopParameters) -> Controller:
     """Return planned reaches whose plans are made in this process; the arguments are those of a row's ``make``."""
-    planner = InlinePlanner(ReachPlanner(model, parameters.control))
-    return IlqrController(model, parameters.control, planner, waits=True)
+    return IlqrController(model, parameters.control, reach_planner(parameters.control, model), waits=True)
 
 
 ROW = ControllerRow(

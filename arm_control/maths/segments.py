@@ -94,11 +94,10 @@ def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
     Nearest
         Its normal is perpendicular to both segments where they cross.
     """
-    places = _nearest_places(a0, a1, b0, b1)
-    s, t, gap = places.s, places.t, places.gap
+    s, t, gap, _, is_skew, common = _nearest_places(a0, a1, b0, b1)
     da, db = a1 - a0, b1 - b0
     aside = any_perpendicular(select(dot(da, da) - dot(db, db), da, db))
-    normal_where_crossing = select(places.is_skew, length_and_direction(places.common, aside)[1], aside)
+    normal_where_crossing = select(is_skew, length_and_direction(common, aside)[1], aside)
     distance, normal = length_and_direction(gap, normal_where_crossing)
     return Nearest(distance, a0 + s * da, b0 + t * db, normal)
 
@@ -111,22 +110,14 @@ def squared_between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Scal
     a0, a1, b0, b1 : array, shape (3,)
         Ends of the segments [m]; they may coincide.
     """
-    return _nearest_places(a0, a1, b0, b1).squared
+    return _nearest_places(a0, a1, b0, b1)[3]
 
 
-class _Places(NamedTuple):
-    """Nearest places s and t on two segments (0 to 1), the vector between them, its square; how skew they are."""
+def _nearest_places(a0: Array, a1: Array, b0: Array, b1: Array) -> tuple[Scalar, Scalar, Array, Scalar, Scalar, Array]:
+    """The best of five candidates: places s and t (0 to 1), the vector between them, its square.
 
-    s: Scalar
-    t: Scalar
-    gap: Array
-    squared: Scalar
-    is_skew: Scalar
-    common: Array
-
-
-def _nearest_places(a0: Array, a1: Array, b0: Array, b1: Array) -> _Places:
-    """The best of five candidates; see :func:`between_segments`."""
+    Behind these: how skew the segments are, and their common perpendicular; see :func:`between_segments`.
+    """
     da, db, ab = a1 - a0, b1 - b0, b0 - a0
     aa, bb = dot(da, da), dot(db, db)
     common = cross(da, db)
@@ -145,7 +136,7 @@ def _nearest_places(a0: Array, a1: Array, b0: Array, b1: Array) -> _Places:
         t = select(is_better, t_new, t)
         gap = select(is_better, gap_new, gap)
         best = select(is_better, gap_squared, best)
-    return _Places(s, t, gap, best, is_skew, common)
+    return s, t, gap, best, is_skew, common
 
 
 def _fraction(part: Scalar, squared: Scalar) -> Scalar:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.maths import Array, Pose, Scalar, cross, inverse, skew
+from arm_control.maths import Array, Pose, cross, inverse, skew
 from arm_control.model.recursions import REST, axis, numeric
 from arm_control.model.spatial_vectors import Force, Inertia, SpatialMotion
 from arm_control.model.tree import Tree
@@ -84,12 +84,12 @@ def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> Torqu
         by_q = _twice(B[i] * Sd[i]) + I[i] * Sdd[i] + S[i].cross_force(F[i])
         by_v = _twice(B[i] * S[i] + I[i] * Sd[i])
         by_a = I[i] * S[i]
-        row = _Row(S[i], B[i], by_a)
+        twice_B = 2.0 * (cross(B[i].f, S[i].v) + S[i].w @ B[i].D)  # for all bodies on the way to the base
         for j in tree.path(i):
             c = bodies[j].coordinate
-            tau_q[k, c] += row.twice_B(Sd[j]) + row.I(Sdd[j])
-            tau_v[k, c] += row.twice_B(S[j]) + 2.0 * row.I(Sd[j])
-            M[k, c] += row.I(S[j])
+            tau_q[k, c] += twice_B @ Sd[j].w + Sdd[j].dot(by_a)
+            tau_v[k, c] += twice_B @ S[j].w + 2.0 * Sd[j].dot(by_a)
+            M[k, c] += S[j].dot(by_a)
             if j != i:
                 tau_q[c, k] += S[j].dot(by_q)
                 tau_v[c, k] += S[j].dot(by_v)
@@ -113,19 +113,6 @@ def _motions(tree: Tree, S: list[SpatialMotion], v: Array, a: Array) -> tuple[li
         V.append(V_p + S_i * v[body.coordinate])
         A.append(A_p + S_i * a[body.coordinate] + Sd[-1] * v[body.coordinate])
     return V, A, Sd, Sdd
-
-
-class _Row:
-    """``S_i . 2 B_i`` and ``S_i . I_i``, computed once for all bodies they multiply."""
-
-    def __init__(self, S: SpatialMotion, B: _CoriolisInertia, momentum: Force) -> None:
-        self._B, self._momentum = 2.0 * (cross(B.f, S.v) + S.w @ B.D), momentum
-
-    def twice_B(self, motion: SpatialMotion) -> Scalar:
-        return self._B @ motion.w
-
-    def I(self, motion: SpatialMotion) -> Scalar:
-        return motion.dot(self._momentum)
 
 
 def _twice(force: Force) -> Force:
