@@ -139,18 +139,6 @@ def test_laws_of_one_name_and_other_functions_share_no_kernel(tmp_path):
     assert replace(LAW, function=mistaken).key != LAW.key  # one that cannot be written down has a key, too
 
 
-def test_a_kernel_from_the_cache_is_not_compared_again(tmp_path, monkeypatch: pytest.MonkeyPatch):
-    compile_law(LlvmCompiler("a robot", "robot", Cache(tmp_path)), LAW, SAMPLES)
-
-    def fail(*_: object) -> None:
-        raise RuntimeError("compared again")
-
-    monkeypatch.setattr("arm_control.compiler.compiled_law.check_kernel", fail)
-    assert compile_law(LlvmCompiler("a robot", "robot", Cache(tmp_path)), LAW, SAMPLES).is_compiled
-    with pytest.raises(RuntimeError, match="compared again"):
-        compile_law(LlvmCompiler("another robot", "robot", Cache(tmp_path)), LAW, SAMPLES)
-
-
 @pytest.mark.parametrize("structure", [np.ones(3), [object()], [lambda x: x]])
 def test_a_structure_without_a_lasting_text_is_refused(structure: object, compiler: LlvmCompiler):
     with pytest.raises(ValueError, match="of a test: the structure has arrays, or objects without a text"):

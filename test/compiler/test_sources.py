@@ -64,27 +64,6 @@ def test_one_byte_in_any_module_changes_the_digest(copy: Path, tmp_path: Path):
     assert len({before, *digests_with_one_byte_changed(copy, last)}) == 1 + len(FOLDERS)
 
 
-def planar_plan(cache: Cache) -> None:
-    model = RobotModel.from_urdf(urdf_path("planar2"), cache=cache)
-    assert Ilqr(ArmDynamics(model, 0.02), Costs(Term(control_error(np.zeros(2)), running=0.01)), 5).passes.is_compiled
-
-
-def test_a_change_in_maths_outdates_the_kernels_of_a_plan(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A list of files kept by hand left out one that the passes of iLQR use: an old kernel went on to run.
-
-    One module is enough: all that an entry of the cache knows of the sources is the digest, which every module changes.
-    """
-    cache = Cache(tmp_path / "cache")
-    planar_plan(cache)
-    n = len(cache.entries())
-    planar_plan(cache)
-    assert len(cache.entries()) == n > 0
-    change_one_byte(copy / "maths" / "segments.py")
-    monkeypatch.setattr("arm_control.model.arm.source_digest", lambda: source_digest(copy))
-    planar_plan(cache)
-    assert len(cache.entries()) == 2 * n
-
-
 @pytest.fixture
 def folders_of_laws(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Folders of this package of which code runs while a law is written down."""

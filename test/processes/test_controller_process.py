@@ -26,10 +26,10 @@ MAX_MISSED = 20
 class Driver:
     """Sends a state each millisecond, of an arm that turns slowly."""
 
-    def __init__(self, model: RobotModel, max_age: float = 0.02) -> None:
+    def __init__(self, model: RobotModel) -> None:
         parameters = OscLoopParameters.from_mapping({"posture": HOME.tolist(), "max_missed": MAX_MISSED})
-        self.loop = control_loop(model, parameters, waits_for_commands=max_age == 0.0)
-        self.process = ControllerProcess(model, self.loop, max_age, lambda: self.now_ns)
+        self.loop = control_loop(model, parameters, waits_for_commands=False)
+        self.process = ControllerProcess(model, self.loop, 0.02, lambda: self.now_ns)
         self.model, self.now_ns = model, 0
 
     def send(self, n: int, change: Callable[[Any], None] = lambda message: None) -> list[ControllerAnswer]:
@@ -77,16 +77,6 @@ def test_after_so_many_states_that_must_not_be_used_it_sends_marked_torque_that_
     prediction = driver.process.blind._memory.prediction
     assert np.abs(prediction.v).max() < 1e-3, "it is brought to rest"
     np.testing.assert_allclose(taus[-1], ur5.gravity(prediction.q), rtol=0, atol=0.1)
-
-
-def test_where_somebody_waits_for_the_answer_a_state_that_must_not_be_used_has_one(ur5: RobotModel):
-    """In lock step it is the last torque, marked: nothing moves while nobody answers."""
-    driver = Driver(ur5, max_age=0.0)
-    *_, last = driver.send(50)
-    (answer,) = driver.send(1, lose_a_number)
-    np.testing.assert_array_equal(torque(answer), torque(last))
-    assert answer.command is not None
-    assert answer.command.frame_id
 
 
 # -- each rule by itself, on an arm with two joints whose law carries it -------------------------------
