@@ -13,7 +13,6 @@ from importlib import import_module
 MODULES = {
     "llvm": "arm_control.compiler.llvm_compiler",
     "python": "arm_control.model.engine",
-    "pinocchio": "arm_control.model.pinocchio_backend",
 }
 """What each back end needs."""
 

@@ -46,14 +46,13 @@ def first_results(m: Figures, arms: Sequence[str]) -> list[str]:
         for arm in arms
         for state in ("cold", "cached")
     ]
-    others = ", ".join(f"`{name}` {m[f'ur5.{name}.cold_s']:.2f} s" for name in ("python", "pinocchio"))
     return [
         "## From a URDF to the first result of every kernel",
         "",
         "`from_urdf`, `prepare`, one `evaluate` and a batch, each time in a new process: with an empty cache (cold)",
         "and with a full one. Seconds; the last column is the whole process.",
         *table(["arm", "cache", "work", "with imports", "process"], rows),
-        f"The other back ends keep nothing; for the UR5 they take: {others}.",
+        f"The back end `python` keeps nothing; for the UR5 it takes {m['ur5.python.cold_s']:.2f} s.",
         "",
     ]
 
@@ -82,7 +81,7 @@ def one_tick(m: Figures, arms: Sequence[str]) -> list[str]:
     """Section about the terms of a tick."""
     rows = [["`model.evaluate`", *_of_each(m, arms, "evaluate")]]
     rows += [[f"Pinocchio: {text}", *_of_each(m, arms, f"fused_{way}")] for way, text in WAYS.items()]
-    backends = ", ".join(f"`{name}` {m[f'ur5.{name}.evaluate_us']:.1f} us" for name in ("llvm", "python", "pinocchio"))
+    backends = ", ".join(f"`{name}` {m[f'ur5.{name}.evaluate_us']:.1f} us" for name in ("llvm", "python"))
     head = ["", *(f"{NAMES[arm]} [us]" for arm in arms)]
     return [
         "## Every term of a control tick",

@@ -20,7 +20,7 @@ class ArmParameters(Parameters):
     locked_joints: tuple[str, ...] = parameter(
         (), "positions [rad or m] of joints that are not between base and tip, as 'joint:position'; by default 0"
     )
-    backend: str = parameter("auto", "back end that computes the model: auto, llvm, python or pinocchio")
+    backend: str = parameter("auto", "back end that computes the model: auto, llvm or python")
     armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
     coulomb_friction: tuple[float, ...] = parameter(
         (), "Coulomb friction per joint, as identified; empty: none is known", unit="N m or N", lower=0.0

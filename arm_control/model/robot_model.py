@@ -98,7 +98,7 @@ class RobotModel:
         self.warnings = arm.warnings
         self.mass = float(sum(body.inertia.m for body in arm.tree.bodies))
         self._identity, self._cache = arm.identity, Cache(default_directory()) if cache is None else cache
-        engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, self._cache, backend)
+        engine = Engine(arm.tree, arm.urdf.robot.name, arm.identity, self._cache, backend)
         self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names, arm.has_dynamics)
         self._made_from = arm, backend
 
@@ -144,7 +144,7 @@ class RobotModel:
             Whether only poses and Jacobians are needed: then masses and limits of effort and velocity may be
             missing, and everything that needs a mass raises a ModelError.
         backend : str
-            ``llvm``, ``python`` or ``pinocchio``; by default the first of them that works.
+            ``llvm`` or ``python``; by default the first of them that works.
         cache : Cache, optional
             Where machine code is kept; by default the user's cache, ``Cache(None)`` for none.
 
@@ -183,7 +183,7 @@ class RobotModel:
 
     @property
     def backend(self) -> str:
-        """What computes: ``llvm``, ``python`` or ``pinocchio``."""
+        """What computes: ``llvm`` or ``python``."""
         return self._calls.engine.backend
 
     @property

@@ -24,7 +24,7 @@ from arm_control.model.quantities import INPUTS
 
 REPO = Path(__file__).parents[2]
 DATA = REPO / "test" / "data" / "urdf"
-N_STATES = {"llvm": 8, "python": 3, "pinocchio": 5}
+N_STATES = {"llvm": 8, "python": 3}
 
 # Arms with mimicking, continuous and sliding joints, bases and rotors: files of the package example-robot-data (a
 # folder in their name) and of test/data, tip, and where the arm begins.
@@ -171,7 +171,7 @@ def test_every_arm_agrees_with_pinocchio(robot: Robot, backend: str):
 
 
 def kernels(arm: Arm, backend: str, frame: str) -> Kernel:
-    engine = Engine(arm.tree, arm.urdf.text, "robot", arm.identity, Cache(None), backend)
+    engine = Engine(arm.tree, "robot", arm.identity, Cache(None), backend)
     return engine.kernel(tuple(INPUTS), frame)
 
 

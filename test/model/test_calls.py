@@ -58,7 +58,7 @@ def single(arm: Arm, q: np.ndarray, v: np.ndarray, tau: np.ndarray, *quantities:
     return reference(arm.tree, quantities or QUANTITIES, {"q": q, "v": v, "tau": tau})
 
 
-SIZES = {"llvm": [0, 1, 9, 2053], "python": [0, 9], "pinocchio": [0, 9]}
+SIZES = {"llvm": [0, 1, 9, 2053], "python": [0, 9]}
 
 
 @pytest.mark.parametrize(("backend", "n"), [(backend, n) for backend in BACKENDS for n in SIZES[backend]])
