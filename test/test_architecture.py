@@ -31,7 +31,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
-    "pinocchio": (*("model.pinocchio_backend", "simulation.compared_dynamics", "simulation.independent_arm"),),
+    "pinocchio": ("simulation.compared_dynamics", "simulation.independent_arm"),
     "coal": (
         "model.urdf.mesh_capsules",
         "collision.hulls",

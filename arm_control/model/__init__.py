@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from arm_control.model.arm_parameters import ArmParameters, arm_values_in
     from arm_control.model.engine import BACKENDS
     from arm_control.model.methods import TERMS, TERMS_RESULT, Terms
-    from arm_control.model.pinocchio_backend import PinocchioBackEnd
     from arm_control.model.quantities import TOOL, State, input_sizes, quantity_law, reference, tool_numbers
     from arm_control.model.recursions import axis, frame_pose, jacobian, joint_poses, velocities, world_poses
     from arm_control.model.robot_model import RobotModel

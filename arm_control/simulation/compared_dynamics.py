@@ -30,8 +30,6 @@ except ImportError:
     mujoco = None
 try:
     import pinocchio as pin
-
-    from arm_control.model import PinocchioBackEnd
 except ImportError:
     pin = None
 
@@ -108,14 +106,15 @@ def pinocchio_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
     """
     if pin is None:
         raise ModelError(f"Pinocchio is not installed: {sys.executable} -m pip install pin")
-    arm = PinocchioBackEnd(model.tree, model.urdf.text)
-    if not np.array_equal(arm.G, np.eye(model.nv)):
+    theirs, bodies = pin.buildModelFromXML(model.urdf.text.replace('"continuous"', '"revolute"')), model.tree.bodies
+    if len(bodies) != theirs.nv or theirs.nq != theirs.nv:
+        raise ModelError(f"Pinocchio finds {theirs.nv} joints, expected {len(bodies)}")
+    places = [(theirs.joints[theirs.getJointId(body.name)].idx_v, 1.0) for body in bodies]
+    if places != [(body.coordinate, body.ratio) for body in bodies]:
         raise ModelError("Pinocchio has other joint coordinates: a joint mimics another one, or the arm has branches")
-    theirs, tip, axes = arm.model, arm.tip_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-    placement = theirs.frames[theirs.getFrameId(model.tip, pin.FrameType.BODY)].placement
-    theirs.frames[tip].placement = pin.SE3(placement.rotation.copy(), placement.translation.copy())
-    theirs.armature = model.armature
-    data = theirs.createData()
+    theirs.gravity.linear, theirs.armature = model.tree.gravity, model.armature
+    data, tip = theirs.createData(), theirs.getFrameId(model.tip, pin.FrameType.BODY)
+    axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
     return pin.__version__, {
         "M": lambda q, v, tau: pin.crba(theirs, data, q),
         "h": lambda q, v, tau: pin.nonLinearEffects(theirs, data, q, v),
