@@ -50,7 +50,7 @@ SLOW = {name for name, scenario in SCENARIOS.items() if "scene" in scenario.plan
 NAMES = [name for name, scenario in SCENARIOS.items() if scenario.controller and name not in SLOW]
 """Scenarios with something to replay."""
 OTHERS = (("ur5_osc", 100), ("ur5_joint", 100))
-"""Scenarios, and how many of their states, that every run of the suite replays with all other back ends. Planning in
+"""Scenarios, and how many of their states, that every run of the suite replays with the other back end. Planning in
 Python takes long, and hardly any of it is the back end's: of iterative LQR it replays one."""
 
 
