@@ -7,12 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.compiler import check_kernel, compile_law, plain_compiler
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.primitives import Demonstration, ObstacleCoupling, Primitive, PrimitiveRun, obstacle_force
 from arm_control.primitives.attractor import OMEGA
-from arm_control.primitives.primitive_run import LiveLaw
 
 
 def follow(run: PrimitiveRun, n: int, dt: float = 1e-3, change: Callable[[int], None] = lambda _: None) -> list[Array]:
@@ -60,14 +58,6 @@ def test_a_pose_run_is_the_rollout(pose_demonstration: Demonstration):
         at = run.step(1e-3).X_WT
     assert np.linalg.norm(rotation_vector(at.R @ X_g.R.T)) < 1e-6
     np.testing.assert_allclose(at.p, X_g.p, atol=1e-6)
-
-
-@pytest.mark.parametrize("sizes", [LiveLaw("discrete", 3, 5, 2, False), LiveLaw("rhythmic", 2, 4, 1)])
-def test_the_kernel_computes_what_the_law_does_on_floats(sizes: LiveLaw):
-    law, samples = sizes.law(), sizes.samples()
-    kernel = compile_law(plain_compiler(), law, samples)
-    assert kernel.is_compiled
-    check_kernel(law, samples, kernel)
 
 
 # -- changed on the way ------------------------------------------------------------------------------------
