@@ -107,7 +107,7 @@ class Simulation:
         self.planned = self._plan()
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
-        self.stall = self.velocities = self.self_pairs = ""
+        self.stall = self.pressed = self.velocities = self.self_pairs = ""
         self.plant: tuple[str, ...] = ()
 
     def run(self, duration: float = 0.0, title: str | None = None, recorder: SimulationRecorder | None = None) -> Trace:
@@ -134,6 +134,7 @@ class Simulation:
             trouble = str(error)
         gate, avoidance = loop.control.gate, loop.control.avoidance
         self.stall, self.velocities = loop.stall_watch.last, gate.describe_velocities()
+        self.pressed = "" if loop.control.push is None else loop.control.push.sentence
         self.self_pairs = "" if avoidance is None else avoidance.self_pairs
         touching = simulator.touching_steps if self._properties.contacts == "arm" else None
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble, touching)

@@ -296,7 +296,7 @@ def test_filtered_velocities_are_told_once_and_again_where_their_lag_grows_by_ha
     gate = SimpleNamespace(
         velocity_lag=0.0, describe_velocities=lambda: f"{gate.velocity_lag} s" * (gate.velocity_lag > 0)
     )
-    loop = SimpleNamespace(gate=gate, disturbance=SimpleNamespace(is_over=True))
+    loop = SimpleNamespace(gate=gate, disturbance=SimpleNamespace(is_over=True), push=None)
     node = SimpleNamespace(get_logger=lambda: SimpleNamespace(info=lines.append))
     stall = SimpleNamespace(sentence="", look=lambda *_: None)
     pipeline: Any = SimpleNamespace(loop=loop, _node=node, _stall=stall, _velocity_lag=0.0)
@@ -304,3 +304,16 @@ def test_filtered_velocities_are_told_once_and_again_where_their_lag_grows_by_ha
     for gate.velocity_lag in (0.0, 0.010, 0.014, 0.010, 0.016, 0.010, 0.0, 0.0):
         TorquePipeline._look_for_stall(pipeline, result)
     assert lines == ["0.01 s", "0.016 s", "velocities are used as they come"]
+
+
+def test_a_force_that_is_cut_is_told_once_each_time():
+    lines: list[str] = []
+    push = SimpleNamespace(sentence="")
+    loop = SimpleNamespace(gate=SimpleNamespace(velocity_lag=0.0), disturbance=SimpleNamespace(is_over=True), push=push)
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=lines.append))
+    stall = SimpleNamespace(sentence="", look=lambda *_: None)
+    pipeline: Any = SimpleNamespace(loop=loop, _node=node, _stall=stall, _velocity_lag=0.0, _pressed="")
+    result: Any = SimpleNamespace(measurement=SimpleNamespace(stamp_ns=0))
+    for push.sentence in ("", "60 N", "60 N", "80 N"):
+        TorquePipeline._look_for_stall(pipeline, result)
+    assert lines == ["60 N", "80 N"]

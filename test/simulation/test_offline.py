@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from arm_control import RobotModel
 from arm_control.app import cli
 from arm_control.control import CompiledOsc, propose
+from arm_control.core import yaml_document
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.motion import Reference
@@ -92,3 +94,17 @@ def test_an_arm_by_itself_is_to_reach_its_targets(capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert "reached is no, required is yes" in out
     assert "too short to judge: no target had its 3 s; give more with --duration" in out
+
+
+def test_a_hand_that_presses_where_it_cannot_go_is_a_warning(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """The table is solid 3 cm above the target."""
+    inside = [{"position": [0.511, 0.06, 0.17], "quat_xyzw": [0.7071, -0.7071, 0.0, 0.0]}]
+    targets = {"frame": "base_link", "period": 4.0, "position_tolerance": 0.01, "orientation_tolerance": 0.1}
+    (tmp_path / "inside.yaml").write_text(yaml_document({**targets, "targets": inside}))
+    press = yaml.safe_load((Path(__file__).parents[2] / "config" / "scenarios" / "ur5_press.yaml").read_text())
+    press["nodes"]["osc"] = {"publish_effort_array": False, "disturbance_observer": True, "inertia_floor": 0.02}
+    press["nodes"]["simulator"] = {"plant.set": "real", "inertia_floor": 0.02}
+    press["nodes"]["targets"] = {"file": str(tmp_path / "inside.yaml"), "count": 1}
+    (tmp_path / "pressed.yaml").write_text(yaml_document({**press, "variants": {}, "checks": {}}))
+    cli.main(["simulate", str(tmp_path / "pressed.yaml"), "--duration", "4"])
+    assert " N against something that does not give way: cut to push_limit = 50 N" in capsys.readouterr().out

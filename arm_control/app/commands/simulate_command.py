@@ -139,7 +139,8 @@ def _print_notes(runs: Mapping[str, Simulation | FreeMotion], traces: Mapping[st
     for name, simulation in simulations.items():
         if simulation.self_pairs:
             print(printable(f"{name}: {simulation.self_pairs}".lstrip(": ")))
-    stalls = [f"{name}: {run.stall}".lstrip(": ") for name, run in simulations.items() if run.stall]
+    held = [(name, told) for name, run in simulations.items() for told in (run.stall, run.pressed) if told]
+    stalls = [f"{name}: {told}".lstrip(": ") for name, told in held]
     for warning in [*run.model.warnings, *stalls, *_too_short(run.targets, traces[last])]:
         print(printable(f"warning: {warning}"))
 

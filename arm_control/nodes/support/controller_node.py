@@ -141,7 +141,7 @@ class TorquePipeline:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
         self._stall_share = compensated_share(model, p.observer, p.adaptation)
         self._stall = StallWatch(model, self._stall_share)
-        self._velocity_lag = 0.0
+        self._velocity_lag, self._pressed = 0.0, ""
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
         self._write, self._array_bytes = joint_state_writer(model.joint_names), effort_array_writer(model.nv)
@@ -323,7 +323,7 @@ class TorquePipeline:
         ]
 
     def _look_for_stall(self, result: TickResult) -> None:
-        """Warn once when a commanded joint does not move (stall)."""
+        """Warn once when a commanded joint does not move (stall), and when the force of a hand is cut."""
         loop, stamp_ns, before = self.loop, result.measurement.stamp_ns, self._stall.sentence
         if loop is None:
             return
@@ -331,6 +331,9 @@ class TorquePipeline:
         self._stall.look(result, tau_dist)
         if self._stall.sentence and not before:
             self._node.get_logger().warning(self._stall.sentence)
+        if loop.push is not None and loop.push.sentence != self._pressed:
+            self._pressed = loop.push.sentence
+            self._node.get_logger().warning(self._pressed)
         if (lag := loop.gate.velocity_lag) > 1.5 * self._velocity_lag or (self._velocity_lag and not lag):
             self._velocity_lag = lag  # with the time between two states step and lag change all the time
             self._node.get_logger().info(loop.gate.describe_velocities() or "velocities are used as they come")
