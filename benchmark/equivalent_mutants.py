@@ -178,6 +178,10 @@ EQUIVALENT: dict[str, str] = {
     " -> (self._memory, np.zeros(2))": SECOND_NUMBER,
     "gate/effort_gate.py EffortGate._hold: m.tau[:], self._tick.dt[0] = (t.q, t.v, t.g, t.M."
     " -> m.tau[:], self._tick.dt[-1] = (t.q, t.v, t.g, t.M.": ONE_NUMBER,
+    "gate/effort_gate.py EffortGate.offer: self.period - ROUNDING <= age <= self._max_age:"
+    " -> self.period - ROUNDING < age <= self._max_age:": SHORTCUT,
+    "gate/effort_gate.py EffortGate.offer: riod - ROUNDING <= age <= self._max_age:"
+    " -> riod - ROUNDING <= age < self._max_age:": SHORTCUT,
     "gate/effort_gate.py EffortGate.next_limits: dt = dt if 0.0 < dt <= self.period else "
     " -> dt = dt if 0.0 <= dt <= self.period else ": SHORTCUT,
     "gate/effort_gate.py EffortGate.next_limits: dt = dt if 0.0 < dt <= self.period else believ"

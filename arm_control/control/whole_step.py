@@ -78,7 +78,6 @@ def compute_law(t: LawRecord) -> float:
         if t.regularity[0] > 0.0:
             return result
         t.is_fading[0] = 1
-        return t.fading()
     result = t.fading()
     if t.regularity[0] > 0.0:
         t.is_fading[0] = 0

@@ -80,12 +80,15 @@ def test_a_state_of_the_same_time_changes_nothing():
     np.testing.assert_array_equal(filtered, run(counted(14))[-1])
 
 
-def test_a_grid_is_believed_with_the_fourth_turn():
+@pytest.mark.parametrize("is_of_positions", [True, False])
+def test_a_grid_is_believed_with_the_fourth_turn(*, is_of_positions: bool):
     """A turn is no change, a change, and its opposite, behind a first change and its opposite."""
-    velocities, step = VelocityFilter(1), 0.024
+    velocities, step, q, v = VelocityFilter(1), 0.024, np.zeros(1), np.zeros(1)
     for k in range(3 + 3 * 4):
         assert velocities.lag == 0.0
-        velocities.filtered(np.zeros(1), np.array([step * (k % 3 == 1)]), DT if k else 0.0)
+        d = step * (k % 3 == 1)
+        q, v = (q + DT * d, v + 0.1 * (d - v)) if is_of_positions else (q, np.array([d]))
+        velocities.filtered(q, v, DT if k else 0.0)
     assert velocities.lag == pytest.approx(np.sqrt(step * DT / LAG_ACCELERATION))
 
 

@@ -98,12 +98,15 @@ def test_a_stale_message_is_refused_and_says_how_old_it_is(ur5: RobotModel):
     assert isinstance(reader.read(state, {"source_timestamp": 5_000_000_000}), Measurement)
 
 
-@pytest.mark.parametrize(("written_ms", "age_ms"), [(None, 8), (6, 6), (10, 8), (-1, 0)])
+@pytest.mark.parametrize(
+    ("max_age", "written_ms", "age_ms"), [(0.02, None, 8), (0.02, 6, 6), (0.02, 10, 8), (0.02, -1, 0), (0.0, 6, 0)]
+)
 def test_a_state_that_brakes_is_as_old_as_the_middleware_says_but_no_older_than_it_is_late(
-    ur5: RobotModel, written_ms: int | None, age_ms: int
+    ur5: RobotModel, max_age: float, written_ms: int | None, age_ms: int
 ):
+    """In lock step, without a limit, it is of no age."""
     now_ns, q = 5_000_000_000, np.zeros(6)
-    reader = JointStateReader(ur5, 0.02, drives_arm=True, clock_ns=lambda: now_ns)
+    reader = JointStateReader(ur5, max_age, drives_arm=True, clock_ns=lambda: now_ns)
 
     def read(stamp_ns: int, source_ns: int | None) -> Reading:
         info = {"source_timestamp": source_ns, "received_timestamp": now_ns, "publisher_gid": {"data": b"a"}}

@@ -77,6 +77,24 @@ def test_it_does_so_at_every_distance_from_a_singularity(ur5: RobotModel):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * (1 + np.abs(wanted).max()))
 
 
+def test_a_state_has_one_torque_whichever_kernel_answered_before(ur5: RobotModel):
+    """To the bit: that of both in regular states, of the second one where the wrist is nearly straight."""
+    osc = CompiledOsc(ur5, OscParameters(posture=(0.1, -1.4, 1.5, -1.0, -1.5, 0.2)))
+    for x in (0.8, 0.9, 1e-3, 2e-3, 0.8, 1e-3):
+        q, v = WAYS_IN["wrist"](x), np.full(6, 0.1)
+        X = ur5.pose(WAYS_IN["wrist"](x + 0.2))
+        tau, both = osc.tick(q, v, Reference(X, np.zeros(6))).tau.tobytes(), []
+        for kernel in osc.kernels:
+            values = {"q": q, "v": v, "reference": [*X.R.ravel(), *X.p, *np.zeros(12)], "numbers": osc.page.numbers}
+            for name, value in values.items():
+                kernel.inputs[name][:] = value
+            assert not kernel.call()
+            assert (kernel.outputs["regularity"] > 0.0) == (x > 0.1)
+            both.append(kernel.outputs["tau"].tobytes())
+        assert (both[0] == both[1]) == (x > 0.1)
+        assert tau == both[1]
+
+
 def test_gains_change_without_compiling(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(3)
     CompiledOsc(ur5, OscParameters(posture=(0.0,) * 6))
