@@ -152,6 +152,34 @@ def test_other_obstacles_and_more_of_them_are_left_to_the_separate_calls(ur5: Ro
     assert n_near > NEAR
 
 
+def test_more_near_pairs_than_there_is_room_for_are_left_to_the_separate_calls(ur5: RobotModel):
+    rng = np.random.default_rng(5)
+    together, avoidance, apart = pair(ur5, HOMES["ur5"])
+    crowd = moving_obstacles(110, rng)
+    x = arguments(ur5, rng, np.array(HOMES["ur5"]), crowd)
+    away = avoidance.tick(ur5.evaluate(x[0] + np.pi * np.eye(6)[0], np.zeros(6)), crowd)
+    assert together.step(*x) is None
+    wanted = apart.step(*x)
+    assert len(away.pairs.rho) <= NEAR < len(wanted.avoidance.pairs.rho)
+    avoidance.tick(wanted.law.state, crowd, wanted.law.tau)
+    assert bits(together.step(*x)) == bits(wanted)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("is_constrained", [True, False])
+def test_what_is_not_finite_is_left_to_the_separate_calls(ur5: RobotModel, bad: float, *, is_constrained: bool):
+    """An angular acceleration, too, which the law of a position does not count."""
+    limits, p = limits_of(ur5), OscParameters(posture=HOMES["ur5"], tasks=("x y z",))
+    rows = ConstraintSet(ur5, [SpeedConstraint("s", 9.0)], limits.numbers, limits.is_unlimited)
+    step = CompiledOsc(ur5, p, limits=limits, between=rows if is_constrained else None).step
+    x = arguments(ur5, np.random.default_rng(0), np.array(HOMES["ur5"]), ())
+    turning = Reference(x[2].X_WT, x[2].V_des, np.array([0.0, 0.0, 0.0, 0.0, 0.0, bad]))
+    many = np.full(6, bad)
+    for i, value in ((0, many), (1, many), (2, turning), (3, many), (4, bad), (5, bad), (7, many)):
+        assert step(*x) is not None
+        assert step(*x[:i], value, *x[i + 1 :]) is None
+
+
 def test_a_torque_that_the_gate_refuses_is_left_to_it(ur5: RobotModel):
     rng, obstacles = np.random.default_rng(7), moving_obstacles(5, np.random.default_rng(8))
     together, avoidance, apart = pair(ur5, HOMES["ur5"])
