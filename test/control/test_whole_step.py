@@ -162,7 +162,9 @@ def test_more_near_pairs_than_there_is_room_for_are_left_to_the_separate_calls(u
     wanted = apart.step(*x)
     assert len(away.pairs.rho) <= NEAR < len(wanted.avoidance.pairs.rho)
     avoidance.tick(wanted.law.state, crowd, wanted.law.tau)
-    assert bits(together.step(*x)) == bits(wanted)
+    for _ in range(10):  # avoidance has seen another state
+        assert bits(together.step(*x)) == bits(apart.step(*x))
+        x = arguments(ur5, rng, np.array(HOMES["ur5"]), crowd)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
