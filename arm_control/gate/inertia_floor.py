@@ -10,15 +10,14 @@ an acceleration far beyond the limits. So for joint i a diagonal f is added to t
 Too much of it makes a joint whose rotor is that light chatter: its speed reverses every few ticks. The floor rises
 slowly, so that chatter starts small; it is noticed, and the ceiling c is taken back, for longer each time:
 
-    (3)  s <- 0.95 s + min(|dv|, |e|, 4 dv_0) / dv_0  where dv e < 0, |dv| > dv_0, |e| > dv_0,   else  s <- 0.95 s  [-]
+    (3)  s <- 0.95 s + 1  where dv e < 0, |dv| > dv_0, |e| > dv_0,   else  s <- 0.95 s                               [-]
          e <- dv  where |dv| > dv_0,   else  e <- e / 2
     (4)  c <- f / 4,  s <- -4,  w <- max(2 w, 1 s),  t <- 0   where s > 2                                    [kg m^2]
          c <- min(4 c, F),  t <- 0   where t > w,   else   t <- t + dt                                           [s]
 
 with ``dv_0 = max(0.005 v_max, min(0.012 rad/s, 0.02 v_max))``. (3) counts reversals of swings of up to 26 ticks a
-period, also those with a small change between two large ones, and large ones more: where the floor is hundreds of times
-too large, chatter grows tenfold in as many ticks. Motions are slower, noise is smaller. (4) depends on nothing but the
-measured velocities: all gates that see the same states have the same floor.
+period, also those with a small change between two large ones; motions are slower, noise is smaller. (4) depends on
+nothing but the measured velocities: all gates that see the same states have the same floor.
 
 A light joint whose floor has been taken back keeps its friction. A torque against it is no acceleration, and the limits
 must not cut it. So what holds the joint is estimated, and counts as part of the bias h:
@@ -70,8 +69,6 @@ NOISE, SLOW_SWING = 0.012, 0.02
 """Change of speed that counts at least, several times usual noise [rad/s]; as a share of the speed limit at most."""
 FORGETTING, CHATTER, RESPITE, RETREAT, FIRST_WAIT = 0.95, 2.0, -4.0, 4.0, 1.0
 """Of equations (3) and (4)."""
-LARGEST_COUNT = 4.0
-"""Of a reversal."""
 STEPS = 3.0
 """Change of speed that counts at least, in steps of the measured velocities."""
 BANDWIDTH = 20.0
@@ -101,9 +98,10 @@ class FloorState(NamedTuple):
 def update_floor(state: FloorState, v: Array, swing: Array, F: Array, dt: Scalar) -> FloorState:
     """Return the state after another measurement, equations (2) to (4); over any scalar."""
     dv = v - state.v
-    size = select(-dv * state.e, minimum(np.abs(dv), np.abs(state.e)), 0.0)
+    is_reversal = select(-dv * state.e, 1.0, 0.0)
+    is_large = select(minimum(np.abs(dv), np.abs(state.e)) - swing, 1.0, 0.0)
     e = select(np.abs(dv) - swing, dv, 0.5 * state.e)
-    s = FORGETTING * state.s + select(size - swing, minimum(size / swing, LARGEST_COUNT), 0.0)  # (3)
+    s = FORGETTING * state.s + is_reversal * is_large  # (3)
     has_chatter = s - CHATTER
     may_return = state.t - state.w
     c = select(has_chatter, state.f / RETREAT, select(may_return, minimum(RETREAT * state.c, F), state.c))  # (4)

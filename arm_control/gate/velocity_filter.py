@@ -23,8 +23,8 @@ is changed, not by a bit.
     (4)  m <- 1.15 m   where |v - 2 v_0 + v_00| > m,   else  m <- m / 1.15;      sigma = m / (0.67 sqrt(6))
 
 Above 0.005 rad/s it is filtered by (3), with w = v and T = (dt / 2) (sigma / 0.003)^2, at most 0.05 s. What is as large
-in the first 0.1 s may be chatter of a joint whose floor of inertia is too large: it is measured once more, in 0.1 s
-with the smallest floor, where nothing chatters.
+in the first 0.1 s may be chatter of a joint whose floor of inertia is too large, where no velocity is the same as the
+one before, as in steps: it is measured once more, in 0.1 s with the smallest floor, where nothing chatters.
 
     q, v, q_0, v_0  positions and velocities, before           [rad, rad/s; m, m/s if prismatic]
     d               differences of positions, (q - q_0) / dt   [rad/s]
@@ -75,9 +75,9 @@ Q_GRID, V_GRID = 10, 14
 """First rows of the two grids."""
 P, CHANGE, RESTED, COUNT = 0, 1, 2, 3
 """Rows of a grid: width, last change, whether there was none since the last turn, turns."""
-NOISE, V_CHANGE = 18, 19
-"""``m`` of (4), and the change of the velocity before."""
-N_ROWS = 20
+NOISE, V_CHANGE, REPEATS = 18, 19, 20
+"""``m`` of (4), the change of the velocity before; whether a velocity was ever the same as before, as in steps."""
+N_ROWS = 21
 
 
 class FilterMemory(NamedTuple):
@@ -177,10 +177,12 @@ def find_noise(m: FilterMemory, i: int, change: float, dt: float) -> None:
 def listen_again(m: FilterMemory) -> None:
     """Once noise has been measured: where it is large, let it be measured once more."""
     is_noisy = False
+    has_steps = False
     for i in range(m.n):
         is_large = m.rows[KIND, i] == NOT_FOUND and m.rows[NOISE, i] > NOISY * SECOND_DIFFERENCE
         is_noisy = is_noisy or is_large
-    if is_noisy and m.numbers[REPEATED] == 0.0:
+        has_steps = has_steps or m.rows[REPEATS, i] > 0.0
+    if is_noisy and not has_steps and m.numbers[REPEATED] == 0.0:
         m.numbers[TIME] = 0.0
         m.numbers[REPEATED] = 1.0
     else:
@@ -195,6 +197,8 @@ def take_note(m: FilterMemory, i: int, dt: float) -> None:
     v_0 = rows[V_RAW, i]
     moved = m.q[i] - rows[Q, i]
     d = moved / dt
+    if v == v_0:
+        rows[REPEATS, i] = 1.0
     follow_grid(rows, Q_GRID, i, moved - rows[MOVED, i], SMALLEST_COUNT)
     follow_grid(rows, V_GRID, i, v - v_0, SMALLEST_STEP)
     rows[S_XX, i] = KEPT * rows[S_XX, i] + (d - v_0) * (d - v_0)

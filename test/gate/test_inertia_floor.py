@@ -92,15 +92,6 @@ def test_chatter_of_one_joint_takes_its_floor_back(ur5: RobotModel, period: int,
     np.testing.assert_allclose(floor.inertia, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("size", "taken_back"), [(1.9, 0), (2.1, 1)])
-def test_a_single_large_reversal_takes_a_floor_back(ur5: RobotModel, size: float, taken_back: int):
-    """Of 2.1 dv_0; one that is smaller does not."""
-    floor, dv = InertiaFloor(ur5, 0.02), size * 0.005 * ur5.v_max[5]
-    for v in [0.0] * 400 + [dv] + [0.0] * 3:
-        add(floor, at(ur5, np.array([0.0, 0.0, 0.0, 0.0, 0.0, v])))
-    np.testing.assert_allclose(floor.inertia[5], floor.proposed[5] / RETREAT**taken_back, rtol=1e-12)
-
-
 @pytest.mark.parametrize("v_max", [3.14, 0.63])
 def test_neither_motion_nor_noise_counts_as_chatter(ur5: RobotModel, v_max: float):
     slow = ArmParameters(velocity_limits=tuple(f"{name}:{v_max}" for name in ur5.joint_names))
@@ -209,8 +200,7 @@ class Floor:
         dv = [0.0 if before is None else v - b for v, b in zip(self.v, before or self.v, strict=True)]
         for i, x in enumerate(dv):
             is_large = abs(x) > self.dv_0[i]
-            turns = is_large and abs(self.e[i]) > self.dv_0[i] and x * self.e[i] < 0.0
-            self.s[i] = 0.95 * self.s[i] + turns * min(abs(x), abs(self.e[i]), 4.0 * self.dv_0[i]) / self.dv_0[i]
+            self.s[i] = 0.95 * self.s[i] + (is_large and abs(self.e[i]) > self.dv_0[i] and x * self.e[i] < 0.0)
             self.e[i] = x if is_large else self.e[i] / 2.0
             if self.s[i] > 2.0:
                 self.c[i], self.s[i] = self.f[i] / 4.0, -4.0
