@@ -4,51 +4,50 @@ For each pair of a link and an obstacle (and of two links) let rho be the distan
 vector from the obstacle to the nearest point of the link, ``J_n = n^T J_p`` the Jacobian of that point along n, and
 ``rho_dot = J_n v - n^T V_O`` the rate of the distance. Within the threshold rho_0,
 
-    (1)  m = 1 / (mu + 1/m_max),   mu = J_n H^-1 J_n^T           mass felt along n, bounded
-         H = M + diag(t_f tau_max / v_max)                       a light wrist is not thrown to spare a heavy shoulder
+    (1)  m = 1 / (mu + 1/m_max),   mu = J_n M^-1 J_n^T           mass felt along n, bounded
     (2)  f = eta (1/rho - 1/rho_0) / rho^2,   rho >= rho_min     acceleration away
     (3)  d = k (1 - rho/rho_0) max(0, -rho_dot)                  damping, of an approach only
-    (4)  tau_0 = sum J_n^T m (f + d)                             of an arm with the inertia H
+    (4)  tau_c = sum w J_n^T m (f + d),   tau_r = sum (1 - w) J_n^T m (f + d),   w = clamp(n^T V_O / v_c, 0, 1)
 
-and nothing beyond rho_0. The push makes the hand within T no faster than its limits, or than it would be without it: a
+and nothing beyond rho_0: tau_c is the push of what comes nearer by itself, tau_r that of what rests or leaves, other
+links among it. The latter makes the hand within T no faster than its limits, or than it would be without this push: a
 force and then a moment F at the hand take what exceeds,
 
-    (5)  tau_avoid = nu M H^-1 (tau_0 - sum J^T F)               linear, angular rows; nu <= 1: no joint above tau_max
-         F = (J H^-1 J^T)^-1 (1 - min(1, r / |W|)) W / T,   r = max(V_max, |V_0|)
-         W = V_0 + T J H^-1 (tau_0 - J^T F of before),   V_0 = J (v + T M^-1 (tau - tau_avoid - h))
+    (5)  tau_avoid = nu (tau_c + tau_r - sum J^T F)              linear, angular rows; nu <= 1: no joint above tau_max
+         F = (J M^-1 J^T)^-1 (1 - min(1, r / |W|)) W / T,   r = max(V_max, |V_0|)
+         W = V_0 + T J M^-1 (tau_r - J^T F of before),   V_0 = J (v + T M^-1 (tau - tau_avoid + tau_c - h))
 
 The torque is added to that of the task as it is, not filtered by a null space: a near obstacle may pre-empt the task.
 Nearer still, the task's torque fades,
 
-    (6)  tau = s tau_task + (1 - s) (h - M H^-1 P d_0 H v) + tau_avoid
+    (6)  tau = s tau_task + (1 - s) (h - P d_0 M v) + tau_avoid
     (7)  s = min 1 - c (1 - y^2 (3 - 2 y))                       over all pairs; share of the task, 1 to 0
          y = clamp((rho - rho_t) / rho_t, 0, 1)                  0 below the takeover distance, 1 above twice that
          c = clamp(2 mu m_max - 1, 0, 1)                         0 where the arm cannot move along n
-    (8)  P = 1 - J_e^T (J_e H^-1 J_e^T)^+ J_e H^-1               J_e: rows J_n of the pairs with rho_dot > 0
+    (8)  P = 1 - J_e^T (J_e M^-1 J_e^T)^+ J_e M^-1               J_e: rows J_n of the pairs with rho_dot > 0
 
 so that below the takeover distance only avoidance, compensation of gravity (and Coriolis terms) and damping
 remain. P takes the part out of the damping that would slow an escape.
 
 A single pair accelerates by f + d away, whatever the arm's posture, where the arm can move along n with less than
 m_max. Where it cannot (a link that only turns on the spot), (1) lets the push fade, ``|J_n^T m| <= sqrt(m_max
-lambda_max(H)) / 2`` bounds it, and (6) does not take over for it. Inside an obstacle rho_min holds, so the push stays
+lambda_max(M)) / 2`` bounds it, and (6) does not take over for it. Inside an obstacle rho_min holds, so the push stays
 finite, and n points out of it.
 
-With ``H = L L^T`` and ``B = L^-1 J_n^T``, ``mu = B^T B``, and
+With ``M = L L^T`` and ``B = L^-1 J_n^T``, ``mu = B^T B``, and
 
-    (9)  H^-1 P d_0 H v = d_0 L^-T (1 - Pi) L^T v,   Pi: projection on the range of E = sum B B^T   over rho_dot > 0
+    (9)  P d_0 M v = d_0 L (1 - Pi) L^T v,   Pi: projection on the range of E = sum B B^T   over rho_dot > 0
 
 So a pair is a few dozen numbers, and the sums may run in any order. :func:`pair_repulsion` is (1) to (4) and (7) for
 one pair over any scalar, compiled for several at once. A tick is one compiled call: find the near pairs, without which
-there is no torque; factor H; repulsion of each pair; sums over all pairs; torque in the place of the task's, where the
+there is no torque; factor M; repulsion of each pair; sums over all pairs; torque in the place of the task's, where the
 task fades; the limit (5); all of it together.
 
     rho, rho_0, rho_min, rho_t    distance, threshold, smallest_distance, takeover_distance    [m]
     J_p, J_n, n                   Jacobians of the nearest point, and its direction            [m or 1; -]
-    V_O                           velocity of the obstacle's nearest point                     [m/s]
+    V_O, v_c                      velocity of the obstacle's nearest point; 0.05               [m/s]
     J, V_max, T                   rows of the hand's Jacobian, its limit of speed; 0.01        [-; m/s, rad/s; s]
     M, h, v                       mass matrix, bias, joint velocities                          [kg m^2; N m; rad/s]
-    v_max, t_f                    largest joint velocities; 0.02                               [rad/s; s]
     m, m_max, mu                  mass, mass_limit, mobility                                   [kg; kg; 1/kg]
     f, d                          acceleration away, and by damping                            [m/s^2]
     eta, k, d_0                   strength, approach_damping, takeover_damping                 [m^4/s^2; 1/s; 1/s]
@@ -62,6 +61,7 @@ acts on the sum.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -108,7 +108,6 @@ from arm_control.compiler import (
     procedure,
     split,
 )
-from arm_control.constraints import FLOOR
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import InputError, ModelError, ParameterError
 from arm_control.maths import (
@@ -120,7 +119,6 @@ from arm_control.maths import (
     lower_triangle,
     maximum,
     minimum,
-    mirrored,
     remove_range,
     select,
     sqrt,
@@ -132,8 +130,8 @@ PARALLEL = 1e-9
 """Share of the largest eigenvalue of E below which a direction of escape does not count."""
 N_NUMBERS = 7
 """Size of the input ``numbers`` of :func:`pair_repulsion`."""
-HORIZON, DAMPED = 0.01, 1e-6
-"""T of (5) [s]; share of its trace that ``J H^-1 J^T`` gets where it is inverted."""
+COMING, HORIZON, DAMPED = 0.05, 0.01, 1e-6
+"""v_c [m/s] and T [s] of (4) and (5); share of its trace that ``J M^-1 J^T`` gets where it is inverted."""
 SPEED_LIMITS = (0.5, 1.0)
 """V_max, linear [m/s] and angular [rad/s], unless a controller has others."""
 
@@ -204,14 +202,15 @@ def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, A
     s = 1.0 - c * (1.0 - y * y * (3.0 - 2.0 * y))  # (7)
     tau = J_n * (m * (f + d))  # (4)
     escape = select(rho_dot, 1.0, 0.0) * np.outer(B, B)[np.tril_indices(n_v)]  # (9)
-    return {"push": tau, "escape": escape, "share": np.array([s])}
+    w = clamp((J_n @ x["v"] - rho_dot) * (1.0 / COMING), 0.0, 1.0)
+    return {"resting": (1.0 - w) * tau, "coming": w * tau, "escape": escape, "share": np.array([s])}
 
 
 def shorten_torque(x: Mapping[str, Array]) -> dict[str, Any]:
     """``tau_avoid`` of (5); ``other`` is the torque of the task, or what replaces it, without h."""
     n = len(x["v"])
-    M, L_inv, tau = mirrored(x["M"].reshape(n, n)), lower_triangle(x["L_inv"], n), x["push"]
-    v_0 = x["v"] + HORIZON * cholesky(M).solve(x["other"])
+    L_inv, tau = lower_triangle(x["L_inv"], n), x["resting"]
+    v_0 = x["v"] + HORIZON * (L_inv.T @ (L_inv @ (x["other"] + x["coming"])))
     for J, V_max in zip(x["J"].reshape(2, 3, n), x["V_max"], strict=True):
         B, V_0 = L_inv @ J.T, J @ v_0
         W = V_0 + HORIZON * (B.T @ (L_inv @ tau))
@@ -220,20 +219,20 @@ def shorten_torque(x: Mapping[str, Array]) -> dict[str, Any]:
         mobility = B.T @ B
         mobility = mobility + (DAMPED * np.trace(mobility) + MIN_LENGTH) * np.eye(3)
         tau = tau - J.T @ (cholesky(mobility).solve(W) * (excess / HORIZON))
-    total, longest = M @ (L_inv.T @ (L_inv @ tau)), 1.0
+    total, longest = x["coming"] + tau, 1.0
     for torque, tau_max in zip(total, x["tau_max"], strict=True):
         longest = maximum(longest, maximum(torque, -torque) / tau_max)
     return {"tau": total * (1.0 / longest)}
 
 
 def takeover_torque(x: Mapping[str, Array]) -> dict[str, Any]:
-    """``h - M H^-1 P d_0 H v`` of (6), by (9), over any scalar."""
+    """``h - P d_0 M v`` of (6), by (9), over any scalar."""
     n = len(x["v"])
-    M, L_inv = mirrored(x["M"].reshape(n, n)), lower_triangle(x["L_inv"], n)
+    L = cholesky(x["M"].reshape(n, n)).L
     E = lower_triangle(x["escape"], n)
     E = E + np.tril(E, -1).T
-    y = remove_range(cholesky(M + np.diag(x["floor"])).L.T @ x["v"], E, PARALLEL, MIN_LENGTH**2)
-    return {"takeover": x["h"] - x["damping"][0] * (M @ (L_inv.T @ y))}  # (9)
+    y = remove_range(L.T @ x["v"], E, PARALLEL, MIN_LENGTH**2)
+    return {"takeover": x["h"] - x["damping"][0] * (L @ y)}  # (9)
 
 
 class AvoidanceOutput(NamedTuple):
@@ -327,8 +326,6 @@ class Avoidance:
         kernels, self._repulsion = _laws(model, self.proximity.joint_coupling)
         self._factor, self._shorten, self._takeover = map(OwnWork, kernels)
         self._shorten.inputs["tau_max"][:] = model.tau_max
-        for kernel in (self._factor, self._takeover):
-            kernel.inputs["floor"][:] = floor_of_inertia(model)
         self.inputs, self.outputs, self._v = np.zeros(10 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
         self._numbers = np.zeros(N_NUMBERS)
         self.speed_limits = SPEED_LIMITS
@@ -435,12 +432,12 @@ class Avoidance:
     def _record(self) -> Tick:
         search, repulsion, n = self._search.record, self._repulsion, len(self._v)
         near = search.near
-        n_sums = n + n * (n + 1) // 2
+        n_sums = 2 * n + n * (n + 1) // 2
         pushes, share = np.zeros((n_sums, near.capacity)), np.zeros((1, near.capacity))
         pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
         pair |= {"twist": near.twist, "is_self": near.is_self}
         arm = {"v": self._v, "axes": self._search.axes.reshape(-1), "numbers": self._numbers}
-        results = {"push": pushes[:n], "escape": pushes[n:], "share": share}
+        results = {"resting": pushes[:n], "coming": pushes[n : 2 * n], "escape": pushes[2 * n :], "share": share}
         factor, shorten, takeover = self._factor, self._shorten, self._takeover
         run = repulsion.bind({**pair, **arm, **results, "L_inv": factor.outputs["L_inv"]})
         x, limited = takeover.inputs, shorten.inputs
@@ -448,9 +445,9 @@ class Avoidance:
             self.inputs, self.outputs, search,
             factor, factor.inputs["M"], factor.outputs["L_inv"],
             run, self._v, pushes, share, np.zeros((repulsion.width, n_sums)),
-            shorten, limited["M"], limited["L_inv"], limited["J"], limited["v"],
-            limited["push"], limited["other"], shorten.outputs["tau"],
-            takeover, x["M"], x["L_inv"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
+            shorten, limited["L_inv"], limited["J"], limited["v"],
+            limited["resting"], limited["coming"], limited["other"], shorten.outputs["tau"],
+            takeover, x["M"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
             n, n_sums, repulsion.width,
         )  # fmt: skip
 
@@ -462,31 +459,23 @@ def avoidance_numbers(p: AvoidanceParameters) -> tuple[list[float], list[float],
     return numbers, reach, p.takeover_damping
 
 
-def floor_of_inertia(model: RobotModel) -> Array:
-    """Return ``t_f tau_max / v_max`` of (1), shape (nv,) [kg m^2 or kg]; 0 for a joint without such limits."""
-    floor = FLOOR * model.tau_max / model.v_max
-    return np.where(np.isfinite(floor), floor, 0.0)
-
-
 def inverse_factor(x: Mapping[str, Array]) -> dict[str, Any]:
     """``L^-1`` of (9), its lower triangle row by row."""
-    n = len(x["floor"])
-    return {"L_inv": cholesky(x["M"].reshape(n, n) + np.diag(x["floor"])).inverse()[np.tril_indices(n)]}
+    n = math.isqrt(len(x["M"]))
+    return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
 
 
 def _laws(model: RobotModel, joint_coupling: Array) -> tuple[tuple[Kernel, Kernel, Kernel], LoopKernel]:
-    """Return the laws of one case: ``L^-1`` of H, the sum within limits, what replaces the task; and each pair's."""
+    """Return the laws of one case: ``L^-1`` of M, the sum within limits, what replaces the task; and each pair's."""
     n = model.nv
-    arm, floor = {"M": np.eye(n).ravel() + 0.1}, {"floor": np.ones(n)}
-    factor = _kernel(model, inverse_factor, **arm, **floor)
+    M, triangle = np.eye(n).ravel() + 0.1, np.ones(n * (n + 1) // 2)
+    state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
+    factor = _kernel(model, inverse_factor, M=M)
     repulsion = model.compile_law(*_repulsion_loop(joint_coupling))
-    triangle = np.ones(n * (n + 1) // 2)
-    arm |= {"L_inv": triangle, "v": np.linspace(1.0, 2.0, n)}
-    torques = {name: np.linspace(1.0, 2.0, n) for name in ("push", "other")} | {"tau_max": np.ones(n)}
+    torques = {name: np.linspace(1.0, 2.0, n) for name in ("resting", "coming", "other")} | {"tau_max": np.ones(n)}
     hand = {"J": np.linspace(-1.0, 1.0, 6 * n), "V_max": np.array(SPEED_LIMITS)}
-    shorten = _kernel(model, shorten_torque, **arm, **torques, **hand)
-    near = {"h": np.ones(n), "escape": triangle, "damping": np.ones(1)}
-    return (factor, shorten, _kernel(model, takeover_torque, **arm, **floor, **near)), repulsion
+    shorten = _kernel(model, shorten_torque, L_inv=triangle, v=state["v"], **torques, **hand)
+    return (factor, shorten, _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))), repulsion
 
 
 def _kernel(model: RobotModel, function: Callable[[Mapping[str, Array]], dict[str, Any]], **sample: Array) -> Kernel:
@@ -531,9 +520,9 @@ class Tick(NamedTuple):
         Laws of one case; behind each, its inputs and outputs.
     repulsion : RunsLoop
         The law of each near pair; its arrays are ``v``, ``pushes`` and ``share``.
-    pushes : ndarray, shape (n + n (n + 1) / 2, N)
-        Torque, then the term of E in (9).
-    sums : ndarray, shape (lanes, n + n (n + 1) / 2)
+    pushes : ndarray, shape (2 n + n (n + 1) / 2, N)
+        Torque of what rests, of what comes, then the term of E in (9).
+    sums : ndarray, shape (lanes, 2 n + n (n + 1) / 2)
         Of every pair whose place divided by ``lanes`` leaves the same; their sum is the first row.
     n, n_sums, lanes : int
         Joints; numbers that are summed up; sums of each.
@@ -551,16 +540,15 @@ class Tick(NamedTuple):
     share: Rows
     sums: Rows
     shorten: RunsKernel
-    M_limited: Floats
     L_inv_limited: Floats
     J: Floats
     v_limited: Floats
-    push: Floats
+    resting: Floats
+    coming: Floats
     other: Floats
     tau: Floats
     takeover: RunsKernel
     M_takeover: Floats
-    L_inv_takeover: Floats
     v_takeover: Floats
     h_takeover: Floats
     escape: Floats
@@ -628,15 +616,14 @@ def add_repulsion(t: Tick, n_near: int) -> None:
 @procedure
 def limit_push(t: Tick) -> None:
     """Torque of all pairs within the limits, beside the other torque."""
-    for i in range(t.n * t.n):
-        t.M_limited[i] = t.M[i]
     for i in range(t.n * (t.n + 1) // 2):
         t.L_inv_limited[i] = t.L_inv[i]
     for i in range(6 * t.n):
         t.J[i] = t.inputs[4 * t.n + t.n * t.n + i]
     for i in range(t.n):
         t.v_limited[i] = t.v[i]
-        t.push[i] = t.sums[0, i]
+        t.resting[i] = t.sums[0, i]
+        t.coming[i] = t.sums[0, t.n + i]
         t.other[i] = t.outputs[2 * t.n + i] - t.inputs[2 * t.n + i]
     t.shorten()
     for i in range(t.n):
@@ -647,14 +634,12 @@ def limit_push(t: Tick) -> None:
 def replace_task(t: Tick) -> None:
     """Torque in the place of the task's."""
     for i in range(t.n * t.n):
-        t.M_takeover[i] = t.M[i]
-    for i in range(t.n * (t.n + 1) // 2):
-        t.L_inv_takeover[i] = t.L_inv[i]
+        t.M_takeover[i] = t.inputs[3 * t.n + i]
     for i in range(t.n):
         t.v_takeover[i] = t.inputs[t.n + i]
         t.h_takeover[i] = t.inputs[2 * t.n + i]
-    for i in range(t.n_sums - t.n):
-        t.escape[i] = t.sums[0, t.n + i]
+    for i in range(t.n_sums - 2 * t.n):
+        t.escape[i] = t.sums[0, 2 * t.n + i]
     t.takeover()
     for i in range(t.n):
         t.outputs[t.n + i] = t.tau_takeover[i]

@@ -59,14 +59,15 @@ def ball_law(model: RobotModel, n_numbers: int) -> Law:
             axes = jacobian(tree, state.X_W, tree.frames[link].body, np.zeros(3)).reshape(-1)
             at_point = {"rho": np.array([rho]), "n": normal, "p": p, "axes": axes}
             push, left = pair_repulsion({**pair, **at_point}, np.eye(n)), x["avoidance"][1] - rho
-            tau, escape = tau + select(left, push["push"], 0.0), escape + select(left, push["escape"], 0.0)
+            tau, escape = tau + select(left, push["resting"], 0.0), escape + select(left, push["escape"], 0.0)
             share, distance = minimum(share, select(left, push["share"][0], 1.0)), minimum(distance, rho)
-        instead = takeover_torque({**x, **pair, "escape": escape})["takeover"]
+        instead = takeover_torque({**x, "escape": escape})["takeover"]
         task = share * x["tau"] + (1.0 - share) * instead
-        push = shorten_torque({**x, **pair, "push": tau, "other": task - x["h"]})["tau"]
+        torques = {"resting": tau, "coming": np.zeros(n), "other": task - x["h"]}
+        push = shorten_torque({**x, **pair, **torques})["tau"]
         return {"tau": task + push, "tau_avoid": push, "share": np.array([share]), "distance": np.array([distance])}
 
-    sizes = {"q": n, "v": n, "M": n * n, "h": n, "J": 6 * n, "tau": n, "tau_max": n, "floor": n, "V_max": 2}
+    sizes = {"q": n, "v": n, "M": n * n, "h": n, "J": 6 * n, "tau": n, "tau_max": n, "V_max": 2}
     return Law("avoidance of a ball", compute, {**sizes, "ball": BALL, "avoidance": n_numbers, "damping": 1})
 
 

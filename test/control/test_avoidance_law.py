@@ -34,7 +34,7 @@ from arm_control.maths import (
     Sphere,
     rotation_from_vector,
 )
-from arm_control.model import RobotModel, Terms
+from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 STRONG = AvoidanceParameters(threshold=0.2, smallest_distance=0.02, takeover_distance=0.0, self_threshold=0.0)
@@ -119,19 +119,6 @@ def ball_beside(model: RobotModel, q: Array, gap: float, V: Array | None = None)
     return ball
 
 
-def with_floor(model: RobotModel, M: Array) -> Array:
-    """H of (1)."""
-    return M + np.diag(0.02 * model.tau_max / model.v_max)
-
-
-def slowing(model: RobotModel, t: Terms, J_e: Array) -> Array:
-    """``M H^-1 P d_0 H v`` of (6), with the matrices of (8)."""
-    H = with_floor(model, t.M)
-    H_inv, damping = np.linalg.inv(H), 10.0 * H @ t.v
-    damping = damping - J_e.T @ np.linalg.pinv(J_e @ H_inv @ J_e.T, rcond=1e-9) @ J_e @ H_inv @ damping
-    return t.M @ H_inv @ damping
-
-
 def test_beyond_the_threshold_there_is_nothing(ur5: RobotModel, law: Avoidance):
     t = ur5.evaluate(HOME, np.ones(6))
     tau = np.arange(6.0)
@@ -152,7 +139,8 @@ def test_below_the_takeover_distance_the_task_is_gone(ur5: RobotModel):
     np.testing.assert_array_equal(output.tau_total, law.tick(t, [ball]).tau_total)
     J_e = output.pairs.J_n[output.pairs.J_n @ v > 0.0]
     assert len(J_e)
-    damping = slowing(ur5, t, J_e)
+    damping, M_inv = 10.0 * t.M @ v, np.linalg.inv(t.M)
+    damping = damping - J_e.T @ np.linalg.pinv(J_e @ M_inv @ J_e.T, rcond=1e-9) @ J_e @ M_inv @ damping
     np.testing.assert_allclose(output.tau_total, t.h - damping + output.tau, rtol=0, atol=1e-9)
     np.testing.assert_allclose(J_e @ np.linalg.solve(t.M, damping), 0.0, rtol=0, atol=1e-9)
     assert v @ damping >= 0.0
@@ -206,28 +194,31 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
     for q, v, obstacles in scenes(ur5, 30):
         t = ur5.evaluate(q, v)
         output = law.tick(t, obstacles, tau_task)
-        pairs, H_inv = output.pairs, np.linalg.inv(with_floor(ur5, t.M))
+        pairs, M_inv = output.pairs, np.linalg.inv(t.M)
         rho0 = np.where(pairs.is_self, 0.1, 0.2)
         rho = np.maximum(pairs.rho, 0.015)
         rho_dot = pairs.J_n @ v - pairs.v_n
-        mobility = np.einsum("ni,ij,nj->n", pairs.J_n, H_inv, pairs.J_n)
+        mobility = np.einsum("ni,ij,nj->n", pairs.J_n, M_inv, pairs.J_n)
         f = p.eta * (1 / rho - 1 / rho0) / rho**2 + 30.0 * (1 - rho / rho0) * np.maximum(0.0, -rho_dot)
-        tau = pairs.J_n.T @ (f / (mobility + 0.01))
+        coming, push = np.clip(pairs.v_n / 0.05, 0.0, 1.0), f / (mobility + 0.01)
+        tau_r, tau_c = pairs.J_n.T @ ((1.0 - coming) * push), pairs.J_n.T @ (coming * push)
         x = np.clip(pairs.rho / 0.05 - 1.0, 0.0, 1.0)
         share = 1.0 - np.clip(200.0 * mobility - 1.0, 0.0, 1.0) * (1.0 - 3.0 * x**2 + 2.0 * x**3)
         assert output.task_share == pytest.approx(share.min(initial=1.0), abs=1e-9)
         J_e = pairs.J_n[(rho_dot > 0.0) & (mobility > 1e-9)]
-        task = output.task_share * tau_task + (1.0 - output.task_share) * (t.h - slowing(ur5, t, J_e))
-        v_0 = v + 0.01 * np.linalg.solve(t.M, task - t.h)
+        damping = 10.0 * t.M @ v
+        damping = damping - J_e.T @ np.linalg.pinv(J_e @ M_inv @ J_e.T, rcond=1e-9) @ J_e @ M_inv @ damping
+        task = output.task_share * tau_task + (1.0 - output.task_share) * (t.h - damping)
+        v_0 = v + 0.01 * M_inv @ (task + tau_c - t.h)
         for J, limit in ((t.J[:3], 0.5), (t.J[3:], 1.0)):
-            W = J @ (v_0 + 0.01 * H_inv @ tau)
+            W = J @ (v_0 + 0.01 * M_inv @ tau_r)
             allowed = max(limit, np.linalg.norm(J @ v_0))
             cut.append(np.linalg.norm(W) > allowed)
             if cut[-1]:
-                K = J @ H_inv @ J.T
+                K = J @ M_inv @ J.T
                 K = K + 1e-6 * np.trace(K) * np.eye(3)
-                tau = tau - J.T @ np.linalg.solve(K, (1.0 - allowed / np.linalg.norm(W)) * W) / 0.01
-        tau = t.M @ H_inv @ tau
+                tau_r = tau_r - J.T @ np.linalg.solve(K, (1.0 - allowed / np.linalg.norm(W)) * W) / 0.01
+        tau = tau_c + tau_r
         tau /= max(1.0, np.abs(tau / ur5.tau_max).max())
         np.testing.assert_allclose(output.tau, tau, rtol=0, atol=1e-7)
         np.testing.assert_allclose(output.tau_total, task + tau, rtol=0, atol=1e-6)
@@ -237,10 +228,10 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
     assert {True, False} == set(cut)
 
 
-def test_no_push_makes_the_hand_faster_than_its_limits_or_than_it_would_be(ur5: RobotModel):
+def test_what_rests_makes_the_hand_no_faster_than_its_limits_or_than_it_would_be_and_what_comes_may(ur5: RobotModel):
     """By the hand's twist within T of (5); its angular speed, which is cut last, also where the task fades."""
     law, limits = Avoidance(ur5, AvoidanceParameters(self_threshold=0.0)), np.array([0.5, 1.0])
-    rng, cut = np.random.default_rng(8), 0
+    rng, over, cut = np.random.default_rng(8), 0, 0
     for q in postures(60):
         t = ur5.evaluate(q, rng.uniform(-0.6, 0.6, 6))
         away = rng.normal(size=3)
@@ -254,11 +245,12 @@ def test_no_push_makes_the_hand_faster_than_its_limits_or_than_it_would_be(ur5: 
                 for tau in (output.tau_total - output.tau, output.tau_total)
             )
             allowed = 1.002 * np.maximum(limits, alone)
+            over += bool(V.any() and (speeds > allowed).any())
             cut += bool((speeds > 0.998 * limits).any())
-            if np.abs(output.tau / ur5.tau_max).max() < 1.0:
+            if not V.any() and np.abs(output.tau / ur5.tau_max).max() < 1.0:
                 assert speeds[1] <= allowed[1]
                 assert speeds[0] <= allowed[0] or output.task_share < 1.0
-    assert cut > 10
+    assert min(over, cut) > 10
 
 
 def test_a_controller_knows_the_speeds_of_its_hand(ur5: RobotModel):
