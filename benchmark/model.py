@@ -148,7 +148,7 @@ def _check(contenders: Mapping[str, Contender], fused: list[str]) -> None:
 def empty_call(model: RobotModel) -> Callable[..., Any]:
     """Return a built-in call that checks q and v and returns one number of them: all but the arithmetic."""
     form = CallForm("nothing", (ArrayArgument("q", (model.nq,)), ArrayArgument("v", (model.nv,))), ArrayResult("first"))
-    law = Law("nothing", lambda x: {"first": x["q"][0]}, {"q": model.nq, "v": model.nv})
+    law = Law("nothing", lambda x: {"first": x["q"][:1]}, {"q": model.nq, "v": model.nv})
     work = OwnWork(model.compile_law(law, {name: np.zeros((1, size)) for name, size in law.inputs.items()}))
     return builtin_call(KernelCall(form, work, work.inputs, work.outputs, {}), model.bias)
 

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from file_modules import module_of
 
-from arm_control.exceptions import MissingExtra
+from arm_control.exceptions import InputError, MissingExtra
+from arm_control.model import RobotModel
 
 BENCHMARK = Path(__file__).parents[1] / "benchmark"
 COMPARED = {"crocoddyl", "playwright", "ompl"}
@@ -180,6 +181,14 @@ def test_mutants_differ_from_the_text_in_one_place(tmp_path: Path):
     namespace: dict[str, Any] = {}
     exec(mutants[-1].text, namespace)
     assert namespace["Count"]().add(1.0) == -1.0
+
+
+def test_the_call_that_computes_nothing_checks_its_arguments(monkeypatch: pytest.MonkeyPatch, ur5: RobotModel):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    call = load("model").empty_call(ur5)
+    assert call(np.arange(6.0), np.zeros(6)).tolist() == [0.0]
+    with pytest.raises(InputError):
+        call(np.arange(5.0), np.zeros(6))
 
 
 def test_every_mutant_that_is_listed_as_equivalent_can_be_made(monkeypatch: pytest.MonkeyPatch):
