@@ -102,7 +102,12 @@ def test_the_constraints_of_nodes_with_a_gate_are_known_while_they_run(rig: Rig)
     rig.spin(lambda: clients.discover() or not clients.constraints, what="nobody")
 
 
-def test_a_box_moves_in_all_nodes_that_have_it_and_who_refuses_it_keeps_his(rig: Rig):
+@pytest.mark.parametrize("repeat_time", [60.0, 0.0])
+def test_a_box_moves_in_all_nodes_that_have_it_and_who_refuses_it_keeps_his(
+    rig: Rig, repeat_time: float, monkeypatch: pytest.MonkeyPatch
+):
+    """Requests that are repeated before the response comes are refused once."""
+    monkeypatch.setattr(page_requests, "REPEAT_TIME", repeat_time)
     cell = "constraints: [{name: cell, kind: box, centre: [0, 0, 0], size: [1, 1, 1]}]"
     nodes = {name: Node(name, context=rig.context) for name in ("osc", "gate", "simulator")}
     for name, node in nodes.items():

@@ -204,12 +204,14 @@ class ServiceClients:
             parameter.value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=float(value))
 
         def on_result(response: Any) -> None:
-            if self._pending.get((node, name), (None, 0.0))[0] == value:  # else it answers a request before
+            is_awaited = self._pending.get((node, name), (None, 0.0))[0] == value
+            if is_awaited:  # else it answers a request before, or one that was repeated
                 del self._pending[node, name]
             (result,) = response.results
             what = name if isinstance(value, str) else f"{name} = {value:.4g}"
             if not result.successful:
-                self._notify(f"{what} refused: {result.reason}", True)
+                if is_awaited:
+                    self._notify(f"{what} refused: {result.reason}", True)
             elif isinstance(value, str):
                 self.constraints[node] = value
             else:
