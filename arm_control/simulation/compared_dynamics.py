@@ -106,7 +106,8 @@ def pinocchio_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
     """
     if pin is None:
         raise ModelError(f"Pinocchio is not installed: {sys.executable} -m pip install pin")
-    theirs, bodies = pin.buildModelFromXML(model.urdf.text.replace('"continuous"', '"revolute"')), model.tree.bodies
+    text, bodies = model.urdf.text.replace('type="continuous"', 'type="revolute"'), model.tree.bodies
+    theirs = pin.buildModelFromXML(text)
     if len(bodies) != theirs.nv or theirs.nq != theirs.nv:
         raise ModelError(f"Pinocchio finds {theirs.nv} joints, expected {len(bodies)}")
     places = [(theirs.joints[theirs.getJointId(body.name)].idx_v, 1.0) for body in bodies]
@@ -114,12 +115,11 @@ def pinocchio_dynamics(model: RobotModel) -> tuple[str, Dynamics]:
         raise ModelError("Pinocchio has other joint coordinates: a joint mimics another one, or the arm has branches")
     theirs.gravity.linear, theirs.armature = model.tree.gravity, model.armature
     data, tip = theirs.createData(), theirs.getFrameId(model.tip, pin.FrameType.BODY)
-    axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
     return pin.__version__, {
         "M": lambda q, v, tau: pin.crba(theirs, data, q),
         "h": lambda q, v, tau: pin.nonLinearEffects(theirs, data, q, v),
         "g": lambda q, v, tau: pin.computeGeneralizedGravity(theirs, data, q),
-        "J": lambda q, v, tau: pin.computeFrameJacobian(theirs, data, q, tip, axes),
+        "J": lambda q, v, tau: pin.computeFrameJacobian(theirs, data, q, tip, pin.LOCAL_WORLD_ALIGNED),
         "a": lambda q, v, tau: pin.aba(theirs, data, q, v, tau),
     }
 
