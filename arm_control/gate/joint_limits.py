@@ -119,9 +119,9 @@ def limit_torque(
     limited = maximum(_outside(a, *bounds), _outside(a_b, *bounds)).sum()  # (7)
     sanity = HUGE - np.abs(a).sum() - np.abs(bounds).sum()
     is_limited = is_on * select(sanity, limited, HUGE)
-    within = select(sanity, tau_b, clamp(clamp(terms.g, -tau_max, tau_max), low, high))
     saturated = select(np.abs(tau) - tau_max, 1.0, 0.0).sum()
-    return LimitedTorque(select(is_limited, within, tau_b), is_limited, saturated, _outside(tau_a, low, high).sum())
+    tau_1 = select(select(is_on, sanity, 1.0), tau_b, clamp(clamp(terms.g, -tau_max, tau_max), low, high))
+    return LimitedTorque(tau_1, is_limited, saturated, _outside(tau_a, low, high).sum())
 
 
 def _outside(x: Array, low: Array, high: Array) -> Array:
