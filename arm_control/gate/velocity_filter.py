@@ -75,7 +75,7 @@ Q_GRID, V_GRID = 10, 14
 """First rows of the two grids."""
 P, CHANGE, RESTED, COUNT = 0, 1, 2, 3
 """Rows of a grid: width, last change, whether there was none since the last turn, turns."""
-NOISE, V_CHANGE, REPEATS = 18, 19, 20
+NOISE, V_CHANGE, UNCHANGED = 18, 19, 20
 """``m`` of (4), the change of the velocity before; whether a velocity was ever the same as before, as in steps."""
 N_ROWS = 21
 
@@ -181,7 +181,7 @@ def listen_again(m: FilterMemory) -> None:
     for i in range(m.n):
         is_large = m.rows[KIND, i] == NOT_FOUND and m.rows[NOISE, i] > NOISY * SECOND_DIFFERENCE
         is_noisy = is_noisy or is_large
-        has_steps = has_steps or m.rows[REPEATS, i] > 0.0
+        has_steps = has_steps or m.rows[UNCHANGED, i] > 0.0
     if is_noisy and not has_steps and m.numbers[REPEATED] == 0.0:
         m.numbers[TIME] = 0.0
         m.numbers[REPEATED] = 1.0
@@ -198,7 +198,7 @@ def take_note(m: FilterMemory, i: int, dt: float) -> None:
     moved = m.q[i] - rows[Q, i]
     d = moved / dt
     if v == v_0:
-        rows[REPEATS, i] = 1.0
+        rows[UNCHANGED, i] = 1.0
     follow_grid(rows, Q_GRID, i, moved - rows[MOVED, i], SMALLEST_COUNT)
     follow_grid(rows, V_GRID, i, v - v_0, SMALLEST_STEP)
     rows[S_XX, i] = KEPT * rows[S_XX, i] + (d - v_0) * (d - v_0)
