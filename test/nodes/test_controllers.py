@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -291,29 +292,30 @@ def test_a_plant_that_has_started_over_is_named_and_what_was_stuck_before_is_no_
     assert pipeline._stall.last == ""
 
 
-def test_filtered_velocities_are_told_once_and_again_where_their_lag_grows_by_half():
+def told_of(gate: Any, push: Any) -> tuple[list[str], Callable[[], None]]:
+    """What a node logs of a loop with this gate and this limit of a push, and the function that looks at a state."""
     lines: list[str] = []
+    loop = SimpleNamespace(gate=gate, disturbance=SimpleNamespace(is_over=True), push=push)
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(info=lines.append, warning=lines.append))
+    stall = SimpleNamespace(sentence="", look=lambda *_: None)
+    pipeline: Any = SimpleNamespace(loop=loop, _node=node, _stall=stall, _velocity_lag=0.0, _pressed="")
+    result: Any = SimpleNamespace(measurement=SimpleNamespace(stamp_ns=0))
+    return lines, lambda: TorquePipeline._look_for_stall(pipeline, result)
+
+
+def test_filtered_velocities_are_told_once_and_again_where_their_lag_grows_by_half():
     gate = SimpleNamespace(
         velocity_lag=0.0, describe_velocities=lambda: f"{gate.velocity_lag} s" * (gate.velocity_lag > 0)
     )
-    loop = SimpleNamespace(gate=gate, disturbance=SimpleNamespace(is_over=True), push=None)
-    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(info=lines.append))
-    stall = SimpleNamespace(sentence="", look=lambda *_: None)
-    pipeline: Any = SimpleNamespace(loop=loop, _node=node, _stall=stall, _velocity_lag=0.0)
-    result: Any = SimpleNamespace(measurement=SimpleNamespace(stamp_ns=0))
+    lines, look = told_of(gate, None)
     for gate.velocity_lag in (0.0, 0.010, 0.014, 0.010, 0.016, 0.010, 0.0, 0.0):
-        TorquePipeline._look_for_stall(pipeline, result)
+        look()
     assert lines == ["0.01 s", "0.016 s", "velocities are used as they come"]
 
 
 def test_a_force_that_is_cut_is_told_once_each_time():
-    lines: list[str] = []
     push = SimpleNamespace(sentence="")
-    loop = SimpleNamespace(gate=SimpleNamespace(velocity_lag=0.0), disturbance=SimpleNamespace(is_over=True), push=push)
-    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=lines.append))
-    stall = SimpleNamespace(sentence="", look=lambda *_: None)
-    pipeline: Any = SimpleNamespace(loop=loop, _node=node, _stall=stall, _velocity_lag=0.0, _pressed="")
-    result: Any = SimpleNamespace(measurement=SimpleNamespace(stamp_ns=0))
+    lines, look = told_of(SimpleNamespace(velocity_lag=0.0), push)
     for push.sentence in ("", "60 N", "60 N", "80 N"):
-        TorquePipeline._look_for_stall(pipeline, result)
+        look()
     assert lines == ["60 N", "80 N"]
