@@ -13,12 +13,12 @@ import numpy as np
 
 from arm_control import RobotModel
 from arm_control.collision import Proximity
-from arm_control.control import AvoidanceParameters
+from arm_control.control import AvoidanceParameters, floor_of_inertia
 from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Shape, Sphere
 from arm_control.model import Terms
 
 TINY, PIECES, ROUNDS = 1e-12, 16, 10
-COMING, HORIZON, DAMPED, LINEAR, ANGULAR = 0.05, 0.01, 1e-6, 0.5, 1.0
+HORIZON, DAMPED, LINEAR, ANGULAR = 0.01, 1e-6, 0.5, 1.0
 NOTHING = np.zeros(0, int)
 
 
@@ -48,6 +48,7 @@ class CarefulAvoidance:
 
     def __init__(self, model: RobotModel, parameters: AvoidanceParameters) -> None:
         self.parameters, self._tau_max, tree = parameters, model.tau_max, model.tree
+        self._floor = np.diag(floor_of_inertia(model))
         proximity = Proximity(model)
         capsules, self._pairs = proximity.capsules, proximity.capsule_pairs
         self._frames = model.batch("frames")
@@ -96,16 +97,19 @@ class CarefulAvoidance:
         rho = np.maximum(near_rho, np.minimum(p.smallest_distance, rho0))
         rho_dot = J_n @ t.v - v_n
         M_inv = np.linalg.inv(t.M)
-        mobility = np.einsum("ni,ij,nj->n", J_n, M_inv, J_n)
-        m = 1.0 / (mobility + 1.0 / p.mass_limit)
+        H_inv = np.linalg.inv(t.M + self._floor)
+        mobility, felt = (np.einsum("ni,ij,nj->n", J_n, inverse, J_n) for inverse in (M_inv, H_inv))
+        m = 1.0 / (np.where(is_self, mobility, felt) + 1.0 / p.mass_limit)
         f = p.eta * (1.0 / rho - 1.0 / rho0) / rho**2
         d = p.approach_damping * (1.0 - rho / rho0) * np.maximum(0.0, -rho_dot)
-        push, coming = m * (f + d), np.clip(v_n / COMING, 0.0, 1.0)
+        push = m * (f + d)
         share = self._task_share(near_rho, mobility)
         alone = t.h - damping_but_of_an_escape(J_n[rho_dot > 0.0], M_inv, p.takeover_damping * (t.M @ t.v))
-        task, tau_c = share * tau_task + (1.0 - share) * alone, J_n.T @ (coming * push)
-        v_0 = t.v + HORIZON * (M_inv @ (task + tau_c - t.h))
-        tau = tau_c + _within_speeds(t, M_inv, v_0, J_n.T @ ((1.0 - coming) * push))
+        task = share * tau_task + (1.0 - share) * alone
+        v_0 = t.v + HORIZON * (M_inv @ (task - t.h))
+        links = _within_speeds(t, M_inv, v_0, J_n.T @ (is_self * push))
+        v_0 = v_0 + HORIZON * (M_inv @ links)
+        tau = links + t.M @ (H_inv @ _within_speeds(t, H_inv, v_0, J_n.T @ (~is_self * push)))
         tau /= max(1.0, float(np.abs(tau / self._tau_max).max()))
         nearest = float(near_rho.min(initial=np.inf))
         return Output(tau, task + tau, share, nearest)
@@ -167,13 +171,13 @@ class CarefulAvoidance:
         return (np.einsum("nij,nj->ni", columns, n) * self._carries[body]) @ self._gear
 
 
-def _within_speeds(t: Terms, M_inv: Array, v_0: Array, tau: Array) -> Array:
-    """Push of what rests that does not make the hand faster than its limits, or than without it."""
+def _within_speeds(t: Terms, H_inv: Array, v_0: Array, tau: Array) -> Array:
+    """A push that does not make the hand faster than its limits, or than without it."""
     for J, limit in zip(np.reshape(t.J, (2, 3, -1)), (LINEAR, ANGULAR), strict=True):
-        W = J @ (v_0 + HORIZON * (M_inv @ tau))
+        W = J @ (v_0 + HORIZON * (H_inv @ tau))
         excess = 1.0 - max(limit, float(np.linalg.norm(J @ v_0))) / max(float(np.linalg.norm(W)), TINY)
         if excess > 0.0:
-            K = J @ M_inv @ J.T
+            K = J @ H_inv @ J.T
             K = K + (DAMPED * np.trace(K) + TINY) * np.eye(3)
             tau = tau - J.T @ np.linalg.solve(K, W * (excess / HORIZON))
     return tau

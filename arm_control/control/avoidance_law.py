@@ -4,18 +4,19 @@ For each pair of a link and an obstacle (and of two links) let rho be the distan
 vector from the obstacle to the nearest point of the link, ``J_n = n^T J_p`` the Jacobian of that point along n, and
 ``rho_dot = J_n v - n^T V_O`` the rate of the distance. Within the threshold rho_0,
 
-    (1)  m = 1 / (mu + 1/m_max),   mu = J_n M^-1 J_n^T           mass felt along n, bounded
+    (1)  m = 1 / (mu + 1/m_max),   mu = J_n H^-1 J_n^T           mass felt along n, bounded
+         H = M + diag(t_f tau_max / v_max) for an obstacle, M for a pair of links
     (2)  f = eta (1/rho - 1/rho_0) / rho^2,   rho >= rho_min     acceleration away
     (3)  d = k (1 - rho/rho_0) max(0, -rho_dot)                  damping, of an approach only
-    (4)  tau_c = sum w J_n^T m (f + d),   tau_r = sum (1 - w) J_n^T m (f + d),   w = clamp(n^T V_O / v_c, 0, 1)
+    (4)  tau_k = sum J_n^T m (f + d)                             over pairs of links, then over obstacles
 
-and nothing beyond rho_0: tau_c is the push of what comes nearer by itself, tau_r that of what rests or leaves, other
-links among it. The latter makes the hand within T no faster than its limits, or than it would be without this push: a
-force and then a moment F at the hand take what exceeds,
+and nothing beyond rho_0. The floor of joint inertia in H moves heavy joints as well, where M would throw a light wrist.
+Each sum makes the hand within T no faster than its limits, or than it would be without that sum: a force and then a
+moment F at the hand take what exceeds,
 
-    (5)  tau_avoid = nu (tau_c + tau_r - sum J^T F)              linear, angular rows; nu <= 1: no joint above tau_max
-         F = (J M^-1 J^T)^-1 (1 - min(1, r / |W|)) W / T,   r = max(V_max, |V_0|)
-         W = V_0 + T J M^-1 (tau_r - J^T F of before),   V_0 = J (v + T M^-1 (tau - tau_avoid + tau_c - h))
+    (5)  tau_avoid = nu sum M H^-1 (tau_k - sum J^T F)           linear, angular rows; nu <= 1: no joint above tau_max
+         F = (J H^-1 J^T)^-1 (1 - min(1, r / |W|)) W / T,   r = max(V_max, |V_0|)
+         W = V_0 + T J H^-1 (tau_k - J^T F of before),   V_0 = J (v + T M^-1 (all other torque so far - h))
 
 The torque is added to that of the task as it is, not filtered by a null space: a near obstacle may pre-empt the task.
 Nearer still, the task's torque fades,
@@ -23,7 +24,7 @@ Nearer still, the task's torque fades,
     (6)  tau = s tau_task + (1 - s) (h - P d_0 M v) + tau_avoid
     (7)  s = min 1 - c (1 - y^2 (3 - 2 y))                       over all pairs; share of the task, 1 to 0
          y = clamp((rho - rho_t) / rho_t, 0, 1)                  0 below the takeover distance, 1 above twice that
-         c = clamp(2 mu m_max - 1, 0, 1)                         0 where the arm cannot move along n
+         c = clamp(2 m_max J_n M^-1 J_n^T - 1, 0, 1)             0 where the arm cannot move along n
     (8)  P = 1 - J_e^T (J_e M^-1 J_e^T)^+ J_e M^-1               J_e: rows J_n of the pairs with rho_dot > 0
 
 so that below the takeover distance only avoidance, compensation of gravity (and Coriolis terms) and damping
@@ -31,23 +32,24 @@ remain. P takes the part out of the damping that would slow an escape.
 
 A single pair accelerates by f + d away, whatever the arm's posture, where the arm can move along n with less than
 m_max. Where it cannot (a link that only turns on the spot), (1) lets the push fade, ``|J_n^T m| <= sqrt(m_max
-lambda_max(M)) / 2`` bounds it, and (6) does not take over for it. Inside an obstacle rho_min holds, so the push stays
+lambda_max(H)) / 2`` bounds it, and (6) does not take over for it. Inside an obstacle rho_min holds, so the push stays
 finite, and n points out of it.
 
-With ``M = L L^T`` and ``B = L^-1 J_n^T``, ``mu = B^T B``, and
+With ``M = L L^T`` and ``B = L^-1 J_n^T``, ``J_n M^-1 J_n^T = B^T B``, and
 
     (9)  P d_0 M v = d_0 L (1 - Pi) L^T v,   Pi: projection on the range of E = sum B B^T   over rho_dot > 0
 
 So a pair is a few dozen numbers, and the sums may run in any order. :func:`pair_repulsion` is (1) to (4) and (7) for
 one pair over any scalar, compiled for several at once. A tick is one compiled call: find the near pairs, without which
-there is no torque; factor M; repulsion of each pair; sums over all pairs; torque in the place of the task's, where the
-task fades; the limit (5); all of it together.
+there is no torque; factor M and H; repulsion of each pair; sums over all pairs; torque in the place of the task's,
+where the task fades; the limit (5); all of it together.
 
     rho, rho_0, rho_min, rho_t    distance, threshold, smallest_distance, takeover_distance    [m]
     J_p, J_n, n                   Jacobians of the nearest point, and its direction            [m or 1; -]
-    V_O, v_c                      velocity of the obstacle's nearest point; 0.05               [m/s]
+    V_O                           velocity of the obstacle's nearest point                     [m/s]
     J, V_max, T                   rows of the hand's Jacobian, its limit of speed; 0.01        [-; m/s, rad/s; s]
     M, h, v                       mass matrix, bias, joint velocities                          [kg m^2; N m; rad/s]
+    v_max, t_f                    largest joint velocities; 0.02                               [rad/s; s]
     m, m_max, mu                  mass, mass_limit, mobility                                   [kg; kg; 1/kg]
     f, d                          acceleration away, and by damping                            [m/s^2]
     eta, k, d_0                   strength, approach_damping, takeover_damping                 [m^4/s^2; 1/s; 1/s]
@@ -61,7 +63,6 @@ acts on the sum.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -108,6 +109,7 @@ from arm_control.compiler import (
     procedure,
     split,
 )
+from arm_control.constraints import FLOOR
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import InputError, ModelError, ParameterError
 from arm_control.maths import (
@@ -119,6 +121,7 @@ from arm_control.maths import (
     lower_triangle,
     maximum,
     minimum,
+    mirrored,
     remove_range,
     select,
     sqrt,
@@ -130,8 +133,8 @@ PARALLEL = 1e-9
 """Share of the largest eigenvalue of E below which a direction of escape does not count."""
 N_NUMBERS = 7
 """Size of the input ``numbers`` of :func:`pair_repulsion`."""
-COMING, HORIZON, DAMPED = 0.05, 0.01, 1e-6
-"""v_c [m/s] and T [s] of (4) and (5); share of its trace that ``J M^-1 J^T`` gets where it is inverted."""
+HORIZON, DAMPED = 0.01, 1e-6
+"""T of (5) [s]; share of its trace that ``J H^-1 J^T`` gets where it is inverted."""
 SPEED_LIMITS = (0.5, 1.0)
 """V_max, linear [m/s] and angular [rad/s], unless a controller has others."""
 
@@ -190,39 +193,46 @@ def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, A
     eta, threshold, self_threshold, rho_min, rho_t, k, m_max = x["numbers"]
     n_v = joint_coupling.shape[1]
     J_n, rho_dot = distance_rate(x, x["axes"].reshape(6, -1), x["v"], joint_coupling)
-    B = lower_triangle(x["L_inv"], n_v) @ J_n
+    B, D = (lower_triangle(x[inverse], n_v) @ J_n for inverse in ("L_inv", "H_inv"))
     rho_0 = maximum(select(x["is_self"][0], self_threshold, threshold), MIN_LENGTH)
     rho = maximum(x["rho"][0], minimum(rho_min, rho_0))
-    mu = B @ B
-    m = 1.0 / (mu + 1.0 / m_max)  # (1)
+    mobility = B @ B
+    m = 1.0 / (select(x["is_self"][0], mobility, D @ D) + 1.0 / m_max)  # (1)
     f = eta * (1.0 / rho - 1.0 / rho_0) / (rho * rho)  # (2)
     d = k * (1.0 - rho / rho_0) * maximum(0.0, -rho_dot)  # (3)
-    c = clamp(2.0 * mu * m_max - 1.0, 0.0, 1.0)
+    c = clamp(2.0 * mobility * m_max - 1.0, 0.0, 1.0)
     y = clamp((x["rho"][0] - rho_t) / maximum(rho_t, 1e-6), 0.0, 1.0)
     s = 1.0 - c * (1.0 - y * y * (3.0 - 2.0 * y))  # (7)
     tau = J_n * (m * (f + d))  # (4)
     escape = select(rho_dot, 1.0, 0.0) * np.outer(B, B)[np.tril_indices(n_v)]  # (9)
-    w = clamp((J_n @ x["v"] - rho_dot) * (1.0 / COMING), 0.0, 1.0)
-    return {"resting": (1.0 - w) * tau, "coming": w * tau, "escape": escape, "share": np.array([s])}
+    links = x["is_self"][0] * tau
+    return {"links": links, "obstacles": tau - links, "escape": escape, "share": np.array([s])}
 
 
 def shorten_torque(x: Mapping[str, Array]) -> dict[str, Any]:
     """``tau_avoid`` of (5); ``other`` is the torque of the task, or what replaces it, without h."""
     n = len(x["v"])
-    L_inv, tau = lower_triangle(x["L_inv"], n), x["resting"]
-    v_0 = x["v"] + HORIZON * (L_inv.T @ (L_inv @ (x["other"] + x["coming"])))
-    for J, V_max in zip(x["J"].reshape(2, 3, n), x["V_max"], strict=True):
-        B, V_0 = L_inv @ J.T, J @ v_0
-        W = V_0 + HORIZON * (B.T @ (L_inv @ tau))
+    M, L_inv, H_inv = mirrored(x["M"].reshape(n, n)), lower_triangle(x["L_inv"], n), lower_triangle(x["H_inv"], n)
+    v_0 = x["v"] + HORIZON * (L_inv.T @ (L_inv @ x["other"]))
+    a_links = L_inv.T @ (L_inv @ _within_speeds(x, x["links"], v_0, L_inv))
+    a = a_links + H_inv.T @ (H_inv @ _within_speeds(x, x["obstacles"], v_0 + HORIZON * a_links, H_inv))
+    total, longest = M @ a, 1.0
+    for torque, tau_max in zip(total, x["tau_max"], strict=True):
+        longest = maximum(longest, maximum(torque, -torque) / tau_max)
+    return {"tau": total * (1.0 / longest)}
+
+
+def _within_speeds(x: Mapping[str, Array], tau: Array, v_0: Array, inverse: Array) -> Array:
+    """``tau_k - sum J^T F`` of (5), with the inverse of the factor of H."""
+    for J, V_max in zip(x["J"].reshape(2, 3, -1), x["V_max"], strict=True):
+        B, V_0 = inverse @ J.T, J @ v_0
+        W = V_0 + HORIZON * (B.T @ (inverse @ tau))
         r, speed = maximum(V_max * V_max, V_0 @ V_0), maximum(W @ W, MIN_LENGTH**2)
         excess = 1.0 - sqrt(minimum(1.0, r / speed))
         mobility = B.T @ B
         mobility = mobility + (DAMPED * np.trace(mobility) + MIN_LENGTH) * np.eye(3)
         tau = tau - J.T @ (cholesky(mobility).solve(W) * (excess / HORIZON))
-    total, longest = x["coming"] + tau, 1.0
-    for torque, tau_max in zip(total, x["tau_max"], strict=True):
-        longest = maximum(longest, maximum(torque, -torque) / tau_max)
-    return {"tau": total * (1.0 / longest)}
+    return tau
 
 
 def takeover_torque(x: Mapping[str, Array]) -> dict[str, Any]:
@@ -326,6 +336,7 @@ class Avoidance:
         kernels, self._repulsion = _laws(model, self.proximity.joint_coupling)
         self._factor, self._shorten, self._takeover = map(OwnWork, kernels)
         self._shorten.inputs["tau_max"][:] = model.tau_max
+        self._factor.inputs["floor"][:] = floor_of_inertia(model)
         self.inputs, self.outputs, self._v = np.zeros(10 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
         self._numbers = np.zeros(N_NUMBERS)
         self.speed_limits = SPEED_LIMITS
@@ -437,16 +448,16 @@ class Avoidance:
         pair = {"rho": near.distance[RHO], "n": near.distance[NORMAL], "p": near.distance[POINT], "sign": near.sign}
         pair |= {"twist": near.twist, "is_self": near.is_self}
         arm = {"v": self._v, "axes": self._search.axes.reshape(-1), "numbers": self._numbers}
-        results = {"resting": pushes[:n], "coming": pushes[n : 2 * n], "escape": pushes[2 * n :], "share": share}
+        results = {"links": pushes[:n], "obstacles": pushes[n : 2 * n], "escape": pushes[2 * n :], "share": share}
         factor, shorten, takeover = self._factor, self._shorten, self._takeover
-        run = repulsion.bind({**pair, **arm, **results, "L_inv": factor.outputs["L_inv"]})
+        run = repulsion.bind({**pair, **arm, **results, **factor.outputs})
         x, limited = takeover.inputs, shorten.inputs
         return Tick(
             self.inputs, self.outputs, search,
-            factor, factor.inputs["M"], factor.outputs["L_inv"],
+            factor, factor.inputs["M"], factor.outputs["L_inv"], factor.outputs["H_inv"],
             run, self._v, pushes, share, np.zeros((repulsion.width, n_sums)),
-            shorten, limited["L_inv"], limited["J"], limited["v"],
-            limited["resting"], limited["coming"], limited["other"], shorten.outputs["tau"],
+            shorten, limited["M"], limited["L_inv"], limited["H_inv"], limited["J"], limited["v"],
+            limited["links"], limited["obstacles"], limited["other"], shorten.outputs["tau"],
             takeover, x["M"], x["v"], x["h"], x["escape"], takeover.outputs["takeover"],
             n, n_sums, repulsion.width,
         )  # fmt: skip
@@ -459,22 +470,31 @@ def avoidance_numbers(p: AvoidanceParameters) -> tuple[list[float], list[float],
     return numbers, reach, p.takeover_damping
 
 
-def inverse_factor(x: Mapping[str, Array]) -> dict[str, Any]:
-    """``L^-1`` of (9), its lower triangle row by row."""
-    n = math.isqrt(len(x["M"]))
-    return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
+def floor_of_inertia(model: RobotModel) -> Array:
+    """Return ``t_f tau_max / v_max`` of (1), shape (nv,) [kg m^2 or kg]; 0 for a joint without such limits."""
+    floor = FLOOR * model.tau_max / model.v_max
+    return np.where(np.isfinite(floor), floor, 0.0)
+
+
+def inverse_factors(x: Mapping[str, Array]) -> dict[str, Any]:
+    """``L^-1`` of (9), and that of the H of obstacles; lower triangles row by row."""
+    n = len(x["floor"])
+    M, entries = x["M"].reshape(n, n), np.tril_indices(n)
+    H = M + np.diag(x["floor"])
+    return {"L_inv": cholesky(M).inverse()[entries], "H_inv": cholesky(H).inverse()[entries]}
 
 
 def _laws(model: RobotModel, joint_coupling: Array) -> tuple[tuple[Kernel, Kernel, Kernel], LoopKernel]:
-    """Return the laws of one case: ``L^-1`` of M, the sum within limits, what replaces the task; and each pair's."""
+    """Return the laws of one case: of the factors, of what is within limits, of what replaces the task; and each pair's."""
     n = model.nv
     M, triangle = np.eye(n).ravel() + 0.1, np.ones(n * (n + 1) // 2)
     state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
-    factor = _kernel(model, inverse_factor, M=M)
+    factor = _kernel(model, inverse_factors, M=M, floor=np.ones(n))
     repulsion = model.compile_law(*_repulsion_loop(joint_coupling))
-    torques = {name: np.linspace(1.0, 2.0, n) for name in ("resting", "coming", "other")} | {"tau_max": np.ones(n)}
+    torques = {name: np.linspace(1.0, 2.0, n) for name in ("links", "obstacles", "other")} | {"tau_max": np.ones(n)}
     hand = {"J": np.linspace(-1.0, 1.0, 6 * n), "V_max": np.array(SPEED_LIMITS)}
-    shorten = _kernel(model, shorten_torque, L_inv=triangle, v=state["v"], **torques, **hand)
+    factors = {"M": M, "L_inv": triangle, "H_inv": triangle}
+    shorten = _kernel(model, shorten_torque, **factors, v=state["v"], **torques, **hand)
     return (factor, shorten, _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))), repulsion
 
 
@@ -487,7 +507,8 @@ def _repulsion_loop(joint_coupling: Array) -> tuple[Loop, dict[str, Array]]:
     """:func:`pair_repulsion` over all pairs, and random pairs to compare its kernel on."""
     n_bodies, n = joint_coupling.shape
     pair = {"rho": 1, "n": 3, "p": 3, "sign": n_bodies, "twist": 6, "is_self": 1}
-    arm = {"axes": 6 * n_bodies, "L_inv": n * (n + 1) // 2, "v": n, "numbers": N_NUMBERS}
+    triangle = n * (n + 1) // 2
+    arm = {"axes": 6 * n_bodies, "L_inv": triangle, "H_inv": triangle, "v": n, "numbers": N_NUMBERS}
     function = partial(pair_repulsion, joint_coupling=joint_coupling)
     law = Law("avoidance", function, {**pair, **arm}, joint_coupling.tolist())
     rng = np.random.default_rng(0)
@@ -521,7 +542,7 @@ class Tick(NamedTuple):
     repulsion : RunsLoop
         The law of each near pair; its arrays are ``v``, ``pushes`` and ``share``.
     pushes : ndarray, shape (2 n + n (n + 1) / 2, N)
-        Torque of what rests, of what comes, then the term of E in (9).
+        Torque of links, of obstacles, then the term of E in (9).
     sums : ndarray, shape (lanes, 2 n + n (n + 1) / 2)
         Of every pair whose place divided by ``lanes`` leaves the same; their sum is the first row.
     n, n_sums, lanes : int
@@ -534,17 +555,20 @@ class Tick(NamedTuple):
     factor: RunsKernel
     M: Floats
     L_inv: Floats
+    H_inv: Floats
     repulsion: RunsLoop
     v: Floats
     pushes: Rows
     share: Rows
     sums: Rows
     shorten: RunsKernel
+    M_limited: Floats
     L_inv_limited: Floats
+    H_inv_limited: Floats
     J: Floats
     v_limited: Floats
-    resting: Floats
-    coming: Floats
+    links: Floats
+    obstacles: Floats
     other: Floats
     tau: Floats
     takeover: RunsKernel
@@ -616,14 +640,17 @@ def add_repulsion(t: Tick, n_near: int) -> None:
 @procedure
 def limit_push(t: Tick) -> None:
     """Torque of all pairs within the limits, beside the other torque."""
+    for i in range(t.n * t.n):
+        t.M_limited[i] = t.M[i]
     for i in range(t.n * (t.n + 1) // 2):
         t.L_inv_limited[i] = t.L_inv[i]
+        t.H_inv_limited[i] = t.H_inv[i]
     for i in range(6 * t.n):
         t.J[i] = t.inputs[4 * t.n + t.n * t.n + i]
     for i in range(t.n):
         t.v_limited[i] = t.v[i]
-        t.resting[i] = t.sums[0, i]
-        t.coming[i] = t.sums[0, t.n + i]
+        t.links[i] = t.sums[0, i]
+        t.obstacles[i] = t.sums[0, t.n + i]
         t.other[i] = t.outputs[2 * t.n + i] - t.inputs[2 * t.n + i]
     t.shorten()
     for i in range(t.n):

@@ -18,7 +18,7 @@ import numpy as np
 from arm_control.compiler import Law
 from arm_control.control import (
     OperationalSpaceController,
-    inverse_factor,
+    inverse_factors,
     pair_repulsion,
     row_scales,
     shorten_torque,
@@ -51,7 +51,7 @@ def ball_law(model: RobotModel, n_numbers: int) -> Law:
 
     def compute(x: Mapping[str, Array]) -> dict[str, Any]:
         state, ball = State(tree, {"q": x["q"]}), x["ball"]
-        pair = {"v": x["v"], "numbers": x["avoidance"], **inverse_factor(x)}
+        pair = {"v": x["v"], "numbers": x["avoidance"], **inverse_factors(x)}
         pair |= {"twist": np.zeros(6), "sign": np.ones(n), "is_self": np.zeros(1)}
         tau, escape, share, distance = np.zeros(n), np.zeros(n * (n + 1) // 2), 1.0, FAR
         for link, capsules in links.items():
@@ -59,15 +59,15 @@ def ball_law(model: RobotModel, n_numbers: int) -> Law:
             axes = jacobian(tree, state.X_W, tree.frames[link].body, np.zeros(3)).reshape(-1)
             at_point = {"rho": np.array([rho]), "n": normal, "p": p, "axes": axes}
             push, left = pair_repulsion({**pair, **at_point}, np.eye(n)), x["avoidance"][1] - rho
-            tau, escape = tau + select(left, push["resting"], 0.0), escape + select(left, push["escape"], 0.0)
+            tau, escape = tau + select(left, push["obstacles"], 0.0), escape + select(left, push["escape"], 0.0)
             share, distance = minimum(share, select(left, push["share"][0], 1.0)), minimum(distance, rho)
         instead = takeover_torque({**x, "escape": escape})["takeover"]
         task = share * x["tau"] + (1.0 - share) * instead
-        torques = {"resting": tau, "coming": np.zeros(n), "other": task - x["h"]}
+        torques = {"links": np.zeros(n), "obstacles": tau, "other": task - x["h"]}
         push = shorten_torque({**x, **pair, **torques})["tau"]
         return {"tau": task + push, "tau_avoid": push, "share": np.array([share]), "distance": np.array([distance])}
 
-    sizes = {"q": n, "v": n, "M": n * n, "h": n, "J": 6 * n, "tau": n, "tau_max": n, "V_max": 2}
+    sizes = {"q": n, "v": n, "M": n * n, "h": n, "J": 6 * n, "tau": n, "tau_max": n, "floor": n, "V_max": 2}
     return Law("avoidance of a ball", compute, {**sizes, "ball": BALL, "avoidance": n_numbers, "damping": 1})
 
 

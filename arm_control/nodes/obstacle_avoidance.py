@@ -49,7 +49,7 @@ class AvoidanceNodeParameters(ArmNodeParameters):
     real_time: RealTimeParameters = group(RealTimeParameters)
 
     speed_limit_linear: float = parameter(
-        SPEED_LIMITS[0], "speed of the hand up to which what rests may push it", unit="m/s", lower=1e-3, live=True
+        SPEED_LIMITS[0], "speed of the hand up to which a push may bring it", unit="m/s", lower=1e-3, live=True
     )
     speed_limit_angular: float = parameter(
         SPEED_LIMITS[1], "the same of its angular speed", unit="rad/s", lower=1e-3, live=True

@@ -200,8 +200,6 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
         rho_dot = pairs.J_n @ v - pairs.v_n
         mobility = np.einsum("ni,ij,nj->n", pairs.J_n, M_inv, pairs.J_n)
         f = p.eta * (1 / rho - 1 / rho0) / rho**2 + 30.0 * (1 - rho / rho0) * np.maximum(0.0, -rho_dot)
-        coming, push = np.clip(pairs.v_n / 0.05, 0.0, 1.0), f / (mobility + 0.01)
-        tau_r, tau_c = pairs.J_n.T @ ((1.0 - coming) * push), pairs.J_n.T @ (coming * push)
         x = np.clip(pairs.rho / 0.05 - 1.0, 0.0, 1.0)
         share = 1.0 - np.clip(200.0 * mobility - 1.0, 0.0, 1.0) * (1.0 - 3.0 * x**2 + 2.0 * x**3)
         assert output.task_share == pytest.approx(share.min(initial=1.0), abs=1e-9)
@@ -209,16 +207,20 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
         damping = 10.0 * t.M @ v
         damping = damping - J_e.T @ np.linalg.pinv(J_e @ M_inv @ J_e.T, rcond=1e-9) @ J_e @ M_inv @ damping
         task = output.task_share * tau_task + (1.0 - output.task_share) * (t.h - damping)
-        v_0 = v + 0.01 * M_inv @ (task + tau_c - t.h)
-        for J, limit in ((t.J[:3], 0.5), (t.J[3:], 1.0)):
-            W = J @ (v_0 + 0.01 * M_inv @ tau_r)
-            allowed = max(limit, np.linalg.norm(J @ v_0))
-            cut.append(np.linalg.norm(W) > allowed)
-            if cut[-1]:
-                K = J @ M_inv @ J.T
-                K = K + 1e-6 * np.trace(K) * np.eye(3)
-                tau_r = tau_r - J.T @ np.linalg.solve(K, (1.0 - allowed / np.linalg.norm(W)) * W) / 0.01
-        tau = tau_c + tau_r
+        v_0, a, floor = v + 0.01 * M_inv @ (task - t.h), np.zeros(6), 0.02 * np.diag(ur5.tau_max / ur5.v_max)
+        for these, H_inv in ((pairs.is_self, M_inv), (~pairs.is_self, np.linalg.inv(t.M + floor))):
+            J_n, without = pairs.J_n[these], v_0 + 0.01 * a
+            tau_k = J_n.T @ (f[these] / (np.einsum("ni,ij,nj->n", J_n, H_inv, J_n) + 0.01))
+            for J, limit in ((t.J[:3], 0.5), (t.J[3:], 1.0)):
+                W = J @ (without + 0.01 * H_inv @ tau_k)
+                allowed = max(limit, np.linalg.norm(J @ without))
+                cut.append(np.linalg.norm(W) > allowed)
+                if cut[-1]:
+                    K = J @ H_inv @ J.T
+                    K = K + 1e-6 * np.trace(K) * np.eye(3)
+                    tau_k = tau_k - J.T @ np.linalg.solve(K, (1.0 - allowed / np.linalg.norm(W)) * W) / 0.01
+            a = a + H_inv @ tau_k
+        tau = t.M @ a
         tau /= max(1.0, np.abs(tau / ur5.tau_max).max())
         np.testing.assert_allclose(output.tau, tau, rtol=0, atol=1e-7)
         np.testing.assert_allclose(output.tau_total, task + tau, rtol=0, atol=1e-6)
@@ -228,10 +230,10 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
     assert {True, False} == set(cut)
 
 
-def test_what_rests_makes_the_hand_no_faster_than_its_limits_or_than_it_would_be_and_what_comes_may(ur5: RobotModel):
+def test_no_push_makes_the_hand_faster_than_its_limits_or_than_it_would_be(ur5: RobotModel):
     """By the hand's twist within T of (5); its angular speed, which is cut last, also where the task fades."""
     law, limits = Avoidance(ur5, AvoidanceParameters(self_threshold=0.0)), np.array([0.5, 1.0])
-    rng, over, cut = np.random.default_rng(8), 0, 0
+    rng, cut = np.random.default_rng(8), 0
     for q in postures(60):
         t = ur5.evaluate(q, rng.uniform(-0.6, 0.6, 6))
         away = rng.normal(size=3)
@@ -245,12 +247,11 @@ def test_what_rests_makes_the_hand_no_faster_than_its_limits_or_than_it_would_be
                 for tau in (output.tau_total - output.tau, output.tau_total)
             )
             allowed = 1.002 * np.maximum(limits, alone)
-            over += bool(V.any() and (speeds > allowed).any())
             cut += bool((speeds > 0.998 * limits).any())
-            if not V.any() and np.abs(output.tau / ur5.tau_max).max() < 1.0:
+            if np.abs(output.tau / ur5.tau_max).max() < 1.0:
                 assert speeds[1] <= allowed[1]
                 assert speeds[0] <= allowed[0] or output.task_share < 1.0
-    assert min(over, cut) > 10
+    assert cut > 10
 
 
 def test_a_controller_knows_the_speeds_of_its_hand(ur5: RobotModel):
