@@ -4,12 +4,13 @@ A state (q, v) that comes a time dt after the state (q_0, v_0) is believed when,
 
     (0)  q <- q + 2 pi k,   k = nearest((q_0 - q) / 2 pi)        of a continuous joint: drivers wrap its position
     (1)  q_min - r <= q <= q_max + r,   r = max(q_max - q_min, 1);   |q| <= 10^4 where there are no limits
-    (2)  |v| <= 10 v_max
+    (2)  |v| <= 10 v_max,   |v - v_0| <= 2 v_max + a dt + d / (2 dt)
     (3)  |q - q_0| <= 10 v_max dt + d
     (4)  |e| <= d + a dt^2 / 2,   e = e_0 T / (T + dt) + (q - q_0 - (v + v_0) dt / 2)
     (5)  |v| t <= d / 3 where neither q nor v have changed for a time t
 
-(1) and (2) bound a state by itself; (3) and (4) by the last state and the time between: positions do not jump, and
+(1) bounds a state by itself, (2) to (4) by the last one and the time between: velocities change by a few counts of an
+encoder at most, positions do not jump, and
 velocities are what positions change by, over the last tenth of a second. (4) finds velocities that are not those of the
 positions; behind a gap of more than T its deviation is forgotten. (5) finds states that are frozen, with new stamps, in
 a third of the time. The margins are wide: a state that is refused is a state that is missing; an arm that is pushed or
@@ -43,6 +44,8 @@ from arm_control.model import RobotModel
 
 SPEED = 10.0
 """Largest speed in limits of speed, (2) and (3)."""
+REVERSAL = 2.0
+"""Largest change of speed in limits of speed, (2)."""
 DEVIATION = 0.015
 """``d`` [rad or m]."""
 ACCELERATION = 100.0
@@ -73,7 +76,7 @@ class StateRanges(NamedTuple):
     Attributes
     ----------
     low, high, fastest : ndarray, shape (n,)
-        Bounds (1) and (2).
+        Bounds (1) and (2), the latter without v_0.
     turn : ndarray, shape (n,)
         ``2 pi`` for a continuous joint, else 0.
     """
@@ -188,6 +191,8 @@ def violated_bound(ranges: StateRanges, last: KnownState, state: NewState, dt: f
         if not (-ranges.fastest[i] <= v <= ranges.fastest[i]):
             return TOO_FAST  # (2)
         if dt > 0.0:
+            if abs(v - last.v[i]) > REVERSAL / SPEED * ranges.fastest[i] + ACCELERATION * dt + 0.5 * DEVIATION / dt:
+                return TOO_FAST  # (2)
             change = q - last.q[i]
             state.e[i] = last.e[i] * keep + (change - half * (v + last.v[i]))
             if abs(change) - ranges.fastest[i] * dt - DEVIATION > 0.0:
