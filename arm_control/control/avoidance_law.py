@@ -485,7 +485,7 @@ def inverse_factors(x: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _laws(model: RobotModel, joint_coupling: Array) -> tuple[tuple[Kernel, Kernel, Kernel], LoopKernel]:
-    """Return the laws of one case: of the factors, of what is within limits, of what replaces the task; and each pair's."""
+    """Return the laws of factors, of what is within limits, of what replaces the task; and that of each pair."""
     n = model.nv
     M, triangle = np.eye(n).ravel() + 0.1, np.ones(n * (n + 1) // 2)
     state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}

@@ -323,6 +323,7 @@ def test_the_arm_goes_through_a_moving_obstacle_without_avoidance_and_not_with_i
     assert with_it.distance > 0.0
     assert with_it.clearance > 0.0
     assert with_it.peak < 1.0
+    np.testing.assert_array_less(with_it.speeds, (0.51, 1.16))  # limits of 0.5 m/s and 1 rad/s
     assert 0.05 <= np.linalg.norm(drawn.obstacle.V_WO) <= 0.2
 
 
