@@ -204,7 +204,9 @@ def _tree_problems(robot: Element) -> Iterator[str]:
             yield f"link {quote(name)} is the child of {count} joints; allowed: one"
     children = {child for _, child in edges}
     roots = [name for name in links if name not in children]
-    if len(roots) != 1:
+    if not links:
+        yield "robot: there is no link; of xacro, name the file that calls the macros, not the one that defines them"
+    elif len(roots) != 1:
         yield f"robot: the links without a parent joint are {_listing(roots)}; allowed: exactly one root link"
     reachable = _reachable(roots, edges)
     on_cycle = [name for name in links if name not in reachable]

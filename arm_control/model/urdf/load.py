@@ -338,9 +338,10 @@ def is_xacro(path: Path) -> bool:
             text = file.read(MAX_BYTES)
     except OSError:
         return False
-    return b"xmlns:xacro" in text and _XACRO.search(text) is not None
+    return b"xmlns:xacro" in text and _XACRO.search(_COMMENT.sub(b"", text)) is not None
 
 
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _XACRO = re.compile(rb"<xacro:(include|macro|property|arg|if|unless)\b|=\s*[\"'][^\"'<]*\$[({]")
 WITH_TRUST = "read it first, then allow it with --trust, in a launch trust:=true"
 WITHOUT_XACRO = "name the URDF that it expands to"

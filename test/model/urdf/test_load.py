@@ -118,7 +118,7 @@ CASES = {
     "no root": ([('<child link="tip"/>', '<child link="base"/>')], r"links \[.*\] are on or below a cycle"),
     "loop apart": ([('<parent link="base"/>', '<parent link="lever"/>')],
                    r"links \['carriage', 'lever', 'wheel', 'tip'\] are on or below a cycle"),
-    "no link at all": ([(ARM, '<robot name="r"/>')], "allowed: exactly one root link"),
+    "no link at all": ([(ARM, '<robot name="r"/>')], "there is no link; of xacro, name the file that calls the macros"),
     "two limits": ([(LIMIT, LIMIT + LIMIT)], "joint 'turn': <joint> has 2 <limit>; allowed: one"),
     "two inertials": ([("<inertial><mass", '<inertial><mass value="1"/></inertial><inertial><mass')],
                       "link 'lever': <link> has 2 <inertial>"),
