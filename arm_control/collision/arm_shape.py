@@ -197,8 +197,7 @@ class ArmShape:
         if capsules is None:
             capsules, self.notes = link_capsules(model.urdf)
         if self.notes and not is_partial:
-            what = f"the shape of '{model.urdf.robot.name}' is not complete: {'; '.join(self.notes)}"
-            raise ModelError(f"{what}. Name the folder of its meshes (package_path, --package-path)")
+            raise ModelError(f"the shape of '{model.urdf.robot.name}' is not complete: {'; '.join(self.notes)}")
         for c in capsules:
             if not (np.abs([*c.a, *c.b, c.radius]) <= LARGEST_LINK).all() or c.radius < 0.0:
                 raise ModelError(

@@ -289,8 +289,8 @@ def _whole_shape(model: RobotModel) -> ArmShape:
     if shape.notes or not shape.names:
         why = "; ".join(shape.notes) or "its URDF has no collision shapes"
         raise ModelError(
-            f"obstacles cannot be avoided by '{model.urdf.robot.name}', whose shape is not complete: {why}. Name the"
-            " folder of its meshes (package_path, --package-path), or set avoid_obstacles to false"
+            f"obstacles cannot be avoided by '{model.urdf.robot.name}', whose shape is not complete: {why}"
+            "; to move without avoidance, set avoid_obstacles to false"
         )
     return shape
 

@@ -12,6 +12,7 @@ R may lie between the largest r and the radius of the ball around all corners; t
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -53,16 +54,20 @@ def link_capsules(urdf: Urdf) -> tuple[tuple[LinkCapsule, ...], tuple[str, ...]]
     capsules : tuple of LinkCapsule
         Those of each shape, in the order of the file.
     notes : tuple of str
-        A sentence for each shape without a capsule, because its mesh cannot be read on this machine.
+        A sentence for each reason why shapes have no capsule, with its cure: their meshes cannot be read.
     """
-    capsules, notes = [], []
+    capsules, places = [], {}  # type: list[LinkCapsule], dict[str, list[str]]
     for link in urdf.robot.links:
         for collision in link.collisions:
             try:
                 capsules += _capsules(link.name, collision, urdf)
             except UrdfError as error:
-                notes.append(str(error))
-    return tuple(capsules), tuple(notes)
+                place, _, why = str(error).partition(NO_CAPSULE)
+                places.setdefault(why, []).append(place)
+    return tuple(capsules), tuple(f"{', '.join(names)}{NO_CAPSULE}{why}" for why, names in places.items())
+
+
+NO_CAPSULE = " has no capsule: "
 
 
 def mesh_excesses(urdf: Urdf) -> dict[str, float]:
@@ -111,10 +116,10 @@ def _of_mesh(link: str, geometry: Any, urdf: Urdf) -> tuple[list[FittedCapsule],
     """Capsules of a mesh file, in its frame, and their excess [m]."""
     path, name = mesh_path(str(geometry.filename), urdf.folders), f"link '{link}': the mesh {geometry.filename}"
     if path is None:
-        raise UrdfError(f"{name} has no capsule: the file does not exist")
+        raise UrdfError(f"{name}{NO_CAPSULE}the file does not exist: name its folder (package_path, --package-path)")
     try:
         return mesh_capsules(path, np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float))
     except ImportError:  # part of some versions of Pinocchio only
-        raise UrdfError(f"{name} has no capsule: coal is not installed") from None
+        raise UrdfError(f"{name}{NO_CAPSULE}coal is not installed: {sys.executable} -m pip install coal") from None
     except Exception as error:  # the loader raises errors of many types
-        raise UrdfError(f"{name} has no capsule: {error}") from error
+        raise UrdfError(f"{name}{NO_CAPSULE}{error}") from error

@@ -57,6 +57,8 @@ HEAVIEST = 1e6
 """Mass of a link above which it is no robot's [kg]."""
 MOST_TURNS = 4.0
 """Turns to one side, above which a limit of a revolute joint may be in degrees."""
+FARTHEST = 10.0
+"""Distance between joints, and limit of a prismatic one, above which they may be in millimetres [m]."""
 
 NO_NAME = "robot without a name is called 'robot'"
 NO_INERTIAL = "mass or inertia is impossible, and counts as none because the arm does not move the link"
@@ -68,6 +70,7 @@ NOT_USED = "unreadable values are not used, because the joint is not controlled"
 NO_AXIS = "axis without xyz counts as 1 0 0"
 FIXED = "joint of a type that is not supported counts as fixed"
 DEGREES = f"limits beyond {MOST_TURNS:g} turns count as radians, as all angles do: are they in degrees?"
+MILLIMETRES = f"lengths beyond {FARTHEST:g} m count as metres, as all lengths do: are they in millimetres?"
 LOCKED = "joint that mimics no joint with a motion of its own is locked"
 
 
@@ -296,7 +299,7 @@ def joint_findings(
     if joint.get("type") in MOVABLE and name in part.joints and joint.find("mimic") is None:
         for what, allowed in _limit_defects(joint, name in effort_limits, name in velocity_limits):
             yield Finding(label_of(joint), what, allowed, NOT_USED, True)
-        yield from _turns_findings(joint)
+        yield from _unit_findings(joint)
 
 
 def mimic_findings(robot: Element, part: Part) -> Iterator[Finding]:
@@ -374,12 +377,14 @@ def _range_defects(limit: Element) -> Iterator[tuple[str, str]]:
         yield what, "a missing limit counts as 0"
 
 
-def _turns_findings(joint: Element) -> Iterator[Finding]:
-    limit = joint.find("limit")
-    if joint.get("type") == "revolute" and limit is not None:
-        lower, upper = (number(limit, name) or 0.0 for name in ("lower", "upper"))
-        if max(abs(lower), abs(upper)) > MOST_TURNS * 2.0 * math.pi:
-            yield Finding(label_of(joint), f"{lower:g} to {upper:g}", "", DEGREES, False)
+def _unit_findings(joint: Element) -> Iterator[Finding]:
+    distance = math.hypot(*(numbers(joint.find("origin"), "xyz") or ()))
+    if distance > FARTHEST:
+        yield Finding(label_of(joint), f"{distance:g} from that before", "", MILLIMETRES, False)
+    lower, upper = (number(joint.find("limit"), name) or 0.0 for name in ("lower", "upper"))
+    for kind, most, cause in (("revolute", MOST_TURNS * 2.0 * math.pi, DEGREES), ("prismatic", FARTHEST, MILLIMETRES)):
+        if joint.get("type") == kind and max(abs(lower), abs(upper)) > most:
+            yield Finding(label_of(joint), f"{lower:g} to {upper:g}", "", cause, False)
 
 
 def _maximum_defects(limit: Element | None, quantity: str) -> Iterator[tuple[str, str]]:

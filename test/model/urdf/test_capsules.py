@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +87,17 @@ def test_a_mesh_that_is_not_there_is_a_note(name: str):
     capsules, notes = link_capsules(load_urdf(urdf(f'<mesh filename="{name}"/>', '<sphere radius="0.2"/>')))
     assert len(capsules) == 1
     assert "link 'a'" in notes[0]
-    assert "has no capsule" in notes[0]
+    assert "has no capsule: the file does not exist: name its folder" in notes[0]
+
+
+def test_one_note_names_all_meshes_that_one_thing_keeps_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "base.stl").write_bytes((REPO / "urdf" / "ur4_2links" / "base.stl").read_bytes())
+    description = tmp_path / "mesh.urdf"
+    description.write_text(urdf(*['<mesh filename="base.stl" scale="7 1 1"/>'] * 2))
+    monkeypatch.setitem(sys.modules, "coal", None)
+    mesh = r"link 'a': the mesh base.stl"
+    assert re.fullmatch(rf"{mesh}, {mesh} has no capsule: coal is not installed: \S+ -m pip install coal",
+                        *link_capsules(load_urdf(description))[1])  # fmt: skip
 
 
 def test_a_package_is_looked_for_where_ament_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -177,6 +177,8 @@ INDEFINITE = "inertia is not positive definite, and used as it is: link 'carriag
 WARNED = {
     "degrees": ([('lower="-2"', 'lower="-170"'), ('upper="2"', 'upper="170"')],
                 r"limits beyond 4 turns .* in degrees\?: joint 'turn' \(-170 to 170\)$"),
+    "millimetres": ([('xyz="0 0 1"', 'xyz="0 300 400"'), ('lower="-1"', 'lower="-700"')],
+                    r"lengths beyond 10 m .* in millimetres\?: joint 'slide' \(-700 to 1\), joint 'turn' \(500 from"),
     "robot name": ([(' name="arm"', "")], "robot without a name is called 'robot': robot$"),
     "no xyz": ([('<axis xyz="0 1 0"/>', "<axis/>")], "axis without xyz counts as 1 0 0: joint 'turn'$"),
     "semidefinite": ([inertia(0, 0.2, 0.2)], INDEFINITE + r"\(principal moments of inertia are 0, 0.2, 0.2"),
