@@ -3,7 +3,7 @@
 Of the links of nine makers' arms (UR3, UR5, UR10, Panda, xArm7, Kinova j2s6s200, Z1, SO-100, SO-101), in hulls of their
 shapes, the lightest has 215 and the heaviest 2,760 kg/m^3; of whole arms the mean is 425 to 1,450. So a link below 150
 or above 15,000 is implausible, and an arm below 350: a description with a part of the masses. Links without shapes,
-with shapes that cannot be read, below 50 g or 50 cm^3 are left out.
+with shapes that cannot be read, of at most 50 g in 0.33 l or below 50 cm^3 are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from arm_control.model import Arm, mesh_path
 LIGHTEST, HEAVIEST, LIGHTEST_ARM = 150.0, 15_000.0, 350.0
 """Densities of links, and of whole arms [kg/m^3]."""
 LEAST_MASS, LEAST_VOLUME = 0.05, 5e-5
-"""Of a link that is looked at [kg, m^3]."""
+"""Of a link that is looked at [kg, m^3]: one that has this mass, or a size for it."""
 HEAVIER = "compare with the data sheet, find the masses with `identify --inertias`"
 
 
@@ -38,10 +38,10 @@ def density_warnings(arm: Arm, folders: Sequence[Path] = ()) -> list[str]:
     masses, volumes, odd = 0.0, 0.0, []
     for link in arm.urdf.robot.links:
         mass = 0.0 if link.inertial is None else float(link.inertial.mass)
-        if arm.tree.frames[link.name].body not in bodies or mass < LEAST_MASS:
+        if arm.tree.frames[link.name].body not in bodies or not mass:
             continue
         volume = _volume(link, (*folders, *arm.urdf.folders))
-        if volume is None or volume < LEAST_VOLUME:
+        if volume is None or volume < LEAST_VOLUME or max(mass, LIGHTEST * volume) < LEAST_MASS:
             continue
         masses, volumes = masses + mass, volumes + volume
         if not LIGHTEST <= mass / volume <= HEAVIEST:

@@ -33,6 +33,12 @@ def test_an_arm_with_a_fifth_of_its_masses_is_too_light():
     assert warning.endswith("find the masses with `identify --inertias`")
 
 
+def test_masses_in_tonnes_are_too_light():
+    link, warning = density_warnings(describe(scaled(1e-3)))
+    assert link.count(" l)") == 5, "the sixth link is too small to be judged"
+    assert "0.0187 kg in 14 l, 1 kg/m^3" in warning
+
+
 @pytest.mark.parametrize(("factor", "mass"), [(0.1, "0.122 kg"), (11.0, "13.4 kg")])
 def test_one_link_is_named(factor: float, mass: str):
     (warning,) = density_warnings(describe(scaled(factor, "wrist_1_link")))
