@@ -211,7 +211,7 @@ def _watch(
     Raises
     ------
     NodeDied
-        When a node has ended, or no state comes.
+        When a node has ended or refuses the robot, or no state comes.
     ArmControlError
         When another run has been discovered; it is left alone.
     """
@@ -256,6 +256,8 @@ def _raise_if_failed(
         raise NodeDied(ended)
     if not monitor.started and scenario.simulator and monitor.has_company:
         raise ArmControlError(SECOND_RUN)
+    if monitor.refusal:
+        raise NodeDied(monitor.refusal)
     if monitor.stamp_ns < 0 and elapsed > START_TIME:
         raise NodeDied(f"no joint_states within {START_TIME:.0f} s")
 

@@ -58,13 +58,13 @@ class ProximityNode(ArmNode[ProximityNodeParameters]):
     def on_model(self, first: bool) -> None:
         """Measure this robot from now on; ``first``: it is the first one."""
         self._process = self._verdict = None
+        file = self.parameters.allowed_pairs
+        monitor = ContactMonitor(self.model, AllowedPairs.load(Path(file)) if file else None)
+        self._process = ProximityProcess(monitor, self.parameters.proximity, ros)
         if first:
             self._obstacles = ObstacleSubscription(self)
             self.control_path.subscribe(JointState, "proximity/query", self._on_query, EVENTS)
             self._states = WatchedStates(self, self._publish, self.parameters.rate)
-        file = self.parameters.allowed_pairs
-        monitor = ContactMonitor(self.model, AllowedPairs.load(Path(file)) if file else None)
-        self._process = ProximityProcess(monitor, self.parameters.proximity, ros)
 
     def on_parameters(self) -> None:
         if self._process is not None:

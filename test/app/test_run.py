@@ -30,7 +30,7 @@ from arm_control.app.run import (
     unless_skipped,
 )
 from arm_control.bags import ReplayOptions, scenario_of
-from arm_control.exceptions import ArmControlError
+from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.messages import JointStateLog
 from arm_control.motion import Target
 from arm_control.nodes import FIGURES, MonitorNode, ros, wrench_series
@@ -114,6 +114,7 @@ def test_another_run_that_is_found_late_is_refused_and_left_alone():
         started=False,
         has_company=True,
         stamp_ns=-1,
+        refusal="",
         newest_ns=(-1, -1),
         _pause=SimpleNamespace(call_async=called.append),
     )
@@ -129,6 +130,15 @@ def test_another_run_that_is_found_late_is_refused_and_left_alone():
     monitor.started = True
     monitor.pause()
     assert [request.data for request in called] == [True]
+
+
+def test_a_run_whose_robot_a_node_refuses_ends():
+    diagnostics = {"simulator": {"message": "running"}, "osc": {"message": "robot_description refused: posture has 2"}}
+    monitor: Any = SimpleNamespace(started=True, has_company=False, stamp_ns=-1, diagnostics=diagnostics)
+    monitor.refusal = MonitorNode.refusal.fget(monitor)  # type: ignore[attr-defined]
+    quiet: Any = SimpleNamespace(new_output=lambda: [], describe_ended=lambda: "")
+    with pytest.raises(NodeDied, match=r"^osc: robot_description refused: posture has 2$"):
+        arm_control.app.run._raise_if_failed(Scenario.load("ur5_osc"), quiet, monitor, 1.0, paper())
 
 
 def test_a_duration_counts_from_the_begin_of_a_run_whose_first_states_are_not_kept(ur5: RobotModel):

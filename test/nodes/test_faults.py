@@ -1,9 +1,12 @@
 """Faults of nodes: a clear message or a brake, never a jump, never a crash."""
 
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
 from rig import HOME, LATCHED, in_motion
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -141,6 +144,28 @@ def test_urdf_with_a_mass_of_nan_on_the_topic(rig):
     assert process.poll() is None
     description.publish(String(data=urdf_path("ur5").read_text()))
     rig.spin(lambda: "robot with joints shoulder_pan_joint" in rig.log("osc"))
+
+
+@pytest.mark.parametrize("name", ["osc", "joint", "gate", "proximity"])
+def test_a_robot_that_cannot_be_controlled_on_the_topic(rig, name: str, tmp_path: Path):
+    """A node that cannot make its controller takes no goal, says why, and begins once with a robot that it can take."""
+    missing = tmp_path / "added_later.yaml"
+    topic = "allowed_pairs" if name == "proximity" else "constraints"
+    rig.start(name, **{topic: str(missing)})
+    description, said = rig.publisher(String, "robot_description", LATCHED), rig.hear(DiagnosticArray, "/diagnostics")
+    description.publish(String(data=urdf_path("ur5").read_text()))
+    why = f"robot_description refused: there is no file {missing}"
+    rig.spin(lambda: any(why in status.message for array in said for status in array.status))
+    assert why in rig.log(name)
+    goals = rig.node.create_publisher(PoseStamped, "target_pose", LATCHED)
+    goals.publish(PoseStamped())
+    missing.write_text("never: []" if name == "proximity" else "constraints: []")
+    description.publish(String(data=urdf_path("ur5").read_text()))
+    rig.spin(lambda: rig.log(name).count("robot with joints") == 2)
+    said.clear()
+    rig.spin(lambda: any("refused" not in status.message for array in said for status in array.status))
+    topics = rig.node.get_subscriptions_info_by_topic("joint_states")
+    assert [info.node_name for info in topics].count(name) == 1
 
 
 def urdf_with_nan() -> str:

@@ -32,6 +32,8 @@ ARRAYS = {tuple[float, ...]: Parameter.Type.DOUBLE_ARRAY, tuple[str, ...]: Param
 IN_USE = "another robot is taken only while the arm is braked and at rest"
 STILL_THERE = "a robot with other joints is taken only once the states of this one have stopped for a second"
 """Why a node that moves an arm keeps its model."""
+REFUSED = "robot_description refused"
+"""Begin of what a node says, in its log and in ``/diagnostics``, of a robot that it cannot control."""
 
 
 P_co = TypeVar("P_co", bound=ArmNodeParameters, covariant=True)
@@ -91,7 +93,7 @@ class ArmNode(Node, Generic[P_co]):
         self._class = parameter_class
         self.changed: Collection[str] = ()
         self._is_showing = False
-        self._known_description = ""
+        self._known_description = self._why_refused = ""
         self.overrides = self._initial_overrides()
         self.parameters = self.resolve_parameters(self.overrides, None)
         self._declare()
@@ -171,7 +173,11 @@ class ArmNode(Node, Generic[P_co]):
         return self._class.from_mapping(overrides)
 
     def on_model(self, first: bool) -> None:
-        """Called when the robot is known, and again, with ``first`` False, when another one is published."""
+        """Called when the robot is known, and again, with ``first`` False, when another one is published.
+
+        What raises comes before what the first robot begins, such as subscriptions: after an ArmControlError a node
+        without a robot is called with ``first`` again.
+        """
 
     def on_parameters(self) -> None:
         """Called after a live change of ``self.parameters``."""
@@ -187,7 +193,7 @@ class ArmNode(Node, Generic[P_co]):
     def _publish_health(self) -> None:
         level, sentence, figures = self.health()
         if not self.ready:
-            level, sentence = WARN, "no robot_description yet"
+            level, sentence = WARN, self._why_refused or "no robot_description yet"
         health = level, sentence, {**figures, **self.rejections.figures()}
         array = DiagnosticArray(status=[status_of(self.get_fully_qualified_name(), *health)])
         array.header.stamp = self.get_clock().now().to_msg()
@@ -246,13 +252,14 @@ class ArmNode(Node, Generic[P_co]):
         if message.data == self._known_description:
             return
         if why := self.why_model_stays():
-            self.get_logger().error(f"robot_description refused: {why}")
+            self.get_logger().error(f"{REFUSED}: {why}")
             return
         try:
             self.take_model(message.data)
             self._known_description = message.data
         except ArmControlError as error:
-            self.get_logger().error(f"robot_description refused: {error}")
+            self._why_refused = f"{REFUSED}: {error}"
+            self.get_logger().error(self._why_refused)
 
     def take_model(self, description: str) -> None:
         """Build the model of a robot, and tell the node; a signal ends the first time in the middle."""
@@ -272,9 +279,13 @@ class ArmNode(Node, Generic[P_co]):
         n_warnings = f"; {len(model.warnings)} warning(s): see `arm_control check`" if model.warnings else ""
         what = f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}"
         self.get_logger().info(what + n_warnings)
-        for take_model in self.at_model:
-            take_model()
-        self.on_model(first)
+        try:
+            for take_model in self.at_model:
+                take_model()
+            self.on_model(first)
+        except ArmControlError:  # a controller that cannot be made for it: the node waits for another robot
+            self.ready = not first
+            raise
 
 
 def _typed(change: Parameter[Any], type_: Any) -> Parameter[Any]:

@@ -408,13 +408,13 @@ class ControllerNode(ArmNode[C_co]):
     def on_model(self, first: bool) -> None:
         """Make the controller for this robot, and run it."""
         p = self.parameters
+        controller = self.make()
+        loop = new_loop(self.model, p, controller, waits_for_commands=p.lock_step)
         if first:
             self.subscribe()
         if self.row.sees_obstacles(p) or p.gate.constraints:
             self._obstacles = self._obstacles or ObstacleSubscription(self, is_counted=True)
             self._obstacles.newest_state = self.pipeline.newest_state
-        controller = self.make()
-        loop = new_loop(self.model, p, controller, waits_for_commands=p.lock_step)
         self.pipeline.obstacles = self._obstacles
         self.on_loop(loop)
         self.pipeline.start(loop)

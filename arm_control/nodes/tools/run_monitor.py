@@ -24,6 +24,7 @@ from arm_control.exceptions import InputError
 from arm_control.messages import JointStateLog, nanoseconds, pose_from_message, wrench_numbers
 from arm_control.model import RobotModel
 from arm_control.motion import Target
+from arm_control.nodes.support.arm_node import REFUSED
 from arm_control.nodes.support.plant_node import AwaitedCounts
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.topics import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS, recorded_qos
@@ -141,6 +142,12 @@ class MonitorNode(Node):
         publishers = self.get_publishers_info_by_topic("joint_states")
         is_heard = self.stamp_ns >= 0 and not self.started
         return is_heard or sum(info.node_name == self._simulator for info in publishers) > 1
+
+    @property
+    def refusal(self) -> str:
+        """What a node says that waits for another robot than the run's; empty where none does."""
+        said = (f"{name}: {status['message']}" for name, status in self.diagnostics.items())
+        return next((sentence for sentence in said if REFUSED in sentence), "")
 
     def take_waypoint(self) -> None:
         """Take the posture of now as a waypoint, and say so on the topic, which a bag has."""
