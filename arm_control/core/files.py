@@ -33,11 +33,25 @@ WILDCARDS = ("*", "**")
 """Names of nodes in a ROS parameter file that mean every node."""
 
 
-class Loader(yaml.SafeLoader):
+class _UniqueKeys:
+    """Refuses a key that stands twice in a mapping: YAML would take the last value, and ROS those of both sections."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                what = f"{key.value} stands here twice: put its parts together"
+                raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
+            seen.add(key.value)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)  # type: ignore[misc]
+        return mapping
+
+
+class Loader(_UniqueKeys, yaml.SafeLoader):
     """Reads ``1e3`` as a number, as ROS does; YAML 1.1 wants ``1.0e+3``."""
 
 
-class FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class FastLoader(_UniqueKeys, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """The same by libyaml in a tenth of the time, where PyYAML was built with it."""
 
 

@@ -20,6 +20,11 @@ WRONG = {
     "in itself": (b"a: &a [*a]", r"the alias \*a stands for nothing before it"),
     "large": (b"#" * (MOST_BYTES + 1), "larger than 10000000 bytes"),
     "no date": (b"a: 2001-99-99", "month must be in"),
+    "a section twice": (
+        b"'/**':\n  ros__parameters: {tip: hand}\n'/**':\n  ros__parameters: {armature: [0.1]}\n",
+        r"line 3, column 1: /\*\* stands here twice: put",
+    ),
+    "a value twice": (b"a: {b: 1, c: 2, b: 1}", "line 1, column 17: b stands here twice: put"),
     "no YAML": (b"a: 1\nb: [1\n", r"line 3, column 1: (did not find|expected)[^\n]*$"),
 }
 
