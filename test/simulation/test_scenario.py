@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from arm_control.core import read_yaml, urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
-from arm_control.motion import Motion, TargetList, Waypoints, load_trajectory
+from arm_control.motion import Motion, PosePoints, TargetList, Waypoints, load_trajectory
 from arm_control.primitives import load_demonstration
 from arm_control.simulation import (
     NODES,
@@ -165,21 +166,6 @@ def test_a_list_of_targets_holds_what_its_file_says(tmp_path: Path):
     np.testing.assert_array_equal(targets.targets[0].R, np.eye(3))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"periode": 2.0}, r"a\.yaml: unknown periode; allowed: "),
-        ({"targets": [{"position": [0, 0, 0], "quat": [0, 0, 0, 1]}]}, "target: unknown quat; allowed"),
-        ({"targets": [{"position": [0, 0, 0]}]}, r"a\.yaml: KeyError: 'quat_xyzw'"),
-        ({"targets": [{"position": [0, 0, 0], "quat_xyzw": [0, 0, 0, 0]}]}, "a.yaml: quaternion .* is not a rotation"),
-        ({"period": "long"}, r"a\.yaml: ValueError: .*'long'"),
-    ],
-)
-def test_a_bad_list_of_targets_is_refused(change: dict[str, Any], message: str, tmp_path: Path):
-    with pytest.raises(ParameterError, match=message):
-        TargetList.load(str(write(tmp_path / "a.yaml", {**GOOD, **change})))
-
-
 RULE = {"kind": "star", "center": [0.1, 0.2, 0.3], "radius": 0.1, "directions": 4, "quat_xyzw": [0, 0, 1, 0]}
 
 
@@ -195,56 +181,28 @@ def test_a_list_of_targets_may_be_made_by_a_rule(tmp_path: Path):
     assert all((np.diag([-1.0, -1.0, 1.0]) == X.R).all() for X in targets)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (patterned(kind="stars"), "kind = 'stars'; there are: star, grid, random"),
-        (patterned(kind=None), "KeyError: 'kind'"),
-        (patterned(size=1), "TypeError: .*unexpected keyword argument 'size'"),
-        ({**patterned(), "targets": GOOD["targets"]}, "targets and pattern: one of them"),
-    ],
-)
-def test_a_bad_rule_is_refused(content: dict[str, Any], message: str, tmp_path: Path):
-    with pytest.raises(ParameterError, match=message):
-        TargetList.load(str(write(tmp_path / "a.yaml", content)))
-
-
 CIRCLE = {"kind": "circle", "position": [0, 0, 1], "quat_xyzw": [0, 0, 0, 1], "radius": 0.1, "period": 2.0}
 POINTS = {"kind": "points", "points": [{"time": t, "position": [t, 0, 0], "quat_xyzw": [0, 0, 0, 1]} for t in (0, 2)]}
 
 
-def motion_file(path: Path, motion: Any, **more: Any) -> str:
+def with_motion(motion: Any, **more: Any) -> dict[str, Any]:
     head = {"frame": "base_link", "position_tolerance": 1e-3, "orientation_tolerance": 0.01}
-    return str(write(path / "m.yaml", {**head, "motion": motion, **more}))
+    return {**head, "motion": motion, **more}
 
 
 def test_a_motion_holds_what_its_file_says(tmp_path: Path):
-    motion = Motion.load(motion_file(tmp_path, {**CIRCLE, "orientation": [0, 0, 1, 0]}, start=1.5))
-    np.testing.assert_allclose(motion.points.poses[0].p, [0.1, 0, 1], rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(motion.points.poses[5].R, np.diag([-1.0, -1.0, 1.0]))
-    assert motion.points.times[0] == 1.5
-    given = Motion.load(motion_file(tmp_path, POINTS)).points
-    np.testing.assert_array_equal(given.times, [0.0, 2.0])
-    np.testing.assert_array_equal(given.poses[1].p, [2.0, 0, 0])
+    def load(motion: Any, **more: Any) -> PosePoints:
+        return Motion.load(str(write(tmp_path / "m.yaml", with_motion(motion, **more)))).points
+
+    circle = load({**CIRCLE, "orientation": [0, 0, 1, 0]}, start=1.5)
+    np.testing.assert_allclose(circle.poses[0].p, [0.1, 0, 1], rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(circle.poses[5].R, np.diag([-1.0, -1.0, 1.0]))
+    assert circle.times[0] == 1.5
+    points = load(POINTS)
+    np.testing.assert_array_equal(points.times, [0.0, 2.0])
+    np.testing.assert_array_equal(points.poses[1].p, [2.0, 0, 0])
     line = {"position": [0, 0, 1], "quat_xyzw": [0, 0, 0, 1], "kind": "polyline", "speed": 0.1}
-    line["corners"] = [[0, 0, 0], [1, 0, 0]]
-    written = Motion.load(motion_file(tmp_path, line))
-    assert len(written.points.poses) == 2
-
-
-@pytest.mark.parametrize(
-    ("motion", "message"),
-    [
-        ({**CIRCLE, "kind": "spiral"}, "kind = 'spiral'; there are: circle, polyline, curve, digits"),
-        ({**CIRCLE, "speed": 1}, "TypeError: .*unexpected keyword argument 'speed'"),
-        ({**POINTS, "radius": 1}, "motion: unknown radius"),
-        ({"kind": "points", "points": [{"position": [0, 0, 0]}]}, "KeyError: 'time'"),
-        ([1], "motion: a mapping is needed, not list"),
-    ],
-)
-def test_a_bad_motion_is_refused(motion: Any, message: str, tmp_path: Path):
-    with pytest.raises(ParameterError, match=message):
-        Motion.load(motion_file(tmp_path, motion))
+    assert len(load({**line, "corners": [[0, 0, 0], [1, 0, 0]]}).poses) == 2
 
 
 TRAJECTORY = {"joints": ["a", "b"], "points": [{"time": 1, "positions": [1, 2]}, {"time": 2.5, "positions": [3, 4]}]}
@@ -262,23 +220,37 @@ def test_a_trajectory_holds_what_its_file_says(tmp_path: Path):
     np.testing.assert_array_equal(points.as_, [[5.0, 6.0]])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"joint": ["a"]}, r"a\.yaml: unknown joint; allowed: "),
-        ({"points": [{"time": 1, "positions": [1, 2], "speed": 3}]}, r"a\.yaml: point: unknown speed"),
-        ({"points": []}, r"a\.yaml: IndexError"),
-        ({"points": [*TRAJECTORY["points"], {"time": 3, "positions": [1]}]}, r"a\.yaml: ValueError"),
+def with_target(**target: Any) -> dict[str, Any]:
+    """A list with this one target."""
+    return {**GOOD, "targets": [target]}
+
+
+BAD: dict[Callable[[str], object], list[tuple[Any, str]]] = {  # what reads a file; its content, and the sentence
+    TargetList.load: [
+        ({**GOOD, "periode": 2.0}, r"a\.yaml: unknown periode; allowed: "),
+        (with_target(position=[0, 0, 0], quat=[0, 0, 0, 1]), "target: unknown quat; allowed"),
+        (with_target(position=[0, 0, 0]), r"a\.yaml: KeyError: 'quat_xyzw'"),
+        (with_target(position=[0, 0, 0], quat_xyzw=[0, 0, 0, 0]), "a.yaml: quaternion .* is not a rotation"),
+        ({**GOOD, "period": "long"}, r"a\.yaml: ValueError: .*'long'"),
+        (patterned(kind="stars"), "kind = 'stars'; there are: star, grid, random"),
+        (patterned(kind=None), "KeyError: 'kind'"),
+        (patterned(size=1), "TypeError: .*unexpected keyword argument 'size'"),
+        ({**patterned(), "targets": GOOD["targets"]}, "targets and pattern: one of them"),
     ],
-)
-def test_a_bad_trajectory_is_refused(change: dict[str, Any], message: str, tmp_path: Path):
-    with pytest.raises(ParameterError, match=message):
-        load_trajectory(str(write(tmp_path / "a.yaml", {**TRAJECTORY, **change})))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+    Motion.load: [
+        (with_motion({**CIRCLE, "kind": "spiral"}), "kind = 'spiral'; there are: circle, polyline, curve, digits"),
+        (with_motion({**CIRCLE, "speed": 1}), "TypeError: .*unexpected keyword argument 'speed'"),
+        (with_motion({**POINTS, "radius": 1}), "motion: unknown radius"),
+        (with_motion({"kind": "points", "points": [{"position": [0, 0, 0]}]}), "KeyError: 'time'"),
+        (with_motion([1]), "motion: a mapping is needed, not list"),
+    ],
+    load_trajectory: [
+        ({**TRAJECTORY, "joint": ["a"]}, r"a\.yaml: unknown joint; allowed: "),
+        ({**TRAJECTORY, "points": [{"time": 1, "positions": [1, 2], "speed": 3}]}, r"a\.yaml: point: unknown speed"),
+        ({**TRAJECTORY, "points": []}, r"a\.yaml: IndexError"),
+        ({**TRAJECTORY, "points": [*TRAJECTORY["points"], {"time": 3, "positions": [1]}]}, r"a\.yaml: ValueError"),
+    ],
+    Scenario.load: [
         ({"robots": "ur5"}, f"unknown robots; allowed: {', '.join(sorted(ENTRIES))}"),
         ({"nodes": {"gates": {}}}, f"nodes: unknown gates; allowed: {', '.join(sorted(NODES))}"),
         ("[1, 2]", "a mapping is needed, not list"),
@@ -290,10 +262,13 @@ def test_a_bad_trajectory_is_refused(change: dict[str, Any], message: str, tmp_p
         ({"duration": "long"}, "duration = 'long': a number is needed"),
         ({"world": {"walls": []}}, "world: unknown walls"),
     ],
-)
-def test_a_bad_scenario_is_refused(content: Any, message: str, tmp_path: Path):
-    with pytest.raises(ParameterError, match=message):
-        Scenario.load(str(write(tmp_path / "a.yaml", content)))
+}
+
+
+@pytest.mark.parametrize(("read", "content", "sentence"), [(read, *row) for read, rows in BAD.items() for row in rows])
+def test_a_bad_file_is_refused(read: Callable[[str], object], content: Any, sentence: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=sentence):
+        read(str(write(tmp_path / "a.yaml", content)))
 
 
 @pytest.mark.parametrize("kind", [Scenario, TargetList])
