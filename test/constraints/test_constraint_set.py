@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from long_arm import long_arm
 
-from arm_control import RobotModel, urdf_path
+from arm_control import RobotModel
 from arm_control.collision import joint_axes
 from arm_control.constraints import (
     BoxConstraint,
@@ -37,14 +37,16 @@ from arm_control.maths import Array, Obstacle, Pose, Sphere
 from arm_control.model import State, tool_numbers
 
 Q = np.array([0.6, 1.2])
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+"""Of a UR5."""
 TICK = 1e-3
 DAMPING = 1.0
 """[N m s/rad]"""
 
 
 @pytest.fixture(scope="module")
-def model() -> RobotModel:
-    return RobotModel.from_urdf(urdf_path("planar2"))
+def model(planar2: RobotModel) -> RobotModel:
+    return planar2
 
 
 def constraint_set(model: RobotModel, *constraints: Constraint) -> ConstraintSet:
@@ -55,6 +57,12 @@ def constraint_set(model: RobotModel, *constraints: Constraint) -> ConstraintSet
 def wall_before(model: RobotModel, gap: float) -> HalfSpaceConstraint:
     """A wall in front of the hand, which may go no further along x."""
     return HalfSpaceConstraint("wall", (float(model.pose(Q).p[0]) + gap, 0.0, 0.0), (-1.0, 0.0, 0.0))
+
+
+def wall_entry(model: RobotModel, gap: float, q: Array = Q) -> dict[str, object]:
+    """The entry of a file for such a wall."""
+    x = float(model.pose(q).p[0]) + gap
+    return {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]}
 
 
 def push(model: RobotModel, q: Array, v: Array, force: float) -> Array:
@@ -100,8 +108,7 @@ def test_a_torque_for_which_all_hold_is_not_changed_by_a_bit(model):
 
 def test_a_wall_stops_an_arm_of_nine_joints(tmp_path):
     model, q = long_arm(9), np.tile([0.0, 0.4, 0.3], 3)
-    x = float(model.pose(q).p[0]) + 0.05
-    gate = gate_with(model, tmp_path, {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]})
+    gate = gate_with(model, tmp_path, wall_entry(model, 0.05, q))
     margins, q, _ = drive(gate, model, 20.0, 0.6, (q, np.zeros(9)))
     assert gate.state is GateState.PASSING
     assert -1e-5 < min(margins) < 2e-3
@@ -109,13 +116,11 @@ def test_a_wall_stops_an_arm_of_nine_joints(tmp_path):
 
 
 def test_a_wall_stops_a_hand_that_is_pulled_at_it(model, tmp_path):
-    x = float(model.pose(Q).p[0]) + 0.1
-    wall = {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]}
-    gate = gate_with(model, tmp_path, wall)
+    gate = gate_with(model, tmp_path, wall_entry(model, 0.1))
     margins, q, _ = drive(gate, model, 20.0, 2.0)
     assert gate.state is GateState.PASSING
     assert -1e-5 < min(margins) < 2e-3  # it comes near, and not across
-    assert model.pose(q).p[0] == pytest.approx(x, abs=2e-3)
+    assert model.pose(q).p[0] == pytest.approx(model.pose(Q).p[0] + 0.1, abs=2e-3)
     figures = gate.constraint_figures()
     assert figures["active constraints"] == "wall"
     left, unit, *what = str(figures["smallest margin"]).split()
@@ -125,39 +130,37 @@ def test_a_wall_stops_a_hand_that_is_pulled_at_it(model, tmp_path):
     assert set(gate.constraint_figures().values()) == {""}
 
 
-def test_a_limit_of_speed_holds_in_motion(model, tmp_path):
-    gate = gate_with(model, tmp_path, {"name": "slow", "kind": "speed", "limit": 0.3})
-    margins, _, _ = drive(gate, model, 20.0, 1.0)
-    assert -2e-3 < min(margins) < 0.02
-
-
-def test_a_limit_of_energy_holds_in_motion(model, tmp_path):
-    """The hand may be so fast that a part of a person takes up so much, on a heavy arm slower than on a light one."""
-    mass, limit = 0.6, 0.05
-    gate = gate_with(model, tmp_path, {"name": "gentle", "kind": "energy", "limit": limit, "mass": mass})
-    margins, q, v = drive(gate, model, 20.0, 0.1)
-    assert gate.constraints is not None
+@pytest.mark.parametrize(
+    ("entry", "limited"),
+    [
+        ({"kind": "speed", "limit": 0.3}, lambda V, B: np.linalg.norm(V)),
+        (
+            {"kind": "energy", "limit": 0.05, "mass": 0.6},
+            lambda V, B: 0.5 * V @ np.linalg.solve(B + np.eye(2) / 0.6, V),
+        ),
+    ],
+    ids=["speed", "energy of a contact"],
+)
+def test_a_limit_of_motion_holds_and_is_reached(model, tmp_path, entry, limited):
+    """The hand may be so fast, or so fast that a part of a person takes up so much: B is J M^-1 J^T."""
+    gate = gate_with(model, tmp_path, {"name": "gentle", **entry})
+    margins, q, v = drive(gate, model, 20.0, 0.1 if entry["kind"] == "energy" else 1.0)
     assert "gentle" in gate.constraints.active
     assert -2e-3 < min(margins) < 0.02
     terms = model.evaluate(q, v)
     J, V = terms.J[:2], terms.V_WE[:2]
-    B = J @ np.linalg.solve(terms.M, J.T) + np.eye(2) / mass
-    assert 0.5 * V @ np.linalg.solve(B, V) == pytest.approx(limit, rel=0.02)
+    assert limited(V, J @ np.linalg.solve(terms.M, J.T)) == pytest.approx(entry["limit"], rel=0.02)
 
 
 def test_an_arm_that_starts_outside_is_refused_by_name(model, tmp_path):
-    x = float(model.pose(Q).p[0]) - 0.05
-    wall = {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]}
-    gate = gate_with(model, tmp_path, wall)
+    gate = gate_with(model, tmp_path, wall_entry(model, -0.05))
     drive(gate, model, 0.0, 0.002)
     assert gate.is_braked
     assert gate.reason == "constraint 'wall' (hand) is violated by 50 mm; allow_recovery leads the arm back"
 
 
 def test_recovery_leads_an_arm_back_slowly(model, tmp_path):
-    x = float(model.pose(Q).p[0]) - 0.05
-    wall = {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]}
-    gate = gate_with(model, tmp_path, wall, allow_recovery=True)
+    gate = gate_with(model, tmp_path, wall_entry(model, -0.05), allow_recovery=True)
     margins, _, _ = drive(gate, model, 0.0, 2.0)
     assert not gate.is_braked
     assert margins[-1] > -1e-3
@@ -166,11 +169,9 @@ def test_recovery_leads_an_arm_back_slowly(model, tmp_path):
 
 @pytest.mark.parametrize("gap", [0.15, 0.0])
 def test_a_wall_that_appears_before_a_moving_arm_stops_it_or_what_is_left_is_said(model, tmp_path, gap):
-    wall = {"name": "wall", "kind": "half_space", "point": [9.0, 0, 0], "normal": [-1, 0, 0]}
-    gate = gate_with(model, tmp_path, wall)
+    gate = gate_with(model, tmp_path, wall_entry(model, 9.0))
     _, q, v = drive(gate, model, 20.0, 0.1)
-    wall |= {"point": [float(model.pose(q).p[0]) + gap, 0, 0]}
-    (tmp_path / "constraints.yaml").write_text(yaml_document({"constraints": [wall]}))
+    (tmp_path / "constraints.yaml").write_text(yaml_document({"constraints": [wall_entry(model, gap, q)]}))
     gate.change_constraints(gate.parameters.constraints)
     speed = model.evaluate(q, v).V_WE[0]
     margins, q, v = drive(gate, model, 20.0, 0.02, (q, v))
@@ -205,7 +206,7 @@ def test_constraints_that_change_are_those_of_a_new_set(model):
 
 
 def test_a_file_that_cannot_be_used_changes_nothing(model, tmp_path):
-    wall = {"name": "wall", "kind": "half_space", "point": [9.0, 0, 0], "normal": [-1, 0, 0]}
+    wall = wall_entry(model, 9.0)
     gate, bare = gate_with(model, tmp_path, wall), EffortGate(model, GateParameters())
     other = tmp_path / "other.yaml"
     other.write_text(yaml_document({"constraints": [{**wall, "point": [0, 0]}]}))
@@ -219,9 +220,7 @@ def test_a_file_that_cannot_be_used_changes_nothing(model, tmp_path):
 
 
 def test_a_place_far_outside_counts_before_a_speed(model, tmp_path):
-    x = float(model.pose(Q).p[0]) - 0.05
-    wall = {"name": "wall", "kind": "half_space", "point": [x, 0, 0], "normal": [-1, 0, 0]}
-    gate = gate_with(model, tmp_path, {"name": "slow", "kind": "speed", "limit": 0.01}, wall)
+    gate = gate_with(model, tmp_path, {"name": "slow", "kind": "speed", "limit": 0.01}, wall_entry(model, -0.05))
     drive(gate, model, 0.0, 0.002, (Q, np.array([-2.0, 0.0])))
     assert gate.reason.startswith("constraint 'wall' (hand) is violated by 5")
 
@@ -275,25 +274,19 @@ def test_what_cannot_hold_with_a_person_gives_way(model):
     assert "people" in rows.active
 
 
-def test_a_tool_that_turns_in_the_middle_of_its_cone_is_left_alone():
-    """There is no gradient, and no room to be kept there: the cone is as far as it can be."""
-    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
-    q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
-    rows = constraint_set(ur5, UprightConstraint("glass", 0.4, ur5.pose(q).R[:, 2].tolist()))
-    for dq in (0.0, 1e-9, 1e-6, 1e-4, 1e-3):
+@pytest.mark.parametrize(
+    ("kind", "joint", "moving"),
+    [("cone", 4, 3), ("cylinder", 0, 0)],
+    ids=["tool in its cone", "hand in a cylinder"],
+)
+def test_what_moves_through_the_middle_is_left_alone(ur5: RobotModel, kind: str, joint: int, moving: int):
+    """There is no gradient, or an edge, and no room to be kept there: nothing is farther from the border."""
+    X, E = ur5.pose(HOME), np.eye(6)
+    within = UprightConstraint("glass", 0.4, X.R[:, 2].tolist()) if kind == "cone" else None
+    rows = constraint_set(ur5, within or CylinderConstraint("silo", tuple(X.p), (0.0, 0.0, 1.0), 0.2))
+    for dq in (0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3):
         for v in (0.6, -0.6):
-            terms = ur5.evaluate(q + np.array([0.0, 0.0, 0.0, 0.0, dq, 0.0]), np.array([0.0, 0.0, 0.0, v, 0.0, 0.0]))
-            assert (rows.limit(terms, terms.h, terms.h, TICK) == terms.h).all()
-
-
-def test_a_hand_that_crosses_the_axis_of_a_cylinder_is_left_alone():
-    """There the distance from the axis has an edge, and the cylinder is as far as it can be."""
-    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
-    q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
-    rows = constraint_set(ur5, CylinderConstraint("silo", tuple(ur5.pose(q).p), (0.0, 0.0, 1.0), 0.2))
-    for dq in (0.0, 1e-12, 1e-9, 1e-6, 1e-3):
-        for v in (0.6, -0.6):
-            terms = ur5.evaluate(q + np.array([dq, 0.0, 0.0, 0.0, 0.0, 0.0]), np.array([v, 0.0, 0.0, 0.0, 0.0, 0.0]))
+            terms = ur5.evaluate(HOME + dq * E[joint], v * E[moving])
             assert (rows.limit(terms, terms.h, terms.h, TICK) == terms.h).all()
 
 
@@ -431,34 +424,28 @@ def test_a_velocity_that_turns_round_is_foreseen(model, kind: str, most: float):
             assert (rows.limit(terms, last, last, TICK) != last).any() == acts
 
 
-def test_a_ball_that_comes_to_a_link_that_turns_on_the_spot_moves_nothing():
+def test_a_ball_that_comes_to_a_link_that_turns_on_the_spot_moves_nothing(ur5: RobotModel):
     """However that joint turns, the ball comes; so it is not thrown about."""
-    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
-    rows = constraint_set(ur5, ClearanceConstraint("people", 0.05))
-    terms = ur5.evaluate(np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]), np.zeros(6))
+    rows, terms = constraint_set(ur5, ClearanceConstraint("people", 0.05)), ur5.evaluate(HOME, np.zeros(6))
     rows.place([Obstacle(Sphere(0.05), Pose(np.eye(3), [-0.03, -0.38, -0.04]), [0.02, 0.3, 0.0, 0.0, 0.0, 0.0])])
     assert (rows.limit(terms, terms.h, terms.h, TICK) == terms.h).all()
     assert "people" in rows.margins
 
 
-def test_each_capsule_of_a_link_keeps_its_distance():
+def test_each_capsule_of_a_link_keeps_its_distance(ur5: RobotModel):
     """Another capsule than the nearest one may come nearer sooner."""
-    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
-    q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
-    rows = constraint_set(ur5, ClearanceConstraint("people", 0.05))
-    rows.place([Obstacle(Sphere(0.05), Pose(np.eye(3), ur5.pose(q).p + [0.1, 0.0, 0.0]))])
-    terms = ur5.evaluate(q, np.zeros(6))
+    rows, terms = constraint_set(ur5, ClearanceConstraint("people", 0.05)), ur5.evaluate(HOME, np.zeros(6))
+    rows.place([Obstacle(Sphere(0.05), Pose(np.eye(3), ur5.pose(HOME).p + [0.1, 0.0, 0.0]))])
     rows.limit(terms, terms.g, terms.g, TICK)
     assert len(rows.labels) > len(set(rows.labels))
 
 
 @pytest.mark.parametrize("links", [0.0, 0.02])
-def test_the_row_of_a_pair_is_the_derivative_of_its_distance(links: float):
-    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+def test_the_row_of_a_pair_is_the_derivative_of_its_distance(ur5: RobotModel, links: float):
     rows = constraint_set(ur5, ClearanceConstraint("people", 0.05, links))
     rng, dt, n_rows = np.random.default_rng(3), 1e-6, 0
     for _ in range(5):
-        q, v = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]) + 0.2 * rng.normal(size=6), rng.normal(size=6)
+        q, v = HOME + 0.2 * rng.normal(size=6), rng.normal(size=6)
         p, V = ur5.pose(q).p + [0.15, 0.05, 0.1], np.r_[rng.normal(size=3), np.zeros(3)]
         h = []
         for t in (-dt, dt, 0.0):
