@@ -163,8 +163,19 @@ def test_a_mesh_is_an_obstacle(tmp_path: Path):
     assert scene_of(ENTRIES | {"obstacles": [told | {"velocity": [], "scale": 1}]}, "mine", "here").is_moving is False
 
 
-LINE: dict[str, Any] = {"goal": None, "robot": "planar4", "start": [0.0] * 4}
-LINE["task"] = {"line": {"start": [1.2, -0.7], "end": [1.2, 0.7]}}
+def task(**entries: Any) -> dict[str, Any]:
+    """Entries of a task path in place of a goal."""
+    return {"goal": None, "task": entries}
+
+
+def obstacle(**entries: Any) -> dict[str, Any]:
+    """Entries of one obstacle in place of the others."""
+    return {"obstacles": [entries]}
+
+
+PLANAR = {"robot": "planar4", "start": [0.0] * 4} | task(line={"start": [1.2, -0.7], "end": [1.2, 0.7]})
+LINE, LINE_IN_SPACE = {"start": [0, 0], "end": [1, 0]}, {"start": [0] * 3, "end": [1, 0, 0]}
+DOWN = {"axis": "z", "along": [0, 0, 1]}
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "key": ({"goals": [0, 0]}, "unknown goals"),
     "robot": ({"robot": "planar9"}, "no robot 'planar9'"),
@@ -173,48 +184,38 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "size": ({"start": [0.0]}, "start = [0.0]: 2 finite numbers are needed"),
     "horizon": ({"horizon": 0}, "horizon = 0: a number above zero is needed"),
     "limits": ({"limits": {"speed": 1}}, "unknown speed; allowed: acceleration, torque, velocity"),
-    "shape": ({"obstacles": [{"shape": "egg", "size": 1, "position": [0, 0, 0]}]}, "shape = 'egg'; there are: sphere"),
-    "no place": ({"obstacles": [{"shape": "sphere", "size": 1}]}, "obstacles: 0: 'position' is missing"),
-    "times": (
-        {"obstacles": [{"shape": "sphere", "size": 1, "positions": [[0, 0, 0]] * 2, "times": [1, 1]}]},
-        "they must increase",
-    ),
-    "path": ({"goal": None, "task": {"spiral": {}}}, "task has spiral; allowed: one of line, ellipse, circle"),
+    "shape": (obstacle(shape="egg", size=1, position=[0, 0, 0]), "shape = 'egg'; there are: sphere"),
+    "no place": (obstacle(shape="sphere", size=1), "obstacles: 0: 'position' is missing"),
+    "times": (obstacle(shape="sphere", size=1, positions=[[0] * 3] * 2, times=[1, 1]), "they must increase"),
+    "path": (task(spiral={}), "task has spiral; allowed: one of line, ellipse, circle"),
     "two paths": (
-        {"goal": None, "task": {"line": {}, "circle": {}}},
+        task(line={}, circle={}),
         "task has circle, line; allowed: one of line, ellipse, circle, and beside it one of orientation, direction",
     ),
     "orientation": (
-        {
-            "goal": None,
-            "task": {"line": {"start": [0, 0], "end": [1, 0]}, "direction": {"axis": "z", "along": [0, 0, 1]}},
-        },
+        task(line=LINE, direction=DOWN),
         "task: direction: rows of a task path are ('x', 'y'); with an orientation x, y and z are needed",
     ),
     "direction": (
-        {
-            "goal": None,
-            "task": {"line": {"start": [0] * 3, "end": [1, 0, 0]}, "direction": {"axis": "w", "along": [0, 0, 1]}},
-        },
+        task(line=LINE_IN_SPACE, direction=DOWN | {"axis": "w"}),
         "task: direction: axis = 'w'; allowed: x, y, z of the end effector",
     ),
     "direction argument": (
-        {"goal": None, "task": {"line": {"start": [0] * 3, "end": [1, 0, 0]}, "direction": {"axis": "z"}}},
-        "task: direction: 'along' is missing",
+        task(line=LINE_IN_SPACE, direction={"axis": "z"}), "task: direction: 'along' is missing"
     ),
     "angle": ({"angle_tolerance": 0}, "angle_tolerance = 0: a number above zero is needed"),
     "rest": ({"rest": 1}, "rest = 1; allowed: true, false"),
     "rest of a goal": ({"rest": True}, "rest: of a task of kind kinematic; motions of kind dynamic have it always"),
     "no rest": ({"kind": "dynamic", "rest": False}, "rest: of a task of kind kinematic; motions of kind dynamic"),
-    "rest without limits": (LINE | {"rest": True}, "rest: 'limits: acceleration' is missing"),
+    "rest without limits": (PLANAR | {"rest": True}, "rest: 'limits: acceleration' is missing"),
     "acceleration": (
-        LINE | {"limits": {"acceleration": 1.0}},
+        PLANAR | {"limits": {"acceleration": 1.0}},
         "limits: acceleration counts for kind dynamic and for a task with rest only",
     ),
-    "path argument": ({"goal": None, "task": {"line": {"start": [0, 0]}}}, "task: line: 'end' is missing"),
-    "no mesh": ({"obstacles": [{"mesh": "none.stl", "position": [0, 0, 0]}]}, "the mesh none.stl does not exist"),
-    "fine mesh": ({"obstacles": [{"mesh": "ball.stl", "position": [0, 0, 0]}]}, "triangles; allowed are 1000, because"),
-}
+    "path argument": (task(line={"start": [0, 0]}), "task: line: 'end' is missing"),
+    "no mesh": (obstacle(mesh="none.stl", position=[0, 0, 0]), "the mesh none.stl does not exist"),
+    "fine mesh": (obstacle(mesh="ball.stl", position=[0, 0, 0]), "triangles; allowed are 1000, because"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)
