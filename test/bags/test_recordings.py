@@ -7,8 +7,10 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,15 +66,28 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
 # -- bags of our own ------------------------------------------------------------------------------
 
 
-def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
-    with BagWriter(path, storage, {"note": "x"}) as bag:
-        bag.add("/robot_description", STRING, latched=True, depth=1)
-        bag.add("/joint_states", JOINT_STATE)
-        bag.put("/robot_description", 0, plain.string("<robot/>"))
-        for k in range(n):
-            state = plain.joint_state(["a", "b"], k * MS, position=np.array([0.1 * k, 1.0]))
-            bag.put("/joint_states", k * MS, state)
+Message = tuple[str, int, Any]
+
+
+def written(path: Path, topics: dict[str, str], messages: Iterable[Message], **options: Any) -> Path:
+    """A bag of topics with their types, latched where they are descriptions; times of messages in ms."""
+    with BagWriter(path, **options) as bag:
+        for topic, kind in topics.items():
+            bag.add(topic, kind, latched=kind == STRING, depth=1 if kind == STRING else 10)
+        for topic, ms, message in messages:
+            bag.put(topic, ms * MS, message)
     return path
+
+
+def state(names: Sequence[str], ms: int, **fields: Any) -> Any:
+    return plain.joint_state(names, ms * MS, **fields)
+
+
+def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
+    states = [("/joint_states", k, state(["a", "b"], k, position=np.array([0.1 * k, 1.0]))) for k in range(n)]
+    topics = {"/robot_description": STRING, "/joint_states": JOINT_STATE}
+    description = ("/robot_description", 0, plain.string("<robot/>"))
+    return written(path, topics, [description, *states], storage=storage, custom={"note": "x"})
 
 
 def begun(*_: object, **__: object) -> None:
@@ -213,24 +228,40 @@ def test_damage_is_told_and_nothing_else_is_raised(source: str, tmp_path: Path):
     assert read > 2
 
 
-def test_no_bag_is_an_error_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "text.mcap").write_text("hello")
-    for name in ("nothing", "empty", "text.mcap"):
-        assert cli.main(["replay", str(tmp_path / name), "--offline"]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-    (tmp_path / "folders" / "one.mcap").mkdir(parents=True)
-    assert cli.main(["replay", str(tmp_path / "folders"), "--offline"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert cli.main(["replay", str(filled(tmp_path / "bag")), "--offline"]) == 2
-    assert "names no scenario" in capsys.readouterr().err
+NO_BAG = {
+    **{f"replay {name} --offline": "" for name in ("nothing", "empty", "text.mcap", "folders")},
+    "replay unnamed --offline": "names no scenario",
+    **{f"replay parameters{k} --offline": "its parameters are not those of nodes" for k in range(3)},
+    "replay ur5_osc --scenario ur5_osc": (
+        "a replay onto live topics does not take --scenario; --offline or --model is missing"
+    ),
+    "replay ur5_osc -o out --params-file x": (
+        "a replay onto live topics does not take --output, --params-file; --offline or --model"
+    ),
+    "replay ur5_osc --tolerance 0": "a replay onto live topics does not take --tolerance; --offline",
+    "replay ur5_osc --offline --arm": "a replay with --offline does not take --arm",
+    "replay ur5_osc --model -o out": "a replay with --model does not take --output",
+    "replay ur5_osc --offline -o empty": "empty exists already: choose another name, or remove it",
+}
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"osc": 5}'])
-def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    BagWriter(tmp_path / "bag", custom={"scenario": "ur5_osc", "parameters": text}).close()
-    assert cli.main(["replay", str(tmp_path / "bag"), "--offline"]) == 2
-    assert "its parameters are not those of nodes" in capsys.readouterr().err
+@pytest.mark.parametrize(("command", "sentence"), NO_BAG.items())
+def test_what_cannot_be_replayed_is_one_sentence_and_moves_no_arm(
+    command: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rclpy.init", begun)
+    Path("empty").mkdir()
+    Path("folders", "one.mcap").mkdir(parents=True)
+    Path("text.mcap").write_text("hello")
+    Path("ur5_osc").symlink_to(GOLDEN / "ur5_osc")
+    filled(Path("unnamed"))
+    for k, text in enumerate(["{", "[1]", '{"osc": 5}']):
+        BagWriter(Path(f"parameters{k}"), custom={"scenario": "ur5_osc", "parameters": text}).close()
+    assert cli.main(command.split()) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert sentence in output.err
 
 
 @pytest.mark.parametrize(
@@ -270,10 +301,8 @@ def test_a_bag_has_no_file_expanded(
 
 
 def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: RobotModel):
-    with BagWriter(tmp_path / "bag") as writer:
-        writer.add("/target_pose", POSE_STAMPED)
-        writer.put("/target_pose", 0, plain.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
-    bag = read_bag(tmp_path / "bag")
+    target = ("/target_pose", 0, plain.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
+    bag = read_bag(written(tmp_path / "bag", {"/target_pose": POSE_STAMPED}, [target]))
     assert pose_goals(bag, joint_series(bag, "joint_states"), ur5) == []
     ((_, cause),) = bag.malformed
     assert "\\x1b[2J" in cause
@@ -282,13 +311,12 @@ def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: Robo
 
 def two_arms(path: Path) -> Path:
     """A bag of two arms, in namespaces, with a joint each."""
-    with BagWriter(path) as writer:
-        for arm in ("left", "right"):
-            writer.add(f"/{arm}/joint_states", JOINT_STATE)
-            for k in range(5):
-                state = plain.joint_state([f"{arm}_joint"], k * MS, position=np.array([0.1 * k]))
-                writer.put(f"/{arm}/joint_states", k * MS, state)
-    return path
+    messages = [
+        (f"/{arm}/joint_states", k, state([f"{arm}_joint"], k, position=np.array([0.1 * k])))
+        for arm in ("left", "right")
+        for k in range(5)
+    ]
+    return written(path, dict.fromkeys([topic for topic, _, _ in messages], JOINT_STATE), messages)
 
 
 @pytest.mark.usefixtures("blank_pictures")
@@ -301,30 +329,6 @@ def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.Captu
     text = (page / "index.html").read_text()
     assert "<dd>right_joint&nbsp;</dd>" in text
     assert "left_joint" not in text
-
-
-@pytest.mark.parametrize(
-    ("options", "stray"),
-    [
-        ("--scenario ur5_osc", "onto live topics does not take --scenario; --offline or --model is missing"),
-        ("-o OUT --params-file x", "onto live topics does not take --output, --params-file; --offline or --model"),
-        ("--tolerance 0", "onto live topics does not take --tolerance; --offline"),
-        ("--offline --arm", "with --offline does not take --arm"),
-        ("--model -o OUT", "with --model does not take --output"),
-    ],
-)
-def test_who_forgets_offline_moves_no_arm(
-    options: str, stray: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setattr("rclpy.init", begun)
-    words = options.replace("OUT", str(tmp_path / "out")).split()
-    assert cli.main(["replay", str(GOLDEN / "ur5_osc"), *words]) == 2
-    assert f"a replay {stray}" in capsys.readouterr().err
-
-
-def test_commands_are_not_computed_for_a_folder_that_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert cli.main(["replay", str(GOLDEN / "ur5_osc"), "--offline", "-o", str(tmp_path)]) == 2
-    assert capsys.readouterr() == ("", f"arm_control: {tmp_path} exists already: choose another name, or remove it\n")
 
 
 def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
@@ -461,11 +465,9 @@ def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotMod
 @pytest.mark.usefixtures("quick_pictures")
 def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     evil = "<script>alert(1)</script>"
-    with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
-        bag.add("/joint_states", JOINT_STATE)
-        for k in range(20):
-            state = plain.joint_state([evil, "_$x_$"], k * MS, position=np.zeros(2), effort=np.ones(2))
-            bag.put("/joint_states", k * MS, state)
+    states = [state([evil, "_$x_$"], k, position=np.zeros(2), effort=np.ones(2)) for k in range(20)]
+    messages = [("/joint_states", k, message) for k, message in enumerate(states)]
+    written(tmp_path / "bag", {"/joint_states": JOINT_STATE}, messages, custom={evil: evil})
     assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page" / "index.html").read_text()
     assert "<script" not in text
@@ -494,16 +496,13 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
 @pytest.mark.usefixtures("blank_pictures")
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
-    with BagWriter(tmp_path / "bag") as bag:
-        bag.add("/robot_description", STRING, latched=True)
-        bag.put("/robot_description", 0, plain.string(urdf_path("ur5").read_text()))
-        for topic in ("/joint_states", "/joint_commands"):
-            bag.add(topic, JOINT_STATE)
-        for k in [0, 0, 0, *range(1, 20)]:
-            stamp, effort = k % 10 * MS, np.full(6, 1.0 if k < 10 else 100.0)
-            state = plain.joint_state(ur5.joint_names, stamp, position=np.zeros(6), velocity=np.zeros(6))
-            bag.put("/joint_states", k * MS, state)
-            bag.put("/joint_commands", k * MS, plain.joint_state(ur5.joint_names, stamp, effort=effort))
+    messages: list[Message] = [("/robot_description", 0, plain.string(urdf_path("ur5").read_text()))]
+    for k in [0, 0, 0, *range(1, 20)]:
+        ms, effort = k % 10, np.full(6, 1.0 if k < 10 else 100.0)
+        messages.append(("/joint_states", k, state(ur5.joint_names, ms, position=np.zeros(6), velocity=np.zeros(6))))
+        messages.append(("/joint_commands", k, state(ur5.joint_names, ms, effort=effort)))
+    topics = {"/robot_description": STRING, "/joint_states": JOINT_STATE, "/joint_commands": JOINT_STATE}
+    written(tmp_path / "bag", topics, messages)
     assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page" / "index.html").read_text()
     said = "10 states of 6 joints in 0.009 s. 2 came again, as while an arm is paused. 10 more are left out, since"
@@ -542,15 +541,14 @@ def test_a_report_says_which_targets_were_missed(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.usefixtures("blank_pictures")
 def test_lines_of_the_log_have_the_time_of_the_states(tmp_path: Path):
-    with BagWriter(tmp_path / "bag") as bag:
-        bag.add("/joint_states", JOINT_STATE)
-        bag.add("/rosout", "rcl_interfaces/msg/Log")
-        for k in range(20):
-            state = plain.joint_state(["a"], (500 + k) * MS, position=np.zeros(1))
-            bag.put("/joint_states", (7000 + k) * MS, state)
-            stamp = SimpleNamespace(sec=1_795_786_088, nanosec=0)
-            line = SimpleNamespace(stamp=stamp, level=20 + 10 * (k == 12), name="osc", msg="<late>")
-            bag.put("/rosout", (7000 + k) * MS, SimpleNamespace(**vars(line), file="", function="", line=0))
+    messages: list[Message] = []
+    for k in range(20):
+        stamp = SimpleNamespace(sec=1_795_786_088, nanosec=0)
+        line = {"stamp": stamp, "level": 20 + 10 * (k == 12), "name": "osc", "msg": "<late>"}
+        messages.append(("/joint_states", 7000 + k, state(["a"], 500 + k, position=np.zeros(1))))
+        messages.append(("/rosout", 7000 + k, SimpleNamespace(**line, file="", function="", line=0)))
+    topics = {"/joint_states": JOINT_STATE, "/rosout": "rcl_interfaces/msg/Log"}
+    written(tmp_path / "bag", topics, messages)
     assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page" / "index.html").read_text()
     assert "since the first state, which has the stamp 0.500000000 s" in text
