@@ -221,44 +221,34 @@ def test_a_point_that_holds_is_not_changed():
     assert (answer.y.tolist(), answer.u.tolist(), answer.status, answer.steps) == ([0.0, 0.0], [], HOLDS, 0)
 
 
-def test_zero_rows_are_ignored_or_cannot_hold():
-    answer = find_least_change([[0.0, 0.0], X, [0.0, 0.0]], [-1.0, 1.0, 0.0])
-    assert (answer.y.tolist(), answer.status, answer.worst) == ([1.0, 0.0], HOLDS, -1)
-    answer = find_least_change([[0.0, 0.0], X], [0.5, 1.0], [2, 0])
-    assert (answer.y.tolist(), answer.left.tolist(), answer.status, answer.worst) == (
-        [1.0, 0.0],
-        [0.5, 0.0],
-        RELAXED,
-        0,
-    )
-    assert find_least_change([[0.0, 0.0], X], [0.5, 1.0]).status == BROKEN
-    assert find_least_change([[0.0, 0.0]], [0.5]).left.tolist() == [0.5]
-
-
 # -- levels
 
 
-@pytest.mark.parametrize(
-    ("levels", "y", "left"),
-    [
-        ([1, 1, 1], [0.0, 0.5], [1.0, 1.0, 0.0]),
-        ([1, 2, 3], [1.0, 0.5], [0.0, 2.0, 0.0]),
-        ([2, 1, 3], [-1.0, 0.5], [2.0, 0.0, 0.0]),
-        ([3, 0, 0], [-1.0, 0.5], [2.0, 0.0, 0.0]),
-        ([2, 2, 1], [0.0, 0.5], [1.0, 1.0, 0.0]),
-    ],
-)
-def test_the_higher_level_yields_and_a_row_beside_it_does_not(levels: list[int], y: list[float], left: list[float]):
-    answer = find_least_change([X, LEFT, Y], [1.0, 1.0, 0.5], levels)
+ANSWERS: dict[str, tuple[Any, ...]] = {  # G, h, levels; y, what is left, status
+    "one level": ([X, LEFT, Y], [1, 1, 0.5], [1, 1, 1], [0, 0.5], [1, 1, 0], RELAXED),
+    "the second yields": ([X, LEFT, Y], [1, 1, 0.5], [1, 2, 3], [1, 0.5], [0, 2, 0], RELAXED),
+    "the first yields": ([X, LEFT, Y], [1, 1, 0.5], [2, 1, 3], [-1, 0.5], [2, 0, 0], RELAXED),
+    "the first yields to level 0": ([X, LEFT, Y], [1, 1, 0.5], [3, 0, 0], [-1, 0.5], [2, 0, 0], RELAXED),
+    "two of a level yield": ([X, LEFT, Y], [1, 1, 0.5], [2, 2, 1], [0, 0.5], [1, 1, 0], RELAXED),
+    "by distances, left in own units": ([[10, 0], LEFT], [10, 1], [1, 1], [0, 0], [10, 1], RELAXED),
+    "level 0 just holds": ([[-2], [3]], [0, 1], [0, 1], [0], [0, 1], RELAXED),
+    "level 0 yields last": ([X, LEFT, Y, X], [1, 1, 1, 5], [0, 0, 1, 2], [0, 1], [1, 1, 0, 5], BROKEN),
+    "rows of zeros that hold": ([[0, 0], X, [0, 0]], [-1, 1, 0], [0, 0, 0], [1, 0], [0, 0, 0], HOLDS),
+    "a row of zeros yields": ([[0, 0], X], [0.5, 1], [2, 0], [1, 0], [0.5, 0], RELAXED),
+    "a row of zeros in level 0": ([[0, 0], X], [0.5, 1], [0, 0], [1, 0], [0.5, 0], BROKEN),
+    "only a row of zeros": ([[0, 0]], [0.5], [0], [0, 0], [0.5], BROKEN),
+}
+
+
+@pytest.mark.parametrize(("G", "h", "levels", "y", "left", "status"), ANSWERS.values(), ids=ANSWERS)
+def test_rows_that_contradict_yield_by_levels_and_what_is_left_is_said(
+    G: Any, h: Any, levels: list[int], y: list[float], left: list[float], status: int
+):
+    answer = find_least_change(G, h, levels)
     np.testing.assert_allclose(answer.y, y, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(answer.left, left, rtol=0.0, atol=1e-9)
-    assert answer.status == RELAXED
-    assert answer.worst == np.argmax(answer.left)
-
-
-def test_rows_yield_by_distances_and_are_reported_in_their_own_units():
-    answer = find_least_change([[10.0, 0.0], LEFT], [10.0, 1.0], [1, 1])
-    np.testing.assert_allclose(answer.left, [10.0, 1.0], rtol=1e-9)
+    assert [number == 0.0 for number in answer.left] == [number == 0.0 for number in left]
+    assert (answer.status, answer.worst) == (status, np.argmax(answer.left) if any(left) else -1)
 
 
 def test_nine_rows_that_contradict_as_a_whole_are_missed_by_equal_distances():
@@ -269,18 +259,6 @@ def test_nine_rows_that_contradict_as_a_whole_are_missed_by_equal_distances():
         G[:, rng.integers(8)] *= 4.0
         distances = find_least_change(G, np.ones(9), np.ones(9)).left / np.linalg.norm(G, axis=1)
         np.testing.assert_allclose(distances, distances[0], rtol=1e-5)
-
-
-def test_a_row_of_level_0_that_just_holds_is_not_broken():
-    answer = find_least_change([[-2.0], [3.0]], [0.0, 1.0], [0, 1])
-    assert (answer.y.tolist(), answer.left.tolist(), answer.status) == ([0.0], [0.0, 1.0], RELAXED)
-
-
-def test_level_0_yields_last_and_says_so():
-    answer = find_least_change([X, LEFT, Y, X], [1.0, 1.0, 1.0, 5.0], [0, 0, 1, 2])
-    np.testing.assert_allclose(answer.y, [0.0, 1.0], rtol=0.0, atol=1e-9)
-    np.testing.assert_allclose(answer.left, [1.0, 1.0, 0.0, 5.0], rtol=0.0, atol=1e-9)
-    assert answer.status == BROKEN
 
 
 def test_levels_agree_with_a_row_of_linear_programs():
