@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from arm_control import urdf_path
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.gate import EffortGate, GateOutput, GateParameters, GateState
-from arm_control.gate.inertia_floor import InertiaFloor
 from arm_control.model import RobotModel, Terms
 from arm_control.simulation import MujocoSimulator
 
@@ -711,22 +710,3 @@ test_torque_is_finite_and_within_limits_and_rate = settings(max_examples=100, de
 test_torque_is_finite_and_within_limits_and_rate_5000_times = pytest.mark.campaign(
     settings(max_examples=5000, derandomize=True)(COMMANDS_AND_A_BRAKE(check_torque))
 )
-
-
-def test_a_gate_has_the_floor_of_inertia_and_starts_it_again_in_a_new_run(ur5: RobotModel):
-    gate, first = EffortGate(ur5, GateParameters(inertia_floor=0.02)), InertiaFloor(ur5, 0.02).inertia
-    np.testing.assert_array_equal(gate.inertia, first)
-    for _ in range(300):
-        gate.tick(terms(ur5), MS)
-    assert (gate.inertia > 1.05 * first)[3:].all(), "it rises"
-    gate.reset()
-    np.testing.assert_array_equal(gate.inertia, first)
-    names = [part.split()[0] for part in gate.describe_floor().split(", ")]
-    assert names == list(ur5.joint_names)
-    assert gate.describe_floor().endswith(" kg m^2")
-
-
-def test_without_a_floor_of_inertia_it_is_zero(ur5: RobotModel):
-    gate = EffortGate(ur5, GateParameters())
-    np.testing.assert_array_equal(gate.inertia, np.zeros(6))
-    assert gate.describe_floor() == ""

@@ -121,7 +121,10 @@ def test_a_gate_without_a_floor_lets_through_what_it_did(ur5: RobotModel):
     gates = [EffortGate(ur5, GateParameters(inertia_floor=T, rate_limit=1e6)) for T in (0.0, 0.02)]
     assert not gates[0].inertia.any()
     assert gates[0].describe_floor() == ""
-    assert gates[1].describe_floor().startswith("shoulder_pan_joint 0.783, ")
+    floors = gates[1].describe_floor()
+    assert floors.startswith("shoulder_pan_joint 0.783, ")
+    assert floors.endswith(" kg m^2")
+    assert [floor.split()[0] for floor in floors.split(", ")] == list(ur5.joint_names)
     push = terms.g + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # 1 N m at 1.3e-4 kg m^2: 7700 rad/s^2
     passed = []
     for gate in gates:
