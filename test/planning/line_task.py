@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import linprog
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Validity
 from arm_control.kinematics import Search
+from arm_control.maths import Array
 from arm_control.planning import TaskConstrainedProblem, TaskPath, line
 from arm_control.planning import task_feasibility as feasibility
 
@@ -36,3 +38,13 @@ def check_blocked(problem: TaskConstrainedProblem, search: Search, rng: np.rando
         assert len(q) > least
         assert not problem.validity.free_states(q).any()
     return len(places)
+
+
+def least_share(problem: TaskConstrainedProblem, J: Array, y_s: Array, tau_max: Array) -> float:
+    """The largest share of the torque at the start, by a linear program: unknown are q_ddot, s_ddot and that share."""
+    model, q = problem.model, problem.q_start
+    M, g, n = model.mass_matrix(q), model.gravity(q), model.nq
+    rows = np.block([[M, np.zeros((n, 1)), -tau_max[:, None]], [-M, np.zeros((n, 1)), -tau_max[:, None]]])
+    task = np.column_stack([J, -y_s, np.zeros(len(y_s))])
+    bounds, cost = [(None, None)] * n + [(0.0, None)] * 2, np.append(np.zeros(n + 1), 1.0)
+    return float(linprog(cost, rows, np.concatenate([-g, g]), task, np.zeros(len(y_s)), bounds).x[-1])

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from line_task import START, check_blocked
-from scipy.optimize import linprog
+from line_task import START, check_blocked, least_share
 
 from arm_control import RobotModel, urdf_path
 from arm_control.collision import Hull, HullObstacle, Placed, Validity, is_at_rest
-from arm_control.maths import Array, Mover, Obstacle, Pose, Span, Sphere
+from arm_control.maths import Mover, Obstacle, Pose, Span, Sphere
 from arm_control.planning import TaskConstrainedProblem, TaskParameters, TaskPlanner, ellipse, line
 from arm_control.planning import task_feasibility as feasibility
 from arm_control.planning.task_feasibility import (
@@ -102,22 +101,11 @@ def test_what_rests_is_known():
     assert not is_at_rest(replace(CASES["hull"][0], V_WO=DOWN))
 
 
-def least_share(problem: TaskConstrainedProblem, tau_max: Array) -> float:
-    """The linear program of equation (3): unknown are q_ddot, s_ddot and the largest share."""
-    model, y_s = problem.model, problem.path.at([0.0]).y_s[0]
-    M, g, n = model.mass_matrix(STANDING), model.gravity(STANDING), model.nq
-    J = model.jacobian(STANDING)[problem.path.numbers]
-    rows = np.block([[M, np.zeros((n, 1)), -tau_max[:, None]], [-M, np.zeros((n, 1)), -tau_max[:, None]]])
-    task = np.column_stack([J, -y_s, np.zeros(len(y_s))])
-    bounds = [(None, None)] * n + [(0.0, None)] * 2
-    cost = np.append(np.zeros(n + 1), 1.0)
-    return float(linprog(cost, rows, np.concatenate([-g, g]), task, np.zeros(len(y_s)), bounds).x[-1])
-
-
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
 def test_torque_at_the_start_is_a_linear_program(share: float, weighty: TaskConstrainedProblem):
     tau_max = share * np.abs(weighty.model.gravity(STANDING)) + 0.1
-    expected = least_share(weighty, tau_max)
+    y_s = weighty.path.at([0.0]).y_s[0]
+    expected = least_share(weighty, weighty.model.jacobian(STANDING)[weighty.path.numbers], y_s, tau_max)
     computed = feasibility._share_at_start(weighty, tau_max)
     assert computed <= expected + 1e-9
     assert computed == pytest.approx(expected, rel=0.02)
