@@ -98,41 +98,40 @@ def test_the_page_may_have_nothing_from_elsewhere_and_no_frame_around_it(raw: Ra
         assert (answer[1]["x-frame-options"], answer[1]["referrer-policy"]) == ("DENY", "no-referrer")
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/index.html", "/nothing", "/?token=", "/?token=wrong", "/?x=1", "/?token=%ff", "/?token=\u00e9"]
-)
-def test_nothing_is_served_without_the_token(path: str, raw: Raw):
-    status, headers, body = raw(path)
-    assert (status, body) == (403, b"no token: open the printed address\n")
-    assert "set-cookie" not in headers
+NO_TOKEN, NO_HOST, FOREIGN = b"no token: open the printed address\n", b"unknown host\n", b"foreign origin\n"
+GOOD = "/?token={token}"
+REFUSED: list[tuple[bytes, str, str | None, list[str]]] = [  # answer; path, host and headers
+    *((NO_TOKEN, path, None, []) for path in ("/", "/index.html", "/nothing", "/?token=", "/?token=wrong", "/?x=1")),
+    *((NO_TOKEN, path, None, []) for path in ("/?token=%ff", "/?token=\u00e9", f"{GOOD}&token={{token}}")),
+    *(
+        (NO_TOKEN, "/", None, [f"Cookie: {{name}}={wrong}"])
+        for wrong in ("nonsense", "\u00e9", "a" * 5000, "", "{token}x")
+    ),
+    (NO_TOKEN, "/", None, ["Cookie: {other}={token}"]),
+    *((NO_HOST, GOOD, host, []) for host in ("evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.2:{port}")),
+    (NO_HOST, GOOD, "[::1]:{port}", []),
+    (NO_HOST, GOOD, None, ["Host: evil.example:{port}"]),  # of two, neither counts
+    *(
+        (FOREIGN, path, None, [f"Origin: {origin}", *cookies])
+        for origin in ("http://evil.example", "null", "https://127.0.0.1:{port}", "http://localhost:{port}")
+        for path, cookies in ((GOOD, []), ("/", ["Cookie: {name}={token}"]))
+    ),
+]
 
 
-@pytest.mark.parametrize("wrong", ["nonsense", "\u00e9", "a" * 5000, ""])
-def test_a_wrong_token_is_refused(wrong: str, raw: Raw, guard: Guard, port: int):
-    assert raw("/", None, f"Cookie: {cookie_name(port)}={wrong}")[0] == 403
-    assert raw("/", None, f"Cookie: {cookie_name(port)}={guard.token}x")[0] == 403
-    assert raw("/", None, f"Cookie: {cookie_name(port + 1)}={guard.token}")[0] == 403
-    assert raw(f"/?token={guard.token}&token={guard.token}")[0] == 403
+@pytest.mark.parametrize(("answer", "path", "host", "headers"), REFUSED, ids=range(len(REFUSED)))
+def test_nothing_is_served_without_the_token_or_to_another_host_or_origin(
+    answer: bytes, path: str, host: str | None, headers: list[str], raw: Raw, guard: Guard, port: int
+):
+    names = {"port": port, "token": guard.token, "name": cookie_name(port), "other": cookie_name(port + 1)}
+    asked = [text.format(**names) for text in (path, host or "127.0.0.1:{port}", *headers)]
+    status, answered, body = raw(*asked)
+    assert (status, body) == (403, answer)
+    assert "set-cookie" not in answered
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.2:{port}", "[::1]:{port}"]
-)
-def test_another_host_is_refused_also_with_the_token(host: str, raw: Raw, guard: Guard, port: int):
-    status, _, body = raw(f"/?token={guard.token}", host.format(port=port))
-    assert (status, body) == (403, b"unknown host\n")
+def test_the_host_is_this_machine_by_either_name_and_the_origin_may_be_its_own(raw: Raw, guard: Guard, port: int):
     assert raw(f"/?token={guard.token}", f"localhost:{port}")[0] == 303
-    assert raw(f"/?token={guard.token}", None, f"Host: evil.example:{port}")[0] == 403, "of two, neither counts"
-
-
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://localhost:{port}"]
-)
-def test_a_foreign_origin_is_refused_also_with_the_token(origin: str, raw: Raw, guard: Guard, port: int):
-    header = f"Origin: {origin.format(port=port)}"
-    status, _, body = raw(f"/?token={guard.token}", None, header)
-    assert (status, body) == (403, b"foreign origin\n")
-    assert raw("/", None, header, f"Cookie: {cookie(guard, port)}")[0] == 403
     assert raw(f"/?token={guard.token}", None, f"Origin: http://127.0.0.1:{port}")[0] == 303
 
 
@@ -243,20 +242,8 @@ SHARE = {"type": "ShareUrlRequest"}
 @pytest.mark.parametrize(("control", "passed"), [(False, [CAMERA, CHOOSE]), (True, [CAMERA, START, DRAG, SET, CHOOSE])])
 def test_a_page_says_what_it_may(control: bool, passed: list[Any]):
     guard = Guard(control, harmless={"joint"}, value_of={"gain": 2.0, "joint": "wrist"}.get)
-    everything = [
-        CAMERA,
-        START,
-        DRAG,
-        SET,
-        CHOOSE,
-        FORGED,
-        SHARE,
-        {"type": "Unknown"},
-        {},
-        [],
-        None,
-        "GuiUpdateMessage",
-    ]
+    nonsense = [{"type": "Unknown"}, {}, [], None, "GuiUpdateMessage"]
+    everything = [CAMERA, START, DRAG, SET, CHOOSE, FORGED, SHARE, *nonsense]
     assert [message for message in everything if guard.lets_pass(message)] == passed
 
 
