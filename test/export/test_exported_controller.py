@@ -316,32 +316,32 @@ WRONG = {
 """Sentences for numbers at places of the parameters: 22 gains, 20 limits, 22 of the tool, and that of the brake."""
 
 
-@pytest.mark.parametrize(("change", "sentence"), WRONG.items(), ids=str)
+SWITCHES = {  # the last ones are whole
+    **dict.fromkeys([(0, 0), (0, 2_000_000_000)], b"max_missed is not within 1 and 1000"),
+    **dict.fromkeys([(1, 77), (2, -1)], b"joint_limits or driver_adds_gravity is neither 0 nor 1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence", "is_whole"),
+    [(*row, is_whole) for is_whole, table in enumerate((WRONG, SWITCHES)) for row in table.items()],
+    ids=str,
+)
 def test_a_wrong_number_is_refused(
-    c: CController, library: ctypes.CDLL, change: tuple[int, float], sentence: bytes, controller: ExportedController
+    c: CController,
+    library: ctypes.CDLL,
+    change: tuple[int, float],
+    sentence: bytes,
+    is_whole: int,
+    controller: ExportedController,
 ):
     numbers, (place, value) = default_numbers(library), change
-    numbers[place] = value
+    (numbers[65:].view(np.int32) if is_whole else numbers)[place] = value
     fault = c.call("init", numbers.ctypes.data_as(ctypes.c_void_p))
     assert fault is not None
     assert sentence in fault
     _, status = c.tick(controller.start, np.zeros(3), 1e-3)
     assert (status.mode, status.cause, status.has_torque) == (BRAKING, NOT_READY, 0)
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "sentence"),
-    [
-        (0, 0, b"max_missed is not within 1 and 1000"),
-        (0, 2_000_000_000, b"max_missed is not within 1 and 1000"),
-        (1, 77, b"joint_limits or driver_adds_gravity is neither 0 nor 1"),
-        (2, -1, b"joint_limits or driver_adds_gravity is neither 0 nor 1"),
-    ],
-)
-def test_a_wrong_switch_is_refused(c: CController, library: ctypes.CDLL, place: int, value: int, sentence: bytes):
-    numbers = default_numbers(library)
-    numbers[65:].view(np.int32)[place] = value
-    assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) == sentence
 
 
 # -- the first torque

@@ -104,6 +104,15 @@ class Arm:
             return tick(measurement, obstacles)
 
         self.loop.tick = spied  # type: ignore[method-assign]
+        self.blind_ticks: list[tuple[int, float, int]] = []
+        blind_tick = self.blind.tick
+
+        def spied_blind(now: int, dt: float, doubt: int) -> Any:
+            """Note when it brakes without a state, for how long, and how old doubted states are."""
+            self.blind_ticks.append((now, dt, doubt))
+            return blind_tick(now, dt, doubt)
+
+        self.blind.tick = spied_blind
 
     def state(
         self,
@@ -220,8 +229,8 @@ def test_states_of_another_publisher_are_not_missing_ones():
 @pytest.mark.parametrize(("max_age", "brakes"), [(0.02, True), (0.0, False)])
 def test_where_only_another_publisher_is_heard_states_are_missing(max_age: float, brakes: bool):
     arm = Arm(max_age)
-    arm.state()
-    arm.state()
+    for _ in range(2):
+        arm.state()
     answers = [arm.state(sender="other") for _ in range(23)]
     assert [answer.command is None for answer in answers] == [True] * 22 + [not brakes]
     assert arm.gate.is_braked is brakes
@@ -241,19 +250,13 @@ def test_a_measurement_that_is_wrong_brakes_at_once_and_the_states_in_doubt_are_
 
 
 def test_frozen_states_are_in_doubt_from_the_first_of_them_on():
-    arm = Arm()
+    arm, answer = Arm(), ControllerAnswer()
     for k in range(40):
         arm.state(q=0.5 + 0.001 * k * np.ones(2), v=np.ones(2))
-    seen, answer = [], ControllerAnswer()
     while not arm.gate.is_braked:
-        doubts: list[int] = []
-        tick = arm.blind.tick
-        arm.blind.tick = lambda now, dt, doubt, tick=tick, doubts=doubts: doubts.append(doubt) or tick(now, dt, doubt)
         answer = arm.state(q=0.539 * np.ones(2), v=np.ones(2))
-        arm.blind.tick = tick
-        seen += doubts
     assert answer.command is not None
-    (doubt,) = seen
+    ((_, _, doubt),) = arm.blind_ticks
     assert 5 * MS < doubt <= 25 * MS
 
 
@@ -391,14 +394,9 @@ def test_behind_a_prediction_a_state_counts_for_the_time_since_the_last_torque(w
 def test_the_torque_of_a_brake_without_states_counts_from_the_torque_before():
     arm = Arm()
     arm.state()
-    seen: list[tuple[int, float]] = []
-    tick = arm.blind.tick
-    arm.blind.tick = lambda now, dt, doubt: seen.append((now, dt)) or tick(now, dt, doubt)
-    arm.wrong()
-    arm.wrong(wait=2 * MS)
-    arm.wrong(wait=3 * MS)
-    arm.wrong(wait=4 * MS)
-    assert seen == [(START + 7 * MS, 6e-3), (START + 11 * MS, 4e-3)]
+    for wait in (1, 2, 3, 4):
+        arm.wrong(wait=wait * MS)
+    assert [tick[:2] for tick in arm.blind_ticks] == [(START + 7 * MS, 6e-3), (START + 11 * MS, 4e-3)]
 
 
 def test_a_braked_arm_is_seen_where_it_is_now():
@@ -434,12 +432,9 @@ def test_a_process_goes_on_behind_states_that_were_answered_elsewhere():
     for _ in range(2):  # the count of missing states begins anew
         assert torque(arm.state(wait=0, stamp=START + 4 * MS)) is result.gate.tau
     assert not arm.gate.is_braked
-    seen: list[float] = []
-    tick = arm.blind.tick
-    arm.blind.tick = lambda now, dt, doubt: seen.append(dt) or tick(now, dt, doubt)
     arm.now_ns = START + 8 * MS
     arm.wrong(wait=0)
-    assert seen == [3e-3]
+    assert [dt for _, dt, _ in arm.blind_ticks] == [3e-3]
 
 
 def test_states_are_noted_for_a_brake_but_in_lock_step():
