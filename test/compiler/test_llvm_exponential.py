@@ -8,18 +8,12 @@ import numpy as np
 import pytest
 from program_runs import in_lanes
 
-from arm_control.compiler import Law, Program, Tape, python_kernel
+from arm_control.compiler import Law, python_kernel
 from arm_control.maths import columns, exp, rows
 
 Function = Callable[[np.ndarray], np.ndarray]
 EDGES = [709.782712893384, np.nextafter(709.782712893384, 710.0), 710.0, 1e300, np.inf]
 TINY = [-708.39, -708.4, -745.13, -745.1332191019411, -745.1332191019412, -745.2, -746.5, -1e300, -np.inf]
-
-
-def program() -> Program:
-    tape = Tape()
-    (x,) = tape.inputs("x", 1)
-    return tape.program({"y": exp(x)})
 
 
 @pytest.fixture(scope="module", params=[2, 8])

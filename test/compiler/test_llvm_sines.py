@@ -10,17 +10,11 @@ import numpy as np
 import pytest
 from program_runs import in_lanes
 
-from arm_control.compiler import Law, Library, Program, Tape, compile_code, scalar_code
+from arm_control.compiler import Law, Library, Tape, compile_code, scalar_code
 from arm_control.compiler.llvm_code import LARGEST_ANGLE
 from arm_control.maths import cos, sin
 
 Waves = Callable[[np.ndarray], np.ndarray]
-
-
-def program() -> Program:
-    tape = Tape()
-    (x,) = tape.inputs("x", 1)
-    return tape.program({"sin": sin(x), "cos": cos(x)})
 
 
 @pytest.fixture(scope="module", params=[2, 8])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -21,10 +19,7 @@ from arm_control.gate.inertia_floor import (
 )
 from arm_control.model import ArmParameters, RobotModel, Terms
 
-Load = Callable[..., RobotModel]
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
-
-
 DT = 1e-3
 
 

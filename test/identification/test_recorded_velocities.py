@@ -92,7 +92,7 @@ def test_a_simulated_arm_with_counts_is_identified(ur5: RobotModel, bits: int):
     assert (np.abs(fit.motor[:, :3] - MOTORS) < 4.0 * fit.motor_errors[:, :3]).all()
 
 
-def test_velocities_without_steps_are_used_as_recorded(ur5: RobotModel):
+def test_velocities_without_steps_are_used_as_recorded():
     t = 1e-3 * np.arange(3_000)
     q, v, _ = slow_swing(t, 0)
     noisy = v + np.random.default_rng(0).normal(scale=1e-3, size=v.shape)

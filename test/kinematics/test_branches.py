@@ -160,7 +160,7 @@ def test_a_redundant_arm_moves_along_a_curve(panda: RobotModel):
     assert np.linalg.norm(wrap_angle(free.q[-1] - free.q[0])) < 0.2
 
 
-def test_what_has_no_curve_or_no_branches_is_refused(panda: RobotModel, ur5: RobotModel, ur5_ik: InverseKinematics):
+def test_what_has_no_curve_or_no_branches_is_refused(panda: RobotModel, ur5_ik: InverseKinematics):
     ik = InverseKinematics(panda)
     with pytest.raises(InputError, match=r"7 joints have a continuum of postures for 6 rows; .* self_motion"):
         ik.all(Pose.at([0.4, 0.0, 0.4]))

@@ -139,7 +139,7 @@ def test_a_lost_controller(on_loss: str, rig: Rig, ur5: RobotModel, server: Serv
     assert np.abs(np.array(rig.states[-1].position) - HOME).max() > 0.1
 
 
-def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, ur5: RobotModel, server: Server, client):
+def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, server: Server, client):
     bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
     rig.spin(lambda: rig.states, what="a state")
     bridge.send_signal(signal.SIGINT)

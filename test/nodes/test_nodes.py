@@ -101,7 +101,7 @@ def test_two_arms_have_one_clock(rig):
     rig.spin(lambda: len(clocks) > heard + 5 and clocks[-1] != newest, what="the clock of the other one")
 
 
-def test_osc_tells_what_its_torque_is_made_of(stepping, ur5):
+def test_osc_tells_what_its_torque_is_made_of(stepping):
     terms = {name: stepping.hear(JointState, f"torque_terms/{name}") for name in ("task", "posture", "bias", "gate")}
     condition = stepping.hear(Float64, "controller_state/condition_number")
     diagnostics = stepping.hear(DiagnosticArray, "/diagnostics")

@@ -169,7 +169,7 @@ def test_a_sweep_of_a_function_is_refused(changes: dict[str, Any], message: str)
         Sweep.from_content(CALLED | changes, "called", trust=True)
 
 
-def test_what_runs_the_code_of_others_needs_trust(tmp_path: Path):
+def test_what_runs_the_code_of_others_needs_trust():
     with pytest.raises(ArmControlError, match="names the function test_sweep_module:square, which runs as you"):
         Sweep.from_content(CALLED, "called")
     with pytest.raises(ArmControlError, match="xacro"):

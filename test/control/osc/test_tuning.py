@@ -32,7 +32,7 @@ def test_while_the_arm_is_unknown_what_is_given_is_checked_as_far_as_it_can_be(u
         resolve_parameters(OscTuning, {"acceleration_limit_linear": 1.0, "speed_limit_linear": 1.0}, ur5)
 
 
-def test_node_simulation_and_report_of_a_scenario_have_the_same_gains(ur5: RobotModel):
+def test_node_simulation_and_report_of_a_scenario_have_the_same_gains():
     osc = Simulation(Scenario.load("ur5_push"), "soft").parameters
     options = RunOptions("ur5_push", variant="soft")
     values = options.controller_parameters(OscTuning, options.load())

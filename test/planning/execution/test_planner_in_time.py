@@ -159,7 +159,7 @@ def test_the_time_of_contact_counts_the_rest_at_the_end(validity: Validity):
     assert contact_time(validity, trajectory, 1.0, 10.0) == pytest.approx(t)
 
 
-def test_told_obstacles_on_another_clock(validity: Validity):
+def test_told_obstacles_on_another_clock():
     moving, flash = ball(1.0, 0.0, (0.5, 0.0)), Mover(ball(3.0, 0.0, (0.0, 1.0)), Span(1.0, 2.0))
     told = [moving, flash, [flash, Mover(ball(4.0, 0.0), Span(2.0))]]
     shifted = from_time(told, 1.5)

@@ -14,7 +14,7 @@ from arm_control.planning import TaskConstrainedProblem, TaskParameters, circle
 from arm_control.planning.edges import Chains, Edges, Start
 from arm_control.planning.task_tree import first_unproved, is_free, keeps_limits
 
-N, HORIZON = 40, 12.0
+N = 40
 
 
 @pytest.fixture(scope="module")
