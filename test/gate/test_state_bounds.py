@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from urdf_parts import joint, link, robot_of
 
 from arm_control.gate import BELIEVED, DOUBTED, NOT_FINITE, RETURNED, VIOLATION, StateBounds, describe_outside
 from arm_control.gate.state_bounds import (
@@ -61,14 +62,10 @@ def test_states_at_rest_and_states_that_are_sent_eight_times_are_believed(ur5: R
 
 # -- the bounds, by their equations --------------------------------------------------------------------
 
-SLIDE = """<robot name="slide"><link name="base"/><link name="rod"><inertial>
-<mass value="2"/><inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="hinge" type="{kind}"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
-<limit lower="{lower}" upper="{upper}" velocity="3" effort="40"/></joint></robot>"""
-
 
 def one_joint(kind: str = "revolute", lower: float = -0.5, upper: float = 1.5) -> StateBounds:
-    return StateBounds(RobotModel.from_urdf(SLIDE.format(kind=kind, lower=lower, upper=upper)))
+    hinge = joint("hinge", "base", "rod", "0 1 0", kind, travel=(lower, upper), speed=3, effort=40)
+    return StateBounds(RobotModel.from_urdf(robot_of(link("base"), link("rod", 2), hinge)))
 
 
 def fault(bounds: StateBounds, q: float, v: float, dt: float = 0.0) -> str:
@@ -281,18 +278,11 @@ def test_a_doubt_names_the_violation_that_began_it(ur5: RobotModel):
 
 # -- all of them, against another text -----------------------------------------------------------------
 
-MIXED = """<robot name="mixed"><link name="base"/>{links}
-<joint name="hinge" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
-<limit lower="-0.5" upper="1.5" velocity="3" effort="40"/></joint>
-<joint name="spin" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
-<limit velocity="2" effort="40"/></joint>
-<joint name="slide" type="prismatic"><parent link="b"/><child link="c"/><axis xyz="1 0 0"/>
-<limit lower="0" upper="0.25" velocity="1" effort="40"/></joint></robot>""".format(
-    links="".join(
-        f"""<link name="{name}"><inertial><mass value="2"/>
-<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
-        for name in "abc"
-    )
+MIXED = robot_of(
+    *(link("base"), link("a", 2), link("b", 2), link("c", 2)),
+    joint("hinge", "base", "a", "0 1 0", travel=(-0.5, 1.5), speed=3, effort=40),
+    joint("spin", "a", "b", "0 0 1", "continuous", speed=2, effort=40),
+    joint("slide", "b", "c", "1 0 0", "prismatic", travel=(0.0, 0.25), effort=40),
 )
 LOW, HIGH = np.array([-2.5, -1e4, -1.0]), np.array([3.5, 1e4, 1.25])
 FASTEST = np.array([30.0, 20.0, 10.0])

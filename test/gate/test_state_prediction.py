@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from urdf_parts import joint, link, robot_of
 
 from arm_control.gate import BlindBrake, EffortGate, GateParameters, PredictedState, is_at_rest
 from arm_control.gate.state_prediction import LARGEST, new_prediction, predict
 from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
-TABLE = """<robot name="table"><link name="base"/><link name="x"><inertial><mass value="0.05"/>
-<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="y"><inertial>
-<mass value="0.05"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="x" type="prismatic"><parent link="base"/><child link="x"/><axis xyz="1 0 0"/>
-<limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
-<joint name="y" type="prismatic"><parent link="x"/><child link="y"/><axis xyz="0 1 0"/>
-<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+TABLE = robot_of(
+    *(link("base"), link("x", 0.05, 0.01), link("y", 0.05, 0.01)),
+    joint("x", "base", "x", "1 0 0", "prismatic"),
+    joint("y", "x", "y", "0 1 0", "prismatic"),
+)
 
 
 def predicted(model: RobotModel, q: np.ndarray, v: np.ndarray, tau: np.ndarray, duration: float) -> PredictedState:

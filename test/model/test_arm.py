@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from urdf_parts import joint, link, robot_of
 
 from arm_control import urdf_path
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, UrdfError
@@ -125,17 +126,10 @@ def test_a_rotor_list_of_the_wrong_length_is_refused(branches: str, armature: ob
 
 def point_masses(x: float) -> str:
     """Two links in the plane, each a point mass: 1 kg at 0.5 m, and x metres from the second joint."""
-    zeros = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
-    limit = '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="1" velocity="1"/>'
-    links = "".join(
-        f'<link name="{name}"><inertial><origin xyz="{at} 0 0"/><mass value="1"/>{zeros}</inertial></link>'
-        for name, at in (("a", 0.5), ("tip", x))
-    )
-    return (
-        f'<robot name="points"><link name="base"/>{links}'
-        f'<joint name="1" type="revolute"><parent link="base"/><child link="a"/>{limit}</joint>'
-        f'<joint name="2" type="revolute"><parent link="a"/><child link="tip"/><origin xyz="0.7 0 0"/>{limit}</joint>'
-        "</robot>"
+    return robot_of(
+        *(link("base"), link("a", 1, 0.0, "0.5 0 0"), link("tip", 1, 0.0, f"{x} 0 0")),
+        joint("1", "base", "a", travel=(-3, 3)),
+        joint("2", "a", "tip", xyz="0.7 0 0", travel=(-3, 3)),
     )
 
 
@@ -148,10 +142,7 @@ def test_a_point_mass_on_its_own_axis_cannot_be_accelerated():
 def test_joints_that_move_no_inertia_together_are_refused():
     """Joints 3 and 2 turn about one axis, with nothing between them; not so when 2 is tilted."""
     text = point_masses(0.3).replace('<parent link="a"/>', '<parent link="between"/>')
-    limit = '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="1" velocity="1"/>'
-    ends = '<parent link="a"/><child link="between"/>'
-    extra = f'<link name="between"/><joint name="3" type="revolute">{ends}{limit}</joint></robot>'
-    text = text.replace("</robot>", extra)
+    text = text.replace("</robot>", link("between") + joint("3", "a", "between", travel=(-3, 3)) + "</robot>")
     assert describe(text.replace('xyz="0.7 0 0"', 'xyz="0.7 0 0" rpy="1 0 0"')).tree.n == 3
     text = text.replace('<child link="tip"/><origin xyz="0.7 0 0"/>', '<child link="tip"/>')
     with pytest.raises(UrdfError, match="joints 3, 2 together move no inertia: give each link an <inertial>"):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from urdf_parts import joint, link, robot_of
 
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, ParameterError
 from arm_control.maths import Array
@@ -98,18 +99,14 @@ def test_an_unknown_joint_is_named(option: str):
         RobotModel.from_urdf(UR5, **{option: {"elbow": 1.0}})
 
 
-def pendulum(*extra: str, inertial: str = '<inertial><mass value="2"/>{}</inertial>') -> str:
-    inertia = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
-    return (
-        f'<robot name="p"><link name="base"/><link name="rod">{inertial.format(inertia)}</link>'
-        '<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>'
-        '<limit lower="-1" upper="1" effort="5" velocity="3"/></joint>' + "".join(extra) + "</robot>"
-    )
+def pendulum(*extra: str) -> str:
+    hinge = joint("hinge", "base", "rod", "0 1 0", speed=3, effort=5)
+    return robot_of(link("base"), link("rod", 2), hinge, *extra)
 
 
-def link(name: str, parent: str) -> str:
-    joint = f'<joint name="to_{name}" type="fixed"><parent link="{parent}"/><child link="{name}"/></joint>'
-    return f'<link name="{name}"/>{joint}'
+def leaf(name: str) -> str:
+    """A frame that hangs on the rod."""
+    return link(name) + joint(f"to_{name}", "rod", name, kind="fixed")
 
 
 def test_it_shows_what_it_is_and_which_options_make_it(ur5: RobotModel):
@@ -121,12 +118,15 @@ def test_it_shows_what_it_is_and_which_options_make_it(ur5: RobotModel):
         RobotModel.from_urdf(UR5, tipp="tool0")
 
 
-def test_the_only_leaf_is_the_tip():
-    assert RobotModel.from_urdf(pendulum()).tip == "rod"
-    assert RobotModel.from_urdf(pendulum(link("hand", "rod"))).tip == "hand"
-
-
-def test_the_tip_is_tool0_or_what_all_leaves_hang_on():
-    assert RobotModel.from_urdf(pendulum(link("left", "rod"), link("right", "rod"))).tip == "rod"
-    assert RobotModel.from_urdf(pendulum(link("left", "rod"), link("right", "rod")), tip="right").tip == "right"
-    assert RobotModel.from_urdf(pendulum(link("left", "rod"), link("tool0", "rod"))).tip == "tool0"
+@pytest.mark.parametrize(
+    ("leaves", "asked", "tip"),
+    [
+        ([], None, "rod"),
+        (["hand"], None, "hand"),
+        (["left", "right"], None, "rod"),
+        (["left", "right"], "right", "right"),
+        (["left", "tool0"], None, "tool0"),
+    ],
+)
+def test_the_tip_is_the_only_leaf_or_tool0_or_what_all_leaves_hang_on(leaves: list[str], asked: str | None, tip: str):
+    assert RobotModel.from_urdf(pendulum(*map(leaf, leaves)), tip=asked).tip == tip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from coal_scene import CoalScene
 from small_arm import small_arm
+from urdf_parts import joint, link, robot_of
 
 from arm_control.collision import AllowedPairs, ArmShape, Validity
 from arm_control.maths import Array, Box, Obstacle, Pose
@@ -20,17 +22,14 @@ RADIUS = 0.03
 
 def planar_validity(margin: float = 0.0) -> Validity:
     """The arm with capsules around its links, joints from -3 to 3 rad and up to 2 rad/s."""
-    link = '<inertial><origin xyz="0.5 0 0"/><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0"'
-    link += ' izz="0.1"/></inertial>'
-    joint = '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="50" velocity="2"/>'
-    model = RobotModel.from_urdf(
-        f'<robot name="planar"><link name="base"/><link name="upper">{link}</link><link name="lower">{link}</link>'
-        f'<link name="tip"/><joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>{joint}'
-        f'</joint><joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>'
-        f'<origin xyz="1 0 0"/>{joint}</joint><joint name="end" type="fixed"><parent link="lower"/><child link="tip"/>'
-        '<origin xyz="1 0 0"/></joint></robot>',
-        tip="tip",
+    limits: Any = {"travel": (-3, 3), "speed": 2, "effort": 50}
+    text = robot_of(
+        *(link("base"), link("upper", 1, centre="0.5 0 0"), link("lower", 1, centre="0.5 0 0"), link("tip")),
+        joint("shoulder", "base", "upper", **limits),
+        joint("elbow", "upper", "lower", xyz="1 0 0", **limits),
+        joint("end", "lower", "tip", kind="fixed", xyz="1 0 0"),
     )
+    model = RobotModel.from_urdf(text, tip="tip")
     a, b = np.zeros(3), np.array([1.0, 0.0, 0.0])
     shape = ArmShape(model, [LinkCapsule(name, a, b, RADIUS) for name in ("upper", "lower")])
     return Validity(shape.model, shape, AllowedPairs("planar", (("upper", "lower"),)), margin)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from overview_picture import draw_overview
 from PIL import Image, ImageSequence
+from urdf_parts import joint, link, robot_of
 
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.exceptions import InputError, MissingExtra
@@ -126,13 +127,8 @@ def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots:
     assert np.abs(ghostly - frames[2]).max() > 20
     assert np.abs(bare - ghostly).max() > 50
     # an arm without shapes is drawn as capsules
-    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-    joint = (
-        '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="0.2 0 0.3"/>'
-        '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
-    )
-    text = f'<robot name="bare"><link name="a"/><link name="b">{link}</link><link name="c">{link}</link>'
-    text += joint.format("j", "a", "b") + joint.format("k", "b", "c") + "</robot>"
+    hinges = [joint(*names, "0 1 0", xyz="0.2 0 0.3", travel=(-3, 3)) for names in (("j", "a", "b"), ("k", "b", "c"))]
+    text = robot_of(link("a"), link("b", 1, 1), link("c", 1, 1), *hinges)
     shown = (np.zeros((0, 3)), np.zeros(2, int), np.zeros((0, 4, 4)), np.zeros((2, 0), bool), np.zeros((0, 2)))
     capsules = render_or_skip(RobotModel.from_urdf(text), rendering.Shots(np.array([[0.0, 0.0], [0.9, 0.0]]), *shown))
     assert np.abs(capsules[1] - capsules[0]).max() > 50

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from urdf_parts import joint, link, robot_of
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import UrdfError
@@ -49,13 +50,9 @@ def test_triangles_enclose_the_shape(shape):
     assert volume(turned) == pytest.approx(volume(mesh))
 
 
-def robot(body: str, name: str = "r") -> RobotModel:
-    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-    return RobotModel.from_urdf(
-        f'<robot name="{name}"><link name="base"/><link name="rod">{inertial}{body}</link>'
-        '<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><origin xyz="0 0 0.5"/>'
-        '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
-    )
+def robot(body: str) -> RobotModel:
+    parts = link("base"), link("rod", 1, 1, shapes=body), joint("hinge", "base", "rod", xyz="0 0 0.5")
+    return RobotModel.from_urdf(robot_of(*parts))
 
 
 def visual(geometry: str, extra: str = "") -> str:
