@@ -22,89 +22,76 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_nothing_holds_a_controller_before_anything_is_heard(clock: Clock):
-    gates = GatesBehind(["gate"], clock)
-    clock.now += 100.0
-    assert gates.held_by == ""
-    assert not gates.is_braking
-    assert gates.tau(["a"]) is None
-
-
-def test_a_brake_holds_until_the_gate_passes_commands_again(clock: Clock):
-    gates = GatesBehind(["gate"], clock)
-    heard = []
-    for state in ("holding", "passing", "braking", "holding", "holding", "passing", "holding"):
-        gates.hear(GateReport("gate", state, "disabled" if state == "braking" else ""))
-        heard.append((gates.held_by, gates.is_braking))
-    free, held = ("", False), ("gate: disabled", False)
-    assert heard == [free, free, ("gate: disabled", True), held, held, free, free]
-
-
-def test_the_newest_reason_of_a_brake_is_shown_and_one_without_has_the_state(clock: Clock):
-    gates = GatesBehind(["gate"], clock)
-    gates.hear(GateReport("gate", "braking", "no state"))
-    gates.hear(GateReport("gate", "holding", "waiting"))
-    gates.hear(GateReport("gate", "braking", "disabled"))
-    assert gates.held_by == "gate: disabled"
-    gates.hear(GateReport("gate", "braking"))
-    assert gates.held_by == "gate: braking"
-
-
-@pytest.mark.parametrize("state", ["passing", "holding"])
-def test_a_gate_that_falls_silent_holds_until_it_is_heard(state: str, clock: Clock):
-    gates = GatesBehind(["gate"], clock)
-    gates.hear(GateReport("gate", state))
-    clock.now += GATE_SILENCE
-    assert (gates.held_by, gates.is_braking) == ("", False)
-    clock.now += 1e-3
-    assert (gates.held_by, gates.is_braking) == ("gate: silent for 1 s", True)
-    gates.hear(GateReport("gate", state))
-    assert (gates.held_by, gates.is_braking) == ("", False)
-
-
-def test_a_silence_does_not_end_a_brake_and_is_shown_with_it(clock: Clock):
-    gates = GatesBehind(["gate"], clock)
-    gates.hear(GateReport("gate", "braking", "disabled"))
-    clock.now += GATE_SILENCE + 1e-3
-    assert gates.held_by == "gate: disabled, silent for 1 s"
-    gates.hear(GateReport("gate", "holding"))
-    assert (gates.held_by, gates.is_braking) == ("gate: disabled", False)
-
-
-def test_in_lock_step_silence_does_not_count(clock: Clock):
-    gates = GatesBehind(["gate"], clock, watches_silence=False)
-    gates.hear(GateReport("gate", "passing"))
-    clock.now += 1000.0
-    assert (gates.held_by, gates.is_braking) == ("", False)
+PASSING, HOLDING, BRAKING = ("gate", "passing"), ("gate", "holding"), ("gate", "braking", "disabled")
+FREE, HELD, BRAKED = ("", False), ("gate: disabled", False), ("gate: disabled", True)
+SILENT = "silent for 1 s"
+STORIES: dict[str, list[tuple[float, tuple | None, tuple[str, bool]]]] = {
+    "nothing is heard": [(100.0, None, FREE)],
+    "another gate is ignored": [(0.0, ("driver", "braking", "disabled"), FREE)],
+    "a brake holds until the gate passes commands again": [
+        *((0.0, HOLDING, FREE), (0.0, PASSING, FREE), (0.0, BRAKING, BRAKED), (0.0, HOLDING, HELD)),
+        *((0.0, HOLDING, HELD), (0.0, PASSING, FREE), (0.0, HOLDING, FREE)),
+    ],
+    "the newest reason of a brake is shown, and one without has the state": [
+        (0.0, ("gate", "braking", "no state"), ("gate: no state", True)),
+        (0.0, ("gate", "holding", "waiting"), ("gate: no state", False)),
+        (0.0, BRAKING, BRAKED),
+        (0.0, ("gate", "braking"), ("gate: braking", True)),
+    ],
+    "a brake that has ended before it was heard holds, too, and a new run of a simulator is none": [
+        (0.0, PASSING, FREE),
+        (0.0, ("gate", "holding", EffortGate.WAITING_REASON), FREE),
+        (0.0, PASSING, FREE),
+        (0.0, ("gate", "holding", EffortGate.ENABLED_REASON), (f"gate: {EffortGate.ENABLED_REASON}", False)),
+        (0.0, PASSING, FREE),
+    ],
+    **{
+        f"a gate that was {state[1]} and falls silent holds until it is heard": [
+            (0.0, state, FREE),
+            (GATE_SILENCE, None, FREE),
+            (1e-3, None, (f"gate: {SILENT}", True)),
+            (0.0, state, FREE),
+        ]
+        for state in (PASSING, HOLDING)
+    },
+    "a silence does not end a brake and is shown with it": [
+        (0.0, BRAKING, BRAKED),
+        (GATE_SILENCE + 1e-3, None, (f"gate: disabled, {SILENT}", True)),
+        (0.0, HOLDING, HELD),
+    ],
+    "of two the one that braked first is shown": [
+        (0.0, ("simulator", "braking", "late", 2_000_000), ("simulator: late", True)),
+        (0.0, ("gate", "braking", "no state", 1_000_000), ("gate: no state", True)),
+        (0.0, PASSING, ("simulator: late", True)),
+        (0.0, ("simulator", "passing"), FREE),
+    ],
+    "a brake comes before a silence, and of silences the first": [
+        (0.0, ("simulator", "passing"), FREE),
+        (0.5, PASSING, FREE),
+        (2.0, None, (f"simulator: {SILENT}", True)),
+        (0.0, ("gate", "braking", "no state", 9), ("gate: no state", True)),
+    ],
+}
 
 
 @pytest.mark.parametrize("names", [("gate", "simulator"), ("simulator", "gate")])
-def test_of_two_the_one_that_braked_first_is_shown(names: tuple[str, str], clock: Clock):
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+def test_who_holds_a_controller_and_whether_it_brakes(story: list, names: tuple[str, str], clock: Clock):
+    """Row by row: after so many seconds, what is heard, and then by whom the controller is held."""
     gates = GatesBehind(names, clock)
-    gates.hear(GateReport("simulator", "braking", "the controller brakes", since_ns=2_000_000))
-    gates.hear(GateReport("gate", "braking", "no state", since_ns=1_000_000))
-    assert gates.held_by == "gate: no state"
-    gates.hear(GateReport("gate", "passing"))
-    assert (gates.held_by, gates.is_braking) == ("simulator: the controller brakes", True)
-    gates.hear(GateReport("simulator", "passing"))
-    assert gates.held_by == ""
+    for seconds, heard, held in story:
+        clock.now += seconds
+        if heard:
+            gates.hear(GateReport(*heard))
+        assert (gates.held_by, gates.is_braking) == held
 
 
-def test_a_brake_comes_before_a_silence_and_of_silences_the_first(clock: Clock):
-    gates = GatesBehind(["gate", "simulator"], clock)
-    gates.hear(GateReport("simulator", "passing"))
-    clock.now += 0.5
-    gates.hear(GateReport("gate", "passing"))
-    clock.now += 2.0
-    assert gates.held_by == "simulator: silent for 1 s"
-    gates.hear(GateReport("gate", "braking", "no state", since_ns=9))
-    assert gates.held_by == "gate: no state"
-
-
-def test_another_gate_is_ignored(clock: Clock):
-    gates = GatesBehind(["gate"], clock)
-    gates.hear(GateReport("simulator", "braking", "disabled"))
-    assert gates.held_by == ""
+def test_before_anything_is_heard_there_is_no_torque_and_in_lock_step_silence_does_not_count(clock: Clock):
+    gates = GatesBehind(["gate"], clock, watches_silence=False)
+    assert gates.tau(["a"]) is None
+    gates.hear(GateReport(*PASSING))
+    clock.now += 1000.0
+    assert (gates.held_by, gates.is_braking) == FREE
 
 
 def test_the_torque_is_the_newest_one_of_the_holding_gate_in_the_order_that_is_asked_for(clock: Clock):
@@ -151,16 +138,3 @@ def test_a_report_without_a_stamp_is_as_old_as_time(clock: Clock):
         gates.hear(report)
     assert gates.held_by == "a: braking"
     assert GateReport("a", "braking") == GateReport("a", "braking", "", 0, None, (), "")
-
-
-def test_a_brake_that_has_ended_before_it_was_heard_holds_too(clock: Clock):
-    """A new run of a simulator is none: its gate waits for the first command."""
-    gates = GatesBehind(["gate"], clock)
-    gates.hear(GateReport("gate", "passing"))
-    gates.hear(GateReport("gate", "holding", EffortGate.WAITING_REASON))
-    assert not gates.held_by
-    gates.hear(GateReport("gate", "passing"))
-    gates.hear(GateReport("gate", "holding", EffortGate.ENABLED_REASON))
-    assert (gates.held_by, gates.is_braking) == (f"gate: {EffortGate.ENABLED_REASON}", False)
-    gates.hear(GateReport("gate", "passing"))
-    assert not gates.held_by
