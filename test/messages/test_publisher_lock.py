@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,20 +46,16 @@ def test_a_second_publisher_is_refused_until_the_first_is_silent():
         lock.check(FIRST)
 
 
-def test_an_owner_may_be_silent_for_a_second():
+@pytest.mark.parametrize(
+    ("options", "seconds", "is_held"), [({}, 1.0, True), ({}, 1.001, False), ({"silence": math.inf}, 1e9, True)]
+)
+def test_an_owner_may_be_silent_for_a_second_and_in_lock_step_for_ever(options: dict, seconds: float, is_held: bool):
     now = [5.0]
-    lock = PublisherLock(clock=lambda: now[0])
+    lock = PublisherLock(clock=lambda: now[0], **options)
     lock.take(FIRST)
-    for now[0], is_held in ((6.0, True), (6.001, False)):
-        assert lock.held == is_held
-
-
-def test_in_lock_step_silence_frees_nobody():
-    now = [0.0]
-    lock = PublisherLock(silence=math.inf, clock=lambda: now[0])
-    lock.take(FIRST)
-    now[0] = 1e9
-    with pytest.raises(InputError):
+    now[0] += seconds
+    assert lock.held == is_held
+    with pytest.raises(InputError) if is_held else nullcontext():
         lock.check(SECOND)
 
 
