@@ -43,33 +43,46 @@ class Driver:
         now_ns = round(self.t * 1e9)
         return {"source_timestamp": now_ns, "received_timestamp": now_ns, "publisher_gid": publisher}
 
-    def state(self, q: Any = HOME, v: Any = None, publisher: Any = OWN, stamp_ns: int | None = None) -> None:
+    def state(self, q: Any = HOME, v: Any = None, publisher: Any = OWN, stamp_ns: int | None = None) -> list[Any]:
         v = np.zeros(6) if v is None else v
         stamp_ns = self.stamp_ns if stamp_ns is None else stamp_ns
         message = plain.joint_state(self.model.joint_names, stamp_ns, position=q, velocity=v)
-        self.answers += self.process.on_state(message, self.info(publisher))
+        return self.noted(self.process.on_state(message, self.info(publisher)))
 
-    def command(self, pan: float = 0.0, frame: str = "", publisher: Any = OWN, stamp_ns: int | None = None) -> None:
+    def command(
+        self, pan: float = 0.0, frame: str = "", publisher: Any = OWN, stamp_ns: int | None = None
+    ) -> list[Any]:
         effort = self.model.gravity(HOME) + [pan, 0.0, 0.0, 0.0, 0.0, 0.0]
         stamp_ns = self.stamp_ns if stamp_ns is None else stamp_ns
         message = plain.joint_state(self.model.joint_names, stamp_ns, effort=effort)
         message.header.frame_id = frame
-        self.answers += self.process.on_effort(message, self.info(publisher))
+        return self.noted(self.process.on_effort(message, self.info(publisher)))
+
+    def look(self, after: float = 0.0) -> list[Any]:
+        """What the gate answers by itself after a time without messages [s]."""
+        self.t += after
+        return self.noted(self.process.look())
+
+    def noted(self, answers: list[Any]) -> list[Any]:
+        self.answers += answers
+        return answers
+
+    def next_state(self, q: Any = HOME, v: Any = None, publisher: Any = OWN) -> list[Any]:
+        """A state a millisecond after the one before."""
+        self.t, self.stamp_ns = self.t + 1e-3, self.stamp_ns + MS
+        return self.state(q, v, publisher)
 
     def go_on(self, n: int = 1, **state: Any) -> None:
         """So many milliseconds with a state and a command each."""
         for _ in range(n):
-            self.t += 1e-3
-            self.stamp_ns += MS
-            self.state(**state)
+            self.next_state(**state)
             self.command()
 
     def wait(self, seconds: float) -> None:
         """Only the clock goes on."""
         end = self.t + seconds
         while self.t < end:
-            self.t += self.process.looking_period
-            self.answers += self.process.look()
+            self.look(self.process.looking_period)
 
     @property
     def last(self) -> Any:
@@ -91,9 +104,7 @@ def test_each_answer_has_the_gravity_of_its_state(driver: Driver, ur5: RobotMode
     driver.go_on(3)
     assert np.abs(driver.last.tau - driver.answers[-1].g).max() < 1e-9
     moved = HOME + 1e-4
-    driver.t += 1e-3
-    driver.stamp_ns += MS
-    driver.state(q=moved, v=np.full(6, 0.1))
+    driver.next_state(q=moved, v=np.full(6, 0.1))
     driver.command()
     np.testing.assert_array_equal(driver.answers[-1].g, ur5.gravity(moved))
     driver.wait(0.2)
@@ -114,26 +125,13 @@ def test_good_states_and_commands_pass(driver: Driver):
 def test_no_command_is_answered_as_passing_by_a_gate_that_brakes(ur5: RobotModel, lock_step: bool):
     """Neither the old one again, nor the one of the next state; the torque leaves that of before as fast as it may."""
     driver = Driver(ur5, lock_step=lock_step)
-
-    def answered(send: Callable[[], None]) -> list[tuple[GateState, float]]:
-        n = len(driver.answers)
-        send()
-        return [(answer.output.state, answer.output.tau[0]) for answer in driver.answers[n:]]
-
-    def show_state() -> None:
-        driver.t, driver.stamp_ns = driver.t + 1e-3, driver.stamp_ns + MS
-        driver.state()
-
-    def command() -> None:
-        driver.command(5.0, publisher=OTHER)
-
     for _ in range(100):
-        show_state()
-        assert [state for state, _ in answered(command)] == [GateState.PASSING]
+        driver.next_state()
+        assert [answer.output.state for answer in driver.command(5.0)] == [GateState.PASSING]
     driver.process.gate.brake("disabled")
-    assert answered(command) == [(GateState.BRAKING, pytest.approx(5.0))]
-    assert answered(show_state) == [(GateState.BRAKING, pytest.approx(4.0))]
-    assert answered(command) == [(GateState.BRAKING, pytest.approx(4.0))]
+    for send, pan in ((driver.command, 5.0), (driver.next_state, 4.0), (driver.command, 4.0)):
+        (answer,) = send(5.0) if send == driver.command else send()
+        assert (answer.output.state, answer.output.tau[0]) == (GateState.BRAKING, pytest.approx(pan))
 
 
 @pytest.mark.parametrize("max_age", [0.02, 0.0])
@@ -281,16 +279,11 @@ def test_a_state_without_a_command_is_answered_when_the_next_one_comes(driver: D
 @pytest.mark.parametrize(("ahead_ns", "is_kept"), [(1, True), (MS, True), (MS + 2, False)])
 def test_a_command_that_comes_a_period_before_its_state_waits_for_it(driver: Driver, ahead_ns: int, is_kept: bool):
     driver.go_on(5)
-    n = len(driver.answers)
-    driver.command(0.5, stamp_ns=driver.stamp_ns + ahead_ns)
-    assert len(driver.answers) == n
-    driver.t += 1e-3
-    driver.stamp_ns += MS
-    driver.state()
-    assert len(driver.answers) == n + is_kept
+    assert driver.command(0.5, stamp_ns=driver.stamp_ns + ahead_ns) == []
+    assert len(driver.next_state()) == is_kept
     assert [reason.partition(":")[0] for reason in driver.refused] == [] if is_kept else ["effort_in"]
     driver.go_on()
-    assert len(driver.answers) == n + 2  # it is used once
+    assert len(driver.answers) == 5 + 2  # it is used once
 
 
 def test_a_command_before_the_first_state_waits_for_it(driver: Driver):
@@ -312,23 +305,15 @@ def test_of_two_commands_the_newest_message_counts(driver: Driver):
     driver.go_on(5)
     driver.command(0.5, stamp_ns=driver.stamp_ns + MS)
     driver.command()  # that of the state before, again: the early one is dropped
-    n = len(driver.answers)
-    driver.t += 1e-3
-    driver.stamp_ns += MS
-    driver.state()
-    assert len(driver.answers) == n
+    assert driver.next_state() == []
 
 
 def test_a_command_for_the_state_before_passes_while_it_is_fresh(driver: Driver):
     driver.go_on(5)
     for _ in range(2):
-        driver.t += 1e-3
-        driver.stamp_ns += MS
-        driver.state()
-    n = len(driver.answers)
-    driver.command(stamp_ns=driver.stamp_ns - MS)
+        driver.next_state()
+    assert len(driver.command(stamp_ns=driver.stamp_ns - MS)) == 1
     assert driver.refused == []
-    assert len(driver.answers) == n + 1
 
 
 @pytest.mark.parametrize(("lock_step", "n_refused"), [(False, 1), (True, 0)])
@@ -392,14 +377,9 @@ def test_in_a_new_run_the_period_of_the_states_is_unknown(driver: Driver):
 def test_a_gate_that_brakes_for_want_of_commands_answers_the_state_at_hand_too(ur5: RobotModel):
     driver = Driver(ur5, max_missed=2)
     driver.go_on(5)
-    n = len(driver.answers)
-    for _ in range(3):
-        driver.t += 1e-3
-        driver.stamp_ns += MS
-        driver.state(v=np.full(6, 0.1))
-    stamps, states = zip(*((x.stamp_ns // MS, x.output.state) for x in driver.answers[n:]), strict=True)
-    assert stamps == (6, 7, 8)
-    assert states == (GateState.PASSING, GateState.BRAKING, GateState.BRAKING)
+    answers = [answer for _ in range(3) for answer in driver.next_state(v=np.full(6, 0.1))]
+    assert [answer.stamp_ns // MS for answer in answers] == [6, 7, 8]
+    assert [answer.output.state.name for answer in answers] == ["PASSING", "BRAKING", "BRAKING"]
 
 
 @pytest.mark.parametrize("lock_step", [True, False])
@@ -408,14 +388,12 @@ def test_a_command_that_brakes_is_answered_with_the_torque_of_the_brake(ur5: Rob
     driver.go_on(30)
     driver.command(20.0)
     before, v = driver.last.tau, np.full(6, 0.1)
-    driver.t += 1e-3
-    driver.stamp_ns += MS
-    driver.state(v=v)
-    driver.command(frame=braked_frame("a test"))
+    driver.next_state(v=v)
+    (answer,) = driver.command(frame=braked_frame("a test"))
     assert driver.process.gate.reason == "the controller brakes: a test"
     assert driver.refused == ["effort_in: the controller brakes: a test"]
-    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
-    np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
+    assert (answer.output.state, answer.stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    np.testing.assert_allclose(answer.output.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
 
 
 def test_states_without_commands_are_noted_as_of_when_they_came(driver: Driver, ur5: RobotModel):
@@ -425,8 +403,7 @@ def test_states_without_commands_are_noted_as_of_when_they_came(driver: Driver, 
         driver.state(HOME + V * driver.t, V)
     answered, at = driver.answers[-1], 29e-3
     assert answered.stamp_ns == 29 * MS
-    driver.t += 0.018
-    driver.answers += driver.process.look()
+    driver.look(0.018)
     assert driver.last.reason == "no state for 18 ms"
     expected = Predicted(ur5, HOME + V * at, V)
     expected.go_on(answered.output.tau, driver.t - at)
@@ -436,42 +413,35 @@ def test_states_without_commands_are_noted_as_of_when_they_came(driver: Driver, 
 # -- lock step -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["its command", "an old command", "the state again", "another state", "the clock"])
-def test_in_lock_step_a_brake_answers_the_state_that_waits(ur5: RobotModel, how: str):
+WAYS_TO_ASK: dict[str, Callable[[Driver], list[Any]]] = {
+    "its command": lambda driver: driver.command(20.0),
+    "an old command": lambda driver: driver.command(20.0, stamp_ns=driver.stamp_ns - MS),
+    "the state again": lambda driver: driver.state(v=np.full(6, 0.1)),
+    "another state": lambda driver: driver.state(publisher=OTHER, stamp_ns=driver.stamp_ns + MS),
+    "the clock": lambda driver: driver.look(),
+}
+
+
+@pytest.mark.parametrize("ask", WAYS_TO_ASK.values(), ids=WAYS_TO_ASK)
+def test_in_lock_step_a_brake_answers_the_state_that_waits(ur5: RobotModel, ask: Callable[[Driver], list[Any]]):
     """Whoever waits for the answer would wait for ever: no command passes any more."""
     driver = Driver(ur5, lock_step=True)
     driver.go_on(5)
     driver.command(20.0)
     before, v = driver.last.tau, np.full(6, 0.1)
-    driver.stamp_ns += MS
-    driver.state(v=v)
+    driver.next_state(v=v)
     driver.process.gate.brake("a test")
-    n = len(driver.answers)
-    match how:
-        case "its command":
-            driver.command(20.0)
-        case "an old command":
-            driver.command(20.0, stamp_ns=driver.stamp_ns - MS)
-        case "the state again":
-            driver.state(v=v)
-        case "another state":
-            driver.state(publisher=OTHER, stamp_ns=driver.stamp_ns + MS)
-        case _:
-            driver.answers += driver.process.look()
-    assert len(driver.answers) == n + 1
-    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    (answer,) = ask(driver)
+    assert (answer.output.state, answer.stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
     np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
 
 
 def test_in_lock_step_a_command_of_before_answers_no_other_state(ur5: RobotModel):
     driver = Driver(ur5, lock_step=True)
     driver.go_on(5)
-    driver.stamp_ns += MS
-    driver.state()
-    n = len(driver.answers)
-    driver.command(20.0, stamp_ns=driver.stamp_ns - MS)
+    driver.next_state()
+    assert driver.command(20.0, stamp_ns=driver.stamp_ns - MS) == []
     assert "out of order" in driver.refused[0]
-    assert len(driver.answers) == n
     driver.command()
     assert driver.last.state is GateState.PASSING
 
@@ -513,16 +483,13 @@ def test_in_lock_step_a_braked_gate_answers_each_state_itself(ur5: RobotModel):
     """Its controller may brake, too, and send nothing; a command that comes gets the same answer again."""
     driver = Driver(ur5, lock_step=True)
     driver.go_on(3)
-    before = driver.last.tau
+    before, v = driver.last.tau, np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
     driver.process.gate.brake("a test")
-    v = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
-    driver.stamp_ns += MS
-    driver.state(q=HOME, v=v)
-    assert len(driver.answers) == 4
-    assert (driver.last.state, driver.answers[-1].stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
-    np.testing.assert_allclose(driver.last.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
-    driver.command(5.0)
-    assert driver.answers[-1].output is driver.answers[-2].output
+    (answer,) = driver.next_state(v=v)
+    assert (answer.output.state, answer.stamp_ns) == (GateState.BRAKING, driver.stamp_ns)
+    np.testing.assert_allclose(answer.output.tau, brake_torque(ur5, HOME, v, before, 1.0), rtol=0, atol=1e-9)
+    (again,) = driver.command(5.0)
+    assert again.output is answer.output
     assert driver.refused == []
 
 
@@ -575,7 +542,7 @@ def test_it_predicts_from_the_last_state_and_the_torque_since_then(driver: Drive
     driver.t += 0.018
     expected = predicted(ur5, moments[-1:], driver.t)
     before = driver.last.tau
-    driver.answers += driver.process.look()
+    driver.look()
     assert driver.last.reason == "no state for 18 ms"
     largest = 1.25  # of one step: GROWTH times the period
     np.testing.assert_allclose(
@@ -584,7 +551,7 @@ def test_it_predicts_from_the_last_state_and_the_torque_since_then(driver: Drive
     for elapsed in (2.5e-3, 4.5e-3):
         tau = driver.last.tau
         driver.t += elapsed
-        driver.answers += driver.process.look()
+        driver.look()
         expected.go_on(tau, elapsed)
         np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
     assert driver.answers[-1].stamp_ns == driver.stamp_ns
@@ -655,10 +622,8 @@ def test_after_a_second_it_only_carries_the_weight(driver: Driver):
 def test_a_braked_gate_goes_on_by_itself_after_three_periods(driver: Driver):
     driver.go_on(5)
     driver.process.gate.brake("a test")
-    driver.t += 2.9e-3
-    assert driver.process.look() == []
-    driver.t += 0.2e-3
-    assert len(driver.process.look()) == 1
+    assert driver.look(after=2.9e-3) == []
+    assert len(driver.look(after=0.2e-3)) == 1
     assert driver.process.is_blind
 
 
@@ -707,9 +672,7 @@ def test_a_robot_with_other_joints_is_taken_once_the_states_of_this_one_have_sto
 def test_a_gate_enabled_while_states_are_doubted_brakes_again_when_they_are_believed(driver: Driver):
     driver.go_on(5)
     for _ in range(100):
-        driver.t += 1e-3
-        driver.stamp_ns += MS
-        driver.state(HOME + 0.5)
+        driver.next_state(HOME + 0.5)
     assert len(driver.refused) == 100
     driver.process.gate.enable()
     driver.stamp_ns += MS
@@ -723,9 +686,7 @@ def test_an_arm_that_was_not_seen_is_held_where_it_is_measured_next(driver: Driv
     driver.stamp_ns += 30 * MS
     q = HOME + 0.01
     for _ in range(30):
-        driver.t += 1e-3
-        driver.stamp_ns += MS
-        driver.state(q)
+        driver.next_state(q)
     assert driver.refused == []
     np.testing.assert_allclose(driver.last.tau, ur5.gravity(q), atol=1e-9)
 
@@ -757,12 +718,9 @@ def test_the_age_of_doubtful_states_counts_to_the_bound(driver: Driver):
 def test_the_second_without_states_counts_to_its_end(driver: Driver):
     driver.state(v=V)
     driver.command()
-    driver.t = 0.02
-    driver.answers += driver.process.look()
-    assert driver.prediction.v.any()
-    driver.t = 1.0
-    driver.answers += driver.process.look()
-    assert not driver.prediction.v.any()
+    for now, moves in ((0.02, True), (1.0, False)):
+        driver.look(after=now - driver.t)
+        assert driver.prediction.v.any() == moves
 
 
 def test_a_braked_gate_takes_a_late_state_for_where_the_arm_is_now(driver: Driver):
