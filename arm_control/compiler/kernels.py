@@ -76,6 +76,8 @@ class OwnWork:
     ----------
     inputs, outputs : dict of str to ndarray
         Views of them, by name and in their shapes.
+    parts : tuple of ndarray
+        All inputs, and all outputs.
     function_address, table_address : int
         Of the function, which is 0 where it is no machine code, and of the work space.
     """
@@ -83,10 +85,10 @@ class OwnWork:
     def __init__(self, kernel: Kernel, work: Array | None = None) -> None:
         n_inputs, n_outputs = (sum(map(math.prod, some.values())) for some in kernel.shapes)
         self.work = np.zeros(n_inputs + n_outputs) if work is None else work
-        parts = self.work[:n_inputs], self.work[n_inputs:]
-        self.inputs, self.outputs = map(split, parts, kernel.shapes)
+        self.parts = self.work[:n_inputs], self.work[n_inputs:]
+        self.inputs, self.outputs = map(split, self.parts, kernel.shapes)
         self.function_address, self.table_address = kernel.address, self.work.ctypes.data
-        self.call = kernel.bind(*parts)
+        self.call = kernel.bind(*self.parts)
 
     def __call__(self) -> float:
         """Compute the outputs from the inputs; return 0 where every input is finite, else nan."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         MOST_OUTSIDE,
         N_FOUND,
         OUTSIDE,
-        ConstraintParts,
         ConstraintSet,
         ConstraintTick,
         PairParts,

@@ -548,9 +548,9 @@ class ConstraintSet:
             self._points["numbers"][: len(numbers), j] = numbers
 
     @property
-    def parts(self) -> ConstraintParts:
-        """What a procedure around a tick works with."""
-        return ConstraintParts(self._run, self._state.work, self._tau_1, self._found)
+    def parts(self) -> tuple[BoundProcedure[ConstraintTick], Array, Array, Array]:
+        """A tick, its inputs ``q v h M tau g tau_0 dt known tool limits``; ``tau_1`` and ``found`` of its record."""
+        return self._run, self._state.work, self._tau_1, self._found
 
     @property
     def point_parts(self) -> PointParts:
@@ -718,23 +718,6 @@ class ConstraintSet:
             self._search.record, pairs, motion, other, G, need, h, self._capsule_body,
             -1 if self._clearance is None else int(self._clearance.level), len(state["motions"]) - 1,
         )  # fmt: skip
-
-
-class ConstraintParts(NamedTuple):
-    """What a procedure around a tick works with.
-
-    Attributes
-    ----------
-    inputs : ndarray
-        Those of :func:`_state`: ``q v h M tau g tau_0 dt known tool limits``.
-    tau_1, found : ndarray
-        As :class:`ConstraintTick` says.
-    """
-
-    run: BoundProcedure[ConstraintTick]
-    inputs: Array
-    tau_1: Array
-    found: Array
 
 
 class PointParts(NamedTuple):

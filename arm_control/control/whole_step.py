@@ -283,9 +283,10 @@ def step_run(
     terms = at_more[: 3 * n + n * n]
     results, made = at_more[len(terms) :], limit_run(model, limits)
     assert made is not None
+    limit, (limit_inputs, limit_outputs) = made[0], made[1].parts
     record = WholeStep(
-        law, _limit_inputs(memory, at_asked, made.inputs), y["J"].reshape(-1), x["tool"], x["limits"],
-        made.run, made.outputs, run, inputs, outputs, tau_kept, outside, LARGEST_SHARE * model.tau_max,
+        law, _limit_inputs(memory, at_asked, limit_inputs), y["J"].reshape(-1), x["tool"], x["limits"],
+        limit, limit_outputs, run, inputs, outputs, tau_kept, outside, LARGEST_SHARE * model.tau_max,
         terms, results, at_passed, *sizes, len(terms), len(results),
     )  # fmt: skip
     return compile_procedure(compute_step, keeps_lock=True)(record), StepMemory(work, x, y)

@@ -243,17 +243,8 @@ def is_changed(cut: Floats) -> bool:
     return 0.0 < cut[0] < HUGE
 
 
-class LimitRun(NamedTuple):
-    """What computes the limits, and its memory: all inputs, all outputs, and both by name."""
-
-    run: RunsKernel
-    inputs: Array
-    outputs: Array
-    by_name: tuple[dict[str, Array], dict[str, Array]]
-
-
-def limit_run(model: RobotModel, limits: JointLimits) -> LimitRun | None:
-    """Return what computes :meth:`JointLimits.limit_torque`, None where no machine code can be made.
+def limit_run(model: RobotModel, limits: JointLimits) -> tuple[RunsKernel, OwnWork] | None:
+    """Return what computes :meth:`JointLimits.limit_torque`, and its memory; None where no machine code can be made.
 
     The kernels depend on the number of joints and on which of them have no limit of position: all numbers are inputs.
     """
@@ -261,19 +252,19 @@ def limit_run(model: RobotModel, limits: JointLimits) -> LimitRun | None:
     if not kernel.is_compiled:
         return None
     check = OwnWork(kernel)
-    inputs, outputs = np.split(check.work, [sum(x.size for x in check.inputs.values())])
+    inputs, _ = check.parts
     joints, row_inputs = program_of_joints(model, limits)
     tau_1, cut = check.outputs["tau_1"], check.outputs["cut"]
     record = LimitTick(check, inputs, tau_1, cut, joints, row_inputs, len(inputs))
     run = compile_procedure(apply_limits, keeps_lock=True)(record)
-    return LimitRun(run, inputs, outputs, (check.inputs, check.outputs))
+    return run, check
 
 
 def program_of_joints(model: RobotModel, limits: JointLimits) -> tuple[JointProgram, Array]:
     """Return the program of :attr:`LimitTick.joints`, and the inputs of its rows."""
     rows = OwnWork(model.compile_law(joint_rows_law(limits.is_unlimited), limit_samples(model.nv)))
     joints = new_joint_program(rows, rows.inputs["tau"], **rows.outputs)
-    return joints, rows.work[: sum(x.size for x in rows.inputs.values())]
+    return joints, rows.parts[0]
 
 
 def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
@@ -281,7 +272,8 @@ def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
     made = limit_run(model, limits)
     if made is None:
         return limits.limit_torque
-    call = KernelCall(_form(model.nv), made.run, *made.by_name, {"numbers": limits.numbers})
+    run, memory = made
+    call = KernelCall(_form(model.nv), run, memory.inputs, memory.outputs, {"numbers": limits.numbers})
 
     def limit(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> LimitedTorque:
         limited: LimitedTorque | None = call(t, tau, tau_0, dt, is_on)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,12 +48,8 @@ class JointBounds(NamedTuple):
         return cls(model.v_max, model.q_min, model.q_max)
 
 
-class LimitZone(NamedTuple):
-    """Depth of a joint in the zones of its lower and upper limit, x and y of equation (1) [-]; width d [rad or m]."""
-
-    x: Scalar
-    y: Scalar
-    d: Scalar
+LimitZone: TypeAlias = tuple[Scalar, Scalar, Scalar]
+"""Depth of a joint in the zones of its lower and upper limit, x and y of equation (1) [-]; width d [rad or m]."""
 
 
 def limit_zones(q: Array, gains: Gains, limits: JointBounds) -> list[LimitZone]:
@@ -64,9 +60,9 @@ def limit_zones(q: Array, gains: Gains, limits: JointBounds) -> list[LimitZone]:
             d = minimum(gains.joint_limit_zone, LARGEST_ZONE * float(q_max - q_min))
             x = maximum(1.0 - (q_i - q_min) / d, 0.0)
             y = maximum(1.0 - (q_max - q_i) / d, 0.0)
-            zones.append(LimitZone(x, y, d))
+            zones.append((x, y, d))
         else:
-            zones.append(LimitZone(0.0, 0.0, 1.0))
+            zones.append((0.0, 0.0, 1.0))
     return zones
 
 
