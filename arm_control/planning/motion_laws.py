@@ -54,7 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -206,26 +206,12 @@ SLOWEST = 1e-3
 """Smallest rate for which the room of the residual is computed [1/s]."""
 
 
-class Curve(NamedTuple):
-    """Derivatives of q at a place of an edge, and how far the place is off the path.
-
-    Attributes
-    ----------
-    q_rr : array, shape (n,)
-        [rad or m].
-    e : array, shape (m,)
-        [m, rad].
-    cap : scalar
-        Largest rate that the task leaves [1/s].
-    """
-
-    q_rr: Array
-    e: Array
-    cap: Scalar
+Curve: TypeAlias = tuple[Array, Array, Scalar]
+"""Second derivative of q, shape (n,) [rad or m]; error, shape (m,) [m, rad]; largest rate the task leaves [1/s]."""
 
 
 def curvature(arm: State, point: PathPoints, q_r: Array, rate: Scalar, i: Inputs, rows: Sequence[int]) -> Curve:
-    """Equations (2) to (4), with q_r (n,).
+    """Equations (2) to (4), with q_r (n,), at a place of an edge.
 
     Of ``i`` it reads ``direction``, ``w`` (n), ``v_max`` (n) and ``gains`` (k_p, k_d, k_n); with angular rows those of
     the task.
@@ -238,7 +224,7 @@ def curvature(arm: State, point: PathPoints, q_r: Array, rate: Scalar, i: Inputs
     z = k_n * (residual(lead, null, i["v_max"] / maximum(rate, SLOWEST)) - q_r)  # (4)
     q_rr = task.lead(_bend(arm, point, q_r, i, rows) + k_p * task.e + k_d * e_r) + task.project(z)  # (3)
     cap = 1.0 / (largest(abs(lead) / i["v_max"]) + SMALLEST_SPEED)
-    return Curve(q_rr, task.e, cap)
+    return q_rr, task.e, cap
 
 
 def _bend(arm: State, point: PathPoints, q_r: Array, i: Inputs, rows: Sequence[int]) -> Array:
@@ -292,24 +278,24 @@ def _step_with_loads(tree: Tree, rows: tuple[int, ...], limited: tuple[str, ...]
         return [largest(abs(values[name]()) / i[name]) for name in limited]  # (6)
 
     q, v, half = i["q"], i["q_r"], 0.5 * h
-    k_1 = at(q, v, 0.0)
-    k_2 = at(q + half * v, v + half * k_1.q_rr, half)
-    k_3 = at(q + half * v + half * half * k_1.q_rr, v + half * k_2.q_rr, half)
-    k_4 = at(q + h * v + h * half * k_2.q_rr, v + h * k_3.q_rr, h)
-    q_next = q + h * v + h * h / 6.0 * (k_1.q_rr + k_2.q_rr + k_3.q_rr)
-    v_next = v + h / 6.0 * (k_1.q_rr + 2.0 * k_2.q_rr + 2.0 * k_3.q_rr + k_4.q_rr)
-    end = at(q_next, v_next, h)
-    shares = loads(q, v, k_1.q_rr, i["rate"][0]) + loads(q_next, v_next, end.q_rr, rate(h))
+    k_1, *_ = at(q, v, 0.0)
+    k_2, *_ = at(q + half * v, v + half * k_1, half)
+    k_3, *_ = at(q + half * v + half * half * k_1, v + half * k_2, half)
+    k_4, *_ = at(q + h * v + h * half * k_2, v + h * k_3, h)
+    q_next = q + h * v + h * h / 6.0 * (k_1 + k_2 + k_3)
+    v_next = v + h / 6.0 * (k_1 + 2.0 * k_2 + 2.0 * k_3 + k_4)
+    q_rr_next, e, cap = at(q_next, v_next, h)
+    shares = loads(q, v, k_1, i["rate"][0]) + loads(q_next, v_next, q_rr_next, rate(h))
     speeds = abs(v) * i["rate"][0], abs(v_next) * rate(h)
     return {
         "q_next": q_next,
         "q_r_next": v_next,
         "u_next": [i["u"][0] + i["direction"][0] * h],
         "rate_next": [rate(h)],
-        "q_rr": k_1.q_rr,
-        "q_rr_next": end.q_rr,
-        "error": [largest(abs(end.e))],
+        "q_rr": k_1,
+        "q_rr_next": q_rr_next,
+        "error": [largest(abs(e))],
         "speed": [maximum(*(largest(speed / i["v_max"]) for speed in speeds))],
         "load": [largest(np.array(shares))],
-        "cap": [end.cap],
+        "cap": [cap],
     }

@@ -95,25 +95,6 @@ class TaskWay(NamedTuple):
         return np.concatenate([q[:, :-1].reshape(-1, q.shape[2]), q[-1:, -1]])
 
 
-class FollowedChains(NamedTuple):
-    """Chains of L edges along the path, in W lanes.
-
-    Attributes
-    ----------
-    q, q_r : ndarray, shape (L, M + 1, n, W)
-        At the ends of steps.
-    is_valid : ndarray of bool, shape (L, W)
-        Whether limits and task are kept up to each edge.
-    level : ndarray of int, shape (W,)
-        Sample of the path where each begins.
-    """
-
-    q: Array
-    q_r: Array
-    is_valid: Flags
-    level: Integers
-
-
 Timed: TypeAlias = TaskMotion | None
 """A motion, or None where none is proved."""
 
@@ -256,8 +237,7 @@ class TaskImprover:
         if self._scaler is None:
             return None
         begins = np.zeros(self._edges.width, int)
-        chains = self._follow(q[np.arange(len(begins)) % len(q)], begins, rng)
-        ways = self._whole(chains, begins, np.zeros(1))
+        ways = self._whole(q[np.arange(len(begins)) % len(q)], begins, rng, begins, np.zeros(1))
         return self._best(ways, self._problem.horizon, partial(self._from_rest, self._scaler))
 
     def _best(self, ways: Iterable[TaskWay], latest: float, timed: Callable[[TaskWay, float], Timed]) -> Timed:
@@ -303,7 +283,7 @@ class TaskImprover:
         """Shortest time of some ways from a start, shape (n,), without a look at obstacles; infinite for none [s]."""
         W = self._edges.width
         states, zeros = np.tile(q, (W, 1)), np.zeros(W, int)
-        batches = [self._whole(self._follow(states, zeros, rng), zeros, np.zeros(1)) for _ in range(BATCHES)]
+        batches = [self._whole(states, zeros, rng, zeros, np.zeros(1)) for _ in range(BATCHES)]
         return min((way.bound for ways in batches for way in ways), default=np.inf)
 
     def _ways(self, motion: TaskMotion, T: Array, rng: np.random.Generator) -> Iterator[TaskWay]:
@@ -313,11 +293,14 @@ class TaskImprover:
         at = np.where(rng.random(W) < 0.5, 0, rng.integers(0, len(begins), W))
         if self._scaler is not None:
             at[:] = 0
-        chains = self._follow(motion.joints.pieces[begins[at], 0], levels[at], rng)
-        return self._whole(chains, begins[at], np.concatenate([[0.0], np.cumsum(T)]))
+        until = np.concatenate([[0.0], np.cumsum(T)])
+        return self._whole(motion.joints.pieces[begins[at], 0], levels[at], rng, begins[at], until)
 
-    def _follow(self, q: Array, level: Integers, rng: np.random.Generator) -> FollowedChains:
-        """Chains from states, shape (W, n), at samples of the path to its end, with random residuals."""
+    def _follow(self, q: Array, level: Integers, rng: np.random.Generator) -> tuple[Array, Array, Flags]:
+        """Chains of L edges from states, shape (W, n), at samples of the path to its end, with random residuals.
+
+        Returns q and q_r at the ends of steps, shape (L, M + 1, n, W), and whether limits and task are kept so far.
+        """
         W, N, n = self._edges.width, self._p.levels, self._problem.model.nq
         size = np.exp(rng.uniform(np.log(RESIDUALS[0]), np.log(RESIDUALS[1]), W))
         size[0] = 0.0
@@ -334,7 +317,7 @@ class TaskImprover:
             next_level = level + first + self._p.chain
             start = start._replace(q=ends[-1, -1].T, q_r=ends_r[-1, -1].T, level=next_level)
         q, q_r, is_valid = (np.concatenate(values) for values in zip(*parts, strict=True))
-        return FollowedChains(q, q_r, np.logical_and.accumulate(is_valid), level)
+        return q, q_r, np.logical_and.accumulate(is_valid)
 
     def _begins(self, motion: TaskMotion) -> tuple[Integers, Integers]:
         """Pieces of a motion that begin at samples of the path before its end, and the numbers of these."""
@@ -343,16 +326,19 @@ class TaskImprover:
         begins = np.flatnonzero((np.abs(place - level) < 1e-6) & (level < self._p.levels))
         return begins, level[begins]
 
-    def _whole(self, chains: FollowedChains, begins: Integers, until: Array) -> Iterator[TaskWay]:
+    def _whole(
+        self, starts: Array, levels: Integers, rng: np.random.Generator, begins: Integers, until: Array
+    ) -> Iterator[TaskWay]:
         """The chains that reach the end of the path, behind so many pieces of a motion, which take ``until``."""
         N, M = self._p.levels, self._p.steps
-        speed = (np.abs(chains.q_r) / (SPEED_SHARE * self._problem.speed_limits[:, None])).max(axis=2)
+        qs, qs_r, is_valid = self._follow(starts, levels, rng)
+        speed = (np.abs(qs_r) / (SPEED_SHARE * self._problem.speed_limits[:, None])).max(axis=2)
         shortest = np.cumsum(np.maximum(speed[:, :-1], speed[:, 1:]).sum(axis=1) / (N * M), axis=0)
         t = (np.arange(N)[:, None] + np.linspace(0.0, 1.0, M + 1)) / N
-        for lane, (begin, level) in enumerate(zip(begins.tolist(), chains.level.tolist(), strict=True)):
+        for lane, (begin, level) in enumerate(zip(begins.tolist(), levels.tolist(), strict=True)):
             k = N - level
-            if chains.is_valid[k - 1, lane]:
-                q, q_r = chains.q[:k, ..., lane], chains.q_r[:k, ..., lane]
+            if is_valid[k - 1, lane]:
+                q, q_r = qs[:k, ..., lane], qs_r[:k, ..., lane]
                 zero, number = np.zeros(k), np.arange(k)
                 branch = Branch(q, q_r, 0.0 * q, np.ones((k, M + 1)), t[:k], zero, level + number, zero.astype(int) + 1)
                 yield TaskWay(float(until[begin] + shortest[k - 1, lane]), begin, branch)

@@ -24,7 +24,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -356,11 +355,11 @@ class _TaskSearch:
 
     def grow(self) -> TaskMotion | None:
         """One round; returns a motion to the end of the path that is proved free, or None."""
-        draw = self._draw()
-        start, pace = self._begin(draw)
-        chains = self._edges.follow(start, pace, self._p.chain, self.tree["cap"][draw.near])
-        lengths = self._free_lengths(chains, np.minimum(draw.lengths, pace.lengths))
-        new = self.tree.add_chains(start, draw.near, chains, lengths)
+        near, lengths, direction, level, q, duration = self._draw()
+        start, pace = self._begin(near, direction, level, q, duration)
+        chains = self._edges.follow(start, pace, self._p.chain, self.tree["cap"][near])
+        lengths = self._free_lengths(chains, np.minimum(lengths, pace.lengths))
+        new = self.tree.add_chains(start, near, chains, lengths)
         self._fastest = max(self._fastest, float(self.tree["cap"][new].max(initial=0.0)))
         if self._problem.is_dynamic:
             tree = self.tree
@@ -375,8 +374,8 @@ class _TaskSearch:
                 self.tree.cut(int(branch[bad // self._p.steps]))
         return None
 
-    def _draw(self) -> _Draw:
-        """Equations (1) and (2), for all lanes."""
+    def _draw(self) -> tuple[Integers, Integers, Integers, Integers, Array, Array]:
+        """Equations (1) and (2), for all lanes: vertices, lengths of chains from them, and what these go towards."""
         p, rng, tree, W = self._p, self._rng, self.tree, self._edges.width
         level = np.where(rng.random(W) < p.greedy, p.levels, rng.integers(0, p.levels + 1, W))
         t = rng.uniform(0.0, self._problem.horizon, W)
@@ -394,7 +393,7 @@ class _TaskSearch:
             is_moving = tree["rate"][near] > 0.0
             direction = np.where(is_moving, tree["direction"][near], direction)
             lengths = np.where(is_moving, p.chain, np.where(direction == 0, 2, lengths))
-        return _Draw(near, level, np.maximum(t - tree["t"][near], SHORTEST_WAIT), q, direction, lengths)
+        return near, lengths, direction, level, q, np.maximum(t - tree["t"][near], SHORTEST_WAIT)
 
     def _nearest(self, nodes: Integers, q: Array, level: Integers, t: Array) -> Integers:
         """Equation (2): places in ``nodes`` of the nearest ones, shape (W,)."""
@@ -408,30 +407,32 @@ class _TaskSearch:
         cost[is_late] += LATE
         return cost.argmin(axis=1)
 
-    def _begin(self, draw: _Draw) -> tuple[Start, Pace]:
+    def _begin(
+        self, near: Integers, direction: Integers, to_level: Integers, to_q: Array, duration: Array
+    ) -> tuple[Start, Pace]:
         """Equation (3): where chains begin, with which residual and at which rate."""
         p, rng, tree, W = self._p, self._rng, self.tree, self._edges.width
-        q, level, rate = tree["q"][draw.near], tree["level"][draw.near], tree["rate"][draw.near]
+        q, level, rate = tree["q"][near], tree["level"][near], tree["rate"][near]
         ds = 1.0 / p.levels
-        is_wait = draw.direction == 0
+        is_wait = direction == 0
         edges = (2 if self._problem.is_dynamic else 1) * np.ones(W)
-        way = ds * np.where(is_wait, edges, np.maximum(np.abs(draw.level - level), 1))
-        w = (draw.q - q) / way[:, None]
-        fastest = np.minimum(tree["cap"][draw.near], self._fastest)
-        pace = way / draw.duration
+        way = ds * np.where(is_wait, edges, np.maximum(np.abs(to_level - level), 1))
+        w = (to_q - q) / way[:, None]
+        fastest = np.minimum(tree["cap"][near], self._fastest)
+        pace = way / duration
         pace = np.where(~is_wait & (rng.random(W) < 0.5), rng.uniform(SLOWEST, FASTEST, W) * fastest, pace)
-        q_r = tree["q_r"][draw.near].copy()
+        q_r = tree["q_r"][near].copy()
         thrust = np.zeros(W)
         if self._problem.is_dynamic:
             pace = np.where(is_wait, 2.0 * pace, pace)
             thrust = fastest**2 * np.exp(rng.uniform(np.log(0.5), np.log(0.25 / ds), W))
             is_still = rate == 0.0
-            launched = self._launch(q, level, draw.direction, w, np.maximum(pace, 1e-3))
+            launched = self._launch(q, level, direction, w, np.maximum(pace, 1e-3))
             q_r[is_still] = launched[is_still]
-        start = Start(q, q_r, level, rate, tree["t"][draw.near], draw.direction, w)
-        stops = np.where(draw.direction < 0, 0, p.levels)
-        stops = np.where(rng.random(W) < STOPS, draw.level, stops)
-        return start, Pace(self._problem.is_dynamic, pace, thrust, draw.direction, np.abs(stops - level), ds)
+        start = Start(q, q_r, level, rate, tree["t"][near], direction, w)
+        stops = np.where(direction < 0, 0, p.levels)
+        stops = np.where(rng.random(W) < STOPS, to_level, stops)
+        return start, Pace(self._problem.is_dynamic, pace, thrust, direction, np.abs(stops - level), ds)
 
     def _free_lengths(self, chains: Chains, lengths: Integers) -> Integers:
         """Equation (4): number of edges of each chain that join the tree."""
@@ -443,14 +444,3 @@ class _TaskSearch:
             seen = self._problem.validity.motions(a, b, chains.t[l, 0, lane], chains.t[l, -1, lane], most_looks=LOOKS)
             is_wanted[l, lane] = ~seen.is_contact
         return np.logical_and.accumulate(is_wanted).sum(axis=0)
-
-
-class _Draw(NamedTuple):
-    """Samples of a round: vertices ``near``, and what chains from them go towards."""
-
-    near: Integers
-    level: Integers
-    duration: Array
-    q: Array
-    direction: Integers
-    lengths: Integers

@@ -60,7 +60,7 @@ def test_the_residual_takes_the_room_that_the_speed_limits_leave_and_no_more(pla
 
 
 def dynamic(model: RobotModel, q: Array, q_r: Array, i: dict[str, Array]) -> Array:
-    return curvature(State(model.tree, {"q": q, "v": q_r}), path_point(PIECE, U), q_r, 0.1, i, ROWS).q_rr
+    return curvature(State(model.tree, {"q": q, "v": q_r}), path_point(PIECE, U), q_r, 0.1, i, ROWS)[0]
 
 
 @pytest.mark.parametrize("direction", [1.0, -1.0])
