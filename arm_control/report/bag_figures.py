@@ -37,30 +37,18 @@ MAX_SAMPLES = 1500
 """Largest number of states whose poses, condition numbers and distances are computed."""
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Times of states and commands.
+def timing(bag: Bag, series: JointSeries) -> tuple[Array, Array, Array, Array]:
+    """Compute the times of states, and of the commands that answer them.
 
-    Attributes
-    ----------
-    t : ndarray, shape (n - 1,)
+    Returns
+    -------
+    ndarray, shape (n - 1,)
         Time at which each state but the first was written, since the first one [s].
-    steps : ndarray, shape (n - 1,)
-        Time since the state before, by when they were written [s].
-    stamp_steps : ndarray, shape (n - 1,)
-        Time since the state before, by their stamps [s].
-    answers : ndarray, shape (m,)
+    ndarray, shape (n - 1,), twice
+        Time since the state before, by when they were written, and by their stamps [s].
+    ndarray, shape (m,)
         Time from a state to the command that answers it, by when they were written [s].
     """
-
-    t: Array
-    steps: Array
-    stamp_steps: Array
-    answers: Array
-
-
-def timing(bag: Bag, series: JointSeries) -> Timing:
-    """Compute the times of states, and of the commands that answer them."""
     written_ns = dict(zip(series.stamps.tolist()[::-1], series.log.tolist()[::-1], strict=True))
     answers: dict[int, float] = {}
     for _, log_ns, message in bag.contents("joint_commands"):
@@ -69,7 +57,7 @@ def timing(bag: Bag, series: JointSeries) -> Timing:
             answers.setdefault(stamp_ns, (log_ns - written_ns[stamp_ns]) * 1e-9)
     start = series.log[0] if len(series.log) else 0
     t = (series.log[1:] - start) * 1e-9
-    return Timing(t, np.diff(series.log) * 1e-9, np.diff(series.stamps) * 1e-9, np.array(list(answers.values())))
+    return t, np.diff(series.log) * 1e-9, np.diff(series.stamps) * 1e-9, np.array(list(answers.values()))
 
 
 @dataclass(frozen=True)
@@ -264,31 +252,8 @@ BLOCK = 1000
 Indices = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class RequiredTorque:
-    """Torque of a motion.
-
-    Attributes
-    ----------
-    t : ndarray, shape (n,)
-        Time since the first state [s].
-    tau, gravity : ndarray, shape (n, nv)
-        Torque by the model, and its part of gravity [N m or N].
-    effort : ndarray, shape (n, nv)
-        Recorded effort; NaN where there is none.
-    a : ndarray, shape (n, nv)
-        Accelerations of (1) [rad/s^2 or m/s^2].
-    """
-
-    t: Array
-    tau: Array
-    gravity: Array
-    effort: Array
-    a: Array
-
-
-def inverse_dynamics(series: JointSeries, model: RobotModel) -> RequiredTorque:
-    """Compute (1) to (3) for every recorded state.
+def inverse_dynamics(series: JointSeries, model: RobotModel) -> tuple[Array, Array]:
+    """Return the torque (2) of every recorded state, and its part of gravity (3), shape (n, nv) [N m or N].
 
     Parameters
     ----------
@@ -310,8 +275,7 @@ def inverse_dynamics(series: JointSeries, model: RobotModel) -> RequiredTorque:
     v, a = fitted(t, v)
     tau = np.array([model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
     tau += model.coulomb * np.sign(v) + model.viscous * v
-    gravity = np.array([model.gravity(row) for row in q])
-    return RequiredTorque(t, tau, gravity, series.of(model, "effort"), a)
+    return tau, np.array([model.gravity(row) for row in q])
 
 
 def fitted(t: Array, x: Array) -> tuple[Array, Array]:
@@ -356,17 +320,21 @@ def _lines(t: Array, x: Array, low: Indices, high: Indices, at: Array) -> tuple[
     return (s_x - slope * s_t) / count + slope * at, slope
 
 
-def summary(dynamics: RequiredTorque, model: RobotModel) -> list[tuple[str, ...]]:
-    """Return a table, its head first, with a row per joint: sizes of effort and torque, and their correlation."""
+def summary(series: JointSeries, model: RobotModel, tau: Array, gravity: Array) -> list[tuple[str, ...]]:
+    """Return a table, its head first, with a row per joint: sizes of effort and torque, and their correlation.
+
+    The torques are those of :func:`inverse_dynamics`.
+    """
     rows: list[tuple[str, ...]] = [
         ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity", "R^2"),
     ]
-    shares = explained(np.nan_to_num(dynamics.effort), dynamics.tau, np.isfinite(dynamics.effort))
+    effort = series.of(model, "effort")
+    shares = explained(np.nan_to_num(effort), tau, np.isfinite(effort))
     for i, name in enumerate(model.joint_names):
-        known = np.isfinite(dynamics.effort[:, i])
-        effort, tau, gravity = (x[known, i] for x in (dynamics.effort, dynamics.tau, dynamics.gravity))
-        sizes = [f"{_rms(x):.4g}" for x in (effort, tau, tau - effort)]
-        correlations = [f"{correlation(x, effort):.3f}" for x in (tau, gravity)]
+        known = np.isfinite(effort[:, i])
+        measured, required, weight = (x[known, i] for x in (effort, tau, gravity))
+        sizes = [f"{_rms(x):.4g}" for x in (measured, required, required - measured)]
+        correlations = [f"{correlation(x, measured):.3f}" for x in (required, weight)]
         cells = [*sizes, *correlations, f"{shares[i]:.3f}"]
         rows.append((name, *(cell.replace("nan", "-") for cell in cells)))
     return rows

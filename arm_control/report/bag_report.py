@@ -267,25 +267,26 @@ def _add_torque(draft: _Draft) -> None:
 
 def _add_dynamics(draft: _Draft, model: RobotModel) -> None:
     try:
-        dynamics = inverse_dynamics(draft.series, model)
+        tau, gravity = inverse_dynamics(draft.series, model)
     except BagError as error:
         draft.add("Model", str(error))
         return
-    rows = {"Torque by the model": (dynamics.tau, "[N m]"), "Recorded effort": (dynamics.effort, AS_RECORDED)}
+    effort = draft.series.of(model, "effort")
+    rows = {"Torque by the model": (tau, "[N m]"), "Recorded effort": (effort, AS_RECORDED)}
     there = {title: row for title, row in rows.items() if not np.isnan(row[0]).all()}
-    bag_charts.draw_lines(draft.picture("model.png"), dynamics.t, there, model.joint_names)
+    bag_charts.draw_lines(draft.picture("model.png"), draft.series.t, there, model.joint_names)
     text = f"Inverse dynamics; accelerations are slopes of lines fitted to the velocities within {WINDOW:g} s."
-    draft.add("Model", text, summary(dynamics, model), "model.png")
+    draft.add("Model", text, summary(draft.series, model, tau, gravity), "model.png")
 
 
 def _add_timing(draft: _Draft) -> None:
-    when = bag_figures.timing(draft.bag, draft.series)
-    if not len(when.steps):
+    t, written, stamped, all_answers = bag_figures.timing(draft.bag, draft.series)
+    if not len(t):
         return
-    steps = {"as written": when.steps, "by stamps": when.stamp_steps}
+    steps = {"as written": written, "by stamps": stamped}
     steps = {name: values for name, values in steps.items() if values.any()}
-    answers = when.answers if when.answers.any() else when.answers[:0]
-    bag_charts.draw_timing(draft.picture("timing.png"), when.t, steps, answers)
+    answers = all_answers if all_answers.any() else all_answers[:0]
+    bag_charts.draw_timing(draft.picture("timing.png"), t, steps, answers)
     rows: list[tuple[str, ...]] = [("time [ms]", "median", "99 %", "largest", "standard deviation")]
     parts = {f"between states, {name}": values for name, values in steps.items()}
     for name, values in {**parts, "from a state to its command": answers}.items():
@@ -293,7 +294,7 @@ def _add_timing(draft: _Draft) -> None:
             x = MILLI * values
             numbers = (np.median(x), np.quantile(x, 0.99), x.max(), x.std())
             rows.append((name, *map(_number, numbers)))
-    text = "" if len(answers) or not len(when.answers) else "Simulated: commands have the times of their states."
+    text = "" if len(answers) or not len(all_answers) else "Simulated: commands have the times of their states."
     draft.add("Rate and jitter", text, rows, "timing.png")
 
 

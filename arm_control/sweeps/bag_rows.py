@@ -61,7 +61,7 @@ def report(bag: str, robot: str = "") -> dict[str, Any]:
 
     def figures(read: Any, options: Any) -> dict[str, float]:
         series = require_states(read, "joint_states").increasing()
-        steps = timing(read, series).steps
+        _, steps, *_ = timing(read, series)
         found = dict.fromkeys(BAG_FIGURES[REPORT], float("nan"))
         found |= {"seconds": read.duration, "states": len(series.stamps), "messages": len(read.messages)}
         found |= {"malformed": sum(read.malformed.values()), "longest_gap": steps.max(initial=0.0)}
@@ -69,7 +69,7 @@ def report(bag: str, robot: str = "") -> dict[str, Any]:
         found["rate"] = 1.0 / median if median > 0.0 else float("nan")
         try:
             model = arm_of(read, options, series.names)
-            dynamics = inverse_dynamics(series, model)
+            torque, _ = inverse_dynamics(series, model)
         except ArmControlError:
             if robot:
                 raise
@@ -77,9 +77,10 @@ def report(bag: str, robot: str = "") -> dict[str, Any]:
         found["speed_share"] = np.nanmax(np.abs(series.of(model, "velocity")) / model.v_max, initial=0.0)
         commands = recorded_commands(read, model).tau
         found["torque_share"] = np.abs(commands / model.tau_max).max() if len(commands) else float("nan")
-        known = np.isfinite(dynamics.effort).all(axis=1)
+        measured = series.of(model, "effort")
+        known = np.isfinite(measured).all(axis=1)
         if known.any():
-            effort, tau = dynamics.effort[known], dynamics.tau[known]
+            effort, tau = measured[known], torque[known]
             found["model_error_share"] = (np.sqrt(((tau - effort) ** 2).mean(axis=0)) / model.tau_max).max()
             found["correlation"] = min(correlation(a, b) for a, b in zip(tau.T, effort.T, strict=True))
         return found

@@ -140,6 +140,6 @@ def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
     series = require_states(bag, options.topic).increasing()
     model = arm_of(bag, shared.replay_options(options), series.names)
     print(f"{len(series.stamps)} states; accelerations from lines fitted to the velocities within {WINDOW:g} s\n")
-    rows = summary(inverse_dynamics(series, model), model)
+    rows = summary(series, model, *inverse_dynamics(series, model))
     print(text_table(rows, (28, *[14] * len(rows[0][1:])), gap=""))
     return 0
