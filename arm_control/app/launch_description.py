@@ -22,7 +22,7 @@ from launch.logging import get_logger
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from arm_control.app.torque_chain import DriverTopics, Remapping, goal_remappings, torque_remappings, with_gates_behind
+from arm_control.app.torque_chain import DRIVER, Remapping, remappings_of, with_gates_behind
 from arm_control.core import PARENT, file_parameters, share_path
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
 from arm_control.model import find_description, read_description
@@ -44,7 +44,6 @@ RVIZ_TOPICS = (
 NO_TF_PREFIX = 'TF Prefix: ""'
 """Line of the package's RViz file for the prefix of the robot's frames."""
 _BOOLEAN = ("true", "false", "True", "False")
-_DRIVER = DriverTopics()
 
 
 def scenario_launch_description(name: str = "", planner: bool = False) -> LaunchDescription:
@@ -129,12 +128,12 @@ def _arguments(scenario: Scenario | None, planner: bool) -> list[DeclareLaunchAr
         _argument(
             "command_topic",
             "Topic on which the driver gets joint effort, with stamps; with simulator:=none.",
-            _DRIVER.commands,
+            DRIVER[0],
         ),
         _argument(
             "effort_topic",
             "Topic on which an effort controller of ros2_control gets its array; with simulator:=none.",
-            _DRIVER.efforts,
+            DRIVER[1],
         ),
         *_name_arguments(),
         _switch("use_sim_time", "the nodes take their time from /clock, which the simulator publishes."),
@@ -193,12 +192,10 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
             _refuse_gravity_of_gate(scenario.controller, values["params_file"])
     if scenario.simulator:
         find_description(scenario.robot)  # an error before the first process
-    driver = _DRIVER if scenario.simulator else DriverTopics(values["command_topic"], values["effort_topic"])
+    driver = DRIVER if scenario.simulator else (values["command_topic"], values["effort_topic"])
     clock = {"use_sim_time": is_true(values["use_sim_time"])}
     files = [values["params_file"]] if values["params_file"] else []
-    remappings = torque_remappings(scenario.nodes, driver)
-    for name, renamed in goal_remappings(scenario.nodes).items():
-        remappings[name] += renamed
+    remappings = remappings_of(scenario.nodes, driver)
     nodes = [
         own_node(name, values, parameters | clock, *files, on_exit=on_exit_of(name, scenario), renamed=remappings[name])
         for name, parameters in with_gates_behind(scenario.nodes).items()
@@ -252,7 +249,7 @@ def _is_installed(package: str) -> bool:
     return True
 
 
-def _refuse_second_launch(scenario: Scenario, namespace: str, driver: DriverTopics) -> None:
+def _refuse_second_launch(scenario: Scenario, namespace: str, driver: tuple[str, str]) -> None:
     """Refuse to start where another node simulates or drives the arm: the messages would mix."""
     topics = ["joint_states"] if scenario.simulator else []
     topics += [*driver, "effort_in"] if scenario.controller or "gate" in scenario.nodes else []

@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from arm_control.app.run_options import RunOptions
-from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings, with_gates_behind
+from arm_control.app.torque_chain import remappings_of, with_gates_behind
 from arm_control.controllers import controller_file
 from arm_control.core import PARENT
 from arm_control.exceptions import MissingExtra
@@ -126,8 +126,7 @@ class ScenarioProcesses:
             arm.write_text(parameter_text(dict.fromkeys(self.scenario.nodes, self.arm)))
             ros_arguments += ["--params-file", str(arm)]
         ros_arguments += namespace_arguments(self.namespace)
-        chain, goals = torque_remappings(self.scenario.nodes, DriverTopics()), goal_remappings(self.scenario.nodes)
-        for node, renamed in (*chain.items(), *goals.items()):
+        for node, renamed in remappings_of(self.scenario.nodes).items():
             ros_arguments += [word for topic, name in renamed for word in ("-r", f"{node}:{topic}:={name}")]
         names = list(self.scenario.nodes)
         groups = [names] if self.single else [[name] for name in names]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from arm_control.controllers import CONTROLLERS
 from arm_control.gate import GATES_BEHIND
@@ -19,15 +19,15 @@ PLANNED_GOALS = ("target_pose", "target_joint")
 """Goals of the node ``planner``, which ``joint`` without one takes itself."""
 
 
-class DriverTopics(NamedTuple):
-    """What whoever moves the arm listens to."""
-
-    commands: str = "joint_commands"
-    efforts: str = "effort_controller/commands"
+DRIVER = ("joint_commands", "effort_controller/commands")
+"""Topics of commands and of efforts that a simulator listens to."""
 
 
-def torque_remappings(nodes: Collection[str], driver: DriverTopics) -> dict[str, list[Remapping]]:
-    """Return the remappings with which each node hears the one before it, and the last one alone the driver."""
+def remappings_of(nodes: Collection[str], driver: tuple[str, str] = DRIVER) -> dict[str, list[Remapping]]:
+    """Return the remappings with which each node hears the one before it, and the last one alone the driver.
+
+    A planner alone hears the goals that it plans for.
+    """
     outputs = dict.fromkeys(CONTROLLERS, "joint_commands") | {"obstacle_avoidance": "effort_out"}
     outputs["gate"] = "joint_commands"
     chain = [node for node in outputs if node in nodes]
@@ -37,17 +37,11 @@ def torque_remappings(nodes: Collection[str], driver: DriverTopics) -> dict[str,
         remappings[node] += _renamed(outputs[node], link)
         remappings[after] += _renamed("effort_in", link)
     if chain:
-        renamed = _renamed(outputs[chain[-1]], driver.commands)
-        renamed += _renamed("effort_controller/commands", driver.efforts)
-        remappings[chain[-1]] += renamed
+        for topic, name in zip((outputs[chain[-1]], DRIVER[1]), driver, strict=True):
+            remappings[chain[-1]] += _renamed(topic, name)
+    if "planner" in nodes and "joint" in nodes:
+        remappings["joint"] += [(topic, f"joint/{topic}") for topic in PLANNED_GOALS]
     return remappings
-
-
-def goal_remappings(nodes: Collection[str]) -> dict[str, list[Remapping]]:
-    """Return the remappings with which a planner alone hears the goals that it plans for."""
-    if "planner" not in nodes or "joint" not in nodes:
-        return {}
-    return {"joint": [(topic, f"joint/{topic}") for topic in PLANNED_GOALS]}
 
 
 def with_gates_behind(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

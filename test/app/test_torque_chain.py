@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings, with_gates_behind
+from arm_control.app.torque_chain import remappings_of, with_gates_behind
 
-ROBOT = DriverTopics("driver/commands", "driver/efforts")
+ROBOT = ("driver/commands", "driver/efforts")
 TO_ROBOT = [("joint_commands", "driver/commands"), ("effort_controller/commands", "driver/efforts")]
 
 
 @pytest.mark.parametrize("controller", ["osc", "joint", "ilqr"])
 def test_the_last_node_alone_reaches_the_driver(controller: str):
     to_gate = [("joint_commands", "effort_in")]
-    assert torque_remappings([controller, "dynamics"], ROBOT) == {controller: TO_ROBOT, "dynamics": []}
-    assert torque_remappings(["gate", controller], ROBOT) == {controller: to_gate, "gate": TO_ROBOT}
-    assert torque_remappings(["gate", controller], DriverTopics()) == {controller: to_gate, "gate": []}
+    assert remappings_of([controller, "dynamics"], ROBOT) == {controller: TO_ROBOT, "dynamics": []}
+    assert remappings_of(["gate", controller], ROBOT) == {controller: to_gate, "gate": TO_ROBOT}
+    assert remappings_of(["gate", controller]) == {controller: to_gate, "gate": []}
 
 
 def test_avoidance_stands_between_controller_and_gate():
-    chain = torque_remappings(["osc", "gate", "obstacle_avoidance"], ROBOT)
+    chain = remappings_of(["osc", "gate", "obstacle_avoidance"], ROBOT)
     assert chain["osc"] == [("joint_commands", "effort_in")]
     assert chain["obstacle_avoidance"] == []
     assert chain["gate"] == [("effort_in", "effort_out"), *TO_ROBOT]
-    without_gate = torque_remappings(["osc", "obstacle_avoidance"], DriverTopics())
+    without_gate = remappings_of(["osc", "obstacle_avoidance"])
     assert without_gate["obstacle_avoidance"] == [("effort_out", "joint_commands")]
 
 
 def test_a_planner_alone_hears_the_goals():
     own = [("target_pose", "joint/target_pose"), ("target_joint", "joint/target_joint")]
-    assert goal_remappings(["planner", "joint"]) == {"joint": own}
-    assert goal_remappings(["joint", "gate"]) == {}
+    assert remappings_of(["planner", "joint"]) == {"planner": [], "joint": own}
+    assert remappings_of(["joint", "planner"], ROBOT)["joint"] == [*TO_ROBOT, *own]
 
 
 def test_without_a_controller_nothing_is_renamed():
-    assert torque_remappings(["dynamics", "simulator"], ROBOT) == {"dynamics": [], "simulator": []}
+    assert remappings_of(["dynamics", "simulator"], ROBOT) == {"dynamics": [], "simulator": []}
 
 
 def test_a_controller_listens_to_the_gates_behind_it():
