@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,17 +25,9 @@ from arm_control.core import Cache
 from arm_control.maths import Array
 
 Shapes = dict[str, tuple[int, ...]]
+Keep = Callable[[], None]
 AnyProgram = Program | FoldedProgram
 P = TypeVar("P", Program, AnyProgram)
-
-
-class _Function(NamedTuple):
-    """A loaded function; ``keep`` sees to its place in the cache, None for one that is from there."""
-
-    inputs: dict[str, int]
-    outputs: Shapes
-    library: llvm.Library
-    keep: Callable[[], None] | None
 
 
 class LlvmCompiler:
@@ -60,36 +52,39 @@ class LlvmCompiler:
 
     def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
         """Return the kernel of a law for one case."""
-        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code, has_draft=True)
-        compute = function.library.function("kernel", ctypes.c_void_p, keeps_lock=True)
+        inputs, outputs, library, keep = self._function(
+            law.key, f"{law.name} (one)", law.program, scalar_code, has_draft=True
+        )
+        compute = library.function("kernel", ctypes.c_void_p, keeps_lock=True)
 
-        def bind(inputs: Array, _: Array) -> Callable[[], bool]:
-            work = inputs.ctypes.data  # the outputs lie behind the inputs
+        def bind(values: Array, _: Array) -> Callable[[], bool]:
+            work = values.ctypes.data  # the outputs lie behind the inputs
             return lambda: compute(work) != 0.0
 
-        kernel = Kernel(function.inputs, function.outputs, bind, address_of_call(compute))
-        _check_and_keep(function, partial(check, kernel))
+        kernel = Kernel(inputs, outputs, bind, address_of_call(compute))
+        _check_and_keep(keep, partial(check, kernel))
         return kernel
 
     def loop(self, loop: Loop, check: Callable[[LoopKernel], None]) -> LoopKernel:
         """Return the kernel of a law for many cases."""
         width, layout = llvm.lanes(), loop.layout
-        function = self._function(
+        _, shapes, library, keep = self._function(
             f"{width} {loop.key}",
             f"{loop.law.name} ({width} {layout})",
             loop.law.flat_program,
             lambda program, name: loop_code(program, name, width, loop),
         )
-        call = function.library.function("kernel", ctypes.c_void_p)
-        outputs = {name: shape[0] for name, shape in function.outputs.items()}
+        call = library.function("kernel", ctypes.c_void_p)
+        outputs = {name: shape[0] for name, shape in shapes.items()}
         make = partial(_BoundLoop, call, loop, array_names(loop, outputs))
         kernel = LoopKernel(loop, outputs, width if loop.is_vector else 1, make, is_compiled=True)
-        _check_and_keep(function, partial(check, kernel))
+        _check_and_keep(keep, partial(check, kernel))
         return kernel
 
     def _function(
         self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str], has_draft: bool = False
-    ) -> _Function:
+    ) -> tuple[dict[str, int], Shapes, llvm.Library, Keep | None]:
+        """Inputs, outputs and library of a function, and what keeps it in the cache; None where it is from there."""
         key, title = f"{self._identity}\n{key}", f"{self._title}: {title}"
         data, keep = self._cache.load(key), None
         if data is None:
@@ -105,7 +100,7 @@ class LlvmCompiler:
         layout, _, code = data.partition(b"\n")
         inputs, shapes = json.loads(layout)
         outputs = {name: tuple(shape) for name, shape in shapes.items()}
-        return _Function(inputs, outputs, llvm.shared_library(code), keep)
+        return inputs, outputs, llvm.shared_library(code), keep
 
 
 @contextmanager
@@ -120,10 +115,10 @@ def without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _check_and_keep(function: _Function, check: Callable[[], None]) -> None:
-    if function.keep:
+def _check_and_keep(keep: Keep | None, check: Callable[[], None]) -> None:
+    if keep:
         check()
-        function.keep()
+        keep()
 
 
 class _BoundLoop:

@@ -80,14 +80,12 @@ class RunsLoop(Protocol):
         """
 
 
-class RunsKernel(Protocol):
-    """The kernel of a law for one case, on a work space of its own (:class:`arm_control.compiler.kernels.OwnWork`).
+RunsKernel: TypeAlias = Callable[[], float]
+"""The kernel of a law for one case, on a work space of its own (:class:`arm_control.compiler.kernels.OwnWork`).
 
-    Or another procedure on a record of its own (:class:`arm_control.compiler.compiled_procedure.BoundProcedure`).
-    """
-
-    def __call__(self) -> float:
-        """Compute the outputs from the inputs; returns 0 where every input is finite, else nan; or as the other one."""
+It returns 0 where every input is finite, else nan. Or another procedure on a record of its own
+(:class:`arm_control.compiler.compiled_procedure.BoundProcedure`).
+"""
 
 
 class Procedure(Generic[P, R]):
