@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -140,17 +140,8 @@ class MotionStatus(NamedTuple):
         return f"{self.phase.value}: {self.reason}" if self.reason else self.phase.value
 
 
-class MotionCommand(NamedTuple):
-    """What the controller of joints is to follow.
-
-    Attributes
-    ----------
-    begin_ns : int
-        Stamp of time 0 of the points [ns]; 0: at once.
-    """
-
-    points: Waypoints
-    begin_ns: int
+MotionCommand: TypeAlias = tuple[Waypoints, int]
+"""What the controller of joints is to follow, and the stamp of its time 0 [ns]; 0: at once."""
 
 
 class Step(NamedTuple):
@@ -282,7 +273,7 @@ class MotionProcess:
         self.status = MotionStatus(Phase.STOPPING, ending.reason)
         begins_later = t > 0.0 and self._next is None  # a command that begins at once replaces those that wait
         self._next = self._change = None
-        return Step(command=MotionCommand(points, begin_ns if begins_later else 0))
+        return Step(command=(points, begin_ns if begins_later else 0))
 
     # -- planning ---------------------------------------------------------------------------------
 
@@ -369,7 +360,7 @@ class MotionProcess:
     def _start(self, plan: MotionPlan) -> Step:
         self.plan, self.status, self._epoch_ns = plan, MotionStatus(Phase.MOVING), plan.begin_ns
         self._next, self._change, self._reason, self._leads_to_goal = None, None, "", True
-        return Step(plan, MotionCommand(plan.points, plan.begin_ns if plan.has_moving_obstacles else 0))
+        return Step(plan, (plan.points, plan.begin_ns if plan.has_moving_obstacles else 0))
 
     def _execute(self, state: Measurement) -> Step:
         """Move along the plan that has waited, once that is asked for."""
@@ -412,7 +403,7 @@ class MotionProcess:
             return NOTHING
         self._next, self._reason = replace(change.plan, begin_ns=begin_ns), REASONS[change.action]
         self._leads_to_goal = change.action is Action.PLANNED
-        return Step(self._next, MotionCommand(behind_begin(change.plan.points), begin_ns))
+        return Step(self._next, (behind_begin(change.plan.points), begin_ns))
 
     def _compare(self, state: Measurement) -> None:
         """Compare the arm with its plan."""
