@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from arm_control.maths import Array
@@ -17,38 +15,22 @@ POOR = 0.02
 """A reproduction whose error is above this share of the way is named."""
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """A demonstration, and the motion of the primitive that was learned from it.
+def reproduce(primitive: Primitive, demonstration: Demonstration) -> tuple[Array, Rollout, Array]:
+    """Return a demonstration beside the motion that was learned from it, at the same times.
 
-    Attributes
-    ----------
-    times : ndarray, shape (N,)
-        Times from the start [s].
-    demonstrated : ndarray, shape (N, n)
-        Coordinates of the demonstration.
-    motion : Rollout
-        The primitive's motion at these times.
+    Returns
+    -------
+    ndarray, shape (N, n); Rollout
+        Coordinates of the demonstration; the primitive's motion.
+    ndarray, shape (n,)
+        Root of the mean square of the error of each coordinate.
     """
-
-    times: Array
-    demonstrated: Array
-    motion: Rollout
-
-    @property
-    def rms(self) -> Array:
-        """Root of the mean square of the error of each coordinate, shape (n,)."""
-        return np.asarray(np.sqrt(np.mean((self.motion.q - self.demonstrated) ** 2, axis=0)))
-
-
-def reproduce(primitive: Primitive, demonstration: Demonstration) -> Reproduction:
-    """Return a demonstration beside the motion that was learned from it."""
-    times = demonstration.times - demonstration.times[0]
     coordinates = demonstration.positions
     if demonstration.orientations is not None and primitive.quat_xyzw is not None:
         rotations = rotation_coordinates(demonstration.orientations, primitive.quat_xyzw)
         coordinates = np.hstack([coordinates, rotations])
-    return Reproduction(times, coordinates, primitive.rollout(times))
+    motion = primitive.rollout(demonstration.times - demonstration.times[0])
+    return coordinates, motion, np.sqrt(np.mean((motion.q - coordinates) ** 2, axis=0))
 
 
 def motion_as_learned(primitive: Primitive) -> Rollout:

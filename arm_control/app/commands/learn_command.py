@@ -71,9 +71,9 @@ def run(options: argparse.Namespace) -> int:
         options.method,
         period=options.rhythmic or None,
     )
-    reproduction = reproduce(primitive, demonstration)
+    demonstrated, motion, rms = reproduce(primitive, demonstration)
     print(_summary(primitive, path, options))
-    _print_figures(primitive, reproduction.rms)
+    _print_figures(primitive, rms)
     for note in [*notes, *oddities_of_path(path, is_rhythmic=is_rhythmic)]:
         print(f"note: {note}")
     PrimitiveFile(primitive, _origin(options)).save(options.out)
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     if options.picture:
         from arm_control.report import draw_primitive
 
-        draw_primitive(Path(options.picture), primitive, Path(options.out).stem, reproduction)
+        draw_primitive(Path(options.picture), primitive, Path(options.out).stem, (demonstrated, motion))
         print(f"wrote {options.picture}")
     return 0
 

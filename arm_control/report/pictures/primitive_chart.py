@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.maths import Array
-from arm_control.primitives import POSITION, TURN, Primitive, coordinate_names, gate, gaussians, rhythmic_basis
+from arm_control.primitives import POSITION, TURN, Primitive, Rollout, coordinate_names, gate, gaussians, rhythmic_basis
 from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, limit, new_figure, style
-from arm_control.report.primitive_figures import Reproduction, motion_as_learned
+from arm_control.report.primitive_figures import motion_as_learned
 
 HEIGHT = 1.9
 """Of a coordinate's charts [inch]."""
@@ -20,18 +20,22 @@ POINTS = 801
 """Points of a force's curve."""
 
 
-def draw_primitive(path: Path, primitive: Primitive, title: str, reproduction: Reproduction | None = None) -> None:
-    """Draw two charts for each coordinate: its motion over time, and its force over the phase with all functions."""
+def draw_primitive(
+    path: Path, primitive: Primitive, title: str, reproduction: tuple[Array, Rollout] | None = None
+) -> None:
+    """Draw two charts for each coordinate: its motion over time, and its force over the phase with all functions.
+
+    A reproduction is the coordinates of a demonstration, shape (N, n), and the primitive's motion at the same times.
+    """
     names = coordinate_names(primitive)
     figure = new_figure(12.0, 1.0 + HEIGHT * len(names))
     figure.suptitle(title, fontsize=13, color=INK, fontweight="bold")
     charts = np.atleast_2d(figure.subplots(len(names), 2, sharex="col", width_ratios=(3, 2)))
-    motion = motion_as_learned(primitive) if reproduction is None else reproduction.motion
+    demonstrated, motion = (None, motion_as_learned(primitive)) if reproduction is None else reproduction
     for i, name in enumerate(names):
         left, right = charts[i]
-        if reproduction is not None:
-            demonstrated = reproduction.demonstrated[:, i]
-            left.plot(reproduction.times, demonstrated, color=GREY, linewidth=4.0, alpha=0.5, label="demonstration")
+        if demonstrated is not None:
+            left.plot(motion.times, demonstrated[:, i], color=GREY, linewidth=4.0, alpha=0.5, label="demonstration")
         left.plot(motion.times, motion.q[:, i], color=BLUE, linewidth=1.5, label="primitive")
         limit(left, float(primitive.goal[i]), "centre" if primitive.kind == "rhythmic" else "goal")
         style(left, name.replace("$", r"\$"), ylabel=_unit(primitive, i))
