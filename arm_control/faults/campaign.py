@@ -258,7 +258,7 @@ def policy(model: RobotModel, q: Array, goal: Array) -> Source:
         points = np.array([way.sample(t).q_des for t in observed_ns / NANOSECONDS + ahead])
         return joint_trajectory(model.joint_names, observed_ns, ahead, points)
 
-    return Source(0.066, chunk)
+    return 0.066, chunk
 
 
 # -- runs ------------------------------------------------------------------------------------------

@@ -150,11 +150,11 @@ class Chain:
 
     def _send_inputs(self) -> None:
         """Send the controller what is due, which is heard before the state of that time."""
-        for topic, source in self.setup.inputs.items():
+        for topic, (period, message) in self.setup.inputs.items():
             if self.t >= self._next_inputs[topic] - 1e-9:
-                self._next_inputs[topic] = self.t + source.period
+                self._next_inputs[topic] = self.t + period
                 send = partial(self._post, partial(self.arrangement.on_input, topic))
-                self._interfere(topic, source.message(round(self.t * NANOSECONDS)), send)
+                self._interfere(topic, message(round(self.t * NANOSECONDS)), send)
 
     def send_command(self, delivery: Delivery) -> None:
         """Send a command to the gate, past what happens to those of the controller."""

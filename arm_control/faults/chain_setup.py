@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -80,26 +80,15 @@ class Delivery(NamedTuple):
 Interference = Callable[[int, Any], Iterable[Delivery]]
 """From the number of a message since the fault begins, and the message, to what arrives."""
 STATES, COMMANDS = "states", "commands"
-"""Messages of every run, beside those of :class:`Source`."""
+"""Messages of every run, beside those of :data:`Source`."""
 OBSTACLES, CONSTRAINTS = "obstacles", "constraints"
 """Inputs of a controller that events send."""
 GOAL = "goal: "
 """How the reason begins for which a controller has refused a goal."""
 
 
-class Source(NamedTuple):
-    """Somebody who sends a controller messages of a topic.
-
-    Attributes
-    ----------
-    period : float
-        Time between two messages [s].
-    message : callable
-        Returns the message that is sent at a time [ns].
-    """
-
-    period: float
-    message: Callable[[int], Any]
+Source: TypeAlias = tuple[float, Callable[[int], Any]]
+"""Somebody who sends a controller messages of a topic: time between two [s], and the message at a time [ns]."""
 
 
 @dataclass
