@@ -72,10 +72,7 @@ class RunOptions:
     def load(self) -> Scenario:
         """Return the scenario with these options, after all checks that need no process.
 
-        Raises
-        ------
-        ArmControlError
-            When the scenario, the parameter file or an output path is invalid.
+        An ArmControlError when the scenario, the parameter file or an output path is invalid.
         """
         loaded = Scenario.load(self.scenario, trust=self.trust or self.is_own_arm)
         scenario = (planned(loaded, self.variant) if self.planner else loaded).with_options(
@@ -139,10 +136,7 @@ class RunOptions:
 def require_writable_record(file: str | Path) -> None:
     """Check that a NumPy file can be written.
 
-    Raises
-    ------
-    InputError
-        When it cannot, or when its name does not end in ``.npz``: NumPy would add that.
+    An InputError when it cannot, or when its name does not end in ``.npz``: NumPy would add that.
     """
     path = Path(file)
     if path.suffix != ".npz":

@@ -83,10 +83,7 @@ class Bag:
     def named(self, name: str) -> Topic | None:
         """Return the topic of this name, or the only one in a namespace; None when there is none.
 
-        Raises
-        ------
-        BagError
-            When several namespaces have the topic.
+        A BagError when several namespaces have the topic.
         """
         name = name.strip("/")
         for full_name in (f"{self.namespace.strip('/')}/{name}", name):
@@ -214,13 +211,7 @@ def joint_series(bag: Bag, topic: str) -> JointSeries:
 
 
 def require_states(bag: Bag, topic: str) -> JointSeries:
-    """Read a topic as :func:`joint_series`, which has a state.
-
-    Raises
-    ------
-    BagError
-        When it has none.
-    """
+    """Read a topic as :func:`joint_series`, which has a state; a BagError when it has none."""
     series = joint_series(bag, topic)
     if not len(series.stamps):
         others = [other.name for other in bag.topics if other.type_name.endswith("/JointState") and not other.error]

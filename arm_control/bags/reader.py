@@ -53,10 +53,7 @@ DEFINITION_FORMATS = {"ros2msg": MessageDefinitionFormat.MSG, "ros2idl": Message
 def read_bag(path: str | Path) -> Bag:
     """Read a bag: a folder with ``metadata.yaml``, or a file ``.mcap``, ``.db3`` or ``.bag``.
 
-    Raises
-    ------
-    BagError
-        When there is none, nothing in it can be read, or it takes more memory than is free.
+    A BagError when there is none, nothing in it can be read, or it takes more memory than is free.
     """
     path = Path(path)
     if not path.exists():

@@ -282,10 +282,7 @@ def description_in(bag: Bag, urdf: str = "") -> str:
 def scenario_of(bag: Bag, options: ReplayOptions) -> Scenario | None:
     """Return the scenario of a recording, with the variant, robot and parameters of the run; None where there is none.
 
-    Raises
-    ------
-    BagError
-        When the bag names a scenario that is not on this machine.
+    A BagError when the bag names a scenario that is not on this machine.
     """
     name = options.scenario or bag.custom.get("scenario", "")
     if options.controller:
@@ -338,10 +335,7 @@ def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopPar
 def arm_of(bag: Bag, options: ReplayOptions, names: Sequence[str]) -> RobotModel:
     """Return the arm of a recording, whether or not its controller is known.
 
-    Raises
-    ------
-    BagError
-        When there is no description of it.
+    A BagError when there is no description of it.
     """
     scenario = None if options.urdf else scenario_of(bag, options)
     if scenario is not None:

@@ -81,10 +81,7 @@ class BagWriter:
     ) -> None:
         """Add a topic with its QoS; nothing happens when it has been added with this type.
 
-        Raises
-        ------
-        BagError
-            When its type is unknown.
+        A BagError when its type is unknown.
         """
         if topic in self._topics and self._topics[topic][1] == type_name:
             return
@@ -105,13 +102,7 @@ class BagWriter:
         self._topics[topic] = connection, type_name
 
     def write(self, topic: str, log_ns: int, raw: bytes) -> None:
-        """Write the bytes of a message.
-
-        Raises
-        ------
-        BagError
-            When it cannot be written, as on a full disk.
-        """
+        """Write the bytes of a message; a BagError when it cannot be written, as on a full disk."""
         try:
             self._writer.write(self._topics[topic][0], log_ns, raw)
         except Exception as error:
@@ -131,10 +122,7 @@ class BagWriter:
     def flush(self) -> None:
         """Hand everything written so far to the operating system.
 
-        Raises
-        ------
-        BagError
-            When it cannot be written, as on a full disk.
+        A BagError when it cannot be written, as on a full disk.
         """
         storage: Any = self._writer.storage
         try:

@@ -58,11 +58,8 @@ def kind(name: str) -> type[Constraint]:
 def read_constraints(file: str) -> Constraints:
     """Return the constraints of a file, of one that comes with the package by its name, or of a text of YAML.
 
-    Raises
-    ------
-    ParameterError
-        When there is no such file, or an entry has an unknown kind or field, a name that another has, or a value that
-        is not allowed.
+    A ParameterError when there is no such file, or an entry has an unknown kind or field, a name that another has, or a
+    value that is not allowed.
     """
     return constraints_of(*_content(file))
 

@@ -205,13 +205,7 @@ class Controller:
         raise NotImplementedError
 
     def add(self, goal: Goal) -> None:
-        """Add a goal, which acts from its stamp on.
-
-        Raises
-        ------
-        InputError
-            When this controller cannot follow such a goal.
-        """
+        """Add a goal, which acts from its stamp on; an InputError when this controller cannot follow such a goal."""
         raise NotImplementedError
 
     def restart(self, q: Array) -> None:

@@ -188,13 +188,7 @@ PrimitiveController = JointPrimitiveController | PosePrimitiveController
 
 
 def load_primitive(file: str) -> Primitive:
-    """Return the primitive in a file.
-
-    Raises
-    ------
-    ParameterError
-        When no file is named, or there is no primitive in it.
-    """
+    """Return the primitive in a file; a ParameterError when no file is named, or there is no primitive in it."""
     if not file:
         raise ParameterError("file: name the primitive, one of config/primitives or a YAML file")
     return PrimitiveFile.load(file).primitive
@@ -205,10 +199,7 @@ def primitive_controller(
 ) -> PrimitiveController:
     """Return the controller of a primitive: of joints, or of the end effector.
 
-    Raises
-    ------
-    ParameterError
-        When it is not one of this arm.
+    A ParameterError when it is not one of this arm.
     """
     controller = JointPrimitiveController if primitive.names else PosePrimitiveController
     return controller(model, parameters, primitive)

@@ -64,10 +64,7 @@ for _loader in (Loader, FastLoader):
 def load_yaml(path: Path) -> Any:
     """Return the content of a file.
 
-    Raises
-    ------
-    ParameterError
-        When it cannot be read, is not text in UTF-8, is not YAML, or exceeds a limit.
+    A ParameterError when it cannot be read, is not text in UTF-8, is not YAML, or exceeds a limit.
     """
     try:
         with path.open("rb") as file:
@@ -86,10 +83,7 @@ def load_yaml(path: Path) -> Any:
 def parse_yaml(text: str, where: str) -> Any:
     """Return the content of a text of YAML, of which errors say ``where``.
 
-    Raises
-    ------
-    ParameterError
-        When it is not YAML, or exceeds a limit.
+    A ParameterError when it is not YAML, or exceeds a limit.
     """
     try:
         try:
@@ -127,10 +121,7 @@ def _load(text: str, where: str, loader: type[Loader | FastLoader]) -> Any:
 def _check_limits(text: str, where: str, loader: type[Loader | FastLoader]) -> None:
     """Refuse YAML that is too large or too deep.
 
-    Raises
-    ------
-    ParameterError
-        When it exceeds :data:`MOST_VALUES` or :data:`DEEPEST`, or an alias is within its own anchor.
+    A ParameterError when it exceeds :data:`MOST_VALUES` or :data:`DEEPEST`, or an alias is within its own anchor.
     """
     sizes: dict[str, int] = {}
     begun: list[tuple[str | None, int]] = []
@@ -261,10 +252,7 @@ def _describe_choices(name: str, known: Sequence[str]) -> str:
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML file that contains a mapping.
 
-    Raises
-    ------
-    ParameterError
-        When the file is missing, is not YAML, exceeds a limit, or contains something else.
+    A ParameterError when the file is missing, is not YAML, exceeds a limit, or contains something else.
     """
     content = load_yaml(path)
     if content is None:
@@ -275,10 +263,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def as_mapping(content: Any, where: str) -> dict[str, Any]:
     """Return a copy of a mapping; an empty one for None.
 
-    Raises
-    ------
-    ParameterError
-        When the content is something else.
+    A ParameterError when the content is something else.
     """
     if not isinstance(content, (Mapping, type(None))):
         hint = f" ({content!r}: is a colon missing?)" if isinstance(content, str) else ""
@@ -357,10 +342,7 @@ def file_parameters(path: str | Path, node: str, foreign: Collection[str] = ()) 
 def ros_parameters(content: Any, where: str) -> dict[str, Any]:
     """Return the parameters in an entry of a ROS parameter file.
 
-    Raises
-    ------
-    ParameterError
-        When it has something that stops ROS's own reader.
+    A ParameterError when it has something that stops ROS's own reader.
     """
     entry = as_mapping(content, where)
     values = as_mapping(entry.get("ros__parameters"), f"{where}: ros__parameters")
@@ -395,13 +377,7 @@ def _refuse_unreadable(name: str, value: Any, where: str) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file.
-
-    Raises
-    ------
-    ArmControlError
-        When it cannot be written.
-    """
+    """Write a file; an ArmControlError when it cannot be written."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -409,13 +385,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def require_writable_folder(folder: str | Path) -> None:
-    """Create a folder if it does not exist, and try to write a file in it.
-
-    Raises
-    ------
-    InputError
-        When that is not possible.
-    """
+    """Create a folder if it does not exist, and try to write a file in it; an InputError when that is not possible."""
     if Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"{folder} is a file, and a folder is needed: choose another name")
     try:

@@ -156,10 +156,7 @@ class Parameters:
     def types(cls) -> dict[str, Any]:
         """Type of each parameter, those of groups included, by name.
 
-        Raises
-        ------
-        TypeError
-            When two groups have a parameter of the same name.
+        A TypeError when two groups have a parameter of the same name.
         """
         own = cls._own_types()
         types: dict[str, Any] = {}
@@ -204,10 +201,7 @@ class Parameters:
     def from_mapping(cls: type[P], values: Mapping[str, Any], *, where: str = "") -> P:
         """Return the parameters with these values, the defaults for the rest.
 
-        Raises
-        ------
-        ParameterError
-            When a key is no field of this class, or a value has a wrong type or is out of bounds.
+        A ParameterError when a key is no field of this class, or a value has a wrong type or is out of bounds.
         """
         refuse_unknown(values, cls.types(), where or cls.__name__)
         own = {name: value for name, value in values.items() if name in cls._own_types()}

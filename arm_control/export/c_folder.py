@@ -34,11 +34,8 @@ SHIFT = 0.05
 def write_folder(folder: str | Path, controller: ExportedController, processors: Sequence[str]) -> list[str]:
     """Write an exported controller; return the names of the files.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot be written or has files of these names that no export has written, or a processor is
-        unknown.
+    An InputError when the folder cannot be written or has files of these names that no export has written, or a
+    processor is unknown.
     """
     for name in processors:
         if name not in PROCESSORS:

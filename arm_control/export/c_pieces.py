@@ -222,11 +222,8 @@ class ExportedController(NamedTuple):
 def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravity: bool = False) -> ExportedController:
     """Return the controller of a scenario as it is exported.
 
-    Raises
-    ------
-    ParameterError
-        When it is another controller, has parts that stay in Python, a joint mimics another one, or a parameter is
-        not allowed.
+    A ParameterError when it is another controller, has parts that stay in Python, a joint mimics another one, or a
+    parameter is not allowed.
     """
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:

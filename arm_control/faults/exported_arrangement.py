@@ -34,10 +34,7 @@ def can_compile() -> bool:
 def compiled(robot: str) -> tuple[ctypes.CDLL, str]:
     """Return the library of a packaged robot's operational space control, and its name.
 
-    Raises
-    ------
-    ArmControlError
-        When there is no C compiler.
+    An ArmControlError when there is no C compiler.
     """
     controller = exported_controller(Scenario(robot, "", robot, {"osc": {}}))
     folder = Path(tempfile.mkdtemp(prefix="exported_"))
@@ -104,10 +101,7 @@ UNWRITTEN = 777.0
 def compile_c(folder: Path, name: str, *arguments: str | Path) -> Path:
     """Compile sources of a folder; return the program.
 
-    Raises
-    ------
-    ArmControlError
-        When there is no compiler, or it refuses the sources.
+    An ArmControlError when there is no compiler, or it refuses the sources.
     """
     if CC is None:
         raise ArmControlError("there is no C compiler")

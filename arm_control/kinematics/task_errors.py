@@ -59,10 +59,7 @@ class TaskError(NamedTuple):
 def row_numbers(rows: str) -> tuple[int, ...]:
     """Numbers of rows, in their order in a twist, from a text such as ``"x y z rx"``.
 
-    Raises
-    ------
-    InputError
-        When a row is unknown or comes twice, or there is none.
+    An InputError when a row is unknown or comes twice, or there is none.
     """
     names = rows.split()
     if unknown := [name for name in names if name not in TWIST_ROWS]:
@@ -219,10 +216,7 @@ def pose_rank(model: RobotModel) -> int:
 def chosen_rows(model: RobotModel, frame: str | None, rows: str, task_frame: str) -> Rows:
     """Rows that a user names, after checking that the arm can move each of them.
 
-    Raises
-    ------
-    InputError
-        When a row or the frame of the axes is unknown, or no joint moves a row.
+    An InputError when a row or the frame of the axes is unknown, or no joint moves a row.
     """
     if task_frame not in FRAMES:
         raise InputError(f"task_frame is '{task_frame}'; allowed: {', '.join(FRAMES)}")

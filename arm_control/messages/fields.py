@@ -109,10 +109,7 @@ def effective_stamp(stamp: Any, now_ns: int) -> int:
 def pose_from_message(message: Any) -> Pose:
     """Return the pose of a message, with a normalised quaternion.
 
-    Raises
-    ------
-    InputError
-        When a number is not finite, the position is 1e6 m away or more, or the quaternion has no length.
+    An InputError when a number is not finite, the position is 1e6 m away or more, or the quaternion has no length.
     """
     position = message.pose.position
     o = message.pose.orientation
@@ -126,10 +123,7 @@ def pose_from_message(message: Any) -> Pose:
 def waypoints_from_message(model: RobotModel, message: Any) -> Waypoints:
     """Return the points of a ``JointTrajectory`` in the model's joint order, checked.
 
-    Raises
-    ------
-    InputError
-        When they must not be followed; see :meth:`arm_control.motion.joint_trajectory.Waypoints.checked`.
+    An InputError when they must not be followed; see :meth:`arm_control.motion.joint_trajectory.Waypoints.checked`.
     """
     if any(len(point.effort) for point in message.points):
         raise InputError("effort in a trajectory: the controller computes it; leave it out")
@@ -143,11 +137,8 @@ def waypoints_from_message(model: RobotModel, message: Any) -> Waypoints:
 def pose_points_from_message(message: Any, tip: str) -> PosePoints:
     """Return the points of a ``MultiDOFJointTrajectory``, checked.
 
-    Raises
-    ------
-    InputError
-        When it moves another link, or must not be followed; see
-        :meth:`arm_control.motion.pose_trajectory.PosePoints.checked`.
+    An InputError when it moves another link, or must not be followed; see
+    :meth:`arm_control.motion.pose_trajectory.PosePoints.checked`.
     """
     poses = [_pose_of(transform) for transform in _transforms_of(message, tip)]
     velocities = _rows(message, "velocities")
@@ -169,10 +160,7 @@ def _transforms_of(message: Any, tip: str) -> list[Any]:
 def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     """Return the goal of a message on a topic with goals; one with a number is named ``<controller>/<quantity>``.
 
-    Raises
-    ------
-    ArmControlError
-        When its values are wrong, or not those of this arm.
+    An ArmControlError when its values are wrong, or not those of this arm.
     """
     of_one: dict[str, Callable[[Any, RobotModel, int], Goal]]
     of_one = {WRENCH_GOAL: wrench_goal_of, JOINT_STIFFNESS: joint_stiffness_of, "target_twist": twist_jog_of}
@@ -208,10 +196,7 @@ def twist_jog_of(message: Any, model: RobotModel, now_ns: int) -> TwistJog:
 def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
     """Return the wrench that a ``WrenchStamped`` on ``target_wrench`` asks for.
 
-    Raises
-    ------
-    ArmControlError
-        When a number is not finite, or the frame is unknown.
+    An ArmControlError when a number is not finite, or the frame is unknown.
     """
     stamp_ns = effective_stamp(message.header.stamp, now_ns)
     frame = link_of(message.header.frame_id, model)

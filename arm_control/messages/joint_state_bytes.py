@@ -101,13 +101,7 @@ class JointStateLayout(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> JointStateLayout:
-        """Return the layout of a message.
-
-        Raises
-        ------
-        InputError
-            When the bytes are not a ``JointState``.
-        """
+        """Return the layout of a message; an InputError when the bytes are not a ``JointState``."""
         cursor = _Cursor(data)
         cursor.skip(WORDS - START)
         frame_id = cursor.text()
@@ -131,13 +125,7 @@ class JointStateBytes:
         self._stamp, self._double = STAMP, np.dtype(np.float64)
 
     def read(self, data: bytes) -> JointStateFields:
-        """Return the fields of a message.
-
-        Raises
-        ------
-        InputError
-            When the bytes are not a ``JointState``.
-        """
+        """Return the fields of a message; an InputError when the bytes are not a ``JointState``."""
         layout = self._layout
         if len(data) != layout.length or int.from_bytes(data, "little") & layout.mask != layout.common:
             layout = self._learn(data)

@@ -255,10 +255,7 @@ class JointStateReader:
     def _checked(self, names: Sequence[str], values: Sequence[float], what: str) -> Array:
         """Return values in the order of the names; only those of the arm's joints must be finite.
 
-        Raises
-        ------
-        InputError
-            When there is not one for each name, or one of the arm's is not finite.
+        An InputError when there is not one for each name, or one of the arm's is not finite.
         """
         self._model.in_joint_order(names, values, what)
         return np.array(values, dtype=float)

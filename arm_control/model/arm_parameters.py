@@ -43,10 +43,7 @@ class ArmParameters(Parameters):
     def choices(self) -> dict[str, Any]:
         """Return what they mean as options of :meth:`arm_control.RobotModel.from_urdf`.
 
-        Raises
-        ------
-        ParameterError
-            When an entry is not of the form 'joint:number'.
+        A ParameterError when an entry is not of the form 'joint:number'.
         """
         return {
             "base": self.base or None,
@@ -65,10 +62,8 @@ class ArmParameters(Parameters):
     def model(self, description: str, *, kinematics_only: bool = False) -> RobotModel:
         """Return the model of an arm; for kinematics alone masses and limits of effort and speed may be missing.
 
-        Raises
-        ------
-        UrdfError
-            When it is the name of a file: a topic or a bag names none, since expanding a xacro file may run any code.
+        A UrdfError when it is the name of a file: a topic or a bag names none, since expanding a xacro file may run any
+        code.
         """
         if "<" not in description:
             raise UrdfError(f"{description[:60]!r} is no URDF: its text is needed, not the name of a file")

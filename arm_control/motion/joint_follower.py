@@ -214,10 +214,7 @@ class JointsOfPose:
 
         The measured positions q are those of the target's frame; the result is near to other ones.
 
-        Raises
-        ------
-        InputError
-            When no joint positions within the limits are found.
+        An InputError when no joint positions within the limits are found.
         """
         X_WT = self._model.pose(q, target.frame) @ target.X_FT
         result = self._inverse_kinematics.solve(X_WT, near)

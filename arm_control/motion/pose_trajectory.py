@@ -144,10 +144,7 @@ class PoseTrajectory:
 def join_points(*parts: PosePoints) -> PosePoints:
     """Return several motions with twists and accelerations as one; each begins at time 0 where the one before ends.
 
-    Raises
-    ------
-    InputError
-        When a part has no twists or no accelerations.
+    An InputError when a part has no twists or no accelerations.
     """
     end = 0.0
     times, Vs, As = [], [], []

@@ -251,10 +251,7 @@ FONT: dict[str, tuple[tuple[tuple[float, float] | Arc, ...], ...]] = {
 def strokes_of(text: str, height: float) -> Iterable[Array]:
     """Yield the strokes of a line of digits of a height [m], each as dense points, shape (n, 3) [m].
 
-    Raises
-    ------
-    InputError
-        When a character is neither a digit nor a space.
+    An InputError when a character is neither a digit nor a space.
     """
     for column, character in enumerate(text):
         if character not in (*FONT, " "):
@@ -480,10 +477,7 @@ class Motion:
 def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
     """Read a joint trajectory by name (``config/trajectories/<name>.yaml``) or path.
 
-    Raises
-    ------
-    ParameterError
-        When there is no such file, or its content is not a trajectory.
+    A ParameterError when there is no such file, or its content is not a trajectory.
     """
     rows = ("positions", "velocities", "accelerations")
     with yaml_content("trajectories", name, ("robot", "description", "joints", "points")) as content:

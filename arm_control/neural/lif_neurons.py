@@ -95,10 +95,7 @@ def firing_rate(J: Array) -> Array:
 def gain_and_bias(max_rates: Array, intercepts: Array) -> tuple[Array, Array]:
     """Equation (4), for rates (n,) where ``e^T x = 1`` [Hz] and values (n,) of ``e^T x`` where neurons begin to fire.
 
-    Raises
-    ------
-    InputError
-        When a rate is not between 0 and 1 / tau_ref, or an intercept not below 1.
+    An InputError when a rate is not between 0 and 1 / tau_ref, or an intercept not below 1.
     """
     if not ((max_rates > 0.0) & (max_rates < 1.0 / TAU_REF)).all():
         raise InputError(f"a neuron fires with more than 0 and less than {1.0 / TAU_REF:g} Hz")

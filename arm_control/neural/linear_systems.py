@@ -84,10 +84,7 @@ class LinearSystem:
     def discretized(self, dt: float) -> LinearSystem:
         """Equation (4): the same system, its input held for dt [s] at a time.
 
-        Raises
-        ------
-        InputError
-            When it is discrete already.
+        An InputError when it is discrete already.
         """
         if self.dt is not None:
             raise InputError(f"the system is discrete already, with dt = {self.dt} s")

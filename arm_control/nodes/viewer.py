@@ -422,10 +422,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
 def matrix_of(message: Any, largest: int) -> Array:
     """Return the numbers of a ``Float64MultiArray`` with rows and columns.
 
-    Raises
-    ------
-    InputError
-        When it has no rows and columns, too many numbers, other than finite ones, or not as many as it says.
+    An InputError when it has no rows and columns, too many numbers, other than finite ones, or not as many as it says.
     """
     sizes, n = tuple(dimension.size for dimension in message.layout.dim), len(message.data)
     if len(sizes) != 2 or sizes[0] * sizes[1] != n or not 0 < n <= largest:

@@ -90,10 +90,7 @@ def box_qp(
 
     ``held`` (n,) is the set to begin with, at finite bounds; all free by default.
 
-    Raises
-    ------
-    InputError
-        When bounds cross, something is not finite, or H is not positive definite where it has to be.
+    An InputError when bounds cross, something is not finite, or H is not positive definite where it has to be.
     """
     H, g, low, high = (np.asarray(x, dtype=float) for x in (H, g, low, high))
     if not all(np.isfinite(x).all() for x in (H, g)) or not (low <= high).all():

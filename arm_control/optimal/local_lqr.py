@@ -65,10 +65,7 @@ class LocalLqr:
         The state (2 nv,) is positions and velocities, the control (nv,) torque [N m or N]; n steps are left, by default
         N.
 
-        Raises
-        ------
-        InputError
-            When a Q_uu is not positive definite: each control must cost something.
+        An InputError when a Q_uu is not positive definite: each control must cost something.
         """
         n = self._n if n is None else n
         self._rows["x"][:], self._rows["u"][:] = x0, u0

@@ -211,10 +211,7 @@ class ReachPlanner:
 
         The solver starts from the rest of an earlier plan, where there is one.
 
-        Raises
-        ------
-        InputError
-            When the first state is not finite, the target is 1e6 m away or more, or the solver has no plan.
+        An InputError when the first state is not finite, the target is 1e6 m away or more, or the solver has no plan.
         """
         x0 = np.array(x0, dtype=float)
         if x0.shape != (2 * self.model.nv,) or not np.isfinite(x0).all():

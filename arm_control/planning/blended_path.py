@@ -72,10 +72,7 @@ def rounded_paths(validity: Validity, plan: Plan) -> tuple[JointTrajectory, ...]
 
     The validity has the obstacles of the plan, which stand still.
 
-    Raises
-    ------
-    InputError
-        When the plan has no path, is one in time, or does not move.
+    An InputError when the plan has no path, is one in time, or does not move.
     """
     if not plan.is_found:
         raise InputError(f"a plan without a path: {plan.reason}")

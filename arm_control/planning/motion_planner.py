@@ -46,10 +46,7 @@ def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, 
     Joint positions of shape (k, n), the nearest to the start (n,) first [rad or m]; and a sentence where k is 0, else
     empty. An arm with more joints than rows comes to the pose from random postures, of the seed.
 
-    Raises
-    ------
-    InputError
-        When the pose or the start is not valid.
+    An InputError when the pose or the start is not valid.
     """
     nearest = inverse.solve(X_WT, start)
     if not nearest.converged:
@@ -67,10 +64,7 @@ def plan_to_pose(
 ) -> Plan:
     """Plan a path from joint positions (n,) to a pose of the end effector, to whichever posture is reached first.
 
-    Raises
-    ------
-    InputError
-        When the pose or the start is not valid.
+    An InputError when the pose or the start is not valid.
     """
     goals, reason = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
     if reason:

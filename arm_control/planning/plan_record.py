@@ -176,13 +176,7 @@ class PlanRecord:
         return [mover.at(t) if mover.span.holds(t) else None for mover in self.obstacles]
 
     def save(self, path: Path) -> None:
-        """Write the plan into a file.
-
-        Raises
-        ------
-        InputError
-            When an obstacle has a shape that a file has no place for.
-        """
+        """Write the plan into a file; an InputError when an obstacle has a shape that a file has no place for."""
         content = {
             "robot": self.robot,
             "tip": self.tip,
@@ -195,13 +189,7 @@ class PlanRecord:
 
     @classmethod
     def load(cls, path: Path) -> PlanRecord:
-        """Read the plan of a file.
-
-        Raises
-        ------
-        InputError
-            When the file cannot be read, or is none of a plan.
-        """
+        """Read the plan of a file; an InputError when the file cannot be read, or is none of a plan."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             tree = np.array(content["tree"], dtype=float)

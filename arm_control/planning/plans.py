@@ -133,10 +133,7 @@ class Plan:
 
         Places are 0 without a task path.
 
-        Raises
-        ------
-        InputError
-            When there is no motion.
+        An InputError when there is no motion.
         """
         if not self.is_found:
             raise InputError(f"there is no motion: {self.reason}")

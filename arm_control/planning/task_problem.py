@@ -215,10 +215,7 @@ class TaskPath:
 
         With an orientation one more column has the angle by which it has turned [rad].
 
-        Raises
-        ------
-        InputError
-            When the path is not smooth, or has too many bends for so few pieces.
+        An InputError when the path is not smooth, or has too many bends for so few pieces.
         """
         s = np.linspace(0.0, 1.0, n + 1)
         y, y_s, y_ss = self.at(s)

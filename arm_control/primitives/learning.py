@@ -100,10 +100,7 @@ def learn_motion(lesson: Lesson, v_g: Array, n_basis: int, method: str) -> Learn
 def learn_cycle(lesson: Lesson, P: float, n_basis: int, method: str) -> Learned:
     """Return what a rhythmic primitive of a period P [s] learns.
 
-    Raises
-    ------
-    InputError
-        When the lesson is shorter than the period, or a cycle does not end where it began.
+    An InputError when the lesson is shorter than the period, or a cycle does not end where it began.
     """
     _check_rotation(lesson.y)
     _check_cycle(lesson, P)

@@ -285,10 +285,7 @@ class PrimitiveFollower(Generic[R]):
     def add(self, goal: Goal) -> None:
         """Add a goal, an amplitude or a period.
 
-        Raises
-        ------
-        InputError
-            When a primitive cannot follow such a goal, or a number is out of bounds.
+        An InputError when a primitive cannot follow such a goal, or a number is out of bounds.
         """
         if isinstance(goal, Modulation):
             low, high = BOUNDS[goal.quantity]

@@ -54,10 +54,7 @@ def gate_values(
 def read_gate_report(status: Any) -> GateReport:
     """Return what a ``DiagnosticStatus`` on ``~/state`` says; it may lack any of the values.
 
-    Raises
-    ------
-    InputError
-        When it has no state of a gate, or a value that cannot be.
+    An InputError when it has no state of a gate, or a value that cannot be.
     """
     word, _, reason = status.message.partition(": ")
     if word not in STATES:

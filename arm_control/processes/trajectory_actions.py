@@ -62,10 +62,7 @@ class GoalRefused(InputError):
 def refuse_other_joints(names: Sequence[str], model: RobotModel, what: str) -> None:
     """Refuse a goal whose joints are not those of the arm, in any order.
 
-    Raises
-    ------
-    GoalRefused
-        When a joint is missing, or is none of the arm.
+    A GoalRefused when a joint is missing, or is none of the arm.
     """
     if sorted(names) != sorted(model.joint_names):
         given, own = (", ".join(part) or "none" for part in (names, model.joint_names))
@@ -75,10 +72,7 @@ def refuse_other_joints(names: Sequence[str], model: RobotModel, what: str) -> N
 def action_goal_of(message: Any, model: RobotModel, now_ns: int) -> JointGoal:
     """Return the goal of a ``FollowJointTrajectory.Goal``.
 
-    Raises
-    ------
-    GoalRefused
-        When it is not a trajectory of this arm, or has begun and ended in the past.
+    A GoalRefused when it is not a trajectory of this arm, or has begun and ended in the past.
     """
     trajectory = message.trajectory
     refuse_other_joints(trajectory.joint_names, model, "trajectory")
@@ -169,10 +163,7 @@ def _tolerance_of(tolerances: Sequence[Any], model: RobotModel, what: str) -> Ar
 def planner_goal_of(message: Any, model: RobotModel, now_ns: int) -> PlannerGoal:
     """Return the goal of a ``FollowJointTrajectory.Goal``, which acts now.
 
-    Raises
-    ------
-    GoalRefused
-        When it has no last point, or it is not one of this arm.
+    A GoalRefused when it has no last point, or it is not one of this arm.
     """
     joints, hand = message.trajectory, message.multi_dof_trajectory
     if bool(len(joints.points)) == bool(len(hand.points)):

@@ -186,10 +186,7 @@ class RealArm:
     def step(self, tau: Array) -> None:
         """Command a torque, shape (nv,) [N m or N], for one time step.
 
-        Raises
-        ------
-        SimulationDiverged
-            When the state or the torque is not finite, or absurd.
+        A SimulationDiverged when the state or the torque is not finite, or absurd.
         """
         if self._tau is None:
             self._tau = tau.copy()

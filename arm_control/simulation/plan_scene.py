@@ -121,10 +121,7 @@ class PlanFile(NamedTuple):
     def load(cls, name: str) -> PlanFile:
         """Read a file by name (``config/plans/<name>.yaml``) or path.
 
-        Raises
-        ------
-        ParameterError
-            When there is no such file, or it has an unknown key.
+        A ParameterError when there is no such file, or it has an unknown key.
         """
         path = yaml_path("plans", name)
         content = read_scene(path)
@@ -136,10 +133,7 @@ class PlanFile(NamedTuple):
     def scene(self, variant: str = "") -> PlanScene:
         """Return a scene of the file: a variant, or the first one for an empty name.
 
-        Raises
-        ------
-        ParameterError
-            When there is no such variant, or an entry is missing or not valid.
+        A ParameterError when there is no such variant, or an entry is missing or not valid.
         """
         name, entries, where = self._chosen(variant)
         return scene_of(entries, f"{self.name} {name}".strip(), where)
@@ -147,10 +141,7 @@ class PlanFile(NamedTuple):
     def obstacles(self, variant: str = "") -> tuple[Placed, ...]:
         """Return the obstacles of a variant, or of the first one for an empty name, without a model of its arm.
 
-        Raises
-        ------
-        ParameterError
-            When there is no such variant, or an obstacle is not valid.
+        A ParameterError when there is no such variant, or an obstacle is not valid.
         """
         _, entries, where = self._chosen(variant)
         return obstacles_in(entries.get("obstacles"), f"{where}: obstacles")

@@ -169,10 +169,7 @@ class PlannedScenarioMotion:
 def planned_motion_of(scenario: Scenario, model: RobotModel) -> PlannedScenarioMotion | None:
     """Return the planned motion of a scenario for an arm; None where it has none.
 
-    Raises
-    ------
-    ArmControlError
-        When there is no motion, or the entry is not valid.
+    An ArmControlError when there is no motion, or the entry is not valid.
     """
     if not scenario.plan:
         return None
@@ -273,10 +270,7 @@ WAYS = ("trajectory", "motion")
 def planned(scenario: Scenario, variant: str = "") -> Scenario:
     """Return a variant, or the first, whose goals the node ``planner`` takes, and whose controller is ``joint``.
 
-    Raises
-    ------
-    ParameterError
-        When its controller has other goals, or its goals are whole ways.
+    A ParameterError when its controller has other goals, or its goals are whole ways.
     """
     chosen = scenario.variant(variant)
     controller = chosen.controller

@@ -114,10 +114,7 @@ class PlantProperties(Parameters):
 
         Lists have one number for each joint.
 
-        Raises
-        ------
-        ParameterError
-            When a list has neither one number nor as many as the arm has joints.
+        A ParameterError when a list has neither one number nor as many as the arm has joints.
         """
         default = PlantProperties()
         given = {name: value for name, value in self.values().items() if value != getattr(default, name)}

@@ -78,10 +78,7 @@ NOT_BESIDE_POSITIONS = ("mesh", "position", "velocity", "from", "until", "solid"
 def read_scene(path: Path) -> dict[str, Any]:
     """Read a file, with the present words for its entries; ``variants`` is a mapping of mappings.
 
-    Raises
-    ------
-    ParameterError
-        When there is no such file, it has an unknown entry, or one under its old word and its present one.
+    A ParameterError when there is no such file, it has an unknown entry, or one under its old word and its present one.
     """
     content = read_yaml(path)
     variants = as_mapping(content.get("variants"), f"{path}: variants")
@@ -180,10 +177,7 @@ class World:
     def from_mapping(cls, content: Mapping[str, Any], where: str) -> World:
         """Return the surroundings that a file has under :data:`SURROUNDINGS`.
 
-        Raises
-        ------
-        ParameterError
-            When it has an unknown key or an invalid value.
+        A ParameterError when it has an unknown key or an invalid value.
         """
         refuse_unknown(content, SURROUNDINGS, where)
         told: list[Mover] = []
@@ -219,10 +213,7 @@ class World:
 def obstacles_in(entries: Any, where: str) -> tuple[Placed, ...]:
     """Return the obstacles of a file as they are told: without the changes of their motion.
 
-    Raises
-    ------
-    ParameterError
-        When an entry is missing, unknown or not valid.
+    A ParameterError when an entry is missing, unknown or not valid.
     """
     if not isinstance(entries, (list, tuple, type(None))):
         raise ParameterError(f"{where}: a list is needed, not {type(entries).__name__}")
@@ -289,10 +280,7 @@ def _pose(entry: Mapping[str, Any]) -> Pose:
 def pose_in(entry: Any, where: str) -> tuple[Pose, bool]:
     """Return the pose of an entry, and whether it has an orientation.
 
-    Raises
-    ------
-    ParameterError
-        When the position is missing, or an entry is unknown or not valid.
+    A ParameterError when the position is missing, or an entry is unknown or not valid.
     """
     content = as_mapping(entry, where)
     refuse_unknown(content, ("position", "quat_xyzw"), where)
@@ -305,13 +293,7 @@ def pose_in(entry: Any, where: str) -> tuple[Pose, bool]:
 
 
 def stretches(placed: Placed, where: str) -> tuple[Mover, ...]:
-    """Return what an obstacle does, one stretch of time after the other.
-
-    Raises
-    ------
-    ParameterError
-        When it is a mesh.
-    """
+    """Return what an obstacle does, one stretch of time after the other; a ParameterError when it is a mesh."""
     if isinstance(placed, HullObstacle):
         raise ParameterError(f"{where}: an obstacle is a mesh, which cannot be simulated")
     return movers_of(placed)
@@ -362,13 +344,7 @@ def _floor(value: Any) -> float:
 
 
 def numbers(value: Any, n: int, where: str) -> Array:
-    """Return finite numbers, shape (n,).
-
-    Raises
-    ------
-    ParameterError
-        When the value is something else.
-    """
+    """Return finite numbers, shape (n,); a ParameterError when the value is something else."""
     try:
         result = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -381,10 +357,7 @@ def numbers(value: Any, n: int, where: str) -> Array:
 def positive(value: Any, where: str, *, or_zero: bool = False) -> float:
     """Return a finite number above zero; or zero, where that is allowed.
 
-    Raises
-    ------
-    ParameterError
-        When the value is something else.
+    A ParameterError when the value is something else.
     """
     try:
         number = float(value)

@@ -34,10 +34,7 @@ TYPES = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "str": pa
 def begin_rows(folder: Path, sweep: Sweep, *, resume: bool) -> npt.NDArray[np.bool_]:
     """Make the folder, or find it; return of each run whether it has a row there.
 
-    Raises
-    ------
-    InputError
-        When there are rows and they are not to be resumed, or are those of another sweep.
+    An InputError when there are rows and they are not to be resumed, or are those of another sweep.
     """
     parts = _parts(folder)
     if parts and not resume:
@@ -70,10 +67,7 @@ def write_rows(folder: Path, sweep: Sweep, rows: Sequence[Mapping[str, Any]]) ->
 def read_rows(folder: Path) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Return the sweep, as its JSON says, and the columns by name, ordered by the runs' numbers.
 
-    Raises
-    ------
-    InputError
-        When there are no rows of a sweep.
+    An InputError when there are no rows of a sweep.
     """
     parts = _parts(folder) or [folder] * folder.is_file()
     try:

@@ -58,13 +58,7 @@ class Axis:
 
     @classmethod
     def from_content(cls, name: str, content: Any, seed: int, where: str) -> Axis:
-        """Read an axis of a file.
-
-        Raises
-        ------
-        ParameterError
-            When it is no axis.
-        """
+        """Read an axis of a file; a ParameterError when it is no axis."""
         where = f"{where}: {name}"
         if isinstance(content, list):
             if not content:

@@ -113,10 +113,7 @@ class SweepReport:
     def write(self, folder: Path, name: str) -> Path:
         """Write a page with pictures into a folder; return its path.
 
-        Raises
-        ------
-        InputError
-            When the folder cannot be written.
+        An InputError when the folder cannot be written.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -159,10 +156,7 @@ class SweepReport:
     def parameter_file(self, source: str) -> str:
         """Return the best row's parameters of controllers as a ROS parameter file.
 
-        Raises
-        ------
-        InputError
-            When no run has the figure, or no axis is a parameter of a controller.
+        An InputError when no run has the figure, or no axis is a parameter of a controller.
         """
         if not self.order:
             raise InputError(f"{source}: no row has {self.best}")

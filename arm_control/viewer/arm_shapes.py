@@ -116,13 +116,7 @@ def mesh_roots(robot_file: Path | None = None) -> list[Path]:
 
 
 def find_mesh(name: str, roots: Sequence[Path]) -> Path:
-    """Return the file of a mesh.
-
-    Raises
-    ------
-    UrdfError
-        When there is no such file below the folders, or it is too large.
-    """
+    """Return the file of a mesh; a UrdfError when there is no such file below the folders, or it is too large."""
     file = mesh_path(name.removeprefix("file://"), roots)
     if file is None:
         raise UrdfError(f"the mesh {name!r}{NOT_DRAWN}{NO_FILE}")

@@ -42,10 +42,7 @@ def not_negative(text: str) -> float:
 def named_value(text: str) -> tuple[str, Any]:
     """Return name and value of a text such as ``osc.kp_linear=150.0``; the value is YAML.
 
-    Raises
-    ------
-    ParameterError
-        When it has no ``=``, or the value is no YAML.
+    A ParameterError when it has no ``=``, or the value is no YAML.
     """
     from arm_control.core import yaml_value
 
@@ -126,10 +123,7 @@ def add_gravity_option(parser: argparse.ArgumentParser) -> None:
 def driver_adds_gravity(options: argparse.Namespace, nodes: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether the driver adds gravity: by the option, or by the parameter of the node ``gate``.
 
-    Raises
-    ------
-    ParameterError
-        When the parameter is neither true nor false.
+    A ParameterError when the parameter is neither true nor false.
     """
     from arm_control.core import file_parameters
 
@@ -313,10 +307,7 @@ def scenario_to_run(options: argparse.Namespace) -> Scenario:
 
     Values of the parameter file and of the options about the arm replace those of the scenario.
 
-    Raises
-    ------
-    InputError
-        When there is neither a robot nor a scenario, or there are both.
+    An InputError when there is neither a robot nor a scenario, or there are both.
     """
     from dataclasses import replace
 
@@ -350,10 +341,7 @@ def as_options(limits: dict[str, list[str]]) -> str:
 def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> None:
     """Give the arguments of a xacro file to the command, and make the folders with packages known.
 
-    Raises
-    ------
-    InputError
-        When the command reads no robot, or a value has a space.
+    An InputError when the command reads no robot, or a value has a space.
     """
     for argument in xacro_args:
         if "xacro_args" not in options:
@@ -406,10 +394,7 @@ def add_recorded_arm_options(parser: argparse.ArgumentParser) -> None:
 def replay_options(options: argparse.Namespace) -> ReplayOptions:
     """Return the arm, scenario and controller that the options name.
 
-    Raises
-    ------
-    ArmControlError
-        When a scenario and a controller are both named.
+    An ArmControlError when a scenario and a controller are both named.
     """
     from arm_control.bags import ReplayOptions
 

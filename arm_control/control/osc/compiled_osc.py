@@ -110,13 +110,7 @@ class CompiledOsc:
     def tick(
         self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
     ) -> OscOutput:
-        """Joint torque for one state.
-
-        Raises
-        ------
-        InputError
-            When an array has a wrong length or an entry that is not finite.
-        """
+        """Joint torque for one state; an InputError when an array has a wrong length or an entry that is not finite."""
         if self.is_compiled:
             output: OscOutput | None = self._in_python["tick"](q, v, reference, tau_dist)
             if output is not None:

@@ -120,13 +120,7 @@ class ForceFollower:
         self._R_WF = np.eye(3)
 
     def add(self, goal: WrenchGoal) -> None:
-        """Add a target.
-
-        Raises
-        ------
-        InputError
-            When no axis is controlled by force, or the wrench is above its limits.
-        """
+        """Add a target; an InputError when no axis is controlled by force, or the wrench is above its limits."""
         p = self._parameters
         if not self._rows:
             raise InputError(NO_FORCE)

@@ -166,10 +166,7 @@ def structure_of(
 ) -> LawStructure:
     """Return the structure of the law that parameters choose.
 
-    Raises
-    ------
-    ParameterError
-        When a force axis is no row of a task.
+    A ParameterError when a force axis is no row of a task.
     """
     tasks = rows_of(parameters.tasks) or movable_rows(model)
     inertia = INERTIAS[parameters.singularity]

@@ -113,10 +113,7 @@ class OscParameters(Parameters):
     def numbers(self, joint_names: Sequence[str]) -> Array:
         """Gains as an array, shape (len(GAINS) + 2 n,), from which :meth:`Gains.of` reads them.
 
-        Raises
-        ------
-        ParameterError
-            When ``posture`` or ``posture_joints`` do not suit these joints.
+        A ParameterError when ``posture`` or ``posture_joints`` do not suit these joints.
         """
         if len(self.posture) != len(joint_names):
             counts = f"posture has {len(self.posture)} angles, the arm {len(joint_names)} joints"
@@ -277,10 +274,7 @@ class ContactNumbers(NamedTuple):
 def per_axis(name: str, values: tuple[float, ...]) -> Array:
     """Return six numbers for two, linear and angular, or six.
 
-    Raises
-    ------
-    ParameterError
-        When there are neither two numbers nor six.
+    A ParameterError when there are neither two numbers nor six.
     """
     if len(values) not in (2, 6):
         raise ParameterError(f"{name} has {len(values)} numbers: two are needed, linear and angular, or six")

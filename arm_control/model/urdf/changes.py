@@ -173,10 +173,7 @@ def _keep(robot: Element, joints: Collection[str], links: Collection[str]) -> No
 def with_payload(urdf: Urdf, link: str, mass: float, centre: Sequence[float]) -> Urdf:
     """Return the robot with a point mass [kg] at a link, its centre in the link's frame [m]; 0 kg: as it is.
 
-    Raises
-    ------
-    ModelError
-        When the mass is negative, or a number is not finite.
+    A ModelError when the mass is negative, or a number is not finite.
     """
     if not (math.isfinite(mass) and mass >= 0.0) or len(centre) != 3 or not np.isfinite(centre).all():
         raise ModelError(f"payload of {mass!r} kg at {list(centre)}; allowed: 0 kg or more, three finite numbers")

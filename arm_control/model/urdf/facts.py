@@ -302,10 +302,7 @@ def default_tip(facts: Facts, base: str) -> str:
     It is ``tool0`` where there is one, or the only leaf. Where several leaves move, as with the fingers of a gripper,
     it is the last link above all of them, if more joints lead to it than from there to any finger.
 
-    Raises
-    ------
-    ModelError
-        When there are several arms, or none.
+    A ModelError when there are several arms, or none.
     """
     below = [link.name for link in facts.links if base in _links_on(facts, link.name)[:-1]]
     leaves = [name for name in facts.leaves if name in below]

@@ -87,13 +87,7 @@ class ActionGoals(Generic[F, G]):
         return GoalResponse.ACCEPT
 
     def goal_of(self, message: Any, now_ns: int) -> G:
-        """Return the goal of a message.
-
-        Raises
-        ------
-        GoalRefused
-            When it cannot be followed.
-        """
+        """Return the goal of a message; a GoalRefused when it cannot be followed."""
         raise NotImplementedError
 
     def start(self, follower: F, goal: G) -> None:

@@ -163,13 +163,7 @@ class ArmNode(Node, Generic[P_co]):
             self.create_subscription(String, "robot_description", self._on_description, LATCHED)
 
     def resolve_parameters(self, overrides: dict[str, Any], model: RobotModel | None) -> P_co:
-        """Return all parameters.
-
-        Raises
-        ------
-        ParameterError
-            When a value is not allowed.
-        """
+        """Return all parameters; a ParameterError when a value is not allowed."""
         return self._class.from_mapping(overrides)
 
     def on_model(self, first: bool) -> None:

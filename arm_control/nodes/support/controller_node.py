@@ -462,10 +462,7 @@ class ControllerNode(ArmNode[C_co]):
     def add_goal(self, topic: str, message: Any) -> None:
         """Give a goal to the controller.
 
-        Raises
-        ------
-        ArmControlError
-            When its values are wrong, or the controller does not follow such a goal.
+        An ArmControlError when its values are wrong, or the controller does not follow such a goal.
         """
         assert self.pipeline.loop is not None
         self.pipeline.loop.controller.add(goal_of(topic, message, self.model, self.pipeline.now_ns))

@@ -50,13 +50,7 @@ def _values(message: Any) -> tuple[Any, ...]:
 
 
 def read_by_rclpy(data: bytes) -> Any:
-    """Return a ``JointState``.
-
-    Raises
-    ------
-    InputError
-        When the bytes are none.
-    """
+    """Return a ``JointState``; an InputError when the bytes are none."""
     try:
         return deserialize_message(data, JointState)
     except Exception as error:

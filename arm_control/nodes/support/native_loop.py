@@ -169,10 +169,7 @@ def listening(functions: RclFunctions, subscription: int, callback: Callback) ->
     The thread that has received a message calls, and so may the one that begins to listen; a number of messages is the
     second argument.
 
-    Raises
-    ------
-    OSError
-        When the middleware refuses.
+    An OSError when the middleware refuses.
     """
     if (result := functions.listen(subscription, *callback)) != 0:
         raise OSError(f"rcl_subscription_set_on_new_message_callback returns {result}")

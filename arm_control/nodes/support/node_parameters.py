@@ -49,10 +49,7 @@ def names_of_all_nodes() -> frozenset[str]:
 def own_parameters(values: Mapping[str, Any], known: Collection[str], node: str) -> dict[str, Any]:
     """Return the values that belong to a node, of those that ROS has given it.
 
-    Raises
-    ------
-    ParameterError
-        When no node has a parameter of some name, or a parameter file has it under the name of this node.
+    A ParameterError when no node has a parameter of some name, or a parameter file has it under the name of this node.
     """
     values = {name: value for name, value in values.items() if not name.startswith(ROS_OWN)}
     if foreign := values.keys() - set(known):

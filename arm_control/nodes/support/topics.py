@@ -66,10 +66,7 @@ def recorded_qos(*, latched: bool, reliable: bool) -> QoSProfile:
 def message_class(type_name: str) -> Any:
     """Return the class of a type, by its name, such as ``sensor_msgs/msg/JointState``.
 
-    Raises
-    ------
-    BagError
-        When it is not installed.
+    A BagError when it is not installed.
     """
     package, _, name = type_name.partition("/msg/")
     try:

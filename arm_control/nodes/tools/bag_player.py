@@ -257,10 +257,7 @@ def _absolute(topic: str) -> str:
 def play(bag: Bag, options: PlaybackOptions) -> int:
     """Play a bag until its end, or Ctrl-C; return the number of published messages.
 
-    Raises
-    ------
-    BagError
-        When a named topic is not in the bag, or must not be played.
+    A BagError when a named topic is not in the bag, or must not be played.
     """
     check_environment()
     die_with_parent()
