@@ -199,6 +199,17 @@ def test_a_domain_that_is_none_is_refused(domain: str, entry: str, monkeypatch, 
     assert capsys.readouterr().err == f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to 232\n"
 
 
+def test_a_log_that_cannot_be_written_is_one_sentence(monkeypatch, capsys, tmp_path):
+    from arm_control.nodes.support import node_process
+
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "file" / "log"))
+    with pytest.raises(SystemExit, match="2"):
+        node_process.check_environment()
+    message = capsys.readouterr().err
+    assert message.startswith(f"arm_control: ROS keeps its log in {tmp_path}/file/log: Not a directory: set ROS_")
+
+
 @pytest.mark.parametrize(
     ("strategy", "keystore", "middleware", "message"),
     [

@@ -14,6 +14,7 @@ from types import FrameType
 
 import rclpy
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.logging import get_logging_directory
 
 MAX_DOMAIN = 232
 WITH_SECURITY = ("rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp", "rmw_cyclonedds_cpp", "rmw_connextdds")
@@ -23,12 +24,17 @@ HARMLESS_RANGES = ("LOCALHOST", "OFF")
 
 
 def check_environment() -> None:
-    """Refuse to start where DDS security is asked for and would not be there, or in no domain."""
+    """Refuse to start where DDS security is asked for and would not be there, in no domain, or without a log."""
     domain = os.environ.get("ROS_DOMAIN_ID") or "0"
     if is_security_requested():
         _check_security()
     if not (domain.isascii() and domain.isdecimal() and int(domain) <= MAX_DOMAIN):
         _refuse(f"ROS_DOMAIN_ID is '{domain}'; allowed: 0 to {MAX_DOMAIN}")
+    folder = Path(get_logging_directory())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:  # rclpy would raise, in the middle of a traceback
+        _refuse(f"ROS keeps its log in {folder}: {error.strerror}: set ROS_LOG_DIR to a folder that can be written")
 
 
 def is_security_requested() -> bool:
