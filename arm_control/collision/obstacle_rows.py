@@ -160,7 +160,7 @@ def movers_of(placed: Placed) -> tuple[Mover, ...]:
         return (Mover(Obstacle(Sphere(placed.hull.extent), placed.X_WO, placed.V_WO), placed.span or Span()),)
     if isinstance(placed, Obstacle):
         return (Mover(placed, Span()),)
-    return (placed,) if isinstance(placed, Mover) else tuple(placed)
+    return tuple(placed) if isinstance(placed, Sequence) else (placed,)
 
 
 def is_at_rest(placed: Placed) -> bool:

@@ -35,6 +35,8 @@ class Obstacle:
     V_WO: Array | tuple[float, ...] = (0.0,) * 6
 
     def __post_init__(self) -> None:
+        if not isinstance(self.X_WO, Pose):
+            raise InputError(f"obstacle: X_WO is {self.X_WO!r:.80}; a Pose is needed, such as Pose.at([x, y, z])")
         for name, values, shape in (("R", self.X_WO.R, (3, 3)), ("p", self.X_WO.p, (3,)), ("V_WO", self.V_WO, (6,))):
             if np.shape(values) != shape or not np.isfinite(values).all():
                 raise InputError(f"obstacle: {name} is {values}; {shape} finite numbers are needed")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arm_control.core.face import face
 
 if TYPE_CHECKING:
-    from arm_control.motion.cartesian_motion import arc, blended, follow_path
+    from arm_control.motion.cartesian_motion import arc, blended, follow_path, line
     from arm_control.motion.goals import (
         Chunk,
         ChunkGoal,

@@ -77,6 +77,10 @@ class PathLimits:
         A share of its limits of speed and torque is used, such as 0.9: feedback needs the rest. Largest accelerations
         are one number or one of each joint [rad/s^2 or m/s^2].
         """
+        if not 0.0 < share <= 1.0:
+            raise InputError(f"share = {share}: allowed is a part of the arm's limits, above 0 and up to 1")
+        if np.shape(a_max) not in ((), (model.nv,)):
+            raise InputError(f"a_max has shape {np.shape(a_max)}; allowed: one number, or {model.nv}")
         a = None if a_max is None else np.broadcast_to(np.asarray(a_max, dtype=float), model.nv).copy()
         return cls(share * model.v_max, share * model.tau_max, a, tip_speed)
 

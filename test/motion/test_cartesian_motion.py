@@ -9,8 +9,16 @@ from arm_control.exceptions import InputError
 from arm_control.kinematics import InverseKinematics
 from arm_control.maths import Pose, rotation_from_rpy, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion import JointTrajectory, PosePoints, PoseTrajectory, arc, blended, follow_path, load_trajectory
-from arm_control.motion.cartesian_motion import line
+from arm_control.motion import (
+    JointTrajectory,
+    PosePoints,
+    PoseTrajectory,
+    arc,
+    blended,
+    follow_path,
+    line,
+    load_trajectory,
+)
 
 Q_0 = np.array([-np.pi, -np.pi / 8, -np.pi / 6, 0.0])
 TARGET = Pose(rotation_from_rpy([np.pi / 3, 0.0, -2.0]), np.array([-0.5, -0.2, 0.5]))

@@ -144,6 +144,14 @@ def test_limits_of_another_arm_are_refused():
         TimeScaler(planar(2), limits)
 
 
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.1, np.nan])
+def test_no_more_than_the_limits_of_the_arm_is_shared(share: float):
+    with pytest.raises(InputError, match="allowed is a part of the arm's limits, above 0 and up to 1"):
+        PathLimits.of(planar(2), share=share)
+    with pytest.raises(InputError, match=r"a_max has shape \(3,\); allowed: one number, or 2"):
+        PathLimits.of(planar(2), a_max=[1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize("changes", [{"v_max": 0.0}, {"tau_max": -1.0}, {"a_max": np.nan}])
 def test_limits_that_are_none_are_refused(changes: dict[str, float]):
     with pytest.raises(InputError, match="positive numbers are needed"):
