@@ -79,10 +79,10 @@ class PathLimits:
         """
         if not 0.0 < share <= 1.0:
             raise InputError(f"share = {share}: allowed is a part of the arm's limits, above 0 and up to 1")
-        if np.shape(a_max) not in ((), (model.nv,)):
-            raise InputError(f"a_max has shape {np.shape(a_max)}; allowed: one number, or {model.nv}")
-        a = None if a_max is None else np.broadcast_to(np.asarray(a_max, dtype=float), model.nv).copy()
-        return cls(share * model.v_max, share * model.tau_max, a, tip_speed)
+        a = None if a_max is None else np.asarray(a_max, dtype=float)
+        if a is not None and a.shape not in ((), (model.nv,)):
+            raise InputError(f"a_max has shape {a.shape}; allowed: one number, or {model.nv}")
+        return cls(share * model.v_max, share * model.tau_max, a if a is None else np.full(model.nv, a), tip_speed)
 
 
 class ScaledMotion:

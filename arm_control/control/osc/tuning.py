@@ -121,7 +121,11 @@ def resolve_parameters(
     values = loose.values()
     given = {name: values[name] for name in overrides if name in OscParameters.types()}
     rate_limit = values.get("rate_limit", GateParameters().rate_limit)
-    proposal = propose(model, values["rate"], rate_limit, **given)
+    try:
+        proposal = propose(model, values["rate"], rate_limit, **given)
+    except ParameterError as error:
+        cure = "compare its masses and limits with the data sheet, see `arm_control check`, or set the value"
+        raise ParameterError(f"proposed for this arm: {error}; {cure}") from None
     return parameter_class.from_mapping({**proposal.values(), **overrides}, where=where)
 
 

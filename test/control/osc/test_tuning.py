@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from arm_control import RobotModel
@@ -30,6 +32,13 @@ def test_while_the_arm_is_unknown_what_is_given_is_checked_as_far_as_it_can_be(u
                 resolve_parameters(OscTuning, given, model, "here")
     with pytest.raises(ParameterError, match=r"acceleration_limit_linear = 1\.0 is too small"):
         resolve_parameters(OscTuning, {"acceleration_limit_linear": 1.0, "speed_limit_linear": 1.0}, ur5)
+
+
+def test_an_arm_for_which_no_gain_can_be_proposed_is_told_apart_from_a_wrong_value(ur5: RobotModel):
+    text = re.sub(r'(?<=i[xyz][xyz]=")[^"]*', lambda moment: f"{1e6 * float(moment[0])}", ur5.urdf.text)
+    inert = RobotModel.from_urdf(text)
+    with pytest.raises(ParameterError, match=r"^proposed for this arm: speed_limit_linear = .*compare its masses"):
+        resolve_parameters(OscTuning, {}, inert)
 
 
 def test_node_simulation_and_report_of_a_scenario_have_the_same_gains():
