@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -67,37 +67,34 @@ def test_it_gives_back_what_was_stored(cache: Cache, key: str, data: bytes, warn
     assert warnings() == []
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o277])
-def test_only_the_user_may_read_and_write_it_whatever_the_umask(tmp_path: Path, umask: int):
-    cache, before = Cache(tmp_path / "a" / "b"), os.umask(umask)
-    try:
-        (tmp_path / "a").mkdir(mode=0o755)
-        (tmp_path / "a").chmod(0o755)
-        cache.store(KEY, DATA)
-    finally:
-        os.umask(before)
+@pytest.fixture
+def umask() -> Iterator[Callable[[int], object]]:
+    """Set the mask of new files for the length of a test."""
+    before = os.umask(0)
+    os.umask(before)
+    yield os.umask
+    os.umask(before)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o277])
+def test_only_the_user_may_read_and_write_it_whatever_the_umask(tmp_path: Path, mask: int, umask):
+    """A folder above it that was there stays as it was; one that is made is the user's alone."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old").chmod(0o755)
+    cache = Cache(tmp_path / "old" / "new" / "cache")
+    umask(mask)
+    cache.store(KEY, DATA)
+    umask(0o022)
     assert cache.load(KEY) == DATA
     assert (mode(cache.directory), mode(path_of(cache, KEY))) == (0o700, 0o600)
-    assert mode(tmp_path / "a") == 0o755
+    assert (mode(tmp_path / "old"), mode(tmp_path / "old" / "new") & 0o077) == (0o755, 0)
 
 
-def test_there_is_no_moment_in_which_others_may_write(cache: Cache, monkeypatch):
+def test_there_is_no_moment_in_which_others_may_write(cache: Cache, monkeypatch, umask):
     monkeypatch.setattr(os, "fchmod", lambda *_: None)
-    before = os.umask(0)
-    try:
-        cache.store(KEY, DATA)
-    finally:
-        os.umask(before)
+    umask(0)
+    cache.store(KEY, DATA)
     assert (mode(cache.directory), mode(path_of(cache, KEY))) == (0o700, 0o600)
-
-
-def test_parents_are_made_for_the_user_alone(tmp_path: Path):
-    before = os.umask(0)
-    try:
-        Cache(tmp_path / ".cache" / "arm_control").store(KEY, DATA)
-    finally:
-        os.umask(before)
-    assert mode(tmp_path / ".cache") == 0o700
 
 
 def test_looking_makes_no_directory(cache: Cache, warnings):
@@ -362,15 +359,11 @@ def test_a_full_disk_changes_nothing(cache: Cache, entry: Path, call: str, monke
     assert cache.load(KEY) == DATA
 
 
-def test_a_disk_that_takes_a_little_at_a_time_gets_everything(cache: Cache, monkeypatch):
-    write = os.write
+def test_a_disk_that_takes_and_gives_a_little_at_a_time_has_everything(cache: Cache, monkeypatch):
+    write, read = os.write, os.read
     monkeypatch.setattr(os, "write", lambda file, data: write(file, bytes(data[:7])))
     cache.store(KEY, DATA)
     assert cache.load(KEY) == DATA
-
-
-def test_a_disk_that_gives_a_little_at_a_time_gives_everything(cache: Cache, entry: Path, monkeypatch):
-    read = os.read
     monkeypatch.setattr(os, "read", lambda file, n: read(file, min(n, 7)))
     assert cache.load(KEY) == DATA
 
@@ -578,21 +571,16 @@ def make_directory_with_file(path: Path) -> None:
         ({"HOME": "/home/me", "ARM_CONTROL_CACHE": ""}, "/home/me/.cache/arm_control"),
         ({"HOME": "/home/me", "ARM_CONTROL_CACHE": "off"}, None),
         ({"HOME": "relative"}, None),
+        ({}, None),
     ],
 )
 def test_where_it_is(variables: dict[str, str], expected: str | None, monkeypatch):
     for name in ("HOME", "XDG_CACHE_HOME", "ARM_CONTROL_CACHE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 987654321)  # of nobody who has a home
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert default_directory() == (Path(expected) if expected else None)
-
-
-def test_without_a_home_there_is_no_cache(monkeypatch):
-    for name in ("HOME", "XDG_CACHE_HOME", "ARM_CONTROL_CACHE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(os, "getuid", lambda: 987654321)
-    assert default_directory() is None
 
 
 def test_a_relative_place_is_an_error(monkeypatch):
