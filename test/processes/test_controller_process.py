@@ -162,13 +162,58 @@ def test_a_good_state_is_answered_by_the_loop():
     assert asked == [arm.ticks[-1][0]]
 
 
-def test_before_the_first_good_state_all_others_are_only_refused():
-    arm = Arm()
-    for _ in range(10):
-        answer = arm.wrong()
-        assert (answer.command, answer.result, arm.process.last) == (None, None, None)
-        assert answer.refused is not None
-        assert not arm.gate.is_braked
+WRONG, OTHER, LATE, AGAIN = {"q": (np.nan, 0.0)}, {"sender": "other"}, {"age": 30 * MS}, {"stamp": START + MS}
+SLOW = LATE | {"stamp": START + 2 * MS}
+NO_NUMBER = "position is not finite: {'joint0': nan}"
+SECOND = "second publisher of joint states: 6f74686572"
+STALE = "stale: written 30.0 ms ago, allowed 20.0 ms"
+TWICE = "repeated: stamp 7.001 s"
+THREE = "3 states in a row were refused, the last one: "
+Row = tuple[dict[str, Any], str | None, str, bool]
+"""A state, the mark of its command (None: there is none), why it is refused, and whether the loop uses it."""
+USED: Row = ({}, "", "", True)
+DROPPED: Row = (WRONG, None, NO_NUMBER, False)
+FOREIGN: Row = (OTHER, None, SECOND, False)
+REPEATED: Row = (AGAIN, "", "", False)
+STORIES: dict[str, tuple[float, list[Row]]] = {
+    "before the first good state all others are only refused":
+        (0.02, [DROPPED] * 10 + [(LATE, None, STALE, False)] * 5),
+    "the last of so many brakes, and a good one between them begins the count anew":
+        (0.02, [USED, DROPPED, DROPPED] * 2 + [(WRONG, THREE + NO_NUMBER, NO_NUMBER, False)]),
+    "a repeated state has the same answer until so many are missing":
+        (0.02, [USED, REPEATED, REPEATED, (AGAIN, THREE + TWICE, TWICE, False)]),
+    "repeated and refused ones count together":
+        (0.02, [USED, DROPPED, REPEATED, (WRONG, THREE + NO_NUMBER, NO_NUMBER, False)]),
+    "those of another publisher are not missing ones":
+        (0.02, [USED, *[FOREIGN] * 10, DROPPED]),
+    "where only another publisher is heard they are missing":
+        (0.02, [USED] * 2 + [FOREIGN] * 22 + [(OTHER, THREE + SECOND, SECOND, False)]),
+    "but in lock step":
+        (0.0, [USED] * 2 + [FOREIGN] * 23),
+    "a late one is refused":
+        (0.02, [USED, (SLOW | {"wait": 20 * MS}, None, STALE, False)]),
+    "behind silence it brakes and is used":
+        (0.02, [USED, (SLOW | {"wait": 20 * MS + 1}, f"no state for 20 ms, then one that is {STALE}", "", True)]),
+    "silence is longer than the age that is allowed":
+        (0.05, [USED, ({"wait": 30 * MS, "age": 60 * MS}, None, "stale: written 60.0 ms ago, allowed 50.0 ms", False)]),
+    "behind silence a late one counts where others were refused, and a brake can use it":
+        (0.02, [USED, DROPPED, (LATE | {"wait": 30 * MS}, None, STALE, False), (LATE, THREE + STALE, "", True)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("max_age", "rows"), STORIES.values(), ids=STORIES)
+def test_which_states_are_used_which_are_refused_and_which_brake(max_age: float, rows: list[Row]):
+    arm, last, is_known = Arm(max_age), None, False
+    for state, mark, refused, is_used in rows:
+        answer = arm.state(**state)
+        assert (str(answer.refused or ""), answer.result is not None) == (refused, is_used)
+        stamp_ns = state.get("stamp", arm.now_ns - state.get("age", 0))
+        sent = None if answer.command is None else (frame(answer), answer.command.stamp_ns)
+        assert sent == (None if mark is None else (mark, stamp_ns))
+        assert (arm.gate.is_braked, arm.blind.is_blind) == (bool(mark), bool(mark) and not is_used)
+        assert (answer.command is not None and answer.command is last) == (mark == "" and not is_used), "repeated"
+        last, is_known = answer.command or last, is_known or is_used
+        assert (arm.process.last is not None) == is_known
 
 
 def test_another_model_may_be_taken_before_the_first_state_and_of_a_braked_arm_at_rest():
@@ -200,40 +245,11 @@ def test_a_robot_with_other_joints_is_taken_once_the_states_of_this_one_have_sto
     assert arm.process.may_take(ur5)
 
 
-def test_the_last_of_so_many_refused_states_brakes_and_each_is_counted_once():
+def test_after_a_release_whoever_publishes_next_may():
     arm = Arm()
-    for sender in (ARM, ARM):  # a good state between them begins the count anew
-        arm.state()
-        for _ in range(2):
-            assert arm.wrong(sender=sender).command is None
-    assert not arm.gate.is_braked
-    answer = arm.wrong()
-    assert frame(answer).startswith("3 states in a row were refused, the last one: position")
-    assert (answer.refused is not None, arm.blind.is_blind, arm.gate.is_braked) == (True, True, True)
-    assert answer.command is not None
-    assert answer.command.stamp_ns == arm.now_ns
-
-
-def test_states_of_another_publisher_are_not_missing_ones():
-    arm = Arm()
-    arm.state()
-    for _ in range(10):
-        answer = arm.state(sender="other")
-        assert (answer.command, answer.refused is None) == (None, False)
-    assert not arm.gate.is_braked
-    assert arm.wrong().command is None
-    arm.process.release()
-    assert arm.state(sender="other").result is not None, "whoever publishes next may"
-
-
-@pytest.mark.parametrize(("max_age", "brakes"), [(0.02, True), (0.0, False)])
-def test_where_only_another_publisher_is_heard_states_are_missing(max_age: float, brakes: bool):
-    arm = Arm(max_age)
-    for _ in range(2):
-        arm.state()
-    answers = [arm.state(sender="other") for _ in range(23)]
-    assert [answer.command is None for answer in answers] == [True] * 22 + [not brakes]
-    assert arm.gate.is_braked is brakes
+    for sender in (ARM, "other"):
+        assert arm.state(sender=sender).result is not None
+        arm.process.release()
 
 
 def test_a_measurement_that_is_wrong_brakes_at_once_and_the_states_in_doubt_are_not_trusted():
@@ -284,69 +300,6 @@ def test_behind_a_gap_lock_step_believes_the_stamps():
     for wait in (MS, MS, MS, 50 * MS):
         arm.state(wait=wait)
     assert arm.elapsed == [np.inf] * 4
-
-
-@pytest.mark.parametrize(("silence", "brakes"), [(20 * MS, False), (20 * MS + 1, True)])
-def test_behind_silence_a_late_state_brakes_the_arm_and_is_used(silence: int, brakes: bool):
-    arm = Arm()
-    arm.state()
-    answer = arm.state(wait=silence, age=30 * MS, stamp=START + 2 * MS)
-    assert (arm.gate.is_braked, answer.result is not None) == (brakes, brakes)
-    if brakes:
-        assert frame(answer) == "no state for 20 ms, then one that is stale: written 30.0 ms ago, allowed 20.0 ms"
-        assert answer.refused is None
-    else:
-        assert str(answer.refused).startswith("stale")
-
-
-def test_silence_is_longer_than_the_age_that_is_allowed():
-    arm = Arm(max_age=0.05)
-    arm.state()
-    assert str(arm.state(wait=30 * MS, age=60 * MS).refused).startswith("stale")
-    assert not arm.gate.is_braked
-    assert arm.blind._memory.longest_step == 0.05
-    assert Arm(max_age=0.0).blind._memory.longest_step == 0.02
-
-
-def test_behind_silence_a_late_state_counts_where_others_were_refused():
-    arm = Arm()
-    arm.state()
-    arm.wrong()
-    arm.state(wait=30 * MS, age=30 * MS)
-    assert not arm.gate.is_braked
-    answer = arm.state(age=30 * MS)
-    assert frame(answer) == "3 states in a row were refused, the last one: stale: written 30.0 ms ago, allowed 20.0 ms"
-    assert answer.result is not None, "a brake can use it"
-
-
-def test_a_late_state_before_any_other_is_refused():
-    arm = Arm()
-    for _ in range(5):
-        answer = arm.state(age=30 * MS)
-        assert (answer.command, str(answer.refused)[:5]) == (None, "stale")
-    assert not arm.gate.is_braked
-
-
-def test_a_repeated_state_has_the_same_answer_until_so_many_are_missing():
-    arm = Arm()
-    last = arm.state()
-    for _ in range(2):
-        assert arm.state(stamp=START + MS).command is last.command
-    answer = arm.state(stamp=START + MS)
-    reason = "3 states in a row were refused, the last one: repeated: stamp 7.001 s"
-    assert (frame(answer), str(answer.refused)) == (reason, "repeated: stamp 7.001 s")
-    assert answer.command is not None
-    assert answer.command.stamp_ns == START + MS
-
-
-def test_repeated_and_refused_states_count_together():
-    arm = Arm()
-    arm.state()
-    arm.wrong()
-    arm.state(stamp=START + MS)
-    assert not arm.gate.is_braked
-    arm.wrong()
-    assert arm.gate.is_braked
 
 
 def test_a_state_that_is_repeated_after_a_brake_is_answered_with_its_torque_once():
@@ -438,12 +391,12 @@ def test_a_process_goes_on_behind_states_that_were_answered_elsewhere():
 
 
 def test_states_are_noted_for_a_brake_but_in_lock_step():
-    for max_age, n_noted in ((0.02, 3), (0.0, 0)):
+    for max_age, n_noted, longest_step in ((0.02, 3, 0.02), (0.05, 3, 0.05), (0.0, 0, 0.02)):
         arm = Arm(max_age=max_age)
         for _ in range(3):
             arm.state()
         moments = arm.blind.moments
-        assert moments.counts[1] == n_noted
+        assert (moments.counts[1], arm.blind._memory.longest_step) == (n_noted, longest_step)
         if n_noted:
             np.testing.assert_array_equal(moments.at[1:4], START + MS * np.arange(1, 4))
             np.testing.assert_array_equal(moments.q[2:8], 0.5)
