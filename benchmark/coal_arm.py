@@ -6,24 +6,16 @@ Pairs of links that have a table of joints are checked by the shapes of the URDF
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 import pinocchio as pin
 from real_shapes import shape_of
 
 from arm_control import RobotModel
-from arm_control.collision import HullObstacle, Validity, coal_shape
-from arm_control.maths import Array, Mover, Obstacle, Shape, Span
+from arm_control.collision import Validity, coal_shape
+from arm_control.maths import Array, Mover, Obstacle, Span
 from arm_control.model import shape_pose
 from arm_control.simulation import coal_capsule
-
-
-def _mover(told: Obstacle | HullObstacle | Mover) -> Mover:
-    """Pose, twist and span of an obstacle; of a hull in the place of another shape, which is handed to coal alone."""
-    if isinstance(told, HullObstacle):
-        return Mover(Obstacle(cast(Shape, told.hull), told.X_WO, told.V_WO), told.span or Span())
-    return told if isinstance(told, Mover) else Mover(told, Span())
 
 
 class CoalArm:
@@ -33,15 +25,13 @@ class CoalArm:
     ----------
     validity : Validity
         Whose arm, capsules and pairs of links are taken; nothing is computed by it.
-    obstacles : sequence of Obstacle, HullObstacle or Mover
+    obstacles : sequence of Obstacle or Mover
         An Obstacle moves with its twist from time 0 on.
     is_real : bool
         Whether all links have the shapes of the URDF, meshes and all; else only those with a table, between links.
     """
 
-    def __init__(
-        self, validity: Validity, obstacles: Sequence[Obstacle | HullObstacle | Mover], is_real: bool = False
-    ) -> None:
+    def __init__(self, validity: Validity, obstacles: Sequence[Obstacle | Mover], is_real: bool = False) -> None:
         arm = validity.shape.model
         whole = pin.buildModelFromXML(arm.urdf.text)
         locked = [whole.getJointId(name) for name in whole.names[1:] if name not in arm.joint_names]
@@ -55,7 +45,7 @@ class CoalArm:
         links = {} if is_real else {k.link: self._add_link(k.link, arm, k.whole) for k in validity.shape.links}
         real = {name: self._add_real(name, arm) for name in sorted(names)}
         links = links or real
-        self.movers = [_mover(told) for told in obstacles]
+        self.movers = [told if isinstance(told, Mover) else Mover(told, Span()) for told in obstacles]
         self.first = self.shapes.ngeoms
         for i, obstacle in enumerate(mover.obstacle for mover in self.movers):
             X = pin.SE3(np.array(obstacle.X_WO.R), np.array(obstacle.X_WO.p))

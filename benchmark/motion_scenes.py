@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.collision import Hull, HullObstacle, Validity
+from arm_control.collision import Validity
 from arm_control.maths import (
     Array,
     Box,
     Capsule,
     Cone,
     Cylinder,
+    Hull,
     Mover,
     Obstacle,
     Pose,
@@ -48,7 +49,7 @@ FAR_AWAY = 1000.0
 class Scene(NamedTuple):
     """Obstacles, and motions that come near to them: a and b (N, n), times (N, 2)."""
 
-    told: list[Obstacle | HullObstacle | Mover]
+    told: list[Obstacle | Mover]
     a: Array
     b: Array
     times: Array
@@ -59,7 +60,7 @@ def limits(model: RobotModel) -> tuple[Array, Array]:
     return np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
 
 
-def draw_shape(rng: np.random.Generator, kind: int) -> Shape | Hull:
+def draw_shape(rng: np.random.Generator, kind: int) -> Shape:
     """A sphere, capsule, box, cylinder, cone or hull; every size from thin to large.
 
     Parameters
@@ -69,7 +70,7 @@ def draw_shape(rng: np.random.Generator, kind: int) -> Shape | Hull:
         0 to 4; 3 is a cylinder or a cone.
     """
     sizes = 10.0 ** rng.uniform(-3.0, -0.6, 3)
-    makers: tuple[Callable[[], Shape | Hull], ...] = (
+    makers: tuple[Callable[[], Shape], ...] = (
         lambda: Sphere(sizes[0]),
         lambda: Capsule(sizes[0], sizes[1] + 0.02),
         lambda: Box(tuple(sizes)),
@@ -79,12 +80,12 @@ def draw_shape(rng: np.random.Generator, kind: int) -> Shape | Hull:
     return makers[kind]()
 
 
-def support(shape: Shape | Hull, d: Array) -> float:
+def support(shape: Shape, d: Array) -> float:
     """How far a shape extends in a direction, seen from its frame [m].
 
     Parameters
     ----------
-    shape : Shape or Hull
+    shape : Shape
     d : ndarray, shape (3,)
         Unit vector.
     """
@@ -100,8 +101,8 @@ def support(shape: Shape | Hull, d: Array) -> float:
             return length / 2 * abs(float(d[2])) + radius * across
         case Cone(radius, length):
             return max(length / 2 * float(d[2]), radius * across - length / 2 * float(d[2]))
-        case Hull(triangles):
-            return float((triangles @ d).max())
+        case Hull(vertices):
+            return float((vertices @ d).max())
 
 
 def obstacles_around(rng: np.random.Generator, is_moving: bool, n: int = N_AROUND) -> list[Obstacle]:
@@ -163,7 +164,7 @@ def grazing_scene(validity: Validity, rng: np.random.Generator, n: int, is_movin
     kinds = [_remote(kind, is_moving) for kind in range(N_KINDS)]
     validity.place(kinds)
     a, b, times = _free_motion(validity, rng, is_moving)
-    told: list[Obstacle | HullObstacle | Mover] = [*kinds]
+    told: list[Obstacle | Mover] = [*kinds]
     for kind in rng.permutation(N_KINDS)[:N_OBSTACLES].tolist():
         told.append(_grazing(validity, (a, b, times), kinds, draw_shape(rng, kind), rng, is_moving))
     low, high = limits(model)
@@ -173,14 +174,10 @@ def grazing_scene(validity: Validity, rng: np.random.Generator, n: int, is_movin
     return Scene(told, *others, np.repeat(times[None], n, axis=0))
 
 
-def _remote(kind: int, is_moving: bool) -> Obstacle | HullObstacle:
+def _remote(kind: int, is_moving: bool) -> Obstacle:
     """An obstacle far away."""
     turn = (0.0, 0.0, 0.0, 0.0, 0.0, 1e-6 * is_moving)
-    return _obstacle(draw_shape(np.random.default_rng(0), kind), Pose.at([0.0, 0.0, FAR_AWAY]), turn)
-
-
-def _obstacle(shape: Shape | Hull, X: Pose, V: Array | tuple[float, ...]) -> Obstacle | HullObstacle:
-    return HullObstacle(shape, X, V) if isinstance(shape, Hull) else Obstacle(shape, X, V)
+    return Obstacle(draw_shape(np.random.default_rng(0), kind), Pose.at([0.0, 0.0, FAR_AWAY]), turn)
 
 
 def _free_motion(validity: Validity, rng: np.random.Generator, is_moving: bool) -> tuple[Array, Array, Array]:
@@ -199,11 +196,11 @@ def _free_motion(validity: Validity, rng: np.random.Generator, is_moving: bool) 
 def _grazing(
     validity: Validity,
     motion: tuple[Array, Array, Array],
-    kinds: list[Obstacle | HullObstacle],
-    shape: Shape | Hull,
+    kinds: list[Obstacle],
+    shape: Shape,
     rng: np.random.Generator,
     is_moving: bool,
-) -> Obstacle | HullObstacle | Mover:
+) -> Obstacle | Mover:
     """An obstacle beside a motion, at a distance that is drawn."""
     a, b, times = motion
     s = rng.uniform()
@@ -220,7 +217,7 @@ def _grazing(
     shares = np.linspace(0.0, 1.0, PLACES)
     qs, ts = a + shares[:, None] * (b - a), times[0] + shares * (times[1] - times[0])
     for correction in range(CORRECTIONS + 1):
-        told = _at(shape, Pose(R, centre), V, t, span) if is_moving else _obstacle(shape, Pose(R, centre), V)
+        told = _at(shape, Pose(R, centre), V, t, span) if is_moving else Obstacle(shape, Pose(R, centre), V)
         if correction < CORRECTIONS:
             validity.place([*kinds, told])
             centre = centre + normal * (aim - validity.distances(qs, ts).to_obstacles.min())
@@ -245,10 +242,8 @@ def _beside(
     return p + capsule.radius * normal, normal
 
 
-def _at(shape: Shape | Hull, X: Pose, V: Array, t: float, span: Span) -> HullObstacle | Mover:
+def _at(shape: Shape, X: Pose, V: Array, t: float, span: Span) -> Mover:
     """An obstacle in a span of time that is at a pose at a time."""
     back = (span.begin - t) * V
     X_begin = Pose(rotation_from_vector(back[3:]) @ X.R, X.p + back[:3])
-    return (
-        HullObstacle(shape, X_begin, V, span) if isinstance(shape, Hull) else Mover(Obstacle(shape, X_begin, V), span)
-    )
+    return Mover(Obstacle(shape, X_begin, V), span)

@@ -34,7 +34,7 @@ FOREIGN = {
     "pinocchio": ("simulation.compared_dynamics", "simulation.independent_arm"),
     "coal": (
         "model.urdf.mesh_capsules",
-        "collision.hulls",
+        "maths.hulls",
         "collision.joint_tables",
         "collision.shape_proof",
         "viewer.arm_shapes",

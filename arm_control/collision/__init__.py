@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from arm_control.collision.allowed_pairs import AllowedPairs, ContactMonitor, find_allowed_pairs
     from arm_control.collision.arm_shape import ArmShape, by_coordinate, point_reach
     from arm_control.collision.densities import density_warnings
-    from arm_control.collision.hulls import Hull, HullObstacle
     from arm_control.collision.kept_points import KeptPoint
     from arm_control.collision.motions import (
         PROGRESS,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     )
     from arm_control.collision.near_pairs import Margins, NearPair, Pairs, Proximity, clearance
     from arm_control.collision.obstacle_rows import (
-        Placed,
         Told,
         course,
         from_time,

@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.hulls import HullObstacle
 from arm_control.collision.joint_tables import JointTable, tables_of
 from arm_control.collision.near_pairs import REACH, NearPair, Proximity, sampled_distances
 from arm_control.core import read_yaml, refuse_unknown
@@ -247,7 +246,7 @@ class ContactMonitor:
     def near(
         self,
         q: Array,
-        obstacles: Sequence[Obstacle | HullObstacle] = (),
+        obstacles: Sequence[Obstacle] = (),
         names: Sequence[str] = (),
         reach: float = REACH,
     ) -> list[NearPair]:

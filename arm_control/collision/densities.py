@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision.hulls import coal_hull
+from arm_control.maths import coal_hull
 from arm_control.model import Arm, mesh_path
 
 LIGHTEST, HEAVIEST, LIGHTEST_ARM = 150.0, 15_000.0, 350.0

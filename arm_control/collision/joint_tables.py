@@ -34,9 +34,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.collision.hulls import coal_hull
 from arm_control.core import Cache, default_directory, progress_bar
-from arm_control.maths import Array, Pose, Scalar, maximum, minimum, nearest
+from arm_control.maths import Array, Pose, Scalar, coal_hull, maximum, minimum, nearest
 from arm_control.model import Body, RobotModel, mesh_path, shape_pose
 
 DIVISIONS, OF_PRIMITIVES, FIRST = 10, 9, 3

@@ -58,7 +58,6 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.collision.arm_shape import Cluster
-from arm_control.collision.hulls import Hull, HullObstacle
 from arm_control.collision.obstacle_rows import ROUNDING, SPEED, obstacle_tables, time_until_present
 from arm_control.collision.pair_texts import ArmText, Entries, clearance, table_inputs
 from arm_control.compiler import (
@@ -79,6 +78,7 @@ from arm_control.maths import (
     Capsule,
     Cone,
     Cylinder,
+    Hull,
     Mover,
     Obstacle,
     Pose,
@@ -100,8 +100,7 @@ SHAPES: dict[str, tuple[Shape, Shape]] = {
     "turned": (Cylinder(0.1, 0.3), Cone(0.2, 0.3)),
 }
 _HULLS = tuple(
-    Hull(size * np.array([[[0, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 0, 0], [0, 0, 1]]]) - 0.3 * size)
-    for size in (0.3, 0.6)
+    Hull(size * (np.eye(4, 3) - 0.3), np.array([[3, 1, 0], [3, 0, 2], [3, 2, 1], [0, 1, 2]])) for size in (0.3, 0.6)
 )
 _HULL_POSES = (Pose.at([0.2, 0.1, 0.3]), Pose.at([-0.2, 0.2, 0.5]))
 
@@ -115,12 +114,12 @@ def sample_states(model: RobotModel, n: int) -> Array:
 def sample_tables(kinds: Sequence[str]) -> dict[str, Array]:
     """Two obstacles of each kind; the second one is there for half a second only."""
     rng = np.random.default_rng(1)
-    obstacles: list[Obstacle | HullObstacle | Mover] = []
+    obstacles: list[Obstacle | Mover] = []
     for kind in kinds:
         is_turning = kind.startswith("turning")
         if kind.endswith("facet"):
             turn = (0.1, -0.2, 0.1, 0.2 * is_turning, 0.0, 0.1 * is_turning)
-            obstacles += [HullObstacle(hull, X_WO, turn) for hull, X_WO in zip(_HULLS, _HULL_POSES, strict=True)]
+            obstacles += [Obstacle(hull, X_WO, turn) for hull, X_WO in zip(_HULLS, _HULL_POSES, strict=True)]
             continue
         for i, shape in enumerate(SHAPES[kind.removeprefix("turning ")]):
             twist = rng.uniform(-0.3, 0.3, 6) * np.repeat([1.0, float(is_turning)], 3)

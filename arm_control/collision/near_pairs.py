@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.hulls import HullObstacle
 from arm_control.collision.pair_procedures import CloseSearch, Postures, find_pairs, measure_postures
 from arm_control.collision.pair_search import FAR, NORMAL, POINT, RHO, PairSearch, padded, search_laws
 from arm_control.compiler import compile_procedure
@@ -193,7 +192,7 @@ class Proximity:
             is_out = (self.capsules[i].link, self.capsules[j].link) in chosen
             links.radii[k] = -FAR if is_out else self._shape.radius[i] + self._shape.radius[j]
 
-    def near(self, q: Array, obstacles: Sequence[Obstacle | HullObstacle], reach: float, reach_self: float) -> Pairs:
+    def near(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Pairs:
         """Return pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links) [m] at joint positions (nq,).
 
         Of several capsules of a link only the nearest is among them; a reach of 0 leaves pairs of links out.
@@ -208,7 +207,7 @@ class Proximity:
         return self._pairs()
 
     def nearest(
-        self, q: Array, obstacles: Sequence[Obstacle | HullObstacle], names: Sequence[str] = (), reach: float = REACH
+        self, q: Array, obstacles: Sequence[Obstacle], names: Sequence[str] = (), reach: float = REACH
     ) -> list[NearPair]:
         """The pairs that are nearer than the reach, the nearest first; ``names`` are those of the obstacles."""
         pairs = self.near(q, obstacles, reach, reach)
@@ -252,7 +251,7 @@ class Proximity:
         return np.lexsort((np.where(other < 0, -1 - second, other), link[i]))
 
 
-def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle | HullObstacle]) -> float:
+def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> float:
     """Distance from an arm's capsules at joint positions (nv,) to the nearest obstacle [m].
 
     Beyond 2 m, or without obstacles, it is infinite.

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision.hulls import HullObstacle, balls_around
 from arm_control.exceptions import InputError
 from arm_control.maths import (
     EXTENT,
@@ -30,6 +28,7 @@ from arm_control.maths import (
     SIZE,
     TWIST,
     Array,
+    Hull,
     Mover,
     Obstacle,
     Pose,
@@ -37,6 +36,7 @@ from arm_control.maths import (
     Shape,
     Span,
     Sphere,
+    balls_around,
     maximum,
     rotation_vector,
 )
@@ -89,12 +89,10 @@ _LIMITS[TIMES], _LIMITS[EXTENT], _LIMITS[TWIST] = FOREVER, np.inf, np.inf  # the
 
 Told: TypeAlias = Obstacle | Mover | Sequence[Mover]
 """An obstacle as it is given: its twist holds from time 0 on, or in a span of time, or in one span after the other."""
-Placed: TypeAlias = Told | HullObstacle
-"""What may be in a table."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # such numbers are refused
-def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
+def obstacle_tables(obstacles: Sequence[Told]) -> dict[str, Array]:
     """Tables of obstacles by kind, shape (m, N_ROW) each; kinds without an obstacle are left out.
 
     Their numbers in results are their places in the sequence.
@@ -108,13 +106,9 @@ def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
     """
     rows: dict[str, list[Array]] = {}
     for number, told in enumerate(obstacles):
-        if isinstance(told, HullObstacle):
-            kind, facets = _facets(told, number)
-            rows.setdefault(kind, []).extend(facets)
-            continue
         for obstacle, t_0, begin, end in _stretches(told, number):
-            kind, row = _row(obstacle, t_0, begin, end, number)
-            rows.setdefault(kind, []).append(row)
+            kind, table = _rows(obstacle, t_0, begin, end, number)
+            rows.setdefault(kind, []).extend(table)
     tables = {kind: np.array(rows[kind]) for kind in KINDS if kind in rows}
     for kind, table in tables.items():
         _check_numbers(kind, table)
@@ -154,16 +148,14 @@ def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ..
     return (*moving, *still)
 
 
-def movers_of(placed: Placed) -> tuple[Mover, ...]:
-    """Return the stretches of an obstacle's motion from time 0 on, one after the other; of a hull as of a ball."""
-    if isinstance(placed, HullObstacle):
-        return (Mover(Obstacle(Sphere(placed.hull.extent), placed.X_WO, placed.V_WO), placed.span or Span()),)
+def movers_of(placed: Told) -> tuple[Mover, ...]:
+    """Return the stretches of an obstacle's motion from time 0 on, one after the other."""
     if isinstance(placed, Obstacle):
         return (Mover(placed, Span()),)
     return tuple(placed) if isinstance(placed, Sequence) else (placed,)
 
 
-def is_at_rest(placed: Placed) -> bool:
+def is_at_rest(placed: Told) -> bool:
     """Whether an obstacle stays where it is from time 0 on."""
     return all(mover.span == Span() and not np.any(mover.obstacle.V_WO) for mover in movers_of(placed))
 
@@ -196,18 +188,13 @@ def present(told: Sequence[Told], t: float) -> list[Obstacle]:
     return result
 
 
-def placed_at(placed: Sequence[Placed], t: float) -> dict[int, Obstacle | HullObstacle]:
+def placed_at(placed: Sequence[Told], t: float) -> dict[int, Obstacle]:
     """Return the obstacles that are there at a time [s], by their numbers, with their poses then.
 
     They are there at both ends of their spans, as in checks of motions.
     """
-    there: dict[int, Obstacle | HullObstacle] = {}
+    there: dict[int, Obstacle] = {}
     for number, told in enumerate(placed):
-        if isinstance(told, HullObstacle):
-            span = told.span or Span(-FOREVER)
-            if span.begin <= t <= span.end:
-                there[number] = replace(told, X_WO=movers_of(told)[0].at(t).X_WO)
-            continue
         for obstacle, t_0, begin, end in _stretches(told, number):
             if begin <= t <= end:
                 there[number] = Mover(obstacle, Span(t_0)).at(t)
@@ -248,33 +235,24 @@ def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, fl
         return [(told, 0.0, -FOREVER, FOREVER)]
     movers = movers_of(told)
     if not all(isinstance(mover, Mover) for mover in movers):
-        raise InputError(f"obstacle {number} is {told!r:.80}; allowed: Obstacle, HullObstacle, Mover, or Movers")
+        raise InputError(f"obstacle {number} is {told!r:.80}; allowed: Obstacle, Mover, or Movers")
     return [(m.obstacle, m.span.begin, m.span.begin, min(m.span.end, FOREVER)) for m in movers]
 
 
-def _row(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) -> tuple[str, Array]:
-    """Kind and numbers of one stretch."""
-    V = np.asarray(obstacle.V_WO, dtype=float)
-    rate = 0.0 if isinstance(obstacle.shape, Sphere) else math.hypot(*V[3:])
-    speed = math.hypot(*V[:3]) + rate * obstacle.shape.extent
+def _rows(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) -> tuple[str, Array]:
+    """Kind and rows of one stretch, shape (k, N_ROW); one row but for a hull, which has one for each triangle."""
+    V, shape, X = np.asarray(obstacle.V_WO, dtype=float), obstacle.shape, obstacle.X_WO
+    rate = 0.0 if isinstance(shape, Sphere) else math.hypot(*V[3:])
+    speed = math.hypot(*V[:3]) + rate * shape.extent
     _check_times(number, t_0, begin, end, speed)
     axis = V[3:] / rate if rate else np.zeros(3)
     row = np.array([*obstacle.numbers, t_0, begin, end, *V[:3], speed, number, *axis, rate, *[0.0] * 4])
-    return f"turning {obstacle.type}" if rate else obstacle.type, row
-
-
-def _facets(obstacle: HullObstacle, number: int) -> tuple[str, Array]:
-    """Kind and rows of a hull, shape (k, N_ROW)."""
-    V, X, extent = np.asarray(obstacle.V_WO, dtype=float), obstacle.X_WO, obstacle.hull.extent
-    rate, span = math.hypot(*V[3:]), obstacle.span
-    speed = math.hypot(*V[:3]) + rate * extent
-    times = (0.0, -FOREVER, FOREVER) if span is None else (span.begin, span.begin, min(span.end, FOREVER))
-    _check_times(number, *times, speed)
-    if not are_rotations(np.ravel(X.R)):
+    if not isinstance(shape, Hull):
+        return f"turning {obstacle.type}" if rate else obstacle.type, row[None]
+    if not are_rotations(row[ROTATION]):
         raise InputError(f"obstacle {number} has a matrix R that is no rotation")
-    corners, middle = obstacle.hull.triangles @ X.R.T, X.R @ obstacle.hull.middle
-    n, (ball, radius) = len(corners), balls_around(corners, middle)
-    shared = [*X.p, *middle, extent, *(V[:3] + np.cross(X.p, V[3:])), *V[3:], *times, *V[:3], speed, number]
-    shared += [*(V[3:] / rate if rate else V[3:]), rate]
-    rows = np.column_stack([corners.reshape(n, 9), np.tile(shared, (n, 1)), ball, radius])
-    return ("turning facet" if rate else "facet"), rows
+    corners, row[MIDDLE] = shape.corners @ X.R.T, X.R @ shape.middle
+    rows = np.tile(row, (len(corners), 1))
+    rows[:, CORNERS] = corners.reshape(-1, 9)
+    rows[:, BALL], rows[:, BALL_RADIUS] = balls_around(corners, row[MIDDLE])
+    return "turning facet" if rate else "facet", rows

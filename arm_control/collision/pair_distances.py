@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision.hulls import segment_to_facet
 from arm_control.compiler import Fold, Function, Law, Loop
 from arm_control.maths import (
     CENTRE,
@@ -37,6 +36,7 @@ from arm_control.maths import (
     clamp,
     dot,
     maximum,
+    segment_to_facet,
     select,
     smallest_by_tangents,
     to_box,

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.hulls import Facet, HullObstacle
 from arm_control.collision.pair_distances import (
     LAWS,
     PLACES,
@@ -41,13 +40,42 @@ from arm_control.collision.pair_procedures import (
     whole_blocks,
 )
 from arm_control.compiler import Kernel, Law, Loop, LoopKernel, OwnWork, Program, RunsLoop
-from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Obstacle, Scalar, cross
+from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Hull, Obstacle, Scalar, balls_around, cross
 from arm_control.model import State
 
 ROOM = 1024
 """Number of obstacles at first; the table doubles where there are more."""
 FAR = 1e9
 """Coordinate of an obstacle that is not there [m]."""
+
+
+class Facet(NamedTuple):
+    """A triangle of a hull in the world.
+
+    Attributes
+    ----------
+    numbers : ndarray, shape (N_NUMBERS,)
+        As those of an obstacle: corners in the place of R_WO, a point inside the hull in that of sizes, both from the
+        hull's origin.
+    ball : tuple of float
+        Centre and radius of a ball around it and that point [m].
+    """
+
+    numbers: Array
+    ball: tuple[float, float, float, float]
+    type: str = "facet"
+
+
+def facets(hull: Hull, obstacle: Obstacle) -> tuple[Facet, ...]:
+    """The triangles of a hull, as obstacles of a search for near pairs."""
+    X = obstacle.X_WO
+    corners, middle = hull.corners @ X.R.T, X.R @ hull.middle
+    centres, radii = balls_around(corners, middle)
+    end = obstacle.numbers[15:]
+    return tuple(
+        Facet(np.array([*nine, *X.p, *middle, *end]), (*(X.p + centre).tolist(), radius))
+        for nine, centre, radius in zip(corners.reshape(-1, 9), centres, radii.tolist(), strict=True)
+    )
 
 
 class ObstacleTable:
@@ -68,7 +96,7 @@ class ObstacleTable:
 
     def __init__(self, find_near: LoopKernel, arm: dict[str, Array], m: int) -> None:
         self._find_near, self._arm, self._m = find_near, arm, m
-        self.obstacles: tuple[Obstacle | HullObstacle, ...] = ()
+        self.obstacles: tuple[Obstacle, ...] = ()
         self._parts: tuple[Obstacle | Facet, ...] = ()
         self._make_rows(ROOM)
 
@@ -85,13 +113,13 @@ class ObstacleTable:
         self.rows = ObstacleRows(run, rows, kinds, number, order, size, near, nearest)
         self._capacity = n
 
-    def place(self, obstacles: Sequence[Obstacle | HullObstacle]) -> None:
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
         """Let these be the obstacles: rows of those that have changed are written anew."""
         obstacles = tuple(obstacles)
         if len(obstacles) == len(self.obstacles) and all(map(is_, obstacles, self.obstacles)):
             return
         parts: list[tuple[Obstacle | Facet, ...]] = [
-            one.facets if isinstance(one, HullObstacle) else (one,) for one in obstacles
+            facets(one.shape, one) if isinstance(one.shape, Hull) else (one,) for one in obstacles
         ]
         old, new = self._parts, tuple(chain.from_iterable(parts))
         n, n_old = len(new), len(old)
@@ -149,7 +177,7 @@ CANDIDATES = 128
 """Candidates measured at a time: they stay in the processor's nearest cache."""
 NEAR = 64
 """Near pairs that there is room for at first."""
-ROW_TYPES = (*TYPES, "facet")
+ROW_TYPES = (*TYPES[:-1], "facet")
 """Types of rows, in their order."""
 RHO, NORMAL, POINT = slice(0, 1), slice(1, 4), slice(4, 7)
 """Rows of a distance."""
@@ -307,11 +335,11 @@ class PairSearch:
         )
 
     @property
-    def obstacles(self) -> tuple[Obstacle | HullObstacle, ...]:
+    def obstacles(self) -> tuple[Obstacle, ...]:
         """The obstacles."""
         return self._table.obstacles
 
-    def place(self, obstacles: Sequence[Obstacle | HullObstacle]) -> None:
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
         """Let these be the obstacles."""
         self._table.place(obstacles)
         if self._table.rows is not self.record.obstacles:

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape, Cluster
-from arm_control.collision.hulls import squared_segment_to_facet
 from arm_control.collision.joint_tables import JointTable
 from arm_control.collision.kept_points import KeptPoints
 from arm_control.collision.obstacle_rows import (
@@ -54,6 +53,7 @@ from arm_control.maths import (
     sqrt,
     squared_between_segments,
     squared_segment_to_box,
+    squared_segment_to_facet,
 )
 from arm_control.model import LinkCapsule, State
 

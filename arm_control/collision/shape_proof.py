@@ -32,13 +32,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
-from arm_control.collision.hulls import Hull, HullObstacle, coal_hull
 from arm_control.collision.joint_tables import ROUNDING, RealShape, real_shapes
 from arm_control.collision.kept_points import KeptPoints
 from arm_control.collision.near_pairs import Proximity
-from arm_control.collision.obstacle_rows import Placed, is_at_rest
+from arm_control.collision.obstacle_rows import Told, is_at_rest, movers_of
 from arm_control.exceptions import ModelError
-from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Hull, Obstacle, Pose, Shape, Sphere, coal_hull
 from arm_control.model import State
 
 NEAR = 0.05
@@ -116,10 +115,10 @@ class ShapeProof:
             g, h = number[one], number[other]
             reach = shape.pair_reach(g, h) + shape.turning(g, h) * max(radius[one], radius[other])
             self._reach[one, other] = self._reach[other, one] = reach
-        self._obstacles: list[Obstacle | HullObstacle] = []
+        self._obstacles: list[Obstacle] = []
         self._placed: list[PlacedShape] = []
 
-    def place(self, obstacles: Sequence[Obstacle | HullObstacle]) -> None:
+    def place(self, obstacles: Sequence[Obstacle]) -> None:
         """Prove among these obstacles from now on; all of them rest."""
         self._obstacles = list(obstacles)
         self._placed = [_placed_obstacle(obstacle) for obstacle in obstacles]
@@ -180,10 +179,10 @@ def _transform(X: Pose) -> Any:
     return _coal().Transform3s(np.array(X.R, dtype=float), np.array(X.p, dtype=float))
 
 
-def _placed_obstacle(obstacle: Obstacle | HullObstacle) -> PlacedShape:
-    told, X = (obstacle.hull if isinstance(obstacle, HullObstacle) else obstacle.shape), obstacle.X_WO
-    inner = X.R @ told.middle + X.p if isinstance(told, Hull) else X.p
-    return PlacedShape(coal_shape(told), X, np.zeros((0, 3, 3)), inner, inner, np.inf)
+def _placed_obstacle(obstacle: Obstacle) -> PlacedShape:
+    shape, X = obstacle.shape, obstacle.X_WO
+    inner = X.R @ shape.middle + X.p if isinstance(shape, Hull) else X.p
+    return PlacedShape(coal_shape(shape), X, np.zeros((0, 3, 3)), inner, inner, np.inf)
 
 
 def _distance(ones: Sequence[PlacedShape], others: Sequence[PlacedShape]) -> float:
@@ -235,13 +234,13 @@ def winding_number(triangles: Array, p: Array) -> float:
     return float(np.arctan2(volume, x * y * z + ab * z + bc * x + ca * y).sum() / (2.0 * np.pi))
 
 
-def resting(placed: Sequence[Placed]) -> list[Obstacle | HullObstacle] | None:
+def resting(placed: Sequence[Told]) -> list[Obstacle] | None:
     """The obstacles, if all of them rest and are there from time 0 on; else None."""
-    found = [told for told in placed if isinstance(told, Obstacle | HullObstacle) and is_at_rest(told)]
+    found = [movers_of(told)[0].obstacle for told in placed if is_at_rest(told)]
     return found if len(found) == len(placed) else None
 
 
-def coal_shape(shape: Shape | Hull) -> Any:
+def coal_shape(shape: Shape) -> Any:
     """Return the same shape in coal.
 
     Raises
@@ -251,8 +250,8 @@ def coal_shape(shape: Shape | Hull) -> Any:
     """
     coal = _coal()
     match shape:
-        case Hull(triangles):
-            return coal_hull(triangles.reshape(-1, 3))
+        case Hull(vertices):
+            return coal_hull(vertices)
         case Sphere(radius):
             return coal.Sphere(radius)
         case Box(size):

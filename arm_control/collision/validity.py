@@ -42,7 +42,7 @@ from arm_control.collision.obstacle_rows import (
     LARGEST,
     LARGEST_POSITION,
     LATEST,
-    Placed,
+    Told,
     check_range,
     obstacle_tables,
     placed_at,
@@ -242,7 +242,7 @@ class Validity:
         self._kept, self._has_meshes = KeptPoints(model, kept, kept_margin), has_meshes
         arm = ArmText(self.shape, pairs, link_margin, tables, self._kept if self._kept.points else None)
         self._checks = MotionChecks(arm, (margin, link_margin, kept_margin))
-        self.placed: tuple[Placed, ...] = ()
+        self.placed: tuple[Told, ...] = ()
         self.link_pairs = self.shape.names_of(arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
 
@@ -264,7 +264,7 @@ class Validity:
             return None
 
     @exclusive
-    def place(self, obstacles: Sequence[Placed]) -> None:
+    def place(self, obstacles: Sequence[Told]) -> None:
         """Check against these obstacles from now on.
 
         The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a row,

@@ -77,7 +77,6 @@ from arm_control.collision import (
     RHO,
     ArmShape,
     CloseSearch,
-    HullObstacle,
     Pairs,
     Proximity,
     distance_rate,
@@ -267,7 +266,7 @@ class AvoidanceOutput(NamedTuple):
     task_share: float
     distance: float
     state: Array
-    obstacles: tuple[Obstacle | HullObstacle, ...]
+    obstacles: tuple[Obstacle, ...]
     parameters: AvoidanceParameters
     proximity: Proximity
 
@@ -403,7 +402,7 @@ class Avoidance:
     def tick(
         self,
         terms: Terms,
-        obstacles: Sequence[Obstacle | HullObstacle],
+        obstacles: Sequence[Obstacle],
         tau_task: npt.ArrayLike | None = None,
     ) -> AvoidanceOutput:
         """Avoidance in one state, equations (1) to (9).

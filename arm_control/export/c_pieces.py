@@ -158,7 +158,7 @@ PAIR_LOOPS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "LinkPairs.find_near": ("near", {"centre": "t->centre[i][j]", "extent": "EXTENTS[j]", **_of_arm("links", 1)}),
     "LinkPairs.measure": ("to_link", {**_LINK, **_distance("t->distance")}),
-    **{f"PairCandidates.to_{x}": (f"to_{x}", _of_candidates("pairs")) for x in TYPES},
+    **{f"PairCandidates.to_{x}": (f"to_{x}", _of_candidates("pairs")) for x in TYPES if x != "hull"},
     **{f"PairCandidates.search_{x}": (f"search_{x}", _of_candidates("searched")) for x in SEARCHED},
     "ConstraintTick.pairs": (
         "pair",

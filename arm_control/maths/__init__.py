@@ -7,6 +7,7 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.maths.exponentials import matrix_exponential
     from arm_control.maths.free_axes import partial_turns
+    from arm_control.maths.hulls import Hull, Shape, balls_around, coal_hull, segment_to_facet, squared_segment_to_facet
     from arm_control.maths.linalg import (
         MIN_LENGTH,
         Cholesky,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         rpy_from_rotation,
         wrap_angle,
     )
+    from arm_control.maths.rays import floor_distances, ray_distances
     from arm_control.maths.scalars import (
         Array,
         Scalar,
@@ -79,11 +81,8 @@ if TYPE_CHECKING:
         Capsule,
         Cone,
         Cylinder,
-        Shape,
         SignedDistance,
         Sphere,
-        floor_distances,
-        ray_distances,
         to_box,
         to_solid_of_revolution,
     )

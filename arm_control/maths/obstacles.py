@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from arm_control.exceptions import InputError
+from arm_control.maths.hulls import Hull, Shape
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.maths.scalars import Array
-from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
+from arm_control.maths.shapes import Box, Capsule, Cone, Sphere
 
-TYPES = ("sphere", "box", "turned", "capsule")
+TYPES = ("sphere", "box", "turned", "capsule", "hull")
 PLACE, CENTRE, SIZE, EXTENT, TWIST = slice(0, 9), slice(9, 12), slice(12, 15), slice(15, 16), slice(16, 22)
 N_NUMBERS = 22
 """Numbers of an obstacle: its R_WO; its origin; its sizes (radius and half length,
@@ -51,6 +52,8 @@ class Obstacle:
                 return "box"
             case Capsule():
                 return "capsule"
+            case Hull():
+                return "hull"
         return "turned"
 
     @cached_property
@@ -65,6 +68,8 @@ class Obstacle:
                 size = tuple(0.5 * edge for edge in edges)
             case Capsule(radius, length):
                 size = (radius, length / 2, 0.0)
+            case Hull():
+                size = (0.0, 0.0, 0.0)
             case shape:
                 size = (shape.radius, 0.0 if isinstance(shape, Cone) else shape.radius, shape.length / 2)
         at_origin = vx - wy * z + wz * y, vy - wz * x + wx * z, vz - wx * y + wy * x

@@ -1,4 +1,4 @@
-"""Convex shapes, their signed distances, and distances along rays.
+"""Convex shapes and their signed distances.
 
 Each shape is centred at the origin of its own frame, with its axis along z. The signed distance of a point is its
 distance to the surface, negative inside; its gradient is the unit vector of the fastest increase. Both are exact,
@@ -8,13 +8,6 @@ segment in :mod:`arm_control.maths.segments` depends on that.
 Where the gradient is not unique (the centre of a sphere, the axis of a cylinder, equally near faces) the result is
 one of the possible ones, always of length 1 and never NaN. The distances take one point (3,) [m], over any scalar
 and without a branch.
-
-A ray is ``p + t d`` with a unit vector d and ``t >= 0``. It enters a shape where it crosses one of the surfaces that
-bound the shape, planes and quadrics, or begins inside:
-
-    (1)  p_i + t d_i = h                         a plane across axis i
-    (2)  a t^2 + 2 b t + c = 0                   a sphere, an endless cylinder, a double cone
-    (3)  t_hit = min {0, t of (1), t of (2)}     of those t >= 0 at which the signed distance is at most 0
 """
 
 from __future__ import annotations
@@ -117,7 +110,7 @@ def to_solid_of_revolution(p: Array, r_bottom: Scalar, r_top: Scalar, half_lengt
     return SignedDistance(select(height, distance, height), gradient)
 
 
-class _Shape:
+class ConvexShape:
     """Properties of every shape."""
 
     @property
@@ -141,7 +134,7 @@ class _Shape:
 
 
 @dataclass(frozen=True)
-class Sphere(_Shape):
+class Sphere(ConvexShape):
     """A ball around the origin; ``radius`` in m."""
 
     radius: float
@@ -161,7 +154,7 @@ class Sphere(_Shape):
 
 
 @dataclass(frozen=True)
-class Box(_Shape):
+class Box(ConvexShape):
     """A box; ``size`` is its three edges [m]."""
 
     size: tuple[float, float, float]
@@ -183,7 +176,7 @@ class Box(_Shape):
 
 
 @dataclass(frozen=True)
-class _Revolved(_Shape):
+class _Revolved(ConvexShape):
     """A solid of revolution about z: ``radius``, and ``length`` along z, the origin in its middle [m]."""
 
     radius: float
@@ -233,103 +226,6 @@ class Cone(_Revolved):
         return partial(to_solid_of_revolution, r_bottom=self.radius, r_top=0.0, half_length=self.length / 2)
 
 
-Shape: TypeAlias = Sphere | Capsule | Box | Cylinder | Cone
-
-
 def _check(shape: object, *sizes: float) -> None:
     if not all(math.isfinite(size) and size > 0.0 for size in sizes):
         raise InputError(f"{shape}: every size must be finite and above 0")
-
-
-# -- rays
-
-
-ROUNDING = 1e-9
-"""Signed distance of a crossing that counts as 0, for sizes and distances of 1 m."""
-
-
-def ray_distances(shape: Shape, p: Array, d: Array) -> Array:
-    """Distances from a point (3,) to a shape along directions, unit vectors (n, 3), in its frame, shape (n,) [m].
-
-    0 for a point in the shape, infinite where the ray misses it.
-
-    Examples
-    --------
-    >>> ray_distances(Sphere(0.1), np.array([1.0, 0.0, 0.0]), np.array([[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
-    array([0.9, inf])
-    """
-    if (p @ p - np.minimum(d @ p, 0.0) ** 2 > shape.extent**2).all():  # beside the ball around the shape
-        return np.full(len(d), np.inf)
-    t = np.vstack([np.zeros(len(d)), *_crossings(shape, p, d)])
-    t = np.where(np.isfinite(t) & (t >= 0.0), t, np.nan)
-    is_on = shape.signed_distance(p + t[..., None] * d).distance <= ROUNDING * (1.0 + t)
-    return np.where(is_on, t, np.inf).min(axis=0)  # (3)
-
-
-def floor_distances(height: float, p: Array, d: Array) -> Array:
-    """Distances from a point to all that is below a height, along directions.
-
-    Parameters
-    ----------
-    height : float
-        The height z [m]; ``-inf`` for nothing.
-    p : ndarray, shape (3,)
-        The point [m].
-    d : ndarray, shape (n, 3)
-        Unit vectors.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        0 for a point below, infinite for a ray that does not go down [m].
-    """
-    if p[2] <= height:
-        return np.zeros(len(d))
-    t = _plane(p, d, 2, height)
-    return np.where(d[:, 2] < 0.0, t, np.inf)
-
-
-def _crossings(shape: Shape, p: Array, d: Array) -> list[Array]:
-    """All t at which the lines cross surfaces that bound a shape; not finite where there is none."""
-    match shape:
-        case Sphere():
-            return _ball(p, d, 0.0, shape.radius)
-        case Box():
-            halves = [(i, sign * shape.size[i] / 2) for i in range(3) for sign in (-1, 1)]
-            return [_plane(p, d, i, half) for i, half in halves]
-        case Capsule():
-            half = shape.length / 2
-            ends = _ball(p, d, -half, shape.radius) + _ball(p, d, half, shape.radius)
-            return ends + _revolved(p, d, shape.radius, 0.0)
-        case Cylinder():
-            side = _revolved(p, d, shape.radius, 0.0)
-        case Cone():
-            side = _revolved(p, d, shape.radius / 2, -shape.radius / shape.length)
-    return [*side, _plane(p, d, 2, -shape.length / 2), _plane(p, d, 2, shape.length / 2)]
-
-
-def _plane(p: Array, d: Array, i: int, h: float) -> Array:
-    """Solve (1)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t: Array = (h - p[i]) / d[:, i]
-    return t
-
-
-def _ball(p: Array, d: Array, z: float, radius: float) -> list[Array]:
-    """Solve (2) for a sphere around a point of the z axis."""
-    r = p - np.array([0.0, 0.0, z])
-    return _quadric(np.ones(len(d)), d @ r, r @ r - radius**2)
-
-
-def _revolved(p: Array, d: Array, radius: float, slope: float) -> list[Array]:
-    """Solve (2) for the surface ``x^2 + y^2 = (radius + slope z)^2``."""
-    at, along = radius + slope * p[2], slope * d[:, 2]
-    across = d[:, :2]
-    return _quadric((across * across).sum(axis=1) - along**2, across @ p[:2] - at * along, p[:2] @ p[:2] - at**2)
-
-
-def _quadric(a: Array, b: Array, c: float) -> list[Array]:
-    """Solve (2) without cancellation; one solution where a is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        s = -(b + np.copysign(np.sqrt(b * b - a * c), b))
-        return [s / a, c / s]

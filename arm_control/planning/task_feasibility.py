@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import HullObstacle, is_at_rest, movers_of
+from arm_control.collision import is_at_rest, movers_of
 from arm_control.kinematics import TWIST_ROWS, InverseKinematics, Search, Task
 from arm_control.maths import Array, Pose
 from arm_control.model import drawn_range
@@ -147,7 +147,7 @@ def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
     times = np.linspace(0.0, problem.horizon, SLABS + 1) if is_moving else np.array([0.0, problem.horizon])
     by = np.full((len(times) - 1, CELLS), -1)
     for number, placed in enumerate(problem.obstacles):
-        for mover in () if isinstance(placed, HullObstacle) else movers_of(placed):  # its ball is larger than it
+        for mover in movers_of(placed):
             V = np.asarray(mover.obstacle.V_WO, dtype=float)
             speed = np.linalg.norm(V[:3]) + mover.obstacle.shape.extent * np.linalg.norm(V[3:])
             is_there = (times[:-1] >= mover.span.begin) & (times[1:] <= mover.span.end)

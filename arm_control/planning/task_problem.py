@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.collision import Placed, Validity
+from arm_control.collision import Told, Validity
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, rotation_from_quaternion, rotation_from_vector, rotation_vector, rotation_with_z
 from arm_control.model import RobotModel
@@ -394,7 +394,7 @@ class TaskConstrainedProblem:
         return self.validity.shape.model
 
     @property
-    def obstacles(self) -> tuple[Placed, ...]:
+    def obstacles(self) -> tuple[Told, ...]:
         """The obstacles that the validity has now."""
         return self.validity.placed
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision import HullObstacle, Placed, coal_shape, movers_of
+from arm_control.collision import Told, coal_shape, movers_of
 from arm_control.exceptions import ModelError
 from arm_control.maths import Array, Pose, rotation_with_z
 from arm_control.model import LinkCapsule, RobotModel, link_capsules, mesh_path, shape_pose
@@ -37,7 +37,7 @@ class IndependentArm:
     """
 
     def __init__(
-        self, model: RobotModel, obstacles: Sequence[Placed], link_pairs: Sequence[tuple[str, str]] = ()
+        self, model: RobotModel, obstacles: Sequence[Told], link_pairs: Sequence[tuple[str, str]] = ()
     ) -> None:
         whole = pin.buildModelFromXML(model.urdf.text)
         locked = [whole.getJointId(name) for name in whole.names[1:] if name not in model.joint_names]
@@ -93,7 +93,7 @@ class IndependentArm:
         values[self._columns] = x
         return values
 
-    def _add_links(self, model: RobotModel, obstacles: Sequence[Placed]) -> dict[str, list[int]]:
+    def _add_links(self, model: RobotModel, obstacles: Sequence[Told]) -> dict[str, list[int]]:
         """Add the shapes of all links, and of the obstacles after them; returns the numbers of those of each link."""
         self._shapes, links = pin.GeometryModel(), {}
         capsules, _ = link_capsules(model.urdf)
@@ -103,9 +103,8 @@ class IndependentArm:
                 pieces = [coal_capsule(capsule, Pose.identity()) for capsule in capsules if capsule.link == link.name]
             links[link.name] = [self._add_shape(link.name, X, shape) for shape, X in pieces]
         self._first = self._shapes.ngeoms
-        for number, told in enumerate(obstacles):
-            first = self._spans[number][0].obstacle.shape
-            shape = coal_shape(told.hull if isinstance(told, HullObstacle) else first)
+        for number, (first, *_) in enumerate(self._spans):
+            shape = coal_shape(first.obstacle.shape)
             self._shapes.addGeometryObject(pin.GeometryObject(f"obstacle {number}", 0, 0, pin.SE3.Identity(), shape))
         return links
 

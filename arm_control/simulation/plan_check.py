@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from arm_control.collision import Placed, Validity
+from arm_control.collision import Told, Validity
 from arm_control.constraints import bounds_of_file
 from arm_control.exceptions import InputError
 from arm_control.kinematics import TWIST_ROWS, InverseKinematics, served_rows
@@ -74,7 +74,7 @@ TimedPath: TypeAlias = Plan | PlannedMotion
 class OwnArm:
     """The model itself among obstacles that move as told, with the capsules around its shapes."""
 
-    def __init__(self, model: RobotModel, obstacles: Sequence[Placed]) -> None:
+    def __init__(self, model: RobotModel, obstacles: Sequence[Told]) -> None:
         self._model, self._validity = model, Validity(model)
         self._validity.place(obstacles)
 
@@ -97,7 +97,7 @@ CheckingArm: TypeAlias = "OwnArm | IndependentArm"
 
 
 def checking_arm(
-    model: RobotModel, obstacles: Sequence[Placed], link_pairs: Sequence[tuple[str, str]] = ()
+    model: RobotModel, obstacles: Sequence[Told], link_pairs: Sequence[tuple[str, str]] = ()
 ) -> CheckingArm:
     """Return an arm for checks; one that does not check independently says so in the log.
 

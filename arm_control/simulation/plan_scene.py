@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from arm_control.collision import Placed, is_at_rest
+from arm_control.collision import Told, is_at_rest
 from arm_control.core import as_mapping, file_names, node_names, refuse_unknown, urdf_path, yaml_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths import Array, Pose
@@ -62,7 +62,7 @@ class PlanScene:
         ``kinematic``: joint speeds are limited; ``dynamic``: torques, too.
     rest : bool
         Whether the motion starts and ends at rest: each of kind ``dynamic``, a kinematic one with an entry ``rest``.
-    obstacles : tuple of Placed
+    obstacles : tuple of Told
         They move as told from time 0 on.
     a_max : ndarray, shape (n,)
         Largest joint accelerations of a motion from rest to rest; infinite without limits [rad/s^2 or m/s^2].
@@ -84,7 +84,7 @@ class PlanScene:
     has_orientation: bool
     kind: str
     rest: bool
-    obstacles: tuple[Placed, ...]
+    obstacles: tuple[Told, ...]
     a_max: Array
     horizon: float
     tolerance: float
@@ -138,7 +138,7 @@ class PlanFile(NamedTuple):
         name, entries, where = self._chosen(variant)
         return scene_of(entries, f"{self.name} {name}".strip(), where)
 
-    def obstacles(self, variant: str = "") -> tuple[Placed, ...]:
+    def obstacles(self, variant: str = "") -> tuple[Told, ...]:
         """Return the obstacles of a variant, or of the first one for an empty name, without a model of its arm.
 
         A ParameterError when there is no such variant, or an obstacle is not valid.

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.collision import Hull, HullObstacle, Placed, course, movers_of
+from arm_control.collision import Told, course, movers_of
 from arm_control.control import pose_error
 from arm_control.core import as_mapping, read_yaml, refuse_unknown
 from arm_control.exceptions import ParameterError
@@ -26,6 +26,7 @@ from arm_control.maths import (
     Capsule,
     Cone,
     Cylinder,
+    Hull,
     Mover,
     Obstacle,
     Pose,
@@ -210,7 +211,7 @@ class World:
         return sum((push.acts(t, terms) for push in self.pushes if push.span.holds(t)), np.zeros(6))
 
 
-def obstacles_in(entries: Any, where: str) -> tuple[Placed, ...]:
+def obstacles_in(entries: Any, where: str) -> tuple[Told, ...]:
     """Return the obstacles of a file as they are told: without the changes of their motion.
 
     A ParameterError when an entry is missing, unknown or not valid.
@@ -220,7 +221,7 @@ def obstacles_in(entries: Any, where: str) -> tuple[Placed, ...]:
     return tuple(_placed(as_mapping(entry, f"{where}: {k}"), f"{where}: {k}") for k, entry in enumerate(entries or ()))
 
 
-def _placed(entry: Mapping[str, Any], where: str) -> Placed:
+def _placed(entry: Mapping[str, Any], where: str) -> Told:
     """An obstacle in a motion, the hull of a mesh, or an obstacle that goes from sample to sample."""
     refuse_unknown(entry, OBSTACLE, where)
     is_course = "positions" in entry or "times" in entry
@@ -231,7 +232,7 @@ def _placed(entry: Mapping[str, Any], where: str) -> Placed:
     try:
         if "mesh" in entry:
             hull = Hull.of_mesh(Path(str(entry["mesh"])), positive(entry.get("scale", 1.0), "scale"))
-            return HullObstacle(hull, _pose(entry), _twist(entry.get("velocity", ())), _span(entry))
+            return Mover(Obstacle(hull, _pose(entry), _twist(entry.get("velocity", ()))), _span(entry))
         if is_course:
             poses = [_pose({**entry, "position": p}) for p in np.array(entry["positions"], dtype=float).reshape(-1, 3)]
             return course(_shape(entry), np.array(entry["times"], dtype=float), poses)
@@ -292,9 +293,9 @@ def pose_in(entry: Any, where: str) -> tuple[Pose, bool]:
         raise ParameterError(f"{where}: {error}") from None
 
 
-def stretches(placed: Placed, where: str) -> tuple[Mover, ...]:
+def stretches(placed: Told, where: str) -> tuple[Mover, ...]:
     """Return what an obstacle does, one stretch of time after the other; a ParameterError when it is a mesh."""
-    if isinstance(placed, HullObstacle):
+    if any(isinstance(mover.obstacle.shape, Hull) for mover in movers_of(placed)):
         raise ParameterError(f"{where}: an obstacle is a mesh, which cannot be simulated")
     return movers_of(placed)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel
-from arm_control.collision import AllowedPairs, ContactMonitor, Hull, HullObstacle, NearPair, Validity
+from arm_control.collision import AllowedPairs, ContactMonitor, NearPair, Validity
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, Box, Obstacle, Sphere, rotation_from_vector
+from arm_control.maths import Array, Box, Hull, Obstacle, Sphere, rotation_from_vector
 
 OBSTACLES = (Obstacle(Sphere(0.1), Pose.at([0.5, 0.1, 0.3])), Obstacle(Box((0.5, 0.5, 0.1)), Pose.at([0.4, 0.0, 0.0])))
 
@@ -21,7 +21,7 @@ def monitor(ur5: RobotModel) -> ContactMonitor:
     return ContactMonitor(ur5)
 
 
-def checked_pairs(monitor: ContactMonitor, obstacles: Sequence[Obstacle | HullObstacle], qs: Array) -> list[NearPair]:
+def checked_pairs(monitor: ContactMonitor, obstacles: Sequence[Obstacle], qs: Array) -> list[NearPair]:
     """What is near in some states, after a comparison with motion checks."""
     validity, found = Validity(monitor.model, allowed=monitor.allowed), []
     validity.place(obstacles)
@@ -64,7 +64,7 @@ def test_hulls_are_measured_as_motion_checks_do(monitor: ContactMonitor, states)
     round_one = rng.normal(size=(90, 3))
     ball = Hull.of_points(0.1 * round_one / np.linalg.norm(round_one, axis=1, keepdims=True))
     turn = Pose(rotation_from_vector(np.array([0.3, -1.0, 0.5])), np.array([0.3, 0.3, 0.4]))
-    obstacles = [HullObstacle(ball, Pose.at([-0.5, 0.2, 0.6])), *OBSTACLES, HullObstacle(stone, turn)]
+    obstacles = [Obstacle(ball, Pose.at([-0.5, 0.2, 0.6])), *OBSTACLES, Obstacle(stone, turn)]
     found = checked_pairs(monitor, obstacles, [q for q, _ in states(monitor.model, 6)])
     assert any(pair.distance < 0.0 for pair in found if pair.other in ("obstacle 0", "obstacle 3"))
 

@@ -11,33 +11,33 @@ import pytest
 from coal_scene import distance, placed_capsule
 from small_arm import random_pose, random_states
 
-from arm_control.collision import Hull, HullObstacle, Validity
+from arm_control.collision import Validity
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, Box, Obstacle, Pose, rotation_from_vector
+from arm_control.maths import Array, Box, Hull, Obstacle, Pose, rotation_from_vector
 
 TURN = np.array([0.1, -0.2, 0.1, 1.0, 0.5, -0.7])
 CORNERS = np.stack(np.meshgrid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]), axis=-1).reshape(-1, 3)
 
 
-def stones(twist: Array | None = None, n: int = 5) -> list[HullObstacle]:
+def stones(twist: Array | None = None, n: int = 5) -> list[Obstacle]:
     """Hulls of random points, from a tetrahedron to 40 points, thin ones among them."""
     rng = np.random.default_rng(0)
     V = np.zeros(6) if twist is None else twist
     sizes = rng.uniform(0.01, 0.3, (n, 3))
     return [
-        HullObstacle(Hull.of_points(rng.normal(size=(4 + 9 * k, 3)) * size), random_pose(rng), V)
+        Obstacle(Hull.of_points(rng.normal(size=(4 + 9 * k, 3)) * size), random_pose(rng), V)
         for k, size in enumerate(sizes)
     ]
 
 
-def coal_hull(obstacle: HullObstacle) -> coal.Convex:
+def coal_hull(obstacle: Obstacle) -> coal.Convex:
     """The same hull in coal."""
     points = coal.StdVec_Vec3s()
-    points.extend(list(obstacle.hull.triangles.reshape(-1, 3)))
+    points.extend(list(obstacle.shape.vertices))
     return coal.Convex.convexHull(points, True, "Qt")
 
 
-def coal_distances(validity: Validity, told: list[HullObstacle], q: Array, t: float) -> Array:
+def coal_distances(validity: Validity, told: list[Obstacle], q: Array, t: float) -> Array:
     """Distances of the moving links by coal, shape (L, obstacles)."""
     shape = validity.shape
     links = [shape.links[k] for k in shape.moving]
@@ -82,7 +82,7 @@ def test_the_hull_of_a_box_is_the_box(validity: Validity):
     b = a + 0.3 * (b - a)
     validity.place(boxes)
     as_boxes, expected = validity.motions(a, b, 0.0, 0.5), validity.distances(a, 0.1)
-    validity.place([HullObstacle(hull, X, TURN) for X in poses])
+    validity.place([Obstacle(hull, X, TURN) for X in poses])
     as_hulls, found = validity.motions(a, b, 0.0, 0.5), validity.distances(a, 0.1)
     outside = expected.to_obstacles > 0.0
     np.testing.assert_allclose(found.to_obstacles[outside], expected.to_obstacles[outside], rtol=0, atol=1e-9)
@@ -95,7 +95,7 @@ def test_the_hull_of_a_box_is_the_box(validity: Validity):
 
 def test_a_link_deep_inside_a_hull_touches_it(validity: Validity):
     """Further from each triangle than its size."""
-    validity.place([HullObstacle(Hull.of_points(CORNERS * 5.0), Pose.at([0.3, 0.2, 0.1]))])
+    validity.place([Obstacle(Hull.of_points(CORNERS * 5.0), Pose.at([0.3, 0.2, 0.1]))])
     qs = random_states(validity.shape.model, 50, 5)
     assert not validity.free_states(qs).any()
     assert (validity.distances(qs).to_obstacles < 0.0).all()
@@ -127,13 +127,13 @@ def test_meshes_without_a_hull_are_refused_with_a_sentence(tmp_path: Path, monke
     broken = tmp_path / "broken.stl"
     broken.write_text("solid")
     for call, message in (
-        (lambda: Hull.of_points(ball), "hull of points has 1596 triangles; allowed are 1000, .* simplify the mesh"),
+        (lambda: Hull.of_points(ball), "hull has 1596 triangles; allowed are 1000, .* simplify the mesh"),
         (lambda: Hull.of_points(flat), "hull of points is flat; a thin box is needed"),
         (lambda: Hull.of_points(np.eye(3)), r"four corners or more; their shape is \(3, 3\)"),
         (lambda: Hull.of_points(CORNERS * np.nan), "a corner is not finite"),
         (lambda: Hull.of_mesh(tmp_path / "none.stl"), "none.stl does not exist"),
         (lambda: Hull.of_mesh(broken), "broken.stl"),
-        (lambda: HullObstacle(Hull.of_points(CORNERS), Pose.identity(), (0.0,) * 5), "hull: V_WO is"),
+        (lambda: Obstacle(Hull.of_points(CORNERS), Pose.identity(), (0.0,) * 5), "obstacle: V_WO is"),
     ):
         with pytest.raises(InputError, match=message):
             call()

@@ -11,7 +11,7 @@ from mesh_arm import BEAM, BLADE, box_triangles, mesh_arm
 from small_arm import random_states, small_arm
 
 from arm_control import RobotModel
-from arm_control.collision import ArmShape, Hull, HullObstacle, Validity, coal_shape
+from arm_control.collision import ArmShape, Validity, coal_shape
 from arm_control.collision.shape_proof import winding_number
 from arm_control.maths import (
     Array,
@@ -19,6 +19,7 @@ from arm_control.maths import (
     Capsule,
     Cone,
     Cylinder,
+    Hull,
     Mover,
     Obstacle,
     Pose,
@@ -124,7 +125,7 @@ def test_what_is_inside_of_a_mesh_is_in_contact(validity: Validity):
     """For coal a mesh is a surface."""
     for obstacle in (
         Obstacle(Sphere(0.01), Pose.at([0.3, 0.0, 0.0])),
-        HullObstacle(Hull.of_points(0.01 * np.eye(4, 3)), Pose.at([0.3, 0.0, 0.0])),
+        Obstacle(Hull.of_points(0.01 * np.eye(4, 3)), Pose.at([0.3, 0.0, 0.0])),
     ):
         validity.place([obstacle])
         assert not validity.free_by_shapes(FLAT[None], FLAT[None])[0]
@@ -172,7 +173,7 @@ def test_there_is_no_proof_without_meshes_or_among_what_moves(arm: RobotModel, v
     for told in (
         Obstacle(Sphere(0.1), X, (0.1, 0.0, 0.0, 0.0, 0.0, 0.0)),
         Mover(Obstacle(Sphere(0.1), X), Span(0.0, 1.0)),
-        HullObstacle(Hull.of_points(0.01 * np.eye(4, 3)), X, span=Span(0.0, 1.0)),
+        Mover(Obstacle(Hull.of_points(0.01 * np.eye(4, 3)), X), Span(0.0, 1.0)),
     ):
         validity.place([told])
         assert not validity.free_by_shapes(q, q)[0]

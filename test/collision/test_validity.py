@@ -288,10 +288,10 @@ def test_bad_input_is_refused_with_a_sentence(validity: Validity):
         (lambda: validity.first_contact(q, [0.0]), r"times have shape \(1,\); 2 are needed"),
         (
             lambda: validity.place([Sphere(0.1)]),
-            r"obstacle 0 is Sphere\(radius=0.1\); allowed: Obstacle, HullObstacle, M",
+            r"obstacle 0 is Sphere\(radius=0.1\); allowed: Obstacle, M",
         ),
         (lambda: Obstacle(Sphere(0.1), (0.4, 0.0, 0.2)), r"X_WO is \(0.4, 0.0, 0.2\); a Pose is needed"),
-        (lambda: validity.place(["sphere"]), "obstacle 0 is 'sphere'; allowed: Obstacle, HullObstacle, Mover"),
+        (lambda: validity.place(["sphere"]), "obstacle 0 is 'sphere'; allowed: Obstacle, Mover"),
         (lambda: course(Sphere(0.1), np.array([0.0, 0.0]), [Pose.identity()] * 2), "must increase, from 0 on"),
     ):
         with pytest.raises(InputError, match=message):

@@ -11,7 +11,7 @@ from matplotlib.patches import Polygon
 from matplotlib.patheffects import withStroke
 
 from arm_control.collision import ContactMonitor, Margins, NearPair
-from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Pose, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Hull, Pose, Shape, Sphere
 from arm_control.model import RobotModel
 from arm_control.report.contacts import ObservedState
 from arm_control.report.pictures.sketch import link_points
@@ -162,6 +162,8 @@ def surface(shape: Shape) -> Array:
     tilt = np.linspace(-np.pi / 2, np.pi / 2, 13)
     ball = np.concatenate([ring * np.cos(a) + [0.0, 0.0, np.sin(a)] for a in tilt])
     match shape:
+        case Hull(vertices):
+            return vertices
         case Sphere(radius):
             return radius * ball
         case Box(size):

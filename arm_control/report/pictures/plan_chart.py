@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 
-from arm_control.collision import HullObstacle, Placed, is_at_rest, movers_of
+from arm_control.collision import Told, is_at_rest, movers_of
 from arm_control.report.pictures.in_space import View, arm_points, outline, surface, views
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import (
@@ -90,13 +90,10 @@ def _draw_space(axes: Any, view: View, scene: PlanScene, check: PlanCheck) -> No
     legend(axes)
 
 
-def _draw_obstacle(axes: Any, view: View, told: Placed, t: float, tone: float) -> None:
-    if isinstance(told, HullObstacle):
-        outlines = [outline(told.hull.triangles.reshape(-1, 3), movers_of(told)[0].at(t).X_WO, view)]
-    else:
-        there = [mover.at(t) for mover in movers_of(told) if mover.span.holds(t)]
-        outlines = [outline(surface(obstacle.shape), obstacle.X_WO, view) for obstacle in there[:1]]
-    for corners in outlines:
+def _draw_obstacle(axes: Any, view: View, told: Told, t: float, tone: float) -> None:
+    there = [mover.at(t) for mover in movers_of(told) if mover.span.holds(t)]
+    for obstacle in there[:1]:
+        corners = outline(surface(obstacle.shape), obstacle.X_WO, view)
         axes.add_patch(Polygon(corners, facecolor=RED, edgecolor=RED, alpha=OBSTACLES * tone, zorder=0.5))
 
 

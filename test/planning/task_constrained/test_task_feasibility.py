@@ -9,8 +9,8 @@ import pytest
 from line_task import START, check_blocked, least_share
 
 from arm_control import RobotModel, urdf_path
-from arm_control.collision import Hull, HullObstacle, Placed, Validity, is_at_rest
-from arm_control.maths import Mover, Obstacle, Pose, Span, Sphere
+from arm_control.collision import Told, Validity, is_at_rest
+from arm_control.maths import Hull, Mover, Obstacle, Pose, Span, Sphere
 from arm_control.planning import TaskConstrainedProblem, TaskParameters, TaskPlanner, ellipse, line
 from arm_control.planning import task_feasibility as feasibility
 from arm_control.planning.task_feasibility import (
@@ -40,7 +40,7 @@ def disc(y: float, radius: float = 0.15, V: tuple[float, ...] = (0.0,) * 6, x: f
 
 CORNERS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, -1.0]])
 LEAVES = [Mover(disc(0.2), Span(0.0, 11.95))]
-CASES: dict[str, tuple[Placed, str]] = {
+CASES: dict[str, tuple[Told, str]] = {
     "rests": (disc(0.2), "from s = 0.51 to 0.775 the task path lies in obstacle 0"),
     "end": (disc(0.7), "the end of the task path, from s = 0.87 on, lies in obstacle 0"),
     "begin": (disc(-0.7), "the begin of the task path lies in obstacle 0"),
@@ -53,7 +53,10 @@ CASES: dict[str, tuple[Placed, str]] = {
     "leaves": (LEAVES, ""),
     "beside": (disc(0.2, x=1.5), ""),
     "small": (disc(0.2, radius=1e-4), "from s = 0.62 to 0.665 the task path lies in obstacle 0"),
-    "hull": (HullObstacle(Hull.of_points(0.3 * CORNERS), Pose.at([1.2, 0.0, 0.0])), ""),
+    "hull": (
+        Obstacle(Hull.of_points(0.3 * CORNERS), Pose.at([1.2, 0.0, 0.0])),
+        "from s = 0.42 to 0.58 the task path lies",
+    ),
 }
 
 

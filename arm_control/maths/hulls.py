@@ -7,33 +7,21 @@ with that point, a hull is as many rows as it has triangles, and a law goes thro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths import (
-    Array,
-    Nearest,
-    Pose,
-    Scalar,
-    Span,
-    between_segments,
-    closest_on_segment,
-    cross,
-    dot,
-    length_and_direction,
-    maximum,
-    minimum,
-    select,
-    squared_between_segments,
-)
+from arm_control.maths.linalg import MIN_LENGTH, cross, dot, length_and_direction
+from arm_control.maths.scalars import Array, Scalar, maximum, minimum, select, sqrt
+from arm_control.maths.segments import Nearest, between_segments, closest_on_segment, squared_between_segments
+from arm_control.maths.shapes import Box, Capsule, Cone, ConvexShape, Cylinder, Distance, SignedDistance, Sphere
 
 MOST_TRIANGLES = 1000
 """Of a hull: each is a row that each check goes through."""
@@ -46,19 +34,45 @@ BLOCK = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Hull:
-    """A convex hull.
+class Hull(ConvexShape):
+    """A convex hull, in a frame of its own.
 
     Attributes
     ----------
-    triangles : ndarray, shape (k, 3, 3)
-        Corners of its triangles, anticlockwise seen from outside [m].
+    vertices : ndarray, shape (n, 3)
+        Its corners [m].
+    triangles : ndarray of int, shape (k, 3)
+        Numbers of the corners of its triangles, anticlockwise seen from outside.
     note : str
         Sentence that says how far the hull is from the mesh it was made of; empty for a convex one.
+
+    Raises
+    ------
+    InputError
+        When a vertex is not finite, the triangles are not the closed surface of a convex body, or they are too many.
     """
 
+    vertices: Array
     triangles: Array
     note: str = ""
+
+    def __post_init__(self) -> None:
+        vertices, triangles = np.asarray(self.vertices, dtype=float), np.asarray(self.triangles, dtype=np.int64)
+        object.__setattr__(self, "vertices", vertices)
+        object.__setattr__(self, "triangles", triangles)
+        if len(triangles) > MOST_TRIANGLES:
+            raise InputError(
+                f"a hull has {len(triangles)} triangles; allowed are {MOST_TRIANGLES}, because each check goes through"
+                " all of them: simplify the mesh"
+            )
+        edges = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]).tolist()
+        is_closed = len(edges) >= 12 and {(j, i) for i, j in edges} == {(i, j) for i, j in edges}
+        normals = np.cross(*np.moveaxis(self.corners[:, 1:] - self.corners[:, :1], 1, 0))
+        above = (vertices @ normals.T).max(axis=0) - np.einsum("ki,ki->k", normals, self.corners[:, 0])
+        if not (is_closed and above.max() <= INSIDE * self.extent**3):
+            raise InputError(
+                "triangles of a hull must be the closed surface of a convex body, anticlockwise from outside"
+            )
 
     @classmethod
     def of_points(cls, points: npt.ArrayLike) -> Hull:
@@ -75,7 +89,7 @@ class Hull:
         >>> len(Hull.of_points([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.1]]).triangles)
         4
         """
-        return cls(_hull_triangles(np.asarray(points, dtype=float), "points"))
+        return cls(*_hull_triangles(np.asarray(points, dtype=float), "points"))
 
     @classmethod
     def of_mesh(cls, path: Path, scale: float = 1.0) -> Hull:
@@ -93,84 +107,75 @@ class Hull:
             points = np.array(coal.MeshLoader().load(str(path), np.full(3, float(scale))).vertices()).reshape(-1, 3)
         except Exception as error:  # the loader raises errors of many types
             raise InputError(f"the mesh {path} cannot be read: {error}") from error
-        hull = cls(_hull_triangles(points, f"the mesh {path.name}"))
+        hull = cls(*_hull_triangles(points, f"the mesh {path.name}"))
         depth = hull._depth(points)
         if depth <= INSIDE * hull.extent:
             return hull
-        return cls(hull.triangles, f"{path.name} is not convex: its hull is taken, up to {depth:.2g} m outside of it")
+        return replace(hull, note=f"{path.name} is not convex: its hull is taken, up to {depth:.2g} m outside of it")
+
+    @cached_property
+    def corners(self) -> Array:
+        """Corners of its triangles, shape (k, 3, 3) [m]."""
+        return np.asarray(self.vertices[self.triangles])
 
     @cached_property
     def middle(self) -> Array:
         """A point inside, shape (3,) [m]."""
-        return np.asarray(self.triangles.mean(axis=(0, 1)))
+        return np.asarray(self.corners.mean(axis=(0, 1)))
 
     @cached_property
     def extent(self) -> float:
         """Radius of the ball around the origin that contains it [m]."""
-        return float(np.linalg.norm(self.triangles, axis=2).max())
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        return partial(to_hull, corners=self.corners)
+
+    @cached_property
+    def planes(self) -> tuple[Array, Array]:
+        """Unit normals of its triangles, outwards, shape (k, 3), and the height of the hull along each, shape (k,) [m].
+
+        Triangles without an area have none.
+        """
+        a, b, c = np.moveaxis(self.corners, 1, 0)
+        normals = np.cross(b - a, c - a)
+        sizes = np.linalg.norm(normals, axis=1, keepdims=True)
+        normals = normals[sizes[:, 0] > 0.0] / sizes[sizes > 0.0, None]
+        return normals, (self.vertices @ normals.T).max(axis=0)
 
     def _depth(self, points: Array) -> float:
         """How deep the deepest of some points lies inside [m]."""
-        a, b, c = np.moveaxis(self.triangles, 1, 0)
-        normals = np.cross(b - a, c - a)
-        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-        heights = np.einsum("ki,ki->k", normals, a)
+        normals, heights = self.planes
         blocks = range(0, len(points), BLOCK)
         return float(max((heights - points[k : k + BLOCK] @ normals.T).min(axis=1).max() for k in blocks))
 
 
-@dataclass(frozen=True, eq=False)
-class HullObstacle:
-    """A hull in the world.
+Shape: TypeAlias = Sphere | Capsule | Box | Cylinder | Cone | Hull
 
-    Attributes
-    ----------
-    X_WO : Pose
-        Its pose at the begin of its span, or at time 0 where the span has begun always.
-    V_WO : ndarray, shape (6,)
-        Twist of its origin, linear [m/s] and angular [rad/s], world axes.
-    span : Span, optional
-        The time in which it is present; by default always.
+
+def to_hull(p: Array, corners: Array) -> SignedDistance:
+    """Signed distance to a hull; corners (k, 3, 3) of its triangles, anticlockwise seen from outside [m].
+
+    Outside that of the nearest edge, or of the triangle below the point; inside the height below the nearest plane.
     """
-
-    hull: Hull
-    X_WO: Pose
-    V_WO: Array | tuple[float, ...] = (0.0,) * 6
-    span: Span | None = None
-
-    def __post_init__(self) -> None:
-        for name, values, shape in (("R", self.X_WO.R, (3, 3)), ("p", self.X_WO.p, (3,)), ("V_WO", self.V_WO, (6,))):
-            if np.shape(values) != shape or not np.isfinite(values).all():
-                raise InputError(f"hull: {name} is {values}; {shape} finite numbers are needed")
-
-    @cached_property
-    def facets(self) -> tuple[Facet, ...]:
-        """Its triangles, as obstacles of a search for near pairs."""
-        V, X = np.asarray(self.V_WO, dtype=float), self.X_WO
-        corners, middle = self.hull.triangles @ X.R.T, X.R @ self.hull.middle
-        centres, radii = balls_around(corners, middle)
-        twist = [*(V[:3] + np.cross(X.p, V[3:])), *V[3:]]
-        return tuple(
-            Facet(np.array([*nine, *X.p, *middle, self.hull.extent, *twist]), (*(X.p + centre).tolist(), radius))
-            for nine, centre, radius in zip(corners.reshape(-1, 9), centres, radii.tolist(), strict=True)
-        )
-
-
-class Facet(NamedTuple):
-    """A triangle of a hull in the world.
-
-    Attributes
-    ----------
-    numbers : ndarray, shape (N_NUMBERS,)
-        As those of an obstacle: corners in the place of R_WO, a point inside the hull in that of sizes, both from the
-        hull's origin.
-    ball : tuple of float
-        Centre and radius of a ball around it and that point [m].
-    """
-
-    numbers: Array
-    ball: tuple[float, float, float, float]
-    type: str = "facet"
+    height, face, squared, gap = None, p, None, p
+    for triangle in corners:
+        edges, normal = _edges_and_normal(triangle)
+        normal = normal * (1.0 / sqrt(dot(normal, normal)))
+        above = dot(p - triangle[0], normal)
+        is_higher = 1.0 if height is None else above - height
+        height, face = select(is_higher, above, height), select(is_higher, normal, face)
+        gaps = [p - a - closest_on_segment(p, a, a + edge) * edge for a, edge in zip(triangle, edges, strict=True)]
+        below = select(_margin_above(p, triangle, edges, normal), above * normal, gaps[0])
+        for new in (*gaps, below):
+            is_nearer = 1.0 if squared is None else squared - dot(new, new)
+            gap, squared = select(is_nearer, new, gap), select(is_nearer, dot(new, new), squared)
+    distance = sqrt(squared)
+    is_clear = select(height, distance - MIN_LENGTH, 0.0)
+    gradient = select(is_clear, gap * (1.0 / select(is_clear, distance, 1.0)), face)
+    return SignedDistance(select(height, distance, height), gradient)
 
 
 def balls_around(corners: Array, middle: Array) -> tuple[Array, Array]:
@@ -196,8 +201,8 @@ def _coal(what: str) -> ModuleType:
         raise InputError(f"the hull of {what} needs coal, which is not installed: pip install coal") from error
 
 
-def _hull_triangles(points: Array, name: str) -> Array:
-    """Triangles of the hull of points, shape (k, 3, 3), after checks."""
+def _hull_triangles(points: Array, name: str) -> tuple[Array, Array]:
+    """Vertices and triangles of the hull of points, after checks."""
     _coal(name)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
         raise InputError(f"the hull of {name} needs four corners or more; their shape is {points.shape}")
@@ -207,14 +212,9 @@ def _hull_triangles(points: Array, name: str) -> Array:
     if sizes[2] <= FLAT * sizes[0]:
         raise InputError(f"the hull of {name} is flat; a thin box is needed for what has no thickness")
     hull = coal_hull(points)
-    n = hull.num_polygons
-    if n > MOST_TRIANGLES:
-        raise InputError(
-            f"the hull of {name} has {n} triangles; allowed are {MOST_TRIANGLES}, because each check goes through all"
-            " of them: simplify the mesh"
-        )
-    numbers = [[hull.polygons(i)[k] for k in range(3)] for i in range(n)]
-    return np.asarray(np.array(hull.points())[np.array(numbers)])
+    numbers = np.array([[hull.polygons(i)[k] for k in range(3)] for i in range(hull.num_polygons)])
+    used, triangles = np.unique(numbers, return_inverse=True)
+    return np.array(hull.points())[used], triangles.reshape(-1, 3)
 
 
 def segment_to_facet(a: Array, b: Array, corners: Array, middle: Array) -> Nearest:
