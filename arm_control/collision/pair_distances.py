@@ -71,9 +71,8 @@ def capsule(x: Entries) -> dict[str, Any]:
 
 
 def facet(x: Entries) -> dict[str, Any]:
-    """Nearest points of a segment and a facet of a hull; its numbers are those of a :class:`Facet`."""
-    corners, middle = x["place"].reshape(3, 3) + x["centre"], x["size"] + x["centre"]
-    return _result(segment_to_facet(x["a"], x["b"], corners, middle), x["radius"][0])
+    """Nearest points of a segment, the same for all pairs, and a triangle of a hull that it is outside of."""
+    return _result(segment_to_facet(x["a"], x["b"], x["corners"].reshape(3, 3)), 0.0)
 
 
 def turned(p: Array, size: Array) -> SignedDistance:
@@ -166,10 +165,10 @@ LAWS: Mapping[str, tuple[Function, Mapping[str, int]]] = {
     "box": (partial(at_end, distance=to_box), _SHAPE),
     "turned": (partial(at_end, distance=turned), _SHAPE),
     "capsule": (capsule, _SHAPE),
-    "facet": (facet, _SHAPE),
+    "facet": (facet, {"a": 3, "b": 3, "corners": 9}),
     "link": (segment, {**_SEGMENT, "c": 3, "d": 3}),
 }
-"""Law and inputs for each type of obstacle, and for another link."""
+"""Law and inputs for each type of obstacle, a triangle of a hull, and another link."""
 SEARCHED = {"box": to_box, "turned": turned}
 """Types of obstacles for which that law is not enough, and their signed distances."""
 
@@ -177,7 +176,8 @@ SEARCHED = {"box": to_box, "turned": turned}
 def distance_loop(of_type: str) -> Loop:
     """Return one of LAWS, over all its pairs."""
     function, inputs = LAWS[of_type]
-    return Loop(Law(f"distance, {of_type}", function, inputs, has_masses=False), "columns")
+    shared = ("a", "b") if of_type == "facet" else ()
+    return Loop(Law(f"distance, {of_type}", function, inputs, has_masses=False), "columns", shared)
 
 
 def search_loop(of_type: str) -> Loop:
@@ -216,6 +216,8 @@ def samples(of_type: str) -> dict[str, Array]:
     inputs = {key: rng.uniform(-1.0, 1.0, (size, n)) for key, size in LAWS[of_type][1].items()}
     for key in inputs.keys() & {"size", "radius"}:
         inputs[key] = 0.1 + 0.2 * np.abs(inputs[key])
+    if of_type == "facet":
+        inputs |= {"a": inputs["a"][:, 0], "b": inputs["b"][:, 0]}
     if "place" in inputs:
         Q = np.linalg.qr(np.moveaxis(inputs["place"].reshape(3, 3, n), 2, 0))[0]
         inputs["place"] = np.ascontiguousarray(np.moveaxis(Q, 0, 2).reshape(9, n))

@@ -6,7 +6,7 @@
     measure the candidates of one type of obstacle at once:
         to boxes, cylinders and cones from the ends of the segment, which is exact or a bound;
         where the bound is within reach, search the nearest point between them
-    of the capsules of a link that are near the same obstacle, keep the nearest; so of the facets of a hull
+    of the capsules of a link that are near the same obstacle, keep the nearest
 
 and the same for pairs of links, of which one capsule is near the ball around the other one. Obstacles come type by
 type, so that the candidates of a law are side by side. Near pairs are columns, too, in an order that depends on the
@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from arm_control.compiler import Floats, Ints, Rows, RunsKernel, RunsLoop, procedure
 
-N_DISTANCE, N_TWIST, N_SHAPE, TWIST_AT = 7, 6, 15, 16
-"""Numbers of a distance (rho, n, p), of a twist, of an obstacle's pose and sizes; place of the twist behind them."""
+N_DISTANCE, N_TWIST, N_SHAPE, CENTRE_AT, TWIST_AT = 7, 6, 15, 9, 16
+"""Numbers of a distance (rho, n, p), a twist, and an obstacle's pose and sizes; places of its origin and its twist."""
 
 
 class ArmCapsules(NamedTuple):
@@ -59,8 +59,8 @@ class ObstacleRows(NamedTuple):
     ----------
     numbers : ndarray, shape (capacity, N_NUMBERS)
         Numbers of the obstacles.
-    kind, number : ndarray of int, shape (capacity,)
-        Their types, and the number of the obstacle: facets of a hull have one.
+    kind : ndarray of int, shape (capacity,)
+        Their types.
     order : ndarray of int, shape (capacity,)
         Rows by type.
     size : ndarray of int, shape (1,)
@@ -74,7 +74,6 @@ class ObstacleRows(NamedTuple):
     find_near: RunsLoop
     numbers: Rows
     kind: Ints
-    number: Ints
     order: Ints
     size: Ints
     near: Rows
@@ -103,9 +102,11 @@ class PairCandidates(NamedTuple):
 
     Attributes
     ----------
-    to_sphere, to_box, to_turned, to_capsule, to_facet : RunsLoop
+    to_sphere, to_box, to_turned, to_capsule : RunsLoop
         Compute the distances of ``pairs``; to a box or a solid of revolution only where the nearest point is an end of
         the segment, elsewhere a bound.
+    to_hull : RunsKernel
+        Computes those to hulls, of the first ``size`` pairs.
     between : ndarray, shape (1, K)
         Above zero where the nearest point is between the ends.
     searched : PairColumns
@@ -114,13 +115,15 @@ class PairCandidates(NamedTuple):
         Where these are among ``pairs``.
     capsule, obstacle, place : ndarray of int, shape (K,)
         Numbers of both, and place of the pair among all pairs of obstacles of its type.
+    size : ndarray of int, shape (1,)
+        Number of pairs.
     """
 
     to_sphere: RunsLoop
     to_box: RunsLoop
     to_turned: RunsLoop
     to_capsule: RunsLoop
-    to_facet: RunsLoop
+    to_hull: RunsKernel
     search_box: RunsLoop
     search_turned: RunsLoop
     pairs: PairColumns
@@ -130,6 +133,7 @@ class PairCandidates(NamedTuple):
     capsule: Ints
     obstacle: Ints
     place: Ints
+    size: Ints
     capacity: int
 
 
@@ -231,7 +235,7 @@ class CloseSearch(NamedTuple):
 
 BLOCK = 8
 """Columns are computed in multiples of this."""
-SPHERE, BOX, TURNED, CAPSULE, FACET = 0, 1, 2, 3, 4
+SPHERE, BOX, TURNED, CAPSULE, HULL = 0, 1, 2, 3, 4
 """Types of obstacles."""
 OBSTACLES, LINKS = 0, 1
 """Places of both reaches."""
@@ -247,7 +251,6 @@ def whole_blocks(n: int) -> int:
 def write_obstacle(t: ObstacleRows, k: int, kind: int, x: Floats) -> None:
     """Write the numbers of obstacle k: R_WO, its origin, its sizes and its twist, shape (21,)."""
     t.kind[k] = kind
-    t.number[k] = k
     for i in range(N_SHAPE):
         t.numbers[k, i] = x[i]
     t.numbers[k, N_SHAPE] = x[12] + x[13] + x[14]  # a ball around a shape of any type
@@ -263,7 +266,7 @@ def order_obstacles(t: ObstacleRows, n: int) -> None:
     """Let the first n rows be the obstacles: bring them in the order of their types."""
     t.size[0] = n
     m = 0
-    for kind in range(FACET):
+    for kind in range(HULL):
         for k in range(n):
             if t.kind[k] == kind:
                 t.order[m] = k
@@ -329,13 +332,14 @@ def measure_candidates(s: CloseSearch, kind: int, n: int) -> None:
     elif kind == CAPSULE:
         s.candidates.to_capsule(whole_blocks(n))
     else:
-        s.candidates.to_facet(whole_blocks(n))
+        s.candidates.size[0] = n
+        s.candidates.to_hull()
     begin = 0
     for j in range(n):
         if s.candidates.obstacle[j] != s.candidates.obstacle[begin]:
             begin = j
         is_near = s.candidates.pairs.distance[0, j] < s.reach[OBSTACLES]
-        if is_near and is_best(s, j, begin, n) and (kind != FACET or is_best_facet(s, j)):
+        if is_near and is_best(s, j, begin, n):
             add_near(
                 s,
                 s.candidates.pairs.distance,
@@ -403,41 +407,6 @@ def is_best(s: CloseSearch, j: int, begin: int, n: int) -> bool:
         if s.arm.link[other] == s.arm.link[capsule] and s.candidates.pairs.distance[0, i] + s.arm.bias[other] < key:
             return False
     return True
-
-
-@procedure
-def is_best_facet(s: CloseSearch, j: int) -> bool:
-    """Whether no facet of the hull before is as near to the link; the pair of one that is farther goes."""
-    capsule = s.candidates.capsule[j]
-    number = s.obstacles.number[s.candidates.obstacle[j]]
-    n = s.near.size[0]
-    for k in range(min(n, s.near.capacity)):
-        other = s.near.capsule[k]
-        if s.near.other[k] == number and s.arm.link[other] == s.arm.link[capsule]:
-            key = s.candidates.pairs.distance[0, j] + s.arm.bias[capsule]
-            if s.near.distance[0, k] + s.arm.bias[other] <= key:
-                return False
-            remove_near(s, k)
-            return True
-    return True
-
-
-@procedure
-def remove_near(s: CloseSearch, k: int) -> None:
-    """Take near pair k out; those behind it move up."""
-    n = s.near.size[0]
-    s.near.size[0] = n - 1
-    for j in range(k + 1, min(n, s.near.capacity)):
-        for i in range(N_DISTANCE):
-            s.near.distance[i, j - 1] = s.near.distance[i, j]
-        for i in range(s.n_bodies):
-            s.near.sign[i, j - 1] = s.near.sign[i, j]
-        for i in range(N_TWIST):
-            s.near.twist[i, j - 1] = s.near.twist[i, j]
-        s.near.is_self[0, j - 1] = s.near.is_self[0, j]
-        s.near.capsule[j - 1] = s.near.capsule[j]
-        s.near.other[j - 1] = s.near.other[j]
-        s.near.place[j - 1] = s.near.place[j]
 
 
 @procedure
@@ -538,6 +507,5 @@ def add_near(s: CloseSearch, distance: Rows, j: int, capsule: int, other: int, s
         for i in range(N_TWIST):
             s.near.twist[i, n] = s.obstacles.numbers[other, TWIST_AT + i]
         s.near.is_self[0, n] = 0.0
-        s.near.other[n] = s.obstacles.number[other]
     s.near.capsule[n] = capsule
     s.near.place[n] = place

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from arm_control.collision.arm_shape import ArmShape
+from arm_control.collision.hull_pairs import HullRows
 from arm_control.collision.pair_distances import (
     LAWS,
     PLACES,
@@ -26,7 +26,7 @@ from arm_control.collision.pair_distances import (
 )
 from arm_control.collision.pair_procedures import (
     BLOCK,
-    FACET,
+    HULL,
     N_DISTANCE,
     N_SHAPE,
     N_TWIST,
@@ -40,42 +40,13 @@ from arm_control.collision.pair_procedures import (
     whole_blocks,
 )
 from arm_control.compiler import Kernel, Law, Loop, LoopKernel, OwnWork, Program, RunsLoop
-from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Hull, Obstacle, Scalar, balls_around, cross
+from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Hull, Obstacle, Scalar, cross
 from arm_control.model import State
 
 ROOM = 1024
 """Number of obstacles at first; the table doubles where there are more."""
 FAR = 1e9
 """Coordinate of an obstacle that is not there [m]."""
-
-
-class Facet(NamedTuple):
-    """A triangle of a hull in the world.
-
-    Attributes
-    ----------
-    numbers : ndarray, shape (N_NUMBERS,)
-        As those of an obstacle: corners in the place of R_WO, a point inside the hull in that of sizes, both from the
-        hull's origin.
-    ball : tuple of float
-        Centre and radius of a ball around it and that point [m].
-    """
-
-    numbers: Array
-    ball: tuple[float, float, float, float]
-    type: str = "facet"
-
-
-def facets(hull: Hull, obstacle: Obstacle) -> tuple[Facet, ...]:
-    """The triangles of a hull, as obstacles of a search for near pairs."""
-    X = obstacle.X_WO
-    corners, middle = hull.corners @ X.R.T, X.R @ hull.middle
-    centres, radii = balls_around(corners, middle)
-    end = obstacle.numbers[15:]
-    return tuple(
-        Facet(np.array([*nine, *X.p, *middle, *end]), (*(X.p + centre).tolist(), radius))
-        for nine, centre, radius in zip(corners.reshape(-1, 9), centres, radii.tolist(), strict=True)
-    )
 
 
 class ObstacleTable:
@@ -97,7 +68,6 @@ class ObstacleTable:
     def __init__(self, find_near: LoopKernel, arm: dict[str, Array], m: int) -> None:
         self._find_near, self._arm, self._m = find_near, arm, m
         self.obstacles: tuple[Obstacle, ...] = ()
-        self._parts: tuple[Obstacle | Facet, ...] = ()
         self._make_rows(ROOM)
 
     def _make_rows(self, n: int) -> None:
@@ -105,12 +75,12 @@ class ObstacleTable:
         capacity = n + BLOCK  # rows of arrays whose size is a power of two crowd in the processor's cache
         self._balls = np.full((4, capacity), FAR)  # centre, extent: an obstacle in each column
         self._balls[3] = 0.0
-        kinds, number, order = np.zeros((3, capacity), np.int64)
+        kinds, order = np.zeros((2, capacity), np.int64)
         near, nearest = np.zeros((self._m, capacity)), np.zeros((1, capacity))
         balls = {"centre": self._balls[:3], "extent": self._balls[3:]}
         run = self._find_near.bind({**self._arm, **balls, "near": near, "nearest": nearest})
         rows, size = np.zeros((capacity, N_NUMBERS)), np.zeros(1, np.int64)
-        self.rows = ObstacleRows(run, rows, kinds, number, order, size, near, nearest)
+        self.rows = ObstacleRows(run, rows, kinds, order, size, near, nearest)
         self._capacity = n
 
     def place(self, obstacles: Sequence[Obstacle]) -> None:
@@ -118,10 +88,7 @@ class ObstacleTable:
         obstacles = tuple(obstacles)
         if len(obstacles) == len(self.obstacles) and all(map(is_, obstacles, self.obstacles)):
             return
-        parts: list[tuple[Obstacle | Facet, ...]] = [
-            facets(one.shape, one) if isinstance(one.shape, Hull) else (one,) for one in obstacles
-        ]
-        old, new = self._parts, tuple(chain.from_iterable(parts))
+        old, new = self.obstacles, obstacles
         n, n_old = len(new), len(old)
         begin, end = 0, 0  # how many stay at the beginning, and at the end
         if n == n_old:
@@ -131,16 +98,21 @@ class ObstacleTable:
             end = _equal_items(new[begin:][::-1], old[begin:][::-1])
             changed = np.arange(begin, n - end)
         these = [new[k] for k in changed.tolist()]
-        numbers = np.array([part.numbers for part in these]).reshape(-1, N_NUMBERS)
-        kinds = [ROW_TYPES.index(part.type) for part in these]
+        numbers = np.array([one.numbers for one in these]).reshape(-1, N_NUMBERS)
+        kinds = [TYPES.index(one.type) for one in these]
         if n > self._capacity:
             self._grow(max(n, 2 * self._capacity))
         self._move_rows(n_old - end, n - end, end)
         rows = self.rows
         rows.numbers[changed], rows.kind[changed] = numbers, kinds
-        rows.number[:n] = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        self.obstacles, self._parts = obstacles, new
+        self.obstacles = obstacles
         self._sort(n, n_old)
+
+    @property
+    def hulls(self) -> dict[int, Hull]:
+        """Those of the obstacles that are hulls, by their numbers."""
+        numbers = np.flatnonzero(self.rows.kind[: len(self.obstacles)] == HULL).tolist()
+        return {k: shape for k in numbers if isinstance(shape := self.obstacles[k].shape, Hull)}
 
     def _grow(self, n: int) -> None:
         """Make memory for n obstacles, and copy those that there are."""
@@ -159,8 +131,9 @@ class ObstacleTable:
         rows = self.rows
         self._balls[:3, :n], self._balls[3, :n] = rows.numbers[:n, CENTRE].T, rows.numbers[:n, EXTENT.start]
         self._balls[:3, n:n_old], self._balls[3, n:n_old] = FAR, 0.0
-        for k in np.flatnonzero(rows.kind[:n] == FACET).tolist():
-            self._balls[:, k] = self._parts[k].ball
+        for k, hull in self.hulls.items():
+            X_WO, (centre, radius) = self.obstacles[k].X_WO, hull.ball
+            self._balls[:, k] = *(X_WO.R @ centre + X_WO.p), radius
         rows.order[:n] = np.argsort(rows.kind[:n], kind="stable")
         rows.size[0] = n
 
@@ -177,8 +150,6 @@ CANDIDATES = 128
 """Candidates measured at a time: they stay in the processor's nearest cache."""
 NEAR = 64
 """Near pairs that there is room for at first."""
-ROW_TYPES = (*TYPES[:-1], "facet")
-"""Types of rows, in their order."""
 RHO, NORMAL, POINT = slice(0, 1), slice(1, 4), slice(4, 7)
 """Rows of a distance."""
 
@@ -256,7 +227,7 @@ def search_programs(shape: ArmShape) -> dict[str, Program]:
     The latter are ``to_sphere``, ``search_box`` and so on, as in :class:`PairCandidates`, and ``to_link``.
     """
     laws = {"capsules": _arm_law(shape), "near": _selection(shape)[0].law}
-    laws |= {f"to_{of_type}": distance_loop(of_type).law for of_type in LAWS if of_type != ROW_TYPES[FACET]}
+    laws |= {f"to_{of_type}": distance_loop(of_type).law for of_type in LAWS if of_type != "facet"}
     laws |= {f"search_{of_type}": search_loop(of_type).law for of_type in SEARCHED}
     return {name: law.program() for name, law in laws.items()}
 
@@ -325,13 +296,13 @@ class PairSearch:
         self._capsules = {"ends": self._arm.outputs["ends"].reshape(-1), "radii": shape.radius}
         of_obstacles = {**self._capsules, "reach": self.reach[:1]}
         self._table = ObstacleTable(laws.near, of_obstacles, max(1, len(shape.moving)))
-        arm, links = self._arm_record(), self._links(capsule_pairs)
+        arm, links, candidates = self._arm_record(), self._links(capsule_pairs), self._candidates()
         of_capsules = shape.carries[shape.body] - shape.carries[-1]
         i, j = capsule_pairs.T
         signs = np.concatenate([of_capsules, shape.carries[shape.body[i]] - shape.carries[shape.body[j]]])
         near = near_pairs(NEAR, signs.shape[1])
         self.record = CloseSearch(
-            self.reach, signs, signs.shape[1], len(shape.link), arm, self._table.rows, self._candidates(), links, near
+            self.reach, signs, signs.shape[1], len(shape.link), arm, self._table.rows, candidates, links, near
         )
 
     @property
@@ -342,6 +313,7 @@ class PairSearch:
     def place(self, obstacles: Sequence[Obstacle]) -> None:
         """Let these be the obstacles."""
         self._table.place(obstacles)
+        self._hulls.place(self._table.hulls)
         if self._table.rows is not self.record.obstacles:
             self.record = self.record._replace(obstacles=self._table.rows)
 
@@ -367,9 +339,9 @@ class PairSearch:
             column=column, capsule=capsule, obstacle=obstacle, place=place, capacity=columns,
         )  # fmt: skip
         n, m = whole_blocks(n_obstacles), len(record.obstacles.near)
-        kind, number, order = np.zeros((3, n), np.int64)
+        kind, order = np.zeros((2, n), np.int64)
         obstacles = record.obstacles._replace(
-            numbers=np.zeros((n, N_NUMBERS)), kind=kind, number=number, order=order, size=np.zeros(1, np.int64),
+            numbers=np.zeros((n, N_NUMBERS)), kind=kind, order=order, size=np.zeros(1, np.int64),
             near=np.zeros((m, n)), nearest=np.zeros((1, n)),
         )  # fmt: skip
         near = near_pairs(m * n_obstacles + record.links.n, record.n_bodies)
@@ -386,12 +358,13 @@ class PairSearch:
         capacity = max(CANDIDATES, whole_blocks(len(self._shape.moving)))
         pairs, searched, between = _columns(capacity), _columns(capacity), np.zeros((1, capacity))
         measured, found = {**_inputs(pairs), "between": between}, _inputs(searched)
-        ball, box, turned, segment, facet = (self._laws.distances[of_type].bind(measured) for of_type in ROW_TYPES)
+        ball, box, turned, segment = (self._laws.distances[of_type].bind(measured) for of_type in TYPES[:HULL])
         of_box, of_turned = (self._laws.searches[of_type].bind(found) for of_type in SEARCHED)
-        column, capsule, obstacle, place = np.zeros((4, capacity), np.int64)
+        (column, capsule, obstacle, place), size = np.zeros((4, capacity), np.int64), np.zeros(1, np.int64)
+        self._hulls = HullRows(self._laws.distances["facet"], pairs, obstacle, size, self.reach)
         return PairCandidates(
-            ball, box, turned, segment, facet, of_box, of_turned,
-            pairs, between, searched, column, capsule, obstacle, place, capacity,
+            ball, box, turned, segment, self._hulls.run, of_box, of_turned,
+            pairs, between, searched, column, capsule, obstacle, place, size, capacity,
         )  # fmt: skip
 
     def _links(self, capsule_pairs: Array) -> LinkPairs:

@@ -116,7 +116,7 @@ HOOKS = {
     "LawMemory.constrain": "constrain",
     "PointTick.state": "find_rows",
     "PointTick.points": "find_points",
-    "PairCandidates.to_facet": "to_facet",
+    "PairCandidates.to_hull": "to_hull",
     "BlindMemory.terms": "predicted_terms",
     "BlindMemory.predict": "go_on",
 }

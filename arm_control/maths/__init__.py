@@ -7,7 +7,15 @@ from arm_control.core.face import face
 if TYPE_CHECKING:
     from arm_control.maths.exponentials import matrix_exponential
     from arm_control.maths.free_axes import partial_turns
-    from arm_control.maths.hulls import Hull, Shape, balls_around, coal_hull, segment_to_facet, squared_segment_to_facet
+    from arm_control.maths.hulls import (
+        MOST_TRIANGLES,
+        Hull,
+        Shape,
+        balls_around,
+        coal_hull,
+        segment_to_facet,
+        squared_segment_to_facet,
+    )
     from arm_control.maths.linalg import (
         MIN_LENGTH,
         Cholesky,

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.linalg import MIN_LENGTH, cross, dot, length_and_direction
-from arm_control.maths.scalars import Array, Scalar, maximum, minimum, select, sqrt
+from arm_control.maths.scalars import Array, Scalar, minimum, select, sqrt
 from arm_control.maths.segments import Nearest, between_segments, closest_on_segment, squared_between_segments
 from arm_control.maths.shapes import Box, Capsule, Cone, ConvexShape, Cylinder, Distance, SignedDistance, Sphere
 
@@ -128,6 +128,12 @@ class Hull(ConvexShape):
         """Radius of the ball around the origin that contains it [m]."""
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
+    @cached_property
+    def ball(self) -> tuple[Array, float]:
+        """Centre, shape (3,), and radius of a ball around it [m]."""
+        centre = (self.vertices.min(axis=0) + self.vertices.max(axis=0)) / 2.0
+        return centre, float(np.linalg.norm(self.vertices - centre, axis=1).max())
+
     @property
     def distance(self) -> Distance:
         """Signed distance of a point, over any scalar."""
@@ -137,12 +143,13 @@ class Hull(ConvexShape):
     def planes(self) -> tuple[Array, Array]:
         """Unit normals of its triangles, outwards, shape (k, 3), and the height of the hull along each, shape (k,) [m].
 
-        Triangles without an area have none.
+        Triangles without an area have those of the largest one.
         """
         a, b, c = np.moveaxis(self.corners, 1, 0)
         normals = np.cross(b - a, c - a)
-        sizes = np.linalg.norm(normals, axis=1, keepdims=True)
-        normals = normals[sizes[:, 0] > 0.0] / sizes[sizes > 0.0, None]
+        sizes = np.linalg.norm(normals, axis=1)
+        normals[sizes == 0.0], sizes[sizes == 0.0] = normals[sizes.argmax()], sizes.max()
+        normals /= sizes[:, None]
         return normals, (self.vertices @ normals.T).max(axis=0)
 
     def _depth(self, points: Array) -> float:
@@ -217,28 +224,21 @@ def _hull_triangles(points: Array, name: str) -> tuple[Array, Array]:
     return np.array(hull.points())[used], triangles.reshape(-1, 3)
 
 
-def segment_to_facet(a: Array, b: Array, corners: Array, middle: Array) -> Nearest:
-    """Return the nearest points of a segment and a triangle of a hull, given as for :func:`squared_segment_to_facet`.
+def segment_to_facet(a: Array, b: Array, corners: Array) -> Nearest:
+    """Return the nearest points of a segment and a triangle of a hull that it is outside of.
 
-    Where the segment crosses the triangle, or its first end is in the hull behind that, the distance is 0 and the
-    normal that of the triangle.
+    On an edge, or below an end of the segment; corners (3, 3) are anticlockwise seen from outside [m].
     """
     edges, normal = _edges_and_normal(corners)
     normal_out = length_and_direction(normal, np.array([1.0, 0.0, 0.0]))[1]
     best = between_segments(a, b, corners[0], corners[0] + edges[0])
     for p, edge in zip(corners[1:], edges[1:], strict=True):
         best = _nearer(best, between_segments(a, b, p, p + edge), 1.0)
-    heights = [dot(p - corners[0], normal_out) for p in (a, b)]
-    for p, height in zip((a, b), heights, strict=True):
+    for p in (a, b):
+        height = dot(p - corners[0], normal_out)
         above = Nearest(abs(height), p, p - height * normal_out, select(height, normal_out, -normal_out))
         best = _nearer(best, above, _margin_above(p, corners, edges, normal))
-    crosses = -(heights[0] * heights[1])
-    at_plane = a + heights[0] / select(crosses, heights[0] - heights[1], 1.0) * (b - a)
-    touching = Nearest(-1.0, at_plane, at_plane, normal_out)
-    best = _nearer(best, touching, minimum(crosses, _margin_above(at_plane, corners, edges, normal)))
-    outside = -minimum(-heights[0], _margin_in_cone(a, corners, middle))
-    best = _nearer(best, Nearest(-1.0, a, a, normal_out), select(outside, -1.0, 1.0))
-    return best._replace(distance=maximum(best.distance, 0.0))
+    return best
 
 
 def _nearer(one: Nearest, other: Nearest, margin: Scalar) -> Nearest:
