@@ -245,14 +245,14 @@ class HullRows:
         """Let these be the hulls, by the numbers of their obstacles."""
         if not hulls or hulls == self._hulls:
             return
-        chosen = {id(hull): hull for hull in hulls.values()}
-        begins = dict(zip(chosen, np.cumsum([0, *(len(hull.triangles) for hull in chosen.values())]), strict=False))
+        chosen = list(dict.fromkeys(hulls.values()))
+        begins = dict(zip(chosen, np.cumsum([0, *(len(hull.triangles) for hull in chosen)]), strict=False))
         first, number = np.zeros((2, 1 + max(hulls)), np.int64)
         for k, hull in hulls.items():
-            first[k], number[k] = begins[id(hull)], len(hull.triangles)
-        planes = np.concatenate([np.column_stack(hull.planes) for hull in chosen.values()])
-        corners = np.concatenate([hull.corners.reshape(-1, 9) for hull in chosen.values()])
-        balls, record = np.concatenate([balls_of(hull.corners) for hull in chosen.values()]), self.run.record
+            first[k], number[k] = begins[hull], len(hull.triangles)
+        planes = np.concatenate([np.column_stack(hull.planes) for hull in chosen])
+        corners = np.concatenate([hull.corners.reshape(-1, 9) for hull in chosen])
+        balls, record = np.concatenate([balls_of(hull.corners) for hull in chosen]), self.run.record
         record = record._replace(first=first, number=number, planes=planes, corners=corners, balls=balls)
         self.run.replace(record)
         self._hulls = hulls

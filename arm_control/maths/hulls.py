@@ -33,7 +33,7 @@ BLOCK = 10_000
 """Corners whose depth is computed at once."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hull(ConvexShape):
     """A convex hull, in a frame of its own.
 
@@ -73,6 +73,17 @@ class Hull(ConvexShape):
             raise InputError(
                 "triangles of a hull must be the closed surface of a convex body, anticlockwise from outside"
             )
+
+    def __repr__(self) -> str:
+        return f"Hull of {len(self.vertices)} points"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Hull):
+            return self is other
+        return np.array_equal(self.vertices, other.vertices) and np.array_equal(self.triangles, other.triangles)
+
+    def __hash__(self) -> int:
+        return hash((len(self.vertices), *self.vertices[0].tolist()))
 
     @classmethod
     def of_points(cls, points: npt.ArrayLike) -> Hull:

@@ -26,6 +26,7 @@ from arm_control.maths import (
     Capsule,
     Cone,
     Cylinder,
+    Hull,
     Mover,
     Obstacle,
     Pose,
@@ -108,7 +109,7 @@ def are_moving(obstacles: Sequence[Obstacle]) -> bool:
 
 
 SHAPES: dict[str, Callable[..., Shape]] = {
-    kind.__name__.lower(): kind for kind in (Sphere, Box, Cylinder, Capsule, Cone)
+    kind.__name__.lower(): kind for kind in (Sphere, Box, Cylinder, Capsule, Cone, Hull)
 }
 """Shapes by name."""
 PERIOD = 0.02
@@ -214,13 +215,18 @@ def _entry(mover: Mover) -> dict[str, Any]:
         raise InputError(f"an obstacle of the shape '{name}' has no place in a file; allowed: {', '.join(SHAPES)}")
     return {
         "shape": name,
-        "sizes": [list(size) if isinstance(size, tuple) else size for size in astuple(obstacle.shape)],
+        "sizes": [np.asarray(size).tolist() for size in _sizes(obstacle.shape)],
         "position": obstacle.X_WO.p.tolist(),
         "quat_xyzw": quaternion_from_rotation(obstacle.X_WO.R).tolist(),
         "twist": [float(x) for x in obstacle.V_WO],
         "begin": span.begin,
         **({"end": span.end} if math.isfinite(span.end) else {}),
     }
+
+
+def _sizes(shape: Shape) -> tuple[Any, ...]:
+    """What a shape is made from."""
+    return (shape.vertices, shape.triangles) if isinstance(shape, Hull) else astuple(shape)
 
 
 def _mover(entry: Mapping[str, Any]) -> Mover:

@@ -11,7 +11,7 @@ import pytest
 from coal_scene import distance, placed_capsule
 from small_arm import random_pose, random_states
 
-from arm_control.collision import Validity
+from arm_control.collision import Validity, coal_shape
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Box, Hull, Obstacle, Pose, rotation_from_vector
 
@@ -30,13 +30,6 @@ def stones(twist: Array | None = None, n: int = 5) -> list[Obstacle]:
     ]
 
 
-def coal_hull(obstacle: Obstacle) -> coal.Convex:
-    """The same hull in coal."""
-    points = coal.StdVec_Vec3s()
-    points.extend(list(obstacle.shape.vertices))
-    return coal.Convex.convexHull(points, True, "Qt")
-
-
 def coal_distances(validity: Validity, told: list[Obstacle], q: Array, t: float) -> Array:
     """Distances of the moving links by coal, shape (L, obstacles)."""
     shape = validity.shape
@@ -46,7 +39,7 @@ def coal_distances(validity: Validity, told: list[Obstacle], q: Array, t: float)
     for obstacle in told:
         V = np.asarray(obstacle.V_WO)
         X = coal.Transform3s(rotation_from_vector(t * V[3:]) @ obstacle.X_WO.R, obstacle.X_WO.p + t * V[:3])
-        placed.append((coal_hull(obstacle), X))
+        placed.append((coal_shape(obstacle.shape), X))
     return np.array(
         [[min(distance(placed_capsule(c, X), o) for c in link.whole.capsules) for o in placed]
          for link, X in zip(links, poses, strict=True)]

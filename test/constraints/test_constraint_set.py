@@ -33,13 +33,14 @@ from arm_control.constraints.kinds.clearance import pair_row
 from arm_control.core import yaml_document
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters, GateState, JointLimits
-from arm_control.maths import Array, Obstacle, Pose, Sphere
+from arm_control.maths import Array, Hull, Obstacle, Pose, Shape, Sphere
 from arm_control.model import State, tool_numbers
 
 Q = np.array([0.6, 1.2])
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
 """Of a UR5."""
 TICK = 1e-3
+CRYSTAL = Hull.of_points(0.06 * np.array([*np.eye(3), *-np.eye(3), [0.7, 0.7, 0.7]]))
 DAMPING = 1.0
 """[N m s/rad]"""
 
@@ -440,8 +441,8 @@ def test_each_capsule_of_a_link_keeps_its_distance(ur5: RobotModel):
     assert len(rows.labels) > len(set(rows.labels))
 
 
-@pytest.mark.parametrize("links", [0.0, 0.02])
-def test_the_row_of_a_pair_is_the_derivative_of_its_distance(ur5: RobotModel, links: float):
+@pytest.mark.parametrize(("links", "shape"), [(0.0, Sphere(0.05)), (0.02, Sphere(0.05)), (0.0, CRYSTAL)], ids=str)
+def test_the_row_of_a_pair_is_the_derivative_of_its_distance(ur5: RobotModel, links: float, shape: Shape):
     rows = constraint_set(ur5, ClearanceConstraint("people", 0.05, links))
     rng, dt, n_rows = np.random.default_rng(3), 1e-6, 0
     for _ in range(5):
@@ -449,7 +450,7 @@ def test_the_row_of_a_pair_is_the_derivative_of_its_distance(ur5: RobotModel, li
         p, V = ur5.pose(q).p + [0.15, 0.05, 0.1], np.r_[rng.normal(size=3), np.zeros(3)]
         h = []
         for t in (-dt, dt, 0.0):
-            rows.place([Obstacle(Sphere(0.05), Pose(np.eye(3), p + V[:3] * t), V)])
+            rows.place([Obstacle(shape, Pose(np.eye(3), p + V[:3] * t), V)])
             terms = ur5.evaluate(q + v * t, v)
             rows.limit(terms, terms.g, terms.g, TICK)
             h.append(rows.h)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Obstacle, Pose, Sphere, rotation_from_vector
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Hull, Obstacle, Pose, Sphere, rotation_from_vector
 
-SHAPES = (Sphere(0.06), Capsule(0.05, 0.2), Box((0.1, 0.12, 0.14)), Cylinder(0.06, 0.2), Cone(0.08, 0.2))
+STONE = Hull.of_points(np.random.default_rng(0).normal(size=(20, 3)) * [0.05, 0.04, 0.06])
+SHAPES = (Sphere(0.06), Capsule(0.05, 0.2), Box((0.1, 0.12, 0.14)), Cylinder(0.06, 0.2), Cone(0.08, 0.2), STONE)
 NEARBY = np.array([0.3, 0.1, 0.4])
 """A place near a UR5 that stands as in most tests."""
 

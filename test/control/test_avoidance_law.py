@@ -52,7 +52,7 @@ def around() -> list[Obstacle]:
     rng = np.random.default_rng(1)
     return [
         Obstacle(shape, Pose(rotation_from_vector(rng.normal(size=3)), p), rng.uniform(-0.2, 0.2, 6))
-        for shape, p in zip(SHAPES, np.array([0.5, 0.1, 0.5]) + rng.uniform(-0.35, 0.35, (5, 3)), strict=True)
+        for shape, p in zip(SHAPES, np.array([0.5, 0.1, 0.5]) + rng.uniform(-0.35, 0.35, (6, 3)), strict=True)
     ]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import coal
+import numpy as np
 import pytest
 
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Hull, Shape, Sphere, coal_hull
 
+STONE = np.random.default_rng(0).normal(size=(30, 3)) * [0.2, 0.3, 0.25]
 PAIRS: tuple[tuple[Shape, coal.ShapeBase], ...] = (
     (Sphere(0.3), coal.Sphere(0.3)),
     (Capsule(0.2, 0.5), coal.Capsule(0.2, 0.5)),
@@ -14,6 +16,7 @@ PAIRS: tuple[tuple[Shape, coal.ShapeBase], ...] = (
     (Cylinder(0.3, 0.7), coal.Cylinder(0.3, 0.7)),
     (Cone(0.3, 0.8), coal.Cone(0.3, 0.8)),
     (Cone(0.5, 0.1), coal.Cone(0.5, 0.1)),
+    (Hull.of_points(STONE), coal_hull(STONE)),
 )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import coal
 import numpy as np
 import pytest
-from scipy.spatial import cKDTree
+from scipy.spatial import Delaunay, cKDTree
 
 from arm_control.exceptions import InputError
-from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Hull, Shape, Sphere
 
 
 def surface(shape: Shape, n: int = 200) -> Array:
@@ -18,6 +18,10 @@ def surface(shape: Shape, n: int = 200) -> Array:
         x, y = (grid.ravel() for grid in np.meshgrid(2 * u - 1, 2 * u - 1))
         sides = [np.insert(np.stack([x, y], 1), axis, end, axis=1) for axis in range(3) for end in (-1, 1)]
         return np.concatenate(sides) * np.array(shape.size) / 2
+    if isinstance(shape, Hull):
+        x, y = (grid.ravel() for grid in np.meshgrid(u[::4], u[::4]))
+        weights = np.stack([x, (1 - x) * y, (1 - x) * (1 - y)], axis=1)
+        return (weights @ shape.corners).reshape(-1, 3)
     if isinstance(shape, Sphere | Capsule):
         half = shape.length / 2 if isinstance(shape, Capsule) else 0.0
         polar = np.pi * np.concatenate([u, [0.5, 0.5]])
@@ -49,6 +53,8 @@ def contains(shape: Shape, p: Array) -> Array:
             return (np.abs(p) < np.array(size) / 2).all(1)
         case Cylinder(radius, length):
             return (r < radius) & (np.abs(z) < length / 2)
+        case Hull():
+            return Delaunay(shape.vertices).find_simplex(p) >= 0
         case Cone(radius, length):
             return (np.abs(z) < length / 2) & (r < radius * (0.5 - z / length))
 
