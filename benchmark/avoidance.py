@@ -27,7 +27,7 @@ from arm_control.control import (
 )
 from arm_control.controllers import OscController
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere, rotation_from_vector
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Hull, Obstacle, Pose, Shape, Sphere, rotation_from_vector
 from arm_control.model import Terms
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
@@ -99,6 +99,29 @@ def measure_crowds(model: RobotModel, rounds: int) -> dict[str, Times]:
     return take_turns(contenders, rounds)
 
 
+def measure_hulls(model: RobotModel, rounds: int) -> dict[str, Times]:
+    """Times of a tick [us] with one hull of 50 triangles in the arm's middle and with many, in turns."""
+    rng, p = np.random.default_rng(0), AvoidanceParameters()
+    points = rng.normal(size=(27, 3))
+    hull = Hull.of_points(points / np.linalg.norm(points, axis=1)[:, None] * [0.06, 0.08, 0.06])
+    scenes = {1: [Obstacle(hull, Pose.at([0.45, 0.1, 0.4]))], OBSTACLES: scene(hull, np.random.default_rng(1))}
+    careful, contenders = CarefulAvoidance(model, p), {}
+    drawn = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
+    terms = [model.evaluate(*state) for state in drawn]
+    for n, obstacles in scenes.items():
+        law = Avoidance(model, p)
+        for t in terms[:5]:
+            found, expected = law.tick(t, obstacles, t.h), careful.tick(t, obstacles, t.h)
+            agree("distance", min(found.distance, 1.0), min(expected.distance, 1.0))
+            agree("total", found.tau_total, expected.tau_total, 1e-6)
+
+        def whole(t: Terms, law: Avoidance = law, obstacles: list[Obstacle] = obstacles) -> object:
+            return law.tick(t, obstacles, t.h).tau_total
+
+        contenders[f"hulls_{n}"] = Contender(whole, [(t,) for t in terms])
+    return take_turns(contenders, rounds)
+
+
 def step_contenders(model: RobotModel, obstacles: list[Obstacle]) -> dict[str, Contender]:
     """Law, avoidance and gate in one call and in three; a tick of the control loop that makes them."""
     rng, home, reference = np.random.default_rng(1), OscParameters(posture=tuple(HOME)), Reference(model.pose(HOME))
@@ -156,6 +179,9 @@ def main() -> None:
     for name, times in measure_crowds(model, 1 if options.quick else 15).items():
         figures |= {f"avoidance.crowd_{name}_us": times.median, f"avoidance.crowd_{name}_p99_us": times.p99}
         print(f"{CROWD} of {name:9} median {times.median:6.1f} us   p99 {times.p99:6.1f} us")
+    for name, times in measure_hulls(model, 1 if options.quick else 15).items():
+        figures |= {f"avoidance.{name}_us": times.median, f"avoidance.{name}_p99_us": times.p99}
+        print(f"{name:9} median {times.median:6.1f} us   p99 {times.p99:6.1f} us")
     for name in ("sphere", "box"):
         contenders = step_contenders(model, scene(SHAPES[name], np.random.default_rng(1)))
         for part, times in take_turns(contenders, 1 if options.quick else 200).items():

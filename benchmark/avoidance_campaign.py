@@ -3,11 +3,12 @@
     python benchmark/avoidance_campaign.py --scenes 500 --jobs 4
 
 Each scene is a move of the end effector of 0.25 m to 0.5 m in a random direction, and a sphere, box, cylinder or
-cone on its way, at rest or moving slowly across it (at most 0.2 m/s). The arm starts and ends at least 5 cm
-clear. Contact is judged by coal, on the collision shapes of the URDF, not by the capsules that the law knows. Scenes
-are numbered; each is drawn by its number alone, so any of them can be run again: ``--first 17 --scenes 1``. Each runs
-on an arm that is its model, and on one with the friction, rotors and sensors of the set ``real``, with the disturbance
-observer and the floor of inertia that such an arm has. The constraint is a clearance of 2 cm, without the avoidance.
+cone, or with ``--shapes H`` a convex hull, on its way, at rest or moving slowly across it (at most 0.2 m/s). The arm
+starts and ends at least 5 cm clear. Contact is judged by coal, on the collision shapes of the URDF, not by the capsules
+that the law knows. Scenes are numbered; each is drawn by its number alone, so any of them can be run again:
+``--first 17 --scenes 1``. Each runs on an arm that is its model, and on one with the friction, rotors and sensors of
+the set ``real``, with the disturbance observer and the floor of inertia that such an arm has. The constraint is a
+clearance of 2 cm, without the avoidance.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from arm_control.maths import (
     Box,
     Cone,
     Cylinder,
+    Hull,
     Obstacle,
     Pose,
     Sphere,
@@ -140,10 +142,17 @@ def scene(model: RobotModel, seed: int, moving: bool, kinds: str = "SBYC") -> Sc
             "Y": Cylinder(size, 3.0 * size),
             "C": Cone(size, 3.0 * size),
         }
-        shape = shapes[kinds[rng.integers(len(kinds))]]
+        kind = kinds[rng.integers(len(kinds))]
+        shape = shapes[kind] if kind in shapes else _stone(rng, size)
         drawn = Scene(q0, Pose(start.R, p_T), Obstacle(shape, Pose(rotation_from_vector(rng.normal(size=3)), p_O), V))
         if 0.35 < np.linalg.norm(p_T[:2]) < 0.75 and 0.1 < p_T[2] < 0.8 and _is_clear(model, avoidance, drawn):
             return drawn
+
+
+def _stone(rng: np.random.Generator, size: float) -> Hull:
+    """A hull of 8 to 40 points about as far from its middle as a size [m]."""
+    points = rng.normal(size=(int(rng.integers(8, 41)), 3))
+    return Hull.of_points(points / np.linalg.norm(points, axis=1)[:, None] * size * rng.uniform(0.6, 1.4, 3))
 
 
 def _is_clear(model: RobotModel, avoidance: Avoidance, drawn: Scene) -> bool:
@@ -226,21 +235,28 @@ def _arm() -> tuple[RobotModel, Contact]:
     return model, Contact(model)
 
 
-def one(case: tuple[AvoidanceParameters, bool, str, int]) -> tuple[Outcome, Outcome, Outcome]:
+def one(case: tuple[AvoidanceParameters, str, bool, str, int]) -> tuple[Outcome, Outcome, Outcome]:
     """A scene without avoidance, with it, and with a constraint in its place."""
     model, contact = _arm()
-    parameters, moving, plant, seed = case
-    drawn = scene(model, seed, moving)
+    parameters, shapes, moving, plant, seed = case
+    drawn = scene(model, seed, moving, shapes)
     without, with_it = run(model, drawn, None, contact, plant), run(model, drawn, parameters, contact, plant)
     return without, with_it, run(model, drawn, None, contact, plant, CONSTRAINTS)
 
 
 def campaign(
-    n: int, parameters: AvoidanceParameters, first: int = 0, jobs: int = 1, plants: Sequence[str] = tuple(PLANTS)
+    n: int,
+    parameters: AvoidanceParameters,
+    first: int = 0,
+    jobs: int = 1,
+    plants: Sequence[str] = tuple(PLANTS),
+    shapes: str = "SBYC",
 ) -> dict[str, dict[str, float]]:
     """Run n scenes of both kinds on each plant, without and with avoidance; shares and clearances."""
     figures, kinds, seeds = {}, [*product(plants, (False, True))], range(first, first + n)
-    outcomes = in_order(one, [(parameters, moving, plant, seed) for plant, moving in kinds for seed in seeds], jobs)
+    outcomes = in_order(
+        one, [(parameters, shapes, moving, plant, seed) for plant, moving in kinds for seed in seeds], jobs
+    )
     for plant, moving in kinds:
         without, potential, constraint = zip(*islice(outcomes, n), strict=True)
         for what, with_it in (("", potential), (", constraint", constraint)):
@@ -288,11 +304,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
     parser.add_argument("--plant", choices=PLANTS, action="append", help="default: all")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--shapes", default="SBYC", help="of spheres, boxes, cylinders (Y), cones and hulls (H)")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures = campaign(
-        options.scenes, AvoidanceParameters(), options.first, options.jobs, options.plant or tuple(PLANTS)
-    )
+    plants = options.plant or tuple(PLANTS)
+    figures = campaign(options.scenes, AvoidanceParameters(), options.first, options.jobs, plants, options.shapes)
     for name, values in figures.items():
         print(name, *(f"  {key:28} {value:.4g}" for key, value in values.items()), sep="\n")
     if options.json:

@@ -243,7 +243,7 @@ class HullRows:
 
     def place(self, hulls: dict[int, Hull]) -> None:
         """Let these be the hulls, by the numbers of their obstacles."""
-        if not hulls or hulls == self._hulls:
+        if hulls is self._hulls or not hulls or hulls == self._hulls:
             return
         chosen = list(dict.fromkeys(hulls.values()))
         begins = dict(zip(chosen, np.cumsum([0, *(len(hull.triangles) for hull in chosen)]), strict=False))

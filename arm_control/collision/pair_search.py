@@ -40,7 +40,7 @@ from arm_control.collision.pair_procedures import (
     whole_blocks,
 )
 from arm_control.compiler import Kernel, Law, Loop, LoopKernel, OwnWork, Program, RunsLoop
-from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, TYPES, Array, Hull, Obstacle, Scalar, cross
+from arm_control.maths import CENTRE, EXTENT, N_NUMBERS, PLACE, TYPES, Array, Hull, Obstacle, Scalar, cross
 from arm_control.model import State
 
 ROOM = 1024
@@ -63,11 +63,14 @@ class ObstacleTable:
     ----------
     rows : ObstacleRows
         Their numbers; another object when the table has grown.
+    hulls : dict of int to Hull
+        The shapes of those that are hulls, by their numbers; another object when something has changed.
     """
 
     def __init__(self, find_near: LoopKernel, arm: dict[str, Array], m: int) -> None:
         self._find_near, self._arm, self._m = find_near, arm, m
         self.obstacles: tuple[Obstacle, ...] = ()
+        self.hulls: dict[int, Hull] = {}
         self._make_rows(ROOM)
 
     def _make_rows(self, n: int) -> None:
@@ -108,12 +111,6 @@ class ObstacleTable:
         self.obstacles = obstacles
         self._sort(n, n_old)
 
-    @property
-    def hulls(self) -> dict[int, Hull]:
-        """Those of the obstacles that are hulls, by their numbers."""
-        numbers = np.flatnonzero(self.rows.kind[: len(self.obstacles)] == HULL).tolist()
-        return {k: shape for k in numbers if isinstance(shape := self.obstacles[k].shape, Hull)}
-
     def _grow(self, n: int) -> None:
         """Make memory for n obstacles, and copy those that there are."""
         numbers, kinds = self.rows.numbers, self.rows.kind
@@ -131,9 +128,15 @@ class ObstacleTable:
         rows = self.rows
         self._balls[:3, :n], self._balls[3, :n] = rows.numbers[:n, CENTRE].T, rows.numbers[:n, EXTENT.start]
         self._balls[:3, n:n_old], self._balls[3, n:n_old] = FAR, 0.0
-        for k, hull in self.hulls.items():
-            X_WO, (centre, radius) = self.obstacles[k].X_WO, hull.ball
-            self._balls[:, k] = *(X_WO.R @ centre + X_WO.p), radius
+        at = np.flatnonzero(rows.kind[:n] == HULL)
+        self.hulls = {k: shape for k in at.tolist() if isinstance(shape := self.obstacles[k].shape, Hull)}
+        if self.hulls:
+            balls, R_WO = (
+                np.array([hull.ball for hull in self.hulls.values()]),
+                rows.numbers[at, PLACE].reshape(-1, 3, 3),
+            )
+            self._balls[:3, at] += np.einsum("kij,kj->ik", R_WO, balls[:, :3])
+            self._balls[3, at] = balls[:, 3]
         rows.order[:n] = np.argsort(rows.kind[:n], kind="stable")
         rows.size[0] = n
 

@@ -140,10 +140,10 @@ class Hull(ConvexShape):
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     @cached_property
-    def ball(self) -> tuple[Array, float]:
-        """Centre, shape (3,), and radius of a ball around it [m]."""
+    def ball(self) -> tuple[float, ...]:
+        """Centre and radius of a ball around it [m]."""
         centre = (self.vertices.min(axis=0) + self.vertices.max(axis=0)) / 2.0
-        return centre, float(np.linalg.norm(self.vertices - centre, axis=1).max())
+        return *centre.tolist(), float(np.linalg.norm(self.vertices - centre, axis=1).max())
 
     @property
     def distance(self) -> Distance:

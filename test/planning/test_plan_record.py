@@ -9,10 +9,23 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Mover, Obstacle, Pose, Span, Sphere, rotation_from_vector
+from arm_control.maths import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Hull,
+    Mover,
+    Obstacle,
+    Pose,
+    Span,
+    Sphere,
+    rotation_from_vector,
+)
 from arm_control.planning import PlanRecord
 
-SHAPES = (Sphere(0.1), Box((0.1, 0.2, 0.3)), Cylinder(0.1, 0.2), Capsule(0.1, 0.2), Cone(0.1, 0.2))
+STONE = Hull(0.1 * np.eye(4, 3), np.array([[3, 1, 0], [3, 0, 2], [3, 2, 1], [0, 1, 2]]))
+SHAPES = (Sphere(0.1), Box((0.1, 0.2, 0.3)), Cylinder(0.1, 0.2), Capsule(0.1, 0.2), Cone(0.1, 0.2), STONE)
 TURNED = Pose(rotation_from_vector(np.array([0.3, -0.2, 0.5])), np.array([0.1, 0.2, 0.3]))
 TWIST = (0.1, 0.0, -0.2, 0.0, 0.5, 0.0)
 PLAN = PlanRecord(
