@@ -271,32 +271,12 @@ def _signed_distance(shape: Shape, p: Array) -> tuple[Array, Array]:
     if isinstance(shape, Box):
         return _to_box(shape.size, p)
     if isinstance(shape, Hull):
-        return _to_hull(shape, p)
+        return shape.signed_distance(p)
     if isinstance(shape, Cylinder | Cone):
         r, h = shape.radius, shape.length / 2
         corners = [[0, -h], [r, -h], [0, h]] if isinstance(shape, Cone) else [[0, -h], [r, -h], [r, h], [0, h]]
         return _revolved(p, np.array(corners))
     raise TypeError(shape)
-
-
-def _to_hull(hull: Hull, p: Array) -> tuple[Array, Array]:
-    a, (normals, heights) = hull.corners, hull.planes
-    d, above = np.roll(a, -1, axis=1) - a, p @ normals.T - heights
-    gaps = p[..., None, None, :] - a
-    is_over = (np.einsum("...kei,kei->...ke", gaps, np.cross(normals[:, None], d)) > 0.0).all(-1)
-    along = np.einsum("...kei,kei->...ke", gaps, d) / np.einsum("kei,kei->ke", d, d)
-    gaps = np.concatenate(
-        [gaps - np.clip(along, 0.0, 1.0)[..., None] * d, above[..., None, None] * normals[:, None]], -2
-    )
-    squares = np.einsum("...i,...i->...", gaps, gaps)
-    squares[..., 3] = np.where(is_over & (above > 0.0), squares[..., 3], np.inf)
-    best = squares.reshape(*p.shape[:-1], -1).argmin(-1)[..., None]
-    gap = np.take_along_axis(gaps.reshape(*p.shape[:-1], -1, 3), best[..., None], -2)[..., 0, :]
-    distance, direction = length_and_direction(gap)
-    height = above.max(-1)
-    return np.where(height > 0.0, distance, height), np.where(
-        height[..., None] > 0.0, direction, normals[above.argmax(-1)]
-    )
 
 
 def _to_box(size: Sequence[float], p: Array) -> tuple[Array, Array]:

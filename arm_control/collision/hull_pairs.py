@@ -24,7 +24,7 @@ import numpy as np
 
 from arm_control.collision.pair_procedures import CENTRE_AT, N_DISTANCE, OBSTACLES, PairColumns, whole_blocks
 from arm_control.compiler import Floats, Ints, LoopKernel, Rows, RunsLoop, compile_procedure, procedure
-from arm_control.maths import MIN_LENGTH, MOST_TRIANGLES, Array, Hull
+from arm_control.maths import MIN_LENGTH, MOST_TRIANGLES, Hull
 
 INFINITY = float("inf")
 TINY = MIN_LENGTH**2
@@ -252,22 +252,7 @@ class HullRows:
             first[k], number[k] = begins[hull], len(hull.triangles)
         planes = np.concatenate([np.column_stack(hull.planes) for hull in chosen])
         corners = np.concatenate([hull.corners.reshape(-1, 9) for hull in chosen])
-        balls, record = np.concatenate([balls_of(hull.corners) for hull in chosen]), self.run.record
+        balls, record = np.concatenate([hull.balls for hull in chosen]), self.run.record
         record = record._replace(first=first, number=number, planes=planes, corners=corners, balls=balls)
         self.run.replace(record)
         self._hulls = hulls
-
-
-def balls_of(corners: Array) -> Array:
-    """Centre, in the triangle, and radius of a ball around each of some triangles (k, 3, 3), shape (k, 4) [m].
-
-    Around the longest edge, or through the corners of an acute triangle.
-    """
-    a, b, c = np.moveaxis(corners, 1, 0)
-    edges = np.stack([c - b, a - c, b - a])  # each opposite to its corner
-    squares = np.einsum("eki,eki->ke", edges, edges)
-    weights = squares * (squares.sum(axis=1, keepdims=True) - 2.0 * squares)  # of the corners in the circumcentre
-    is_longest = np.arange(3) == squares.argmax(axis=1)[:, None]
-    weights = np.where(weights.min(axis=1, keepdims=True) <= 0.0, 1.0 - is_longest, weights)
-    centres = np.einsum("ke,kei->ki", weights / weights.sum(axis=1, keepdims=True), corners)
-    return np.column_stack([centres, np.linalg.norm(corners - centres[:, None], axis=2).max(axis=1)])

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.linalg import MIN_LENGTH, cross, dot, length_and_direction
-from arm_control.maths.scalars import Array, Scalar, minimum, select, sqrt
+from arm_control.maths.scalars import Array, Scalar, columns, minimum, rows, select, sqrt
 from arm_control.maths.segments import Nearest, between_segments, closest_on_segment, squared_between_segments
 from arm_control.maths.shapes import Box, Capsule, Cone, ConvexShape, Cylinder, Distance, SignedDistance, Sphere
 
@@ -29,8 +29,10 @@ FLAT = 1e-5
 """Thickness of a hull as a share of its length below which it has no volume."""
 INSIDE = 1e-6
 """Depth of a corner inside a hull, as a share of the hull's length, from which on the mesh does not count as convex."""
-BLOCK = 10_000
-"""Corners whose depth is computed at once."""
+BLOCK, AT_ONCE = 10_000, 1_000
+"""Corners whose depth is computed at once, and points whose distances are."""
+MORE = 1.0 + 1e-9
+"""Factor of a bound that rounding leaves no triangle out of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,6 +164,44 @@ class Hull(ConvexShape):
         normals[sizes == 0.0], sizes[sizes == 0.0] = normals[sizes.argmax()], sizes.max()
         normals /= sizes[:, None]
         return normals, (self.vertices @ normals.T).max(axis=0)
+
+    @cached_property
+    def balls(self) -> Array:
+        """Centre, in the triangle, and radius of a ball around each of its triangles, shape (k, 4) [m].
+
+        Around the longest edge, or through the corners of an acute triangle.
+        """
+        a, b, c = np.moveaxis(self.corners, 1, 0)
+        edges = np.stack([c - b, a - c, b - a])  # each opposite to its corner
+        squares = np.einsum("eki,eki->ke", edges, edges)
+        weights = squares * (squares.sum(axis=1, keepdims=True) - 2.0 * squares)  # of the corners in the circumcentre
+        is_longest = np.arange(3) == squares.argmax(axis=1)[:, None]
+        weights = np.where(weights.min(axis=1, keepdims=True) <= 0.0, 1.0 - is_longest, weights)
+        centres = np.einsum("ke,kei->ki", weights / weights.sum(axis=1, keepdims=True), self.corners)
+        radii = np.linalg.norm(self.corners - centres[:, None], axis=2).max(axis=1)
+        return np.column_stack([centres, radii])
+
+    def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
+        """As of other shapes; of the triangles that a point is above those that may be nearest are measured."""
+        p = np.asarray(p, dtype=float)
+        points, (normals, heights) = p.reshape(-1, 3), self.planes
+        distance, gradient = np.empty(len(points)), np.empty((len(points), 3))
+        for begin in range(0, len(points), AT_ONCE):
+            some = points[begin : begin + AT_ONCE]
+            above = some @ normals.T - heights
+            highest = above.argmax(axis=1)
+            gaps = np.linalg.norm(some[:, None] - self.balls[:, :3], axis=2)
+            gaps = np.where(above > 0.0, gaps, np.inf)
+            within = gaps.min(axis=1, keepdims=True) * MORE + self.balls[:, 3]
+            i, k = np.nonzero(np.isfinite(gaps) & (gaps <= within))
+            near = to_hull(columns(some[i].T), columns(self.corners[k].reshape(-1, 9).T).reshape(1, 3, 3))
+            d, n = rows(near.distance, len(i)), rows(near.gradient, len(i)).T
+            order = np.lexsort((d, i))
+            i, first = np.unique(i[order], return_index=True)
+            distance[begin : begin + AT_ONCE] = above[np.arange(len(some)), highest]
+            gradient[begin : begin + AT_ONCE] = normals[highest]
+            distance[begin + i], gradient[begin + i] = d[order[first]], n[order[first]]
+        return SignedDistance(distance.reshape(p.shape[:-1]), gradient.reshape(p.shape))
 
     def _depth(self, points: Array) -> float:
         """How deep the deepest of some points lies inside [m]."""

@@ -148,15 +148,18 @@ def blocked_cells(problem: TaskConstrainedProblem) -> BlockedCells | None:
     by = np.full((len(times) - 1, CELLS), -1)
     for number, placed in enumerate(problem.obstacles):
         for mover in movers_of(placed):
-            V = np.asarray(mover.obstacle.V_WO, dtype=float)
-            speed = np.linalg.norm(V[:3]) + mover.obstacle.shape.extent * np.linalg.norm(V[3:])
+            V, shape = np.asarray(mover.obstacle.V_WO, dtype=float), mover.obstacle.shape
+            speed = np.linalg.norm(V[:3]) + shape.extent * np.linalg.norm(V[3:])
             is_there = (times[:-1] >= mover.span.begin) & (times[1:] <= mover.span.end)
             whens = np.flatnonzero(is_there)
             for k in whens.tolist():
                 if speed > 0.0 or k == whens[0]:
                     X = mover.at(0.5 * (times[k] + times[k + 1])).X_WO
-                    gaps = [mover.obstacle.shape.signed_distance((at - X.p) @ X.R).distance for at in places]
-                    is_in = (np.array(gaps) + 0.5 * speed * (times[k + 1] - times[k]) < depths[:, None]).any(axis=0)
+                    rooms = depths[:, None] - 0.5 * speed * (times[k + 1] - times[k])
+                    gaps = np.linalg.norm(places - X.p, axis=2) - shape.extent  # a bound, where that is enough
+                    near = gaps < rooms
+                    gaps[near] = shape.signed_distance((places[near] - X.p) @ X.R).distance
+                    is_in = (gaps < rooms).any(axis=0)
                 by[k, is_in] = number
     return times, by
 

@@ -121,6 +121,8 @@ def test_hulls_come_go_and_move_among_others(arm: Proximity):
         fresh = Proximity(model, (), ArmShape(model, list(CAPSULES.values()))).near(q, some, FAR, 0.0)
         found = arm.near(q, some, FAR, 0.0)
         np.testing.assert_array_equal(found.rho, fresh.rho)
+        for reach in (0.02, 0.1, 0.5):
+            np.testing.assert_array_equal(arm.near(q, some, reach, 0.0).rho, found.rho[found.rho < reach])
         np.testing.assert_array_equal(found.p_other, fresh.p_other)
     assert twin.shape == told[0].shape != told[1].shape
     assert hash(twin.shape) == hash(told[0].shape)

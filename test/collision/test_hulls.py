@@ -16,6 +16,14 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Array, Box, Hull, Obstacle, Pose, rotation_from_vector
 
 TURN = np.array([0.1, -0.2, 0.1, 1.0, 0.5, -0.7])
+TETRAHEDRON = np.array([[3, 1, 0], [3, 0, 2], [3, 2, 1], [0, 1, 2]])
+NO_HULLS = (
+    (np.eye(4, 3), TETRAHEDRON[:3]),
+    (np.eye(4, 3), TETRAHEDRON[:, ::-1]),
+    (np.eye(4, 3) * np.nan, TETRAHEDRON),
+    (np.vstack([np.eye(4, 3), [[1.0, 1.0, 1.0]]]), TETRAHEDRON),
+)
+"""Open, inside out, not finite, with a corner outside."""
 CORNERS = np.stack(np.meshgrid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]), axis=-1).reshape(-1, 3)
 
 
@@ -127,6 +135,10 @@ def test_meshes_without_a_hull_are_refused_with_a_sentence(tmp_path: Path, monke
         (lambda: Hull.of_mesh(tmp_path / "none.stl"), "none.stl does not exist"),
         (lambda: Hull.of_mesh(broken), "broken.stl"),
         (lambda: Obstacle(Hull.of_points(CORNERS), Pose.identity(), (0.0,) * 5), "obstacle: V_WO is"),
+        *(
+            (lambda hull=hull: Hull(*hull), "must be the closed surface of a convex body, anticlockwise")
+            for hull in NO_HULLS
+        ),
     ):
         with pytest.raises(InputError, match=message):
             call()
