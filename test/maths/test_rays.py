@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Shape, Sphere, floor_distances, ray_distances
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Hull, Shape, Sphere, floor_distances, ray_distances
 
 GEOM = mujoco.mjtGeom
 SHAPES = {
@@ -16,6 +16,10 @@ SHAPES = {
     "cylinder": (Cylinder(0.2, 0.5), GEOM.mjGEOM_CYLINDER, [0.2, 0.25, 0.0]),
 }
 EYE = np.eye(3)
+HULLS = (
+    Hull.of_points(0.4 * np.vstack([EYE, -EYE])),
+    Hull.of_points(np.stack(np.meshgrid(*[[-0.1, 0.3]] * 3), -1).reshape(-1, 3)),
+)
 
 
 def rays(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +44,7 @@ def test_rays_hit_what_mujoco_s_rays_hit(name: str):
     assert np.allclose(np.array(ours)[hits], np.array(theirs)[hits], atol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [Cone(0.3, 0.8), Cone(0.5, 0.1), *(one[0] for one in SHAPES.values())])
+@pytest.mark.parametrize("shape", [Cone(0.3, 0.8), Cone(0.5, 0.1), *HULLS, *(one[0] for one in SHAPES.values())])
 def test_a_ray_ends_at_the_first_point_of_the_shape(shape: Shape):
     """The signed distance is 0 there and positive before; a ray without a hit stays outside."""
     for p, d in zip(*rays(30), strict=True):
@@ -51,7 +55,7 @@ def test_a_ray_ends_at_the_first_point_of_the_shape(shape: Shape):
         assert distances[-1] == pytest.approx(0.0, abs=1e-9) if np.isfinite(t) else distances[-1] > 0.0
 
 
-@pytest.mark.parametrize("shape", [Cone(0.3, 0.8), *(one[0] for one in SHAPES.values())])
+@pytest.mark.parametrize("shape", [Cone(0.3, 0.8), *HULLS, *(one[0] for one in SHAPES.values())])
 def test_rays_along_the_axes_and_from_inside(shape: Shape):
     directions = np.vstack([EYE, -EYE])
     assert (ray_distances(shape, np.zeros(3), directions) == 0.0).all()
