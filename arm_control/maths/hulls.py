@@ -62,11 +62,7 @@ class Hull(ConvexShape):
         vertices, triangles = np.asarray(self.vertices, dtype=float), np.asarray(self.triangles, dtype=np.int64)
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "triangles", triangles)
-        if len(triangles) > MOST_TRIANGLES:
-            raise InputError(
-                f"a hull has {len(triangles)} triangles; allowed are {MOST_TRIANGLES}, because each check goes through"
-                " all of them: simplify the mesh"
-            )
+        _check_number(len(triangles), "a hull")
         edges = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]).tolist()
         is_closed = len(edges) >= 12 and {(j, i) for i, j in edges} == {(i, j) for i, j in edges}
         normals = np.cross(*np.moveaxis(self.corners[:, 1:] - self.corners[:, :1], 1, 0))
@@ -259,6 +255,15 @@ def _coal(what: str) -> ModuleType:
         raise InputError(f"the hull of {what} needs coal, which is not installed: pip install coal") from error
 
 
+def _check_number(n: int, what: str) -> None:
+    """Refuse too many triangles."""
+    if n > MOST_TRIANGLES:
+        raise InputError(
+            f"{what} has {n} triangles; allowed are {MOST_TRIANGLES}, because each check goes through all of them:"
+            " simplify the mesh"
+        )
+
+
 def _hull_triangles(points: Array, name: str) -> tuple[Array, Array]:
     """Vertices and triangles of the hull of points, after checks."""
     _coal(name)
@@ -270,6 +275,7 @@ def _hull_triangles(points: Array, name: str) -> tuple[Array, Array]:
     if sizes[2] <= FLAT * sizes[0]:
         raise InputError(f"the hull of {name} is flat; a thin box is needed for what has no thickness")
     hull = coal_hull(points)
+    _check_number(hull.num_polygons, f"the hull of {name}")
     numbers = np.array([[hull.polygons(i)[k] for k in range(3)] for i in range(hull.num_polygons)])
     used, triangles = np.unique(numbers, return_inverse=True)
     return np.array(hull.points())[used], triangles.reshape(-1, 3)

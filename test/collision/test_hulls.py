@@ -128,7 +128,7 @@ def test_meshes_without_a_hull_are_refused_with_a_sentence(tmp_path: Path, monke
     broken = tmp_path / "broken.stl"
     broken.write_text("solid")
     for call, message in (
-        (lambda: Hull.of_points(ball), "hull has 1596 triangles; allowed are 1000, .* simplify the mesh"),
+        (lambda: Hull.of_points(ball), "the hull of points has 1596 triangles; allowed are 1000, .* simplify the mesh"),
         (lambda: Hull.of_points(flat), "hull of points is flat; a thin box is needed"),
         (lambda: Hull.of_points(np.eye(3)), r"four corners or more; their shape is \(3, 3\)"),
         (lambda: Hull.of_points(CORNERS * np.nan), "a corner is not finite"),

@@ -60,7 +60,7 @@ def test_postures_and_obstacles_over_time():
     np.testing.assert_allclose(PLAN.at(2.0), [1.0, 0.0])
     np.testing.assert_array_equal(PLAN.at(9.0), [1.0, -0.5])
     at = PLAN.obstacles_at(0.7)
-    assert [obstacle is None for obstacle in at] == [False, False, True, True, True, False]
+    assert [obstacle is None for obstacle in at] == [False, False, True, True, True, True, False]
     assert at[1] is not None
     np.testing.assert_allclose(at[1].X_WO.p, TURNED.p + 0.2 * np.array(TWIST[:3]))
 
