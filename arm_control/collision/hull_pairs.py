@@ -29,8 +29,6 @@ from arm_control.maths import MIN_LENGTH, MOST_TRIANGLES, Hull
 INFINITY = float("inf")
 TINY = MIN_LENGTH**2
 """Square of a length that counts as 0 [m^2]."""
-MORE = 1.0 + 1e-9
-"""Share, and length [m], by which a bound grows so that rounding leaves no triangle out."""
 
 
 class HullPairs(NamedTuple):
@@ -185,7 +183,7 @@ def find_nearest(h: HullPairs, first: int, n: int) -> None:
 def measure_centres(h: HullPairs, first: int, n: int) -> float:
     """Write the squared distances of the centres of triangles that an end is above; return the smallest distance [m].
 
-    It is increased by more than rounding. The other squares are infinite.
+    The other squares are infinite.
     """
     x = h.ends[3] - h.ends[0]
     y = h.ends[4] - h.ends[1]
@@ -205,7 +203,7 @@ def measure_centres(h: HullPairs, first: int, n: int) -> float:
             w -= s * z
             h.heights[2, i] = u * u + v * v + w * w
             smallest = min(smallest, h.heights[2, i])
-    return sqrt(smallest) * MORE + (MORE - 1.0)
+    return sqrt(smallest)
 
 
 @procedure

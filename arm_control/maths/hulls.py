@@ -31,8 +31,6 @@ INSIDE = 1e-6
 """Depth of a corner inside a hull, as a share of the hull's length, from which on the mesh does not count as convex."""
 BLOCK, AT_ONCE = 10_000, 1_000
 """Corners whose depth is computed at once, and points whose distances are."""
-MORE = 1.0 + 1e-9
-"""Factor of a bound that rounding leaves no triangle out of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,7 +186,7 @@ class Hull(ConvexShape):
             highest = above.argmax(axis=1)
             gaps = np.linalg.norm(some[:, None] - self.balls[:, :3], axis=2)
             gaps = np.where(above > 0.0, gaps, np.inf)
-            within = gaps.min(axis=1, keepdims=True) * MORE + self.balls[:, 3]
+            within = gaps.min(axis=1, keepdims=True) + self.balls[:, 3]
             i, k = np.nonzero(np.isfinite(gaps) & (gaps <= within))
             near = to_hull(columns(some[i].T), columns(self.corners[k].reshape(-1, 9).T).reshape(1, 3, 3))
             d, n = rows(near.distance, len(i)), rows(near.gradient, len(i)).T
