@@ -36,7 +36,7 @@ def test_an_arm_with_a_fifth_of_its_masses_is_too_light():
 def test_masses_in_tonnes_are_too_light():
     link, warning = density_warnings(describe(scaled(1e-3)))
     assert link.count(" l)") == 5, "the sixth link is too small to be judged"
-    assert "0.0187 kg in 14 l, 1 kg/m^3" in warning
+    assert "0.0169 kg in 14 l, 1 kg/m^3" in warning
 
 
 @pytest.mark.parametrize(("factor", "mass"), [(0.1, "0.122 kg"), (11.0, "13.4 kg")])
