@@ -212,6 +212,13 @@ class Controller:
         """Hold the arm at q, shape (nv,) [rad or m]: time has started over, and past goals act again."""
         raise NotImplementedError
 
+    def begin(self, q: Array) -> None:
+        """Hold the arm at q, shape (nq,) [rad or m], from where goals that :meth:`hold` has ended act after all.
+
+        The arm has been weighed: what is timed begins now.
+        """
+        self.restart(q)
+
     def hold(self, stamp_ns: int, q: Array) -> None:
         """End all goals up to a state, and hold the arm at q where it is until a new one acts: the gate brakes.
 

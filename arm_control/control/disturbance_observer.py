@@ -104,8 +104,7 @@ class ObserverParameters(Parameters):
     )
     weighing_time: float = parameter(
         0.0,
-        "time for which the arm is held at the start, before goals towards poses act, so that its weight is compared at"
-        " rest",
+        "time for which the arm is held at the start, before goals act, so that its weight is compared at rest",
         unit="s",
         lower=0.0,
         upper=1.0,

@@ -9,8 +9,9 @@ A brake ends all goals, and observer and adaptation forget what they have learnt
 until a new goal acts; then the law begins with what the gate carried, as the observer's first estimate. Without an
 observer that torque fades, equation (6) of :mod:`arm_control.gate.torque_rules`.
 
-Where ``weighing_time`` is given, a run towards poses begins with the arm held for that time, so that its weight is
-compared without the friction of a motion (:mod:`~arm_control.control.weight_watch`); goals wait until then.
+Where ``weighing_time`` is given, a run begins with the arm held for that time, so that its weight is compared without
+the friction of a motion (:mod:`~arm_control.control.weight_watch`); goals wait until then. After *enable* it is
+compared by what the gate carries.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from arm_control.gate import (
     worth_carrying,
 )
 from arm_control.maths import Array, Obstacle
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, Terms
 from arm_control.motion import Target
 
 HELD = "held: "
@@ -182,7 +183,7 @@ class ControlLoop:
             self._weight = LoadWatch(model)
         elif self.observer is not None and observer.weight_share:
             self._weight = WeightWatch(model, observer.weight_share, observer.rated_payload)
-        is_weighed = isinstance(self._weight, WeightWatch) and not controller.has_schedule
+        is_weighed = isinstance(self._weight, WeightWatch)
         self._weighing_time, self._weighing = observer.weighing_time if is_weighed else 0.0, 0.0
         pushes = self.observer is not None and observer.push_limit and not controller.has_contact
         self.push = PushLimit(model.tau_max, observer.push_limit) if pushes else None
@@ -212,8 +213,8 @@ class ControlLoop:
         may_limit = self._limits_with_law and self._carried is None
         limits = self.gate.next_limits(dt) if may_limit else None
         law = self.controller.tick(measurement, tau_dist, limits, obstacles)
-        if is_resting and self._may_resume():
-            is_resting = self._resume()
+        if is_resting:
+            is_resting = self._rests_on(law.terms, dt)
         avoidance = law.avoidance
         if avoidance is None and self.avoidance is not None:
             avoidance = self.avoidance.tick(law.terms, obstacles, law.tau)
@@ -304,15 +305,21 @@ class ControlLoop:
             self.gate.hold_with(tau)
             self._held_with = tau
 
-    def _may_resume(self) -> bool:
-        """Whether a new goal acts, on an arm that is held after a brake."""
-        return self._is_resuming and not self._is_held and not self.controller.is_holding
+    def _rests_on(self, terms: Terms, dt: float) -> bool:
+        """Go on to hold the arm, and weigh it after a brake; return False where a new goal acts."""
+        if self._is_resuming and not self._is_held and not self.controller.is_holding:
+            return self._resume()
+        if self.gate.is_resuming and is_at_rest(terms.v) and isinstance(self._weight, WeightWatch):
+            self._watch_weight(self._weight, terms, -self.gate.carried, dt)
+        return True
 
     def _resume(self) -> bool:
         """Begin the motion to a new goal with the torque that holds the arm; return False: it rests no more."""
         carried = self.gate.carried
         self.gate.begin()
         self._is_resuming = False
+        if self._weight is not None:
+            self._weight.restart()
         if self.observer is not None and self.observer.begin_with(-carried):
             carried = carried + self.observer.r
         self._carried = worth_carrying(carried)
@@ -336,7 +343,7 @@ class ControlLoop:
         if self._weighing > 0.0:
             self.controller.hold(measurement.stamp_ns, self._start)
         else:
-            self.controller.restart(self._start)
+            self.controller.begin(self._start)
             if self._weight is not None:
                 self._weight.restart()
 
@@ -369,12 +376,16 @@ class ControlLoop:
             tau, observer.r[:] = self.push.limited(law.terms, law.tau, tau, observer.r, observer.bandwidth, dt)
             compensation = compensation + tau - before
         if self._weight is not None and observer.is_residual_valid:
-            heavy = self._weight.look(law.terms, observer.residual, dt)
-            self.controller.felt = self._weight.u
-            if heavy:
-                self.gate.estimate = self.gate.estimate if self._weight.carried is None else self._weight.carried
-                self.gate.brake(heavy)
+            self._watch_weight(self._weight, law.terms, observer.residual, dt)
         return tau, compensation, learnt, known
+
+    def _watch_weight(self, weight: WeightWatch | LoadWatch, terms: Terms, y: Array, dt: float) -> None:
+        """Brake an arm that carries too much, by the torque y, shape (nv,), that its model lacks [N m or N]."""
+        heavy = weight.look(terms, y, dt)
+        self.controller.felt = weight.u
+        if heavy:
+            self.gate.estimate = self.gate.estimate if weight.carried is None else weight.carried
+            self.gate.brake(heavy)
 
     def _compensation(
         self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement

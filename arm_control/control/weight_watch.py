@@ -15,7 +15,8 @@ hide it. A motion hides it, too:
 
 so that of an arm that is asked to go down, inertia and damping take away what its weight g' has beside g. At rest dry
 friction f is all that is left, and that is small: an arm that is held for ``weighing_time`` before a first motion is
-stopped before that. Behind it the second begins again, for a posture without weight may have none to show.
+stopped before that. Behind it the second begins again, for a posture without weight may have none to show. After a
+brake y is what the gate carries while it holds the arm at rest, with the sign turned.
 
     g, y     gravity torque, torque that the model lacks between two states  [N m or N]
     g', M'   gravity torque, mass matrix of the arm                          [N m or N; kg m^2 or kg]

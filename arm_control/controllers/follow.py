@@ -66,13 +66,13 @@ class FollowController(Controller):
     def __init__(self, model: RobotModel, parameters: FollowParameters) -> None:
         self._model = model
         self._stiffness_parameters = parameters.stiffness
-        self._begin()
+        self._forget()
         self._held: Array | None = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
         self._has_run = False
         self.follower = ChunkFollower(model, parameters.chunks, self._held, 0)
         self.configure(parameters)
 
-    def _begin(self) -> None:
+    def _forget(self) -> None:
         """Know no chunk, and be stiff."""
         self._chunks: GoalQueue[ChunkGoal] = GoalQueue(CAPACITY)
         self._shares: dict[str, GoalQueue[Modulation]] = {name: GoalQueue(CAPACITY) for name in BOUNDS}
@@ -105,8 +105,13 @@ class FollowController(Controller):
 
     def restart(self, q: Array) -> None:
         if self._has_run:  # chunks of before mean nothing any more
-            self._begin()
-        self._has_run, self._held, self._is_holding, self._due = True, q, False, None
+            self._forget()
+        self._has_run = True
+        self.begin(q)
+
+    def begin(self, q: Array) -> None:
+        self._chunks.restart()
+        self._held, self._is_holding, self._due = q, False, None
 
     def hold(self, stamp_ns: int, q: Array) -> None:
         self._chunks.end(stamp_ns)

@@ -108,12 +108,16 @@ class JointController(Controller):
         self._joints_of_pose.prepare()
 
     def restart(self, q: Array) -> None:
-        self.goal = self._due = None
         if self._has_run:  # velocities and goals of actions of before mean nothing any more
             self._jogs = GoalQueue(capacity=1000)
             self._goals.discard(lambda goal: isinstance(goal, JointGoal) and goal.is_single)
         self._has_run = True
+        self.begin(q)
+
+    def begin(self, q: Array) -> None:
+        self.goal = self._due = None
         self._goals.restart()
+        self._jogs.restart()
         self._hold(q)
         self._is_holding = False
 

@@ -98,7 +98,7 @@ def action_goal_of(message: Any, model: RobotModel, now_ns: int) -> JointGoal:
 
 
 def trajectory_result(goal: JointGoal, controller: JointController, tick: TickResult) -> ActionResult | None:
-    """Return how a goal has ended; None while it goes on, or is not due."""
+    """Return how a goal has ended; None while it goes on, is not due, or waits for an arm that is weighed."""
     if controller.followed is goal:
         return _result_of_outcome(controller.follower.outcome)
     reason = "another goal has taken over"
@@ -108,7 +108,7 @@ def trajectory_result(goal: JointGoal, controller: JointController, tick: TickRe
         reason = f"the gate brakes: {tick.gate.reason}"
     elif tick.measurement.is_restart:
         reason = "time has started over"
-    elif goal.stamp_ns > tick.measurement.stamp_ns:
+    elif goal.stamp_ns > tick.measurement.stamp_ns or controller.is_holding:
         return None
     return ActionResult(INVALID_GOAL, reason)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from driven_arm import driven, observing
 
-from arm_control.control import WeightWatch
-from arm_control.controllers import JointLoopParameters, control_loop
+from arm_control.control import LoopParameters, Measurement, WeightWatch
+from arm_control.controllers import FollowLoopParameters, IlqrLoopParameters, JointLoopParameters, control_loop
 from arm_control.gate import GateState
 from arm_control.maths import Pose
 from arm_control.model import RobotModel
-from arm_control.motion import JointGoal, Target
+from arm_control.motion import Chunk, ChunkGoal, Goal, JointGoal, JointJog, Target, Waypoints
 from arm_control.simulation import PlantProperties, RealArm
 
 DT = 1e-3
@@ -120,14 +120,83 @@ def test_goals_that_a_brake_has_ended_do_not_act_after_the_weighing(ur5: RobotMo
     assert np.linalg.norm(ur5.pose(arm.arm.q).p - X.p) < 2e-3
 
 
-def test_motions_with_a_schedule_begin_at_once(ur5: RobotModel):
-    values = {"disturbance_observer": True, "weighing_time": WEIGHED}
-    loop = control_loop(ur5, JointLoopParameters.from_mapping(values))
-    loop.controller.add(JointGoal(0, HOME + 0.1))
+WAY = np.array([0.1, 0.1, -0.1, 0.1, 0.1, 0.1])
+T = np.array([0.0, 0.25, 0.5])
+STREAM = Chunk(400_000_000, T + 0.05, HOME + 0.02 * T[:, None])
+TIMED: dict[str, tuple[type[LoopParameters], Goal]] = {
+    "action": (JointLoopParameters, JointGoal(100_000_000, Waypoints(T[1:], HOME + [0.5 * WAY, WAY]), is_single=True)),
+    "velocity": (JointLoopParameters, JointJog(450_000_000, 450_000_000, 0.2 * np.sign(WAY))),
+    "chunk": (FollowLoopParameters, ChunkGoal(400_000_000, Chunk(400_000_000, T + 0.05, HOME + 0.02 * T[:, None]))),
+    "plan": (IlqrLoopParameters, Target(0, "base_link", Pose.at([0.4, 0.1, 0.3], [1.0, 0.0, 0.0, 0.0]))),
+}
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_motion_with_times_waits_while_the_arm_is_weighed_and_then_begins_from_rest(ur5: RobotModel, name: str):
+    parameters, goal = TIMED[name]
+    loop = control_loop(ur5, parameters.from_mapping({"disturbance_observer": True, "weighing_time": WEIGHED}))
+    loop.controller.add(goal)
     arm = RealArm(ur5, HOME, timestep=DT, properties=PlantProperties())
-    for _ in driven(loop, arm, WEIGHED):
-        pass
-    assert np.abs(arm.arm.q - HOME).min() > 0.01
+    ways, torques = [], []
+    for result in driven(loop, arm, WEIGHED + 0.55):
+        ways.append(np.abs(arm.arm.q - HOME).max())
+        torques.append(result.tau)
+    held = round(WEIGHED / DT)
+    assert max(ways[:held]) < 1e-6
+    assert ways[-1] > 2e-3
+    if name != "plan":  # a plan of least effort begins with its largest torque
+        assert np.abs(np.diff(torques, axis=0)[: held + 20]).max() < 4.0, "the torque does not jump as it begins"
+    if name == "action":
+        assert ways[held + 250] == pytest.approx(0.05, abs=0.01)
+        assert ways[-1] == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize(("load", "is_heavy"), [(2.6, True), (0.4, False)])
+def test_an_arm_is_weighed_again_when_it_is_enabled(ur5: RobotModel, load: float, is_heavy: bool):
+    """It is braked before a goal moves it: what the gate carries shows the weight."""
+    arm = RealArm(ur5, HOME, timestep=DT, properties=PlantProperties(set="real"))
+    loop = control_loop(ur5, observing(ur5, 1000.0))
+    for k, result in enumerate(driven(loop, arm, 1.2)):
+        if k == 100:
+            loop.gate.brake("a test")
+        if k > 100:
+            arm.load(-load * result.law.terms.g)
+        if k == 800:
+            q = arm.arm.q.copy()
+            loop.gate.enable()
+    assert loop.gate.is_braked is is_heavy
+    assert loop.gate.reason.startswith("joints 2 to 3 carry at least " if is_heavy else "enabled")
+    assert np.abs(arm.arm.q - q).max() < 1e-3
+
+
+def test_an_arm_that_still_moves_is_not_weighed_by_what_the_gate_carries(ur5: RobotModel):
+    loop = control_loop(ur5, observing(ur5, 1000.0))
+    for k in range(200):
+        v = np.full(6, 0.02 if k < 120 else 0.0)
+        loop.tick(Measurement(k * 1_000_000, HOME, v, DT if k else 0.0, is_restart=k == 0))
+        if k == 10:
+            loop.gate.brake("a test")
+        if k == 20:
+            loop.gate.enable()
+            loop.gate.hold_with(3.6 * ur5.gravity(HOME))
+        assert loop.gate.is_resuming or k not in (30, 119)
+    assert "at least " in loop.gate.reason
+
+
+def test_the_first_second_counts_anew_behind_the_hold_after_a_brake(ur5: RobotModel):
+    arm, X = RealArm(ur5, HOME, timestep=DT, properties=PlantProperties(set="real")), ur5.pose(HOME)
+    loop = control_loop(ur5, observing(ur5, 1000.0))
+    for k, result in enumerate(driven(loop, arm, 1.7)):
+        if k == 20:
+            loop.gate.brake("a test")
+        if k == 300:
+            loop.gate.enable()
+        if k == 1400:
+            assert loop.gate.is_resuming
+            loop.controller.add(Target(k * 1_000_000, ur5.frames[0], X))
+        if k > 1450:
+            arm.load(-2.6 * result.law.terms.g)
+    assert "at least " in loop.gate.reason
 
 
 def test_the_estimate_is_that_of_a_steady_weight_from_the_first_state_on(ur5: RobotModel):

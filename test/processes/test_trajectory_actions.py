@@ -153,6 +153,18 @@ def test_a_goal_ends_when_something_else_moves_or_stops_the_arm(ur5: RobotModel)
     assert bench.controller.followed is None, "it does not act again"
 
 
+def test_a_goal_waits_while_the_arm_is_weighed(ur5: RobotModel):
+    bench = Bench(ur5)
+    goal = bench.add()
+    for _ in range(30):
+        bench.controller.hold(bench.ms * MS + MS, HOME)
+        assert bench.result(goal, 1) is None
+    bench.controller.begin(HOME)
+    reached = bench.result(goal)
+    assert reached is not None
+    assert (reached.code, bench.ms) == (actions.SUCCESSFUL, 232)
+
+
 def test_a_canceled_goal_ends_along_a_ramp_and_one_that_is_not_due_never_begins(ur5: RobotModel):
     bench = Bench(ur5)
     goal, later = bench.add(), bench.add(stamp=0.4)
