@@ -7,6 +7,7 @@ with that point, a hull is as many rows as it has triangles, and a law goes thro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
@@ -82,8 +83,13 @@ class Hull(ConvexShape):
         return hash((len(self.vertices), *self.vertices[0].tolist()))
 
     @classmethod
-    def of_points(cls, points: npt.ArrayLike) -> Hull:
+    def of_points(cls, points: npt.ArrayLike, name: str = "") -> Hull:
         """The hull of points (m, 3) [m].
+
+        Parameters
+        ----------
+        name : str
+            Of what the points are, in errors and in the note; without one there is no note.
 
         Raises
         ------
@@ -96,29 +102,36 @@ class Hull(ConvexShape):
         >>> len(Hull.of_points([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.1]]).triangles)
         4
         """
-        return cls(*_hull_triangles(np.asarray(points, dtype=float), "points"))
+        points = np.asarray(points, dtype=float)
+        hull = cls(*_hull_triangles(points, name or "points"))
+        if not name or (depth := hull._depth(points)) <= INSIDE * hull.extent:
+            return hull
+        return replace(hull, note=f"{name} is not convex: its hull is taken, up to {depth:.2g} m outside of it")
 
     @classmethod
-    def of_mesh(cls, path: Path, scale: float = 1.0) -> Hull:
-        """The hull of a mesh file that coal reads, such as STL, OBJ or DAE; its coordinates are scaled [m].
+    def of_mesh(cls, path: Path, scale: float | Sequence[float] = 1.0) -> Hull:
+        """The hull of a mesh file that coal reads, such as STL, OBJ or DAE.
+
+        Parameters
+        ----------
+        scale : float or sequence of float
+            Factor of its coordinates, or one of each axis [m].
 
         Raises
         ------
         InputError
             When it cannot be read or has no corners, and as for :meth:`of_points`.
         """
-        coal = _coal(f"the mesh {path.name}")
+        name = f"the mesh {path.name}"
+        coal = _coal(name)
         if not path.is_file():
             raise InputError(f"the mesh {path} does not exist")
         try:
-            points = np.array(coal.MeshLoader().load(str(path), np.full(3, float(scale))).vertices()).reshape(-1, 3)
+            loader = coal.MeshLoader(coal.NODE_TYPE.BV_AABB)  # the tree that is made fastest: it is not used
+            points = loader.load(str(path), np.ones(3) * scale).vertices()
         except Exception as error:  # the loader raises errors of many types
             raise InputError(f"the mesh {path} cannot be read: {error}") from error
-        hull = cls(*_hull_triangles(points, f"the mesh {path.name}"))
-        depth = hull._depth(points)
-        if depth <= INSIDE * hull.extent:
-            return hull
-        return replace(hull, note=f"{path.name} is not convex: its hull is taken, up to {depth:.2g} m outside of it")
+        return cls.of_points(np.unique(np.array(points).reshape(-1, 3), axis=0), name)
 
     @cached_property
     def corners(self) -> Array:

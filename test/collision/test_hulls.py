@@ -117,7 +117,7 @@ def test_a_mesh_is_read_and_its_hull_described(tmp_path: Path):
     faces = [*faces[:3], (1, 2, 4), (2, 3, 4), (3, 1, 4)]
     hollow = Hull.of_mesh(write_obj(tmp_path / "dented.obj", dented, faces))
     assert len(hollow.triangles) == 4
-    assert hollow.note == "dented.obj is not convex: its hull is taken, up to 0.2 m outside of it"
+    assert hollow.note == "the mesh dented.obj is not convex: its hull is taken, up to 0.2 m outside of it"
 
 
 def test_meshes_without_a_hull_are_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
