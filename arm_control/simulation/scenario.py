@@ -43,7 +43,7 @@ from arm_control.simulation.engine import EngineParameters
 from arm_control.simulation.plan_scene import PlanFile
 from arm_control.simulation.plant_properties import PREFIX, PlantProperties, properties_of
 from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
-from arm_control.simulation.scene import SURROUNDINGS, World, positive, read_scene, stretches
+from arm_control.simulation.scene import SURROUNDINGS, World, positive, read_scene
 from arm_control.simulation.sensors import RangeSensor, range_sensors_of
 
 NODES = node_names()
@@ -375,9 +375,7 @@ def _world(content: Mapping[str, Any], where: str) -> World:
     plan = as_mapping(content.get("plan"), f"{where}: plan")
     if "scene" not in plan:
         return world
-    scene = PlanFile.load(str(plan["scene"])).obstacles(str(plan.get("variant", "")))
-    parts = [part for placed in scene for part in stretches(placed, f"{where}: plan")]
-    return replace(world, movers=(*world.movers, *parts), told=(*world.told, *parts))
+    return world.beside(PlanFile.load(str(plan["scene"])).obstacles(str(plan.get("variant", ""))))
 
 
 def scenario_in(name: str) -> Scenario:

@@ -35,7 +35,7 @@ from arm_control.maths import (
     Sphere,
     rotation_from_quaternion,
 )
-from arm_control.model import Terms
+from arm_control.model import Terms, folders_near, mesh_path
 from arm_control.motion import Motion, PoseTrajectory
 
 LOG = logging.getLogger("arm_control.scene")
@@ -72,14 +72,15 @@ OBSTACLE = (
     *("velocity", "from", "until", "solid", "change"),
 )
 """Entries of an obstacle; ``change``: ``at`` a time it has another ``velocity``, of which nothing is told."""
-NOT_BESIDE_POSITIONS = ("mesh", "position", "velocity", "from", "until", "solid", "change")
+NOT_BESIDE_POSITIONS = ("position", "velocity", "from", "until", "solid", "change")
 """Entries of an obstacle that goes from sample to sample."""
 
 
 def read_scene(path: Path) -> dict[str, Any]:
-    """Read a file, with the present words for its entries; ``variants`` is a mapping of mappings.
+    """Read a file, with the present words for its entries, and the paths of meshes; ``variants``: mapping of mappings.
 
-    A ParameterError when there is no such file, it has an unknown entry, or one under its old word and its present one.
+    A ParameterError when there is no such file, it has an unknown entry, one under its old word and its present one, or
+    the name of a mesh that is found neither from the folder of the file on, or from one above it, nor in a package.
     """
     content = read_yaml(path)
     variants = as_mapping(content.get("variants"), f"{path}: variants")
@@ -90,7 +91,22 @@ def read_scene(path: Path) -> dict[str, Any]:
             _rename(changes, old.removeprefix("nodes."), new, f"{path}: {name}")
     refuse_unknown(as_mapping(content.pop("world", None), f"{path}: world"), SURROUNDINGS, f"{path}: world")
     refuse_unknown(content, ENTRIES, str(path))
+    for entries in (content, *content["variants"].values()):
+        if isinstance(obstacles := entries.get("obstacles"), list):
+            entries["obstacles"] = [_with_mesh_path(entry, path, k) for k, entry in enumerate(obstacles)]
     return content
+
+
+def _with_mesh_path(entry: Any, file: Path, number: int) -> Any:
+    """An obstacle of a file with the path of its mesh, where it has one."""
+    if not isinstance(entry, dict) or "mesh" not in entry:
+        return entry
+    if (found := mesh_path(str(entry["mesh"]), folders_near(file))) is None:
+        raise ParameterError(
+            f"{file}: obstacles: {number}: the mesh {entry['mesh']} does not exist in the folder of the file or one"
+            " above it; package:// begins the name of one in a package"
+        )
+    return {**entry, "mesh": str(found)}
 
 
 def _rename(content: dict[str, Any], old: str, new: str, where: str) -> None:
@@ -185,7 +201,7 @@ class World:
         movers: list[Mover] = []
         entries = content.get("obstacles") or ()
         for placed, entry in zip(obstacles_in(entries, f"{where}: obstacles"), entries, strict=True):
-            parts = stretches(placed, where)
+            parts = movers_of(placed)
             told += parts
             movers += parts if entry.get("change") is None else _changed(parts[0], entry["change"], where)
         try:
@@ -196,6 +212,11 @@ class World:
 
     def __bool__(self) -> bool:
         return bool(self.movers or self.pushes)
+
+    def beside(self, obstacles: Sequence[Told]) -> World:
+        """Return these surroundings with more obstacles."""
+        parts = [part for placed in obstacles for part in movers_of(placed)]
+        return replace(self, movers=(*self.movers, *parts), told=(*self.told, *parts))
 
     def obstacles(self, t: float) -> list[Obstacle]:
         """Return the obstacles that are present at a time [s], with their poses then."""
@@ -222,7 +243,7 @@ def obstacles_in(entries: Any, where: str) -> tuple[Told, ...]:
 
 
 def _placed(entry: Mapping[str, Any], where: str) -> Told:
-    """An obstacle in a motion, the hull of a mesh, or an obstacle that goes from sample to sample."""
+    """An obstacle in a motion, or one that goes from sample to sample."""
     refuse_unknown(entry, OBSTACLE, where)
     is_course = "positions" in entry or "times" in entry
     _refuse_mixture(entry, where, is_course=is_course)
@@ -230,9 +251,6 @@ def _placed(entry: Mapping[str, Any], where: str) -> Told:
         if key not in entry:
             raise ParameterError(f"{where}: '{key}' is missing")
     try:
-        if "mesh" in entry:
-            hull = Hull.of_mesh(Path(str(entry["mesh"])), positive(entry.get("scale", 1.0), "scale"))
-            return Mover(Obstacle(hull, _pose(entry), _twist(entry.get("velocity", ()))), _span(entry))
         if is_course:
             poses = [_pose({**entry, "position": p}) for p in np.array(entry["positions"], dtype=float).reshape(-1, 3)]
             return course(_shape(entry), np.array(entry["times"], dtype=float), poses)
@@ -245,6 +263,8 @@ def _refuse_mixture(entry: Mapping[str, Any], where: str, *, is_course: bool) ->
     """Refuse entries of an obstacle that do not go together."""
     if "mesh" in entry and not {"shape", "size"}.isdisjoint(entry):
         raise ParameterError(f"{where}: a mesh has neither 'shape' nor 'size'")
+    if "scale" in entry and "mesh" not in entry:
+        raise ParameterError(f"{where}: 'scale' without 'mesh'")
     if not is_course:
         return
     for key, other in (("positions", "times"), ("times", "positions")):
@@ -266,6 +286,11 @@ def _mover(entry: Mapping[str, Any]) -> Mover:
 
 
 def _shape(entry: Mapping[str, Any]) -> Shape:
+    if "mesh" in entry:
+        hull = Hull.of_mesh(Path(str(entry["mesh"])), positive(entry.get("scale", 1.0), "scale"))
+        if hull.note:
+            _warn(hull.note)
+        return hull
     if entry["shape"] not in SHAPES:
         raise ParameterError(f"shape = {entry['shape']!r}; there are: {', '.join(SHAPES)}")
     shape, n = SHAPES[entry["shape"]]
@@ -291,13 +316,6 @@ def pose_in(entry: Any, where: str) -> tuple[Pose, bool]:
         return _pose(content), "quat_xyzw" in content
     except ValueError as error:
         raise ParameterError(f"{where}: {error}") from None
-
-
-def stretches(placed: Told, where: str) -> tuple[Mover, ...]:
-    """Return what an obstacle does, one stretch of time after the other; a ParameterError when it is a mesh."""
-    if any(isinstance(mover.obstacle.shape, Hull) for mover in movers_of(placed)):
-        raise ParameterError(f"{where}: an obstacle is a mesh, which cannot be simulated")
-    return movers_of(placed)
 
 
 def _changed(told: Mover, change: Any, where: str) -> Iterator[Mover]:

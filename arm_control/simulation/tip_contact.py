@@ -14,12 +14,13 @@ that avoidance keeps apart. Those of the last moving body do not touch solid obs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from arm_control.collision import Proximity
 from arm_control.exceptions import MissingExtra, ModelError
-from arm_control.maths import Array, Box, Capsule, Cylinder, Mover, Obstacle, Shape, Sphere, cross
+from arm_control.maths import Array, Box, Capsule, Cylinder, Hull, Mover, Obstacle, Shape, Sphere, cross
 from arm_control.model import RobotModel
 
 try:
@@ -111,8 +112,8 @@ def remove_contacts(spec: mujoco.MjSpec) -> None:
 
 def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
     """Add the ball at its place in a body's frame, shape (3,) [m]."""
-    sphere, size = geom_of(Sphere(TIP_RADIUS))
-    body.add_geom(name=TIP, type=sphere, pos=p_B, size=size, contype=STILL, conaffinity=0, **SURFACE)
+    ball = geom_of(spec, Sphere(TIP_RADIUS))
+    body.add_geom(name=TIP, pos=p_B, contype=STILL, conaffinity=0, **ball, **SURFACE)
 
 
 def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
@@ -124,11 +125,10 @@ def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
         For a shape that MuJoCo does not have.
     """
     for solid in solids:
-        kind, size = geom_of(solid.shape)
         quat = np.zeros(4)
         mujoco.mju_mat2Quat(quat, solid.X_WO.R.ravel())
         place = {"pos": solid.X_WO.p, "quat": quat}
-        spec.worldbody.add_geom(type=kind, size=size, contype=0, conaffinity=STILL, **place, **SURFACE)
+        spec.worldbody.add_geom(contype=0, conaffinity=STILL, **geom_of(spec, solid.shape), **place, **SURFACE)
 
 
 def add_links(spec: mujoco.MjSpec, model: RobotModel) -> None:
@@ -149,8 +149,8 @@ def add_links(spec: mujoco.MjSpec, model: RobotModel) -> None:
         spec.add_pair(geomname1=f"capsule {i}", geomname2=f"capsule {j}", condim=1, solref=HARDNESS)
 
 
-def geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
-    """Return type and size of a shape in MuJoCo.
+def geom_of(spec: mujoco.MjSpec, shape: Shape) -> dict[str, Any]:
+    """Return type and size of a shape in MuJoCo; a hull is added as a mesh.
 
     Raises
     ------
@@ -159,14 +159,21 @@ def geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
     """
     match shape:
         case Sphere():
-            return mujoco.mjtGeom.mjGEOM_SPHERE, [shape.radius, 0.0, 0.0]
+            kind, size = mujoco.mjtGeom.mjGEOM_SPHERE, [shape.radius, 0.0, 0.0]
         case Box():
-            return mujoco.mjtGeom.mjGEOM_BOX, [0.5 * edge for edge in shape.size]
+            kind, size = mujoco.mjtGeom.mjGEOM_BOX, [0.5 * edge for edge in shape.size]
         case Cylinder():
-            return mujoco.mjtGeom.mjGEOM_CYLINDER, [shape.radius, 0.5 * shape.length, 0.0]
+            kind, size = mujoco.mjtGeom.mjGEOM_CYLINDER, [shape.radius, 0.5 * shape.length, 0.0]
         case Capsule():
-            return mujoco.mjtGeom.mjGEOM_CAPSULE, [shape.radius, 0.5 * shape.length, 0.0]
-    raise ModelError(f"a solid {type(shape).__name__.lower()} cannot be simulated: box, sphere, cylinder or capsule")
+            kind, size = mujoco.mjtGeom.mjGEOM_CAPSULE, [shape.radius, 0.5 * shape.length, 0.0]
+        case Hull():
+            mesh = spec.add_mesh(name=f"hull {len(spec.meshes)}")
+            mesh.uservert, mesh.userface = shape.vertices.ravel(), shape.triangles.ravel()
+            return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": mesh.name}
+        case _:
+            what = f"a solid {type(shape).__name__.lower()} cannot be simulated"
+            raise ModelError(f"{what}: box, sphere, cylinder, capsule or mesh")
+    return {"type": kind, "size": size}
 
 
 MOVER = "moving obstacle"
@@ -184,9 +191,8 @@ def add_movers(spec: mujoco.MjSpec, movers: Sequence[Mover]) -> None:
         For a shape that MuJoCo does not have.
     """
     for i, mover in enumerate(movers):
-        kind, size = geom_of(mover.obstacle.shape)
         body = spec.worldbody.add_body(name=f"{MOVER} {i}", mocap=True, pos=AWAY)
-        body.add_geom(type=kind, size=size, contype=0, conaffinity=MOVING, **SURFACE)
+        body.add_geom(contype=0, conaffinity=MOVING, **geom_of(spec, mover.obstacle.shape), **SURFACE)
 
 
 def place_movers(data: mujoco.MjData, movers: Sequence[Mover], t: float) -> None:

@@ -24,6 +24,7 @@ from arm_control.maths import (
     Capsule,
     Cone,
     Cylinder,
+    Hull,
     Pose,
     Shape,
     Sphere,
@@ -117,7 +118,7 @@ def mesh_roots(robot_file: Path | None = None) -> list[Path]:
 
 def find_mesh(name: str, roots: Sequence[Path]) -> Path:
     """Return the file of a mesh; a UrdfError when there is no such file below the folders, or it is too large."""
-    file = mesh_path(name.removeprefix("file://"), roots)
+    file = mesh_path(name, roots)
     if file is None:
         raise UrdfError(f"the mesh {name!r}{NOT_DRAWN}{NO_FILE}")
     if file.stat().st_size > MAX_FILE_SIZE:
@@ -247,6 +248,9 @@ def mesh_of(shape: Shape) -> Mesh:
             return revolved([_disks(radius, length)[0], [(radius, -length / 2), (0.0, length / 2)]])
         case Box(edges):
             return _box(np.array(edges))
+        case Hull():
+            corners = shape.corners.reshape(-1, 3)
+            return Mesh(corners, np.arange(len(corners)).reshape(-1, 3))
     raise TypeError(f"no triangles for {shape!r}")
 
 

@@ -10,7 +10,7 @@ from arm_control import urdf_path
 from arm_control.control import SensorReading, resolve_parameters, rotate_to
 from arm_control.controllers import OscLoopParameters, control_loop
 from arm_control.exceptions import ModelError, ParameterError
-from arm_control.maths import Array, Box, Capsule, Cone, Obstacle, Pose, Shape
+from arm_control.maths import Array, Box, Capsule, Cone, Hull, Obstacle, Pose, Shape
 from arm_control.model import RobotModel
 from arm_control.motion import WrenchGoal
 from arm_control.simulation import MujocoSimulator, PlantProperties, RealArm, World, make_simulator
@@ -23,6 +23,10 @@ DT = 1e-3
 @pytest.fixture(scope="module")
 def arm() -> RobotModel:
     return RobotModel.from_urdf(urdf_path("ur5"), armature=(0.5, 0.5, 0.5, 0.1, 0.1, 0.1))
+
+
+LOOSE_BOX = Hull.of_points(np.stack(np.meshgrid([-0.1, 0.4], [-0.1, 0.4], [-0.05, 0.05]), axis=-1).reshape(-1, 3))
+"""The hull of a box whose middle is not its origin."""
 
 
 def below(model: RobotModel, shape: Shape, height: float, gap: float = 0.0) -> Obstacle:
@@ -40,15 +44,15 @@ def push(simulator: MujocoSimulator, model: RobotModel, F: Array, seconds: float
 
 @pytest.mark.parametrize(
     ("shape", "height"),
-    [(Box((0.5, 0.5, 0.1)), 0.1), (Capsule(0.1, 0.1), 0.3)],
-    ids=["box", "capsule"],
+    [(Box((0.5, 0.5, 0.1)), 0.1), (Capsule(0.1, 0.1), 0.3), (LOOSE_BOX, 0.1)],
+    ids=["box", "capsule", "hull"],
 )
 def test_a_solid_resists_the_hand_with_the_force_that_pushes_it(arm: RobotModel, shape: Shape, height: float):
     simulator = MujocoSimulator(arm, HOME, solids=[below(arm, shape, height)])
     push(simulator, arm, np.array([0.0, 0.0, -20.0, 0.0, 0.0, 0.0]), 0.3)
     assert simulator.contact_wrench[2] == pytest.approx(20.0, rel=0.02)
     assert arm.pose(simulator.q).p[2] == pytest.approx(arm.pose(HOME).p[2], abs=1e-3)
-    if isinstance(shape, Box):
+    if not isinstance(shape, Capsule):
         push(simulator, arm, np.array([0.0, 10.0, -20.0, 0.0, 0.0, 0.0]), 0.3)
         F = simulator.contact_wrench
         assert F[1] == pytest.approx(-FRICTION * 20.0, rel=0.05), "it slides"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.maths import Array, Box, Obstacle, Pose
+from arm_control.maths import Array, Box, Hull, Mover, Obstacle, Pose, Span
 from arm_control.model import RobotModel
 from arm_control.simulation import EngineParameters, MujocoSimulator, PlantProperties, make_simulator
 from arm_control.simulation.scenario import is_needed
@@ -49,6 +49,23 @@ def test_links_stop_each_other(ur5: RobotModel, contacts: str, is_stopped: bool)
     simulator = make_simulator(ur5, q, PlantProperties(contacts=contacts))
     fallen(ur5, simulator, np.array([0.0, 0.0, 40.0, 0.0, 0.0, 0.0]), 0.6)
     assert (simulator.q[2] < 3.1) == is_stopped
+
+
+def test_a_hull_that_moves_pushes_a_link_as_the_box_of_its_corners_does(ur5: RobotModel):
+    size, ways = np.array([0.1, 0.5, 0.1]), []
+    corners = np.stack(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5]), axis=-1).reshape(-1, 3) * size
+    below = ur5.pose(HOME, "forearm_link").p - [0.0, 0.0, 0.2]
+    for shape, X in (
+        (Box(tuple(size.tolist())), Pose(np.eye(3), below)),
+        (Hull.of_points(corners + [0.3, 0.0, 0.0]), Pose(np.eye(3), below - [0.3, 0.0, 0.0])),
+    ):
+        mover = Mover(Obstacle(shape, X, (0.0, 0.0, 0.3, 0.0, 0.0, 0.0)), Span(0.0, 0.6))
+        simulator = make_simulator(ur5, HOME, PlantProperties(contacts="arm"), movers=[mover])
+        fallen(ur5, simulator, np.zeros(6), 0.5)
+        ways.append(simulator.q - HOME)
+        assert simulator.mujoco_data.ncon > 0
+    assert np.abs(ways[0]).max() > 0.05
+    np.testing.assert_allclose(ways[1], ways[0], rtol=0, atol=1e-3)
 
 
 def test_contacts_alone_make_no_arm_that_needs_compensation(ur5: RobotModel):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from file_modules import module_of
+from mesh_files import write_stl
 
 from arm_control.collision import Validity
 from arm_control.core import urdf_path
@@ -147,10 +148,7 @@ def write_ball(path: Path, n: int) -> None:
     p = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=-1)
     first = np.stack([p[:-1, :-1], p[1:, :-1], p[1:, 1:]], axis=2).reshape(-1, 3, 3)
     second = np.stack([p[:-1, :-1], p[1:, 1:], p[:-1, 1:]], axis=2).reshape(-1, 3, 3)
-    triangles = np.concatenate([first, second]).astype("<f4")
-    records = np.zeros(len(triangles), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-    records["corners"] = triangles
-    path.write_bytes(bytes(80) + np.uint32(len(triangles)).tobytes() + records.tobytes())
+    write_stl(path, np.concatenate([first, second]))
 
 
 def test_a_mesh_is_an_obstacle(tmp_path: Path):

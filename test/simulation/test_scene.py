@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from mesh_files import CUBE, dented, write_stl
 
 from arm_control.core import read_yaml, yaml_path
 from arm_control.exceptions import ParameterError
@@ -76,6 +77,63 @@ def test_an_alias_is_renamed_wherever_it_stands(tmp_path: Path):
 def test_an_old_word_beside_its_present_one_is_refused(tmp_path: Path):
     with pytest.raises(ParameterError, match="'world: floor' is the old word for 'floor', which is there, too"):
         read(tmp_path / "a.yaml", {"world": {"floor": 0.0}, "floor": 0.0})
+
+
+def test_a_mesh_is_found_from_the_folder_of_its_file_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """In it, above it and in a package, wherever the process runs."""
+    above = write_stl(tmp_path / "meshes" / "cube.stl", CUBE)
+    write_stl(tmp_path / "scenes" / "meshes" / "cube.stl", dented())
+    write_stl(tmp_path / "packages" / "stones" / "cube.stl", CUBE)
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "packages"))
+    for name in ("meshes/cube.stl", "../meshes/cube.stl", "package://stones/cube.stl", str(above), f"file://{above}"):
+        obstacle = {"mesh": name, "scale": 0.1, "position": [0.5, 0.0, 0.0], "velocity": [0.1, 0.0, 0.0], "until": 2.0}
+        path = write(tmp_path / "scenes" / "a.yaml", {"obstacles": [obstacle], "variants": {"b": {}}})
+        scenario = Scenario.load(str(path))
+        (mover,) = scenario.world.movers
+        assert mover.obstacle.shape.extent == pytest.approx(0.1 * np.sqrt(3.0))
+        assert (mover.span.end, mover.at(1.0).X_WO.p.tolist()) == (2.0, [0.6, 0.0, 0.0])
+        assert bool(mover.obstacle.shape.note) == (name == "meshes/cube.stl")
+        assert repr(PlanFile.load(str(path)).obstacles("b")) == repr(scenario.world.movers)
+
+
+def test_a_mesh_that_is_not_convex_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    write_stl(tmp_path / "bowl.stl", dented())
+    path = str(write(tmp_path / "a.yaml", {"obstacles": [{"mesh": "bowl.stl", "position": [0.0, 0.0, 0.0]}]}))
+    for _ in range(2):
+        assert Scenario.load(path).world.movers
+    assert caplog.messages == ["the mesh bowl.stl is not convex: its hull is taken, up to 0.1 m outside of it"]
+
+
+MESH = {"mesh": "cube.stl", "position": [0.0, 0.0, 0.0]}
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "gone": (
+        {"mesh": "none.stl"},
+        "obstacles: 0: the mesh none.stl does not exist in the folder of the file or one above",
+    ),
+    "outside": (
+        {"mesh": "/etc/hostname"},
+        "the mesh /etc/hostname does not exist in the folder of the file or one above",
+    ),
+    "web": ({"mesh": "http://a/b.stl"}, "the mesh http://a/b.stl does not exist"),
+    "no mesh": ({"mesh": "a.yaml"}, "obstacles: 0: the mesh .*a.yaml cannot be read"),
+    "fine": ({"mesh": "fine.stl"}, "obstacles: 0: .*triangles; allowed are 1000, because each check goes through all"),
+    "flat": ({"mesh": "flat.stl"}, "obstacles: 0: the hull of the mesh flat.stl is flat"),
+    "scale": ({"scale": -1.0}, "obstacles: 0: scale = -1.0: a finite number, 0 or more, is needed"),
+    "shape": ({"shape": "box"}, "obstacles: 0: a mesh has neither 'shape' nor 'size'"),
+    "scale alone": ({"mesh": None, "shape": "sphere", "size": 1, "scale": 2.0}, "obstacles: 0: 'scale' without 'mesh'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mesh_that_cannot_be_an_obstacle_is_one_sentence(case: str, tmp_path: Path):
+    changes, sentence = WRONG[case]
+    entry = {key: value for key, value in (MESH | changes).items() if value is not None}
+    ball = np.random.default_rng(0).normal(size=(200, 3, 3))
+    write_stl(tmp_path / "fine.stl", ball / np.linalg.norm(ball, axis=2, keepdims=True))
+    write_stl(tmp_path / "flat.stl", CUBE[:2])
+    write_stl(tmp_path / "cube.stl", CUBE)
+    with pytest.raises(ParameterError, match=sentence):
+        Scenario.load(str(write(tmp_path / "a.yaml", {"obstacles": [entry]})))
 
 
 def test_a_file_is_a_scenario_and_a_planning_scene(tmp_path: Path):

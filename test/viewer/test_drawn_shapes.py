@@ -10,7 +10,7 @@ from urdf_parts import joint, link, robot_of
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import UrdfError
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Hull, Sphere
 from arm_control.viewer import arm_parts, mesh_roots
 from arm_control.viewer.arm_shapes import Mesh, find_mesh, mesh_of
 
@@ -20,6 +20,7 @@ VOLUMES = {
     Capsule(0.5, 2.0): np.pi * 0.5**2 * (2.0 + 4 / 3 * 0.5),
     Cone(0.5, 2.0): np.pi * 0.5**2 * 2.0 / 3,
     Box((1.0, 2.0, 3.0)): 6.0,
+    Hull.of_points([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]]): 1.0,
 }
 
 CUBE_STL = """solid cube

@@ -70,10 +70,11 @@ def mesh_path(name: str, folders: Sequence[Path] = ()) -> Path | None:
     Parameters
     ----------
     name : str
-        Relative, or beginning with ``package://``.
+        Relative or absolute, or beginning with ``package://`` or ``file://``.
     folders : sequence of Path
         Where relative names start, and where packages are searched before the places that the environment says.
     """
+    name = name.removeprefix("file://")
     package, _, rest = name.removeprefix("package://").partition("/")
     if not name.startswith("package://"):
         places = (folder / os.path.normpath(name) for folder in folders)
