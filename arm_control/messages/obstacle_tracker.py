@@ -296,7 +296,7 @@ class ObstacleTracker:
         self._n_obstacles += track.size - before
 
     def _obstacles_of(self, marker: Any) -> tuple[Obstacle, ...]:
-        shapes = shapes_of(marker)
+        shapes = shapes_of(marker, self._model.urdf.folders)
         X_WM = self._pose_of(marker.header.frame_id) @ pose_from_message(marker)
         return tuple(Obstacle(shape, X_WM @ X_MO) for shape, X_MO in shapes)
 

@@ -129,7 +129,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
     def on_model(self, first: bool) -> None:
         """Show this robot from now on; ``first``: it is the first one."""
         robot = self.parameters.robot
-        parts, notes = arm_parts(self.model, mesh_roots(find_description(robot)[0] if robot else None))
+        self.obstacles.folders = tuple(mesh_roots(find_description(robot)[0] if robot else None))
+        parts, notes = arm_parts(self.model, self.obstacles.folders)
         for note in notes:
             self.get_logger().warning(note)
         self.q = np.clip(np.zeros(self.model.nq), self.model.q_min, self.model.q_max)

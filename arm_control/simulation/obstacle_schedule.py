@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.core import NANOSECONDS
-from arm_control.maths import Obstacle
+from arm_control.maths import Hull, Obstacle
 from arm_control.simulation.scene import World
 
 PERIOD_NS = 20_000_000
 """Time between two poses of an obstacle [ns]."""
 LEAD = 0.1
 """Time by which updates are ahead of the newest state [s]."""
-PART = 16
-"""Most updates in one message: as cones they have 59,000 bytes."""
+MOST_POINTS, LEAST_POINTS = 2400, 150
+"""Points of the updates in one message, and those that one without a hull counts for: 16 cones have 59,000 bytes."""
 NAMESPACE = "scenario"
 """Namespace of the markers."""
 
@@ -56,7 +56,7 @@ class ObstacleSchedule:
         Returns
         -------
         list of (int, list of ObstacleUpdate)
-            Stamps [ns], in order, each with its updates; more than :data:`PART` of one stamp come in parts.
+            Stamps [ns], in order, each with its updates; many of one stamp come in parts.
         """
         lead_ns = self._lead_ns if stamp_ns >= self._state_ns else 0
         if not self._state_ns < stamp_ns < self._next_ns:
@@ -87,4 +87,19 @@ class ObstacleSchedule:
 
 def _parts(updates: list[ObstacleUpdate]) -> list[list[ObstacleUpdate]]:
     """Split updates into messages; none of them are one message, too."""
-    return [updates[k : k + PART] for k in range(0, len(updates), PART)] or [updates]
+    parts: list[list[ObstacleUpdate]] = [[]]
+    room = MOST_POINTS
+    for update in updates:
+        n = _points(update)
+        if n > room:
+            parts.append([])
+            room = MOST_POINTS
+        parts[-1].append(update)
+        room -= n
+    return parts
+
+
+def _points(update: ObstacleUpdate) -> int:
+    """How many points an update counts for."""
+    shape = None if update.obstacle is None else update.obstacle.shape
+    return max(LEAST_POINTS, 3 * len(shape.triangles)) if isinstance(shape, Hull) else LEAST_POINTS

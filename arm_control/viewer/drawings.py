@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +100,11 @@ class MarkerStore:
     ----------
     markers : dict
         Each active marker with the time from which it counts [ns], and the pose of an obstacle.
+    folders : tuple of Path
+        Where mesh files may be, beside the packages that the environment names.
     """
+
+    folders: tuple[Path, ...] = ()
 
     def __init__(
         self, pose_of: Callable[[str], Pose], ignored: tuple[str, ...] = (), *, are_obstacles: bool = False
@@ -187,7 +192,7 @@ class MarkerStore:
             appearance = appearance_of(marker)
             try:
                 if appearance not in self._solids:
-                    self._solids[appearance] = tuple(shapes_of(marker))
+                    self._solids[appearance] = tuple(shapes_of(marker, self.folders))
                 solids = self._solids[appearance]
                 obstacles[key] = ShownObstacle(solids, X or self._pose(marker), rgba_of(marker), appearance)
             except ArmControlError:
@@ -217,9 +222,9 @@ def _without_namespace(entries: dict[Key, Any], namespace: str) -> dict[Key, Any
 
 
 def appearance_of(marker: Any) -> Hashable:
-    """Return a marker's type, size, points and colour: all but its pose."""
-    scale = marker.scale.x, marker.scale.y, marker.scale.z
-    return marker.type, scale, tuple((p.x, p.y, p.z) for p in marker.points), rgba_of(marker)
+    """Return a marker's type, size, points or mesh file, and colour: all but its pose."""
+    scale, points = (marker.scale.x, marker.scale.y, marker.scale.z), tuple((p.x, p.y, p.z) for p in marker.points)
+    return marker.type, scale, points, marker.mesh_resource, rgba_of(marker)
 
 
 def rgba_of(marker: Any) -> tuple[float, ...]:

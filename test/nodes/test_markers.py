@@ -5,21 +5,24 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import Point
+from mesh_files import CUBE, dented, write_stl
 from rclpy.serialization import serialize_message
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import InputError
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Sphere, rotation_from_vector
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Hull, Sphere, rotation_from_vector
 from arm_control.messages import (
     MOST,
     MOST_AHEAD,
     MOST_BYTES,
+    MOST_FILE_BYTES,
     MOST_MARKERS,
     MOST_MARKS,
     MOST_POINTS,
@@ -98,6 +101,61 @@ def test_a_cone_is_found_in_its_triangles(with_base: bool):
     assert obstacle.shape.signed_distance(corners).distance.max() < 1e-6
 
 
+def test_other_triangles_are_their_convex_hull(caplog: pytest.LogCaptureFixture):
+    """A cube, a pyramid, which is no cone, and a mesh with a dent, of which the log says so once."""
+    for corners, volume in ((CUBE, 1.0), (pyramid(), 1.0 / 3.0), (dented(), 1.0)):
+        message = marker(Marker.TRIANGLE_LIST, (0.1, 0.2, 0.3), (0.5, 0, 0), points=points(corners.reshape(-1, 3)))
+        for _ in range(2):
+            (obstacle,), errors = take(message)
+            assert isinstance(obstacle.shape, Hull)
+            assert (volume_of(obstacle.shape), errors) == (pytest.approx(0.006 * volume), [])
+        np.testing.assert_allclose(obstacle.X_WO.p, [0.5, 0, 0], rtol=0, atol=1e-12)
+    assert caplog.messages == ["a TRIANGLE_LIST is not convex: its hull is taken, up to 0.03 m outside of it"]
+
+
+def pyramid() -> np.ndarray:
+    """A square base of 1 m and a point 1 m above its middle: triangles without the base."""
+    ring = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0]], dtype=float)
+    return np.array([(a, b, [0.5, 0.5, 1.0]) for a, b in itertools.pairwise(ring)])
+
+
+def volume_of(hull: Hull) -> float:
+    return float(np.linalg.det(hull.corners).sum()) / 6.0
+
+
+def test_a_mesh_file_is_its_hull_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "stones").mkdir()
+    file = write_stl(tmp_path / "stones" / "cube.stl", CUBE)
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
+    for name in ("package://stones/cube.stl", f"file://{file}"):
+        (obstacle,), errors = take(marker(Marker.MESH_RESOURCE, (0.1, 0.2, 0.3), mesh_resource=name))
+        assert (volume_of(obstacle.shape), errors) == (pytest.approx(0.006), [])
+    file.unlink()
+    book = ObstacleTracker(MODEL)
+    for k in range(2):  # one that moves
+        (moved,), _ = take(
+            marker(Marker.MESH_RESOURCE, (0.1, 0.2, 0.3), (k, 0, 0), 1.0 + k, mesh_resource=name), book=book, now=9.0
+        )
+    assert moved.shape is obstacle.shape
+    np.testing.assert_allclose(moved.V_WO, [1, 0, 0, 0, 0, 0])
+    monkeypatch.setenv("ROS_PACKAGE_PATH", "")
+    _, (error,) = take(marker(Marker.MESH_RESOURCE, (1, 1, 1), mesh_resource=name))
+    assert "there is no file" in str(error), "outside of all packages"
+
+
+def test_a_mesh_file_that_takes_too_long_to_read_or_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
+    write_stl(tmp_path / "stones" / "large.stl", np.repeat(CUBE, 200, axis=0))
+    (tmp_path / "stones" / "none.stl").write_text("solid")
+    for name, why in (
+        ("large", f"large.stl has 120084 bytes; allowed are {MOST_FILE_BYTES}: simplify the mesh"),
+        ("none", "none.stl cannot be read"),
+    ):
+        _, (error,) = take(marker(Marker.MESH_RESOURCE, mesh_resource=f"package://stones/{name}.stl"))
+        assert str(error).startswith("MESH_RESOURCE '' 0: ")
+        assert why in str(error)
+
+
 def test_lines_are_capsules():
     rows = points([(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 1)])
     for kind, n in ((Marker.LINE_LIST, 2), (Marker.LINE_STRIP, 3)):
@@ -152,7 +210,9 @@ def wrong() -> list[tuple[Marker, str]]:
     nowhere, nan, turned = marker(), marker(at=(np.nan, 0, 0)), marker()
     nowhere.header.frame_id, turned.pose.orientation.w = "moon", 0.0
     far = marker(Marker.LINE_LIST, (0.1, 0, 0), points=points([(np.inf, 0, 0), (0, 0, 0)]))
-    cube = points(np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T)
+    flat = points([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)])
+    ball = np.random.default_rng(0).normal(size=(600, 3))
+    ball = points(ball / np.linalg.norm(ball, axis=1, keepdims=True))
     return [
         (nowhere, "unknown frame 'moon'"),
         (nan, "not finite"),
@@ -163,8 +223,20 @@ def wrong() -> list[tuple[Marker, str]]:
         (marker(scale=(0, 0, 0)), "must be finite and above 0"),
         (marker(Marker.CUBE, (0.1, -0.1, 0.1)), "must be finite and above 0"),
         (marker(Marker.ARROW), "is no obstacle"),
-        (marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=cube), "is no cone"),
-        (marker(Marker.TRIANGLE_LIST, (1, 1, 1)), "is no cone"),
+        (
+            marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=flat),
+            "TRIANGLE_LIST '' 0: the hull of a TRIANGLE_LIST is flat",
+        ),
+        (marker(Marker.TRIANGLE_LIST, (1, 1, 1)), "the hull of a TRIANGLE_LIST needs four corners"),
+        (marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=ball), "1196 triangles; allowed are 1000"),
+        (marker(Marker.TRIANGLE_LIST, (1, 1, np.nan), points=flat), "a corner is not finite"),
+        (marker(Marker.MESH_RESOURCE, mesh_resource="stone.stl"), "is 'stone.stl'; package:// or file:// is needed"),
+        (marker(Marker.MESH_RESOURCE, mesh_resource="http://a/b.stl"), "package:// or file:// is needed"),
+        (
+            marker(Marker.MESH_RESOURCE, mesh_resource="file:///etc/hostname"),
+            "no file 'file:///etc/hostname' in a package",
+        ),
+        (marker(Marker.MESH_RESOURCE, mesh_resource="package://arm_control/../../x.stl"), "no file 'package://arm_con"),
         (marker(Marker.LINE_LIST, points=points([(0, 0, 0)] * 3)), "even number"),
         (marker(Marker.LINE_STRIP, points=points([(0, 0, 0)])), "allowed: 1 to"),
         (marker(action=7), "ADD, DELETE or DELETEALL"),

@@ -15,7 +15,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import RobotModel, urdf_path
 from arm_control.bags import SimulatedBag
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.maths import Box, Capsule, Cone, Cylinder, Obstacle, Pose, Shape, Sphere, rotation_from_rpy
+from arm_control.maths import Box, Capsule, Cone, Cylinder, Hull, Obstacle, Pose, Shape, Sphere, rotation_from_rpy
 from arm_control.messages import ObstacleTracker, nanoseconds, shapes_of
 from arm_control.nodes import ros
 from arm_control.simulation import MujocoSimulator, Scenario, Simulation, World
@@ -36,9 +36,11 @@ def scenario_file(folder: Path, name: str, world: dict[str, Any]) -> str:
     return str(folder / f"{name}.yaml")
 
 
-@pytest.mark.parametrize(
-    "shape", [Sphere(0.1), Box((0.1, 0.2, 0.3)), Cylinder(0.1, 0.4), Cone(0.1, 0.4), Capsule(0.05, 0.3)], ids=repr
-)
+HULL = Hull.of_points(np.random.default_rng(1).normal(size=(30, 3)) * [0.1, 0.2, 0.3])
+SHAPES = (Sphere(0.1), Box((0.1, 0.2, 0.3)), Cylinder(0.1, 0.4), Cone(0.1, 0.4), Capsule(0.05, 0.3), HULL)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
 def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape, ur5: RobotModel):
     X = Pose(rotation_from_rpy([0.3, -0.4, 2.0]), np.array([0.1, 0.2, 0.3]))
     obstacle = Obstacle(shape, X)
@@ -47,9 +49,8 @@ def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape, ur5: RobotM
     assert book.update(MarkerArray(markers=[message])) == []
     (found,) = book.obstacles(0, np.array(HOME))
     points = np.random.default_rng(0).uniform(-0.5, 0.5, (200, 3)) + X.p
-    for p in points:
-        seen, true = (x.shape.signed_distance(x.X_WO.R.T @ (p - x.X_WO.p)).distance for x in (found, obstacle))
-        assert seen == pytest.approx(true, abs=1e-6)
+    seen, true = (x.shape.signed_distance((points - x.X_WO.p) @ x.X_WO.R).distance for x in (found, obstacle))
+    np.testing.assert_allclose(seen, true, rtol=0, atol=1e-6)
     assert shapes_of(message)
     assert message.color.a > 0.0
 

@@ -72,7 +72,7 @@ def test_postures_and_obstacles_over_time():
         ({"positions": [[0.0], [1.0]]}, "a plan of 2 postures"),
         ({"positions": [[float("nan")] * 2] * 3}, "a number of the plan is not finite"),
         ({"tree": [[[0.0], [1.0]]]}, r"edges of shape \(1, 2, 1\); needed: \(k, 2, 2\)"),
-        ({"obstacles": [{"shape": "teapot"}]}, "shape 'teapot'; allowed: sphere, box, cylinder, capsule, cone"),
+        ({"obstacles": [{"shape": "teapot"}]}, "shape 'teapot'; allowed: sphere, box, cylinder, capsule, cone, hull"),
         ({"obstacles": [{"shape": "sphere"}]}, "KeyError: 'sizes'"),
         ({"obstacles": 3}, "TypeError"),
     ],

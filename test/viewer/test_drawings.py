@@ -39,6 +39,7 @@ def marker(kind: int = SPHERE, scale=(0.2, 0.2, 0.2), at=(1.0, 2.0, 3.0), points
         "action": 0,
         "type": kind,
         "text": "",
+        "mesh_resource": "",
         "frame": "",
         "seconds": 0.0,
         "stamp": 0.0,
