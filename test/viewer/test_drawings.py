@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from mesh_files import CUBE, write_stl
 
 from arm_control import RobotModel
 from arm_control.constraints import (
@@ -19,13 +21,13 @@ from arm_control.constraints import (
 )
 from arm_control.constraints.constraint import Point
 from arm_control.exceptions import FrameNotFound
-from arm_control.maths import Capsule, Pose, Sphere
+from arm_control.maths import Capsule, Hull, Pose, Sphere
 from arm_control.viewer import MarkerStore, drawings_of_constraints
 from arm_control.viewer.constraint_drawings import ACTING, QUIET
 from arm_control.viewer.drawings import drawing_of
 
 HERE = Pose(np.eye(3), np.zeros(3))
-ARROW, CUBE, SPHERE, STRIP, LIST, POINTS, TEXT, TRIANGLES = 0, 1, 2, 4, 5, 8, 9, 11
+ARROW, CUBE, SPHERE, STRIP, LIST, POINTS, TEXT, MESH, TRIANGLES = 0, 1, 2, 4, 5, 8, 9, 10, 11
 
 
 def xyz(x: float, y: float, z: float, **more: float) -> SimpleNamespace:
@@ -80,6 +82,22 @@ def test_things_are_obstacles_where_they_are():
     assert (shape, things["a", 1].rgba) == (Sphere(0.1), (1.0, 0.0, 0.0, 0.5))
     np.testing.assert_allclose(things["a", 1].X.p, [1, 2, 3])
     assert [type(shape) for shape, _ in things["a", 2].solids] == [Capsule, Capsule]
+
+
+def test_triangles_and_mesh_files_are_shown_as_their_hulls(tmp_path: Path):
+    file = write_stl(tmp_path / "cube.stl", CUBE)
+    made = book(
+        marker(TRIANGLES, scale=(1.0, 1.0, 1.0), points=CUBE.reshape(-1, 3).tolist()),
+        marker(MESH, scale=(0.5, 0.5, 0.5), id=2, mesh_resource=f"file://{file}"),
+        marker(MESH, id=3, mesh_resource="file:///etc/hostname"),
+    )
+    assert list(made.obstacles(0)) == [("a", 1)]
+    made.folders = (tmp_path,)
+    shown = made.obstacles(0)
+    assert list(shown) == [("a", 1), ("a", 2)]
+    for (shape, _), extent in zip((thing.solids[0] for thing in shown.values()), (3.0**0.5, 0.75**0.5), strict=True):
+        assert isinstance(shape, Hull)
+        assert shape.extent == pytest.approx(extent)
 
 
 @pytest.mark.parametrize("are_obstacles", [True, False])
