@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from geometry_msgs.msg import Point
-from mesh_files import CUBE, dented, write_stl
+from mesh_files import UNIT_CUBE, dented, write_stl
 from rclpy.serialization import serialize_message
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -103,7 +103,7 @@ def test_a_cone_is_found_in_its_triangles(with_base: bool):
 
 def test_other_triangles_are_their_convex_hull(caplog: pytest.LogCaptureFixture):
     """A cube, a pyramid, which is no cone, and a mesh with a dent, of which the log says so once."""
-    for corners, volume in ((CUBE, 1.0), (pyramid(), 1.0 / 3.0), (dented(), 1.0)):
+    for corners, volume in ((UNIT_CUBE, 1.0), (pyramid(), 1.0 / 3.0), (dented(), 1.0)):
         message = marker(Marker.TRIANGLE_LIST, (0.1, 0.2, 0.3), (0.5, 0, 0), points=points(corners.reshape(-1, 3)))
         for _ in range(2):
             (obstacle,), errors = take(message)
@@ -125,7 +125,7 @@ def volume_of(hull: Hull) -> float:
 
 def test_a_mesh_file_is_its_hull_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "stones").mkdir()
-    file = write_stl(tmp_path / "stones" / "cube.stl", CUBE)
+    file = write_stl(tmp_path / "stones" / "cube.stl", UNIT_CUBE)
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
     for name in ("package://stones/cube.stl", f"file://{file}"):
         (obstacle,), errors = take(marker(Marker.MESH_RESOURCE, (0.1, 0.2, 0.3), mesh_resource=name))
@@ -145,7 +145,7 @@ def test_a_mesh_file_is_its_hull_read_once(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_mesh_file_that_takes_too_long_to_read_or_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
-    write_stl(tmp_path / "stones" / "large.stl", np.repeat(CUBE, 200, axis=0))
+    write_stl(tmp_path / "stones" / "large.stl", np.repeat(UNIT_CUBE, 200, axis=0))
     (tmp_path / "stones" / "none.stl").write_text("solid")
     for name, why in (
         ("large", f"large.stl has 120084 bytes; allowed are {MOST_FILE_BYTES}: simplify the mesh"),

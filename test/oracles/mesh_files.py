@@ -8,7 +8,7 @@ import numpy as np
 
 from arm_control.maths import Array
 
-CUBE = np.array(
+UNIT_CUBE = np.array(
     [[[0, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 0, 0], [1, 1, 0], [1, 0, 0]],
      [[0, 0, 1], [1, 0, 1], [1, 1, 1]], [[0, 0, 1], [1, 1, 1], [0, 1, 1]],
      [[0, 0, 0], [1, 0, 0], [1, 0, 1]], [[0, 0, 0], [1, 0, 1], [0, 0, 1]],
@@ -25,7 +25,7 @@ def dented(depth: float = 0.1) -> Array:
     ring = np.array([[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]], dtype=float)
     middle = np.array([0.5, 0.5, 1.0 - depth])
     dent = [(a, b, middle) for a, b in zip(ring, np.roll(ring, -1, axis=0), strict=True)]
-    return np.concatenate([CUBE[:2], CUBE[4:], dent])
+    return np.concatenate([UNIT_CUBE[:2], UNIT_CUBE[4:], dent])
 
 
 def write_stl(path: Path, triangles: Array) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from mesh_files import CUBE, write_stl
+from mesh_files import UNIT_CUBE, write_stl
 
 from arm_control.app import cli
 from arm_control.bags import (
@@ -28,7 +28,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths import Hull
 from arm_control.messages import MOST_BYTES
 from arm_control.report import figures_of_simulation
-from arm_control.simulation import ObstacleSchedule, PlanFile, ScenePlanner, Scenario, Simulation, Trace, World
+from arm_control.simulation import ObstacleSchedule, PlanFile, Scenario, ScenePlanner, Simulation, Trace, World
 
 EDGE, CORNER = 0.06, [-0.01, 0.37, -0.03]
 AS_MESH = {"mesh": "meshes/cube.stl", "scale": EDGE, "position": CORNER}
@@ -38,7 +38,7 @@ AS_BOX = {"shape": "box", "size": [EDGE] * 3, "position": (np.array(CORNER) + ED
 @pytest.fixture
 def scenes(tmp_path: Path) -> dict[str, str]:
     """Files of `planar2_obstacle` with a cube in the way, as a mesh and as a box."""
-    write_stl(tmp_path / "meshes" / "cube.stl", CUBE)
+    write_stl(tmp_path / "meshes" / "cube.stl", UNIT_CUBE)
     content: dict[str, Any] = read_yaml(yaml_path("scenarios", "planar2_obstacle"))
     for name, obstacle in (("mesh", AS_MESH), ("box", AS_BOX)):
         scene = content | {"obstacles": [obstacle], "goal": [1.6, 0.9], "margin": 0.005}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from mesh_files import CUBE, dented, write_stl
+from mesh_files import UNIT_CUBE, dented, write_stl
 
 from arm_control.core import read_yaml, yaml_path
 from arm_control.exceptions import ParameterError
@@ -81,9 +81,9 @@ def test_an_old_word_beside_its_present_one_is_refused(tmp_path: Path):
 
 def test_a_mesh_is_found_from_the_folder_of_its_file_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """In it, above it and in a package, wherever the process runs."""
-    above = write_stl(tmp_path / "meshes" / "cube.stl", CUBE)
+    above = write_stl(tmp_path / "meshes" / "cube.stl", UNIT_CUBE)
     write_stl(tmp_path / "scenes" / "meshes" / "cube.stl", dented())
-    write_stl(tmp_path / "packages" / "stones" / "cube.stl", CUBE)
+    write_stl(tmp_path / "packages" / "stones" / "cube.stl", UNIT_CUBE)
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "packages"))
     for name in ("meshes/cube.stl", "../meshes/cube.stl", "package://stones/cube.stl", str(above), f"file://{above}"):
         obstacle = {"mesh": name, "scale": 0.1, "position": [0.5, 0.0, 0.0], "velocity": [0.1, 0.0, 0.0], "until": 2.0}
@@ -130,8 +130,8 @@ def test_a_mesh_that_cannot_be_an_obstacle_is_one_sentence(case: str, tmp_path: 
     entry = {key: value for key, value in (MESH | changes).items() if value is not None}
     ball = np.random.default_rng(0).normal(size=(200, 3, 3))
     write_stl(tmp_path / "fine.stl", ball / np.linalg.norm(ball, axis=2, keepdims=True))
-    write_stl(tmp_path / "flat.stl", CUBE[:2])
-    write_stl(tmp_path / "cube.stl", CUBE)
+    write_stl(tmp_path / "flat.stl", UNIT_CUBE[:2])
+    write_stl(tmp_path / "cube.stl", UNIT_CUBE)
     with pytest.raises(ParameterError, match=sentence):
         Scenario.load(str(write(tmp_path / "a.yaml", {"obstacles": [entry]})))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mesh_files import CUBE, write_stl
+from mesh_files import UNIT_CUBE, write_stl
 
 from arm_control import RobotModel
 from arm_control.constraints import (
@@ -85,9 +85,9 @@ def test_things_are_obstacles_where_they_are():
 
 
 def test_triangles_and_mesh_files_are_shown_as_their_hulls(tmp_path: Path):
-    file = write_stl(tmp_path / "cube.stl", CUBE)
+    file = write_stl(tmp_path / "cube.stl", UNIT_CUBE)
     made = book(
-        marker(TRIANGLES, scale=(1.0, 1.0, 1.0), points=CUBE.reshape(-1, 3).tolist()),
+        marker(TRIANGLES, scale=(1.0, 1.0, 1.0), points=UNIT_CUBE.reshape(-1, 3).tolist()),
         marker(MESH, scale=(0.5, 0.5, 0.5), id=2, mesh_resource=f"file://{file}"),
         marker(MESH, id=3, mesh_resource="file:///etc/hostname"),
     )
