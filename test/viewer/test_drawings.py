@@ -95,6 +95,8 @@ def test_triangles_and_mesh_files_are_shown_as_their_hulls(tmp_path: Path):
     made.folders = (tmp_path,)
     shown = made.obstacles(0)
     assert list(shown) == [("a", 1), ("a", 2)]
+    made.update(SimpleNamespace(markers=[marker(MESH, scale=(0.5, 0.5, 0.5), id=2, mesh_resource="package://a/b")]), 0)
+    assert list(made.obstacles(0)) == [("a", 1)], "another file"
     for (shape, _), extent in zip((thing.solids[0] for thing in shown.values()), (3.0**0.5, 0.75**0.5), strict=True):
         assert isinstance(shape, Hull)
         assert shape.extent == pytest.approx(extent)
