@@ -40,6 +40,8 @@ def scenes(tmp_path: Path) -> dict[str, str]:
     """Files of `planar2_obstacle` with a cube in the way, as a mesh and as a box."""
     write_stl(tmp_path / "meshes" / "cube.stl", UNIT_CUBE)
     content: dict[str, Any] = read_yaml(yaml_path("scenarios", "planar2_obstacle"))
+    (tmp_path / "kept.yaml").write_text("constraints: [{name: away, kind: clearance, distance: 0.02}]\n")
+    content["variants"]["kept"] = {"osc": {"constraints": str(tmp_path / "kept.yaml")}}
     for name, obstacle in (("mesh", AS_MESH), ("box", AS_BOX)):
         scene = content | {"obstacles": [obstacle], "goal": [1.6, 0.9], "margin": 0.005}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(scene))
@@ -49,11 +51,11 @@ def scenes(tmp_path: Path) -> dict[str, str]:
 def run(path: str, variant: str) -> tuple[Trace, dict[str, float]]:
     scenario = replace(Scenario.load(path), plan={})
     simulation = Simulation(scenario, variant)
-    trace = simulation.run(4.0)
+    trace = simulation.run(1.5)
     return trace, figures_of_simulation(trace, simulation.model, simulation.targets, None)
 
 
-@pytest.mark.parametrize("variant", ["with", "without"])
+@pytest.mark.parametrize("variant", ["with", "without", "kept"])
 def test_a_mesh_is_avoided_or_touched_as_the_box_that_it_is(variant: str, scenes: dict[str, str]):
     (as_mesh, figures), (as_box, expected) = (run(scenes[name], variant) for name in ("mesh", "box"))
     assert expected["touches"] == (variant == "without")
@@ -61,6 +63,8 @@ def test_a_mesh_is_avoided_or_touched_as_the_box_that_it_is(variant: str, scenes
     assert figures["clearance"] == pytest.approx(expected["clearance"], abs=1e-6)
     np.testing.assert_allclose(as_mesh.q, as_box.q, rtol=0, atol=1e-6)
     np.testing.assert_allclose(as_mesh.distance, as_box.distance, rtol=0, atol=1e-6)
+    if variant == "kept":
+        assert figures["clearance"] == pytest.approx(0.02, abs=1e-3)
 
 
 def test_a_recorded_mesh_is_replayed_to_the_last_bit(scenes: dict[str, str], tmp_path: Path):
@@ -76,7 +80,7 @@ def test_a_recorded_mesh_is_replayed_to_the_last_bit(scenes: dict[str, str], tmp
     assert np.isfinite(trace.distance).all()
 
 
-def test_a_plan_past_a_mesh_is_free_by_coal_and_saved(scenes: dict[str, str]):
+def test_a_plan_past_a_mesh_is_free_by_coal(scenes: dict[str, str]):
     run = ScenePlanner(PlanFile.load(scenes["mesh"]).scene()).plan(0)
     assert run.check is not None
     assert run.check.problems == ()
