@@ -8,7 +8,7 @@ with that point, a hull is as many rows as it has triangles, and a law goes thro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -106,7 +106,9 @@ class Hull(ConvexShape):
         hull = cls(*_hull_triangles(points, name or "points"))
         if not name or (depth := hull._depth(points)) <= INSIDE * hull.extent:
             return hull
-        return replace(hull, note=f"{name} is not convex: its hull is taken, up to {depth:.2g} m outside of it")
+        note = f"{name} is not convex: its hull is taken, up to {depth:.2g} m outside of it"
+        object.__setattr__(hull, "note", note)  # the rest need not be checked again
+        return hull
 
     @classmethod
     def of_mesh(cls, path: Path, scale: float | Sequence[float] = 1.0) -> Hull:

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         MOST,
         MOST_AHEAD,
         MOST_BYTES,
-        MOST_FILE_BYTES,
         MOST_MARKERS,
         MOST_POINTS,
         check_serialized_size,

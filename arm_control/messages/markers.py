@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Hull, Pose, Shape, Sphere, rotation_with_z
 from arm_control.model import mesh_path, package_folders
+from arm_control.motion import check_distance
 
 LOG = logging.getLogger("arm_control.markers")
 
@@ -41,14 +43,12 @@ MOST_CORNERS = 200
 """Bound on the lines of one marker, and on the corners of a cone."""
 MOST_POINTS = 6 * MOST_CORNERS
 """Bound on the points of one marker: a cone has 6 for each corner of its base."""
-MOST_FILE_BYTES = 100_000
-"""Bound on the mesh file of a marker, which is read once: a controller does so between two states."""
 SCHEMES = ("package://", "file://")
 """Begins of a mesh file's name."""
 MOST_SOLIDS = 100
 """Cones and hulls of markers that are kept."""
 MOST_MARKERS, MOST_BYTES = 100, 65_536
-"""Bounds on the markers and the bytes of one message: a controller has to read it between two states."""
+"""Bounds on the markers and the bytes of one message, or of a mesh file: a controller reads it between two states."""
 HEADER, BIG_ENDIAN_HEADER = struct.Struct("<4xI"), struct.Struct(">4xI")
 """Begin of a serialized ``MarkerArray``: the encoding, and the number of markers."""
 CORNERS, LEAST_ROUND = 24, 8
@@ -109,6 +109,7 @@ def shapes_of(marker: Any, folders: tuple[Path, ...] = ()) -> list[tuple[Shape, 
         _check_equal(marker, scale[:2])
         return [(Cylinder(float(scale[:2].max()) / 2, float(scale[2])), identity)]
     if marker.type == MESH_RESOURCE:
+        check_distance(np.abs(scale).max(), f"scale of marker {name_of(marker)}")
         return [(_hull_of_file(marker, scale, folders), identity)]
     if len(marker.points) > MOST_POINTS:
         raise InputError(f"points of marker {name_of(marker)}: {len(marker.points)}; allowed: at most {MOST_POINTS}")
@@ -116,7 +117,9 @@ def shapes_of(marker: Any, folders: tuple[Path, ...] = ()) -> list[tuple[Shape, 
     if not np.isfinite(points).all():
         raise InputError(f"points of marker {name_of(marker)} are not finite")
     if marker.type == TRIANGLE_LIST:
-        return [_solid(marker, points * scale)]
+        points = points * scale
+        check_distance(np.abs(points).max(initial=0.0), f"a corner of marker {name_of(marker)}")
+        return [_solid(marker, points)]
     if marker.type in (LINE_LIST, LINE_STRIP):
         return _capsules(marker, points, float(scale[0]) / 2)
     raise InputError(
@@ -207,8 +210,8 @@ def _said(hull: Hull) -> Hull:
 
 def _cone(corners: Array) -> tuple[Shape, Pose] | None:
     """The cone with these corners: an apex, a ring, and perhaps the ring's centre; None if it is none."""
-    if 4 <= len(corners) <= MOST_CORNERS:
-        for apex in corners:
+    if LEAST_ROUND < len(corners) <= MOST_CORNERS:
+        for apex in corners[_are_flat_without(corners)]:
             base = corners[(corners != apex).any(axis=1)]
             centre = (base.min(0) + base.max(0)) / 2 if len(base) < 3 else base.mean(0)
             axis = apex - centre
@@ -220,6 +223,14 @@ def _cone(corners: Array) -> tuple[Shape, Pose] | None:
             if height > 0.0 and flat and is_round:
                 return Cone(float(r.max()), height), Pose(_rotation_to(axis), (apex + centre) / 2)
     return None
+
+
+def _are_flat_without(corners: Array) -> npt.NDArray[np.bool_]:
+    """Which corners may be an apex: the others, all within 2 r of their mean, vary little along some direction."""
+    n, away = len(corners) - 1, corners - corners.mean(axis=0)
+    own, r = away[:, :, None] * away[:, None, :], np.linalg.norm(away, axis=1).max()
+    variances = np.linalg.eigvalsh((own.sum(axis=0) - own * (1.0 + 1.0 / n)) / n)
+    return np.asarray(variances[:, 0] <= (2.0 * ROUND_TOLERANCE * r) ** 2)
 
 
 def _hull_of_file(marker: Any, scale: Array, folders: tuple[Path, ...]) -> Hull:
@@ -237,8 +248,8 @@ def _hull_or_reason(name: str, scale: tuple[float, ...], folders: tuple[Path, ..
         return f"its file is {name!r:.200}; {' or '.join(SCHEMES)} is needed"
     if (path := mesh_path(name, (*folders, *package_folders()))) is None:
         return f"there is no file {name!r:.200} in a package or near the robot's description"
-    if (n := path.stat().st_size) > MOST_FILE_BYTES:
-        return f"{path.name} has {n} bytes; allowed are {MOST_FILE_BYTES}: simplify the mesh"
+    if (n := path.stat().st_size) > MOST_BYTES:
+        return f"{path.name} has {n} bytes; allowed are {MOST_BYTES}: simplify the mesh"
     try:
         return _said(Hull.of_mesh(path, scale))
     except InputError as error:

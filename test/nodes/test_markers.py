@@ -22,7 +22,6 @@ from arm_control.messages import (
     MOST,
     MOST_AHEAD,
     MOST_BYTES,
-    MOST_FILE_BYTES,
     MOST_MARKERS,
     MOST_MARKS,
     MOST_POINTS,
@@ -148,7 +147,7 @@ def test_a_mesh_file_that_takes_too_long_to_read_or_is_none_is_refused(tmp_path:
     write_stl(tmp_path / "stones" / "large.stl", np.repeat(UNIT_CUBE, 200, axis=0))
     (tmp_path / "stones" / "none.stl").write_text("solid")
     for name, why in (
-        ("large", f"large.stl has 120084 bytes; allowed are {MOST_FILE_BYTES}: simplify the mesh"),
+        ("large", f"large.stl has 120084 bytes; allowed are {MOST_BYTES}: simplify the mesh"),
         ("none", "none.stl cannot be read"),
     ):
         _, (error,) = take(marker(Marker.MESH_RESOURCE, mesh_resource=f"package://stones/{name}.stl"))
@@ -229,7 +228,9 @@ def wrong() -> list[tuple[Marker, str]]:
         ),
         (marker(Marker.TRIANGLE_LIST, (1, 1, 1)), "the hull of a TRIANGLE_LIST needs four corners"),
         (marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=ball), "1196 triangles; allowed are 1000"),
-        (marker(Marker.TRIANGLE_LIST, (1, 1, np.nan), points=flat), "a corner is not finite"),
+        (marker(Marker.TRIANGLE_LIST, (1, 1, np.nan), points=ball), "a corner of marker '' 0 is nan m away"),
+        (marker(Marker.TRIANGLE_LIST, (1, 1e300, 1e300), points=ball), "m away; allowed: less than 1e+06 m"),
+        (marker(Marker.MESH_RESOURCE, (1, 1, np.inf), mesh_resource="file:///a"), "scale of marker '' 0 is inf m away"),
         (marker(Marker.MESH_RESOURCE, mesh_resource="stone.stl"), "is 'stone.stl'; package:// or file:// is needed"),
         (marker(Marker.MESH_RESOURCE, mesh_resource="http://a/b.stl"), "package:// or file:// is needed"),
         (
