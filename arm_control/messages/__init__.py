@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         DELETED_NS,
         MOST_LATE,
         MOST_MARKS,
+        MOST_TRIANGLES,
         ObstacleTracker,
         StampOrder,
     )

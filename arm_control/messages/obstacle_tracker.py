@@ -19,7 +19,7 @@ import numpy as np
 
 from arm_control.core import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths import Array, Obstacle, Pose, rotation_vector
+from arm_control.maths import Array, Hull, Obstacle, Pose, rotation_vector
 from arm_control.messages.fields import link_of, nanoseconds, pose_from_message
 from arm_control.messages.markers import ADD, DELETE, DELETEALL, MOST, MOST_AHEAD, check_size, name_of, shapes_of
 from arm_control.model import RobotModel
@@ -37,6 +37,8 @@ MOST_LATE = 20
 
 MOST_MARKS = 2 * MOST
 """Bound on the markers whose states are kept."""
+MOST_TRIANGLES = 50_000
+"""Bound on the triangles of all hulls: among so many near an arm a tick takes a millisecond."""
 
 MarkerKey = tuple[str, int]
 """Namespace and number of a marker."""
@@ -110,12 +112,15 @@ class MarkerTrack:
         States that take effect later, by their stamps [ns].
     past : dict of int to tuple of Obstacle
         Obstacles of the states that have taken effect, by their stamps [ns].
+    n_triangles : int
+        Largest number of triangles of a hull that it has had.
     """
 
     current: MarkerState | None = None
     ahead: dict[int, MarkerState] = field(default_factory=dict)
     past: dict[int, tuple[Obstacle, ...]] = field(default_factory=dict)
     order: StampOrder = field(default_factory=StampOrder)
+    n_triangles: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -288,6 +293,7 @@ class ObstacleTracker:
         stamp_ns = nanoseconds(marker.header.stamp)
         lifetime_ns = nanoseconds(marker.lifetime) if obstacles else DELETED_NS
         track = self._track(marker, len(obstacles), now_ns)
+        track.n_triangles = self._checked_triangles(track, obstacles)
         before = track.size
         if now_ns + MOMENT_NS <= stamp_ns <= now_ns + AHEAD_NS:
             track.ahead[stamp_ns] = MarkerState(obstacles, stamp_ns, stamp_ns, lifetime_ns)
@@ -315,6 +321,15 @@ class ObstacleTracker:
             raise InputError(f"too many poses ahead of time of marker {name_of(marker)}: at most {MOST_AHEAD}")
         self._tracks[key] = track
         return track
+
+    def _checked_triangles(self, track: MarkerTrack, obstacles: tuple[Obstacle, ...]) -> int:
+        """Triangles of a track that has obstacles, too; an InputError where all tracks would have too many."""
+        own = sum(len(obstacle.shape.triangles) for obstacle in obstacles if isinstance(obstacle.shape, Hull))
+        if own > track.n_triangles:
+            others = sum(other.n_triangles for other in self._tracks.values() if other is not track)
+            if own + others > MOST_TRIANGLES:
+                raise InputError(f"too many triangles of hulls: at most {MOST_TRIANGLES} at a time")
+        return max(own, track.n_triangles)
 
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""

@@ -25,6 +25,7 @@ from arm_control.messages import (
     MOST_MARKERS,
     MOST_MARKS,
     MOST_POINTS,
+    MOST_TRIANGLES,
     ObstacleTracker,
     Rejections,
     check_serialized_size,
@@ -263,6 +264,25 @@ def test_there_is_an_end_to_the_number_of_obstacles():
     assert len(take(marker(id=0, at=(9.0, 0.0, 0.0)), book=book)[0]) == MOST, "a known one may still move"
     take(marker(id=0, action=Marker.DELETE), book=book)
     assert len(take(marker(id=MOST), book=book, now=2.0)[0]) == book.n_obstacles == MOST
+
+
+def test_there_is_an_end_to_the_triangles_of_hulls():
+    corners = np.random.default_rng(0).normal(size=(202, 3))
+    hull = Hull.of_points(corners / np.linalg.norm(corners, axis=1, keepdims=True))
+    most, book = MOST_TRIANGLES // len(hull.triangles), ObstacleTracker(MODEL)
+    one = marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=points(hull.corners.reshape(-1, 3)))
+    for one.id in range(most + 1):
+        obstacles, errors = take(one, book=book)
+        assert [str(error) for error in errors] == ["too many triangles of hulls: at most 50000 at a time"] * (
+            one.id == most
+        )
+    assert len(obstacles) == most
+    one.id = 0
+    assert not take(one, marker(id=MOST), book=book)[1], "a known one may move, and others come"
+    take(marker(id=1, action=Marker.DELETE), book=book)
+    take(marker(id=MOST), book=book, now=2.0)
+    one.id = most
+    assert len(take(one, book=book, now=2.0)[0]) == most + 1
 
 
 def test_there_is_an_end_to_the_markers_that_are_deleted():
