@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Shape,
         balls_around,
         coal_hull,
+        loader_reason,
         segment_to_facet,
         squared_segment_to_facet,
     )

@@ -132,7 +132,7 @@ class Hull(ConvexShape):
             loader = coal.MeshLoader(coal.NODE_TYPE.BV_AABB)  # the tree that is made fastest: it is not used
             points = loader.load(str(path), np.ones(3) * scale).vertices()
         except Exception as error:  # the loader raises errors of many types
-            raise InputError(f"the mesh {path} cannot be read: {error}") from error
+            raise InputError(f"the mesh {path} cannot be read: {loader_reason(error)}") from error
         return cls.of_points(np.unique(np.array(points).reshape(-1, 3), axis=0), name)
 
     @cached_property
@@ -258,6 +258,12 @@ def coal_hull(points: Array) -> Any:
     corners = coal.StdVec_Vec3s()
     corners.extend(list(points))
     return coal.Convex.convexHull(corners, True, "Qt")
+
+
+def loader_reason(error: Exception) -> str:
+    """Return the last line of a message of coal's loader that is no hint, without the place in its source."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Hint:")]
+    return (lines or [type(error).__name__])[-1]
 
 
 def _coal(what: str) -> ModuleType:

@@ -28,6 +28,7 @@ from arm_control.maths import (
     Pose,
     Shape,
     Sphere,
+    loader_reason,
     rotation_from_rpy,
     rotation_with_z,
 )
@@ -154,16 +155,10 @@ def _read(path: Path, scale: Sequence[float]) -> Mesh:
         faces = [[triangle[k] for k in range(3)] for triangle in map(loaded.tri_indices, range(loaded.num_tris))]
         corners = np.array(loaded.vertices()).reshape(-1, 3)
     except Exception as error:  # the loader raises exceptions of many types
-        raise UrdfError(f"the mesh {path.name!r}{NOT_DRAWN}{_reason(error)}") from error
+        raise UrdfError(f"the mesh {path.name!r}{NOT_DRAWN}{loader_reason(error)}") from error
     if not faces or not np.isfinite(corners).all():
         raise UrdfError(f"the mesh {path.name!r}{NOT_DRAWN}it has no triangles, or corners that are not finite")
     return Mesh(corners, np.array(faces))
-
-
-def _reason(error: Exception) -> str:
-    """Return the last line of the loader's message that is no hint, without the place in its source."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Hint:")]
-    return (lines or [type(error).__name__])[-1]
 
 
 def _colour(visual: Any, colours: dict[str, Any]) -> tuple[float, ...]:

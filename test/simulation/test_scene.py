@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "the mesh /etc/hostname does not exist in the folder of the file or one above",
     ),
     "web": ({"mesh": "http://a/b.stl"}, "the mesh http://a/b.stl does not exist"),
-    "no mesh": ({"mesh": "a.yaml"}, "obstacles: 0: the mesh .*a.yaml cannot be read"),
+    "no mesh": ({"mesh": "a.yaml"}, "obstacles: 0: the mesh .*a.yaml cannot be read: No suitable reader found"),
     "fine": ({"mesh": "fine.stl"}, "obstacles: 0: .*triangles; allowed are 1000, because each check goes through all"),
     "flat": ({"mesh": "flat.stl"}, "obstacles: 0: the hull of the mesh flat.stl is flat"),
     "scale": ({"scale": -1.0}, "obstacles: 0: scale = -1.0: a finite number, 0 or more, is needed"),
