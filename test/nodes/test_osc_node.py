@@ -214,6 +214,9 @@ def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     assert "kp_linear = 123.0" in rig.log("set")
     assert rig.command("tune", "set", "kp_linear", "-1.0", label="refused") == 1
     assert "kp_linear = -1.0 is out of bounds" in rig.log("refused")
+    assert rig.command("tune", "set", "kp_linaer", "1.0", label="misspelt") == 1
+    assert "osc: unknown kp_linaer; allowed: " in rig.log("misspelt")
+    assert "did you mean 'kp_linear'?" in rig.log("misspelt")
     rig.spin(lambda: held.shown("speed_limit_linear") == [propose(ur5, kp_linear=123.0).speed_limit_linear])
     file = rig.folder / "saved.yaml"
     status, said = tune(rig, "save", str(file))

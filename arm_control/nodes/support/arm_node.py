@@ -16,8 +16,8 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 
 from arm_control.control import ArmNodeParameters
-from arm_control.core import Spec
-from arm_control.exceptions import ArmControlError, InputError
+from arm_control.core import Spec, refuse_unknown
+from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.messages import Rejections
 from arm_control.model import RobotModel
 from arm_control.nodes.support.diagnostics import WARN, Health, status_of
@@ -121,6 +121,11 @@ class ArmNode(Node, Generic[P_co]):
         """
         typed = [_typed(one, self._class.types().get(one.name)) for one in parameter_list]
         changes = [one for one in typed if not self._stays(one)]
+        unknown = {one.name: one.value for one in changes if not self.has_parameter(one.name)}
+        try:
+            refuse_unknown(unknown, self._class.types(), self.get_name())
+        except ParameterError as error:  # ROS would say "undeclared parameter(s): []"
+            return SetParametersResult(successful=False, reason=str(error))
         return super().set_parameters_atomically(changes) if changes else SetParametersResult(successful=True)
 
     def _stays(self, change: Parameter[Any]) -> bool:
