@@ -116,7 +116,9 @@ def _of_mesh(link: str, geometry: Any, urdf: Urdf) -> tuple[list[FittedCapsule],
     """Capsules of a mesh file, in its frame, and their excess [m]."""
     path, name = mesh_path(str(geometry.filename), urdf.folders), f"link '{link}': the mesh {geometry.filename}"
     if path is None:
-        raise UrdfError(f"{name}{NO_CAPSULE}the file does not exist: name its folder (package_path, --package-path)")
+        raise UrdfError(
+            f"{name}{NO_CAPSULE}the file does not exist: name the folder of its meshes (package_path, --package-path)"
+        )
     try:
         return mesh_capsules(path, np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float))
     except ImportError:  # part of some versions of Pinocchio only

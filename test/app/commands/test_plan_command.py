@@ -143,7 +143,7 @@ def test_meshes_of_a_scene_are_found_below_the_package_path(plan: Any, tmp_path:
     shutil.copy(urdf_path("ur4_2links").parent / "base.stl", tmp_path / "away" / "my_shapes")
     scene = GAP | {"robot": str(arm), "obstacles": []}
     status, _, errors = plan(scene)
-    assert (status, "Name the folder of its meshes (package_path, --package-path)" in errors) == (2, True)
+    assert (status, "name the folder of its meshes (package_path, --package-path)" in errors) == (2, True)
     assert plan(scene, "--package-path", str(tmp_path / "away"))[0] == 0
 
 

@@ -87,7 +87,7 @@ def test_a_mesh_that_is_not_there_is_a_note(name: str):
     capsules, notes = link_capsules(load_urdf(urdf(f'<mesh filename="{name}"/>', '<sphere radius="0.2"/>')))
     assert len(capsules) == 1
     assert "link 'a'" in notes[0]
-    assert "has no capsule: the file does not exist: name its folder" in notes[0]
+    assert "has no capsule: the file does not exist: name the folder" in notes[0]
 
 
 def test_one_note_names_all_meshes_that_one_thing_keeps_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
