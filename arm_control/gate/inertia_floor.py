@@ -184,6 +184,8 @@ class InertiaFloor:
 
         Where they did not before, its floor starts again: the steps have looked like chatter.
         """
+        if steps is self._steps:
+            return
         n, floor = len(steps), self._floor
         is_new = (steps > 0.0) & (self._steps == 0.0)
         floor.f[is_new], floor.c[is_new] = self._first[is_new], self.proposed[is_new]

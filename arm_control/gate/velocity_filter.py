@@ -77,7 +77,9 @@ P, CHANGE, RESTED, COUNT = 0, 1, 2, 3
 """Rows of a grid: width, last change, whether there was none since the last turn, turns."""
 NOISE, V_CHANGE, UNCHANGED = 18, 19, 20
 """``m`` of (4), the change of the velocity before; whether a velocity was ever the same as before, as in steps."""
-N_ROWS = 21
+LEFT = 21
+"""Change that is left in the filtered velocity, p / T of steps, sigma dt / T of noise."""
+N_ROWS = 22
 
 
 class FilterMemory(NamedTuple):
@@ -89,9 +91,9 @@ class FilterMemory(NamedTuple):
         Rows by the names of this module.
     q, v : ndarray, shape (n,)
         The state at hand; v becomes the filtered velocity.
-    numbers : ndarray, shape (5,)
+    numbers : ndarray, shape (7,)
         Time since the state before [s]; 1 before there was one; whether the arm is held; time for which noise has been
-        measured [s]; 1 while that is done once more, 2 afterwards.
+        measured [s]; 1 while that is done once more, 2 afterwards; largest T [s]; whether row ``LEFT`` has changed.
     """
 
     rows: Rows
@@ -101,7 +103,7 @@ class FilterMemory(NamedTuple):
     n: int
 
 
-DT, IS_FIRST, IS_HELD, TIME, REPEATED = 0, 1, 2, 3, 4
+DT, IS_FIRST, IS_HELD, TIME, REPEATED, LARGEST_LAG, IS_NEW = 0, 1, 2, 3, 4, 5, 6
 """Entries of ``numbers``."""
 
 
@@ -210,6 +212,17 @@ def take_note(m: FilterMemory, i: int, dt: float) -> None:
 
 
 @procedure
+def note_what_is_left(m: FilterMemory, i: int, dt: float, has_steps: bool) -> None:
+    """Take note of the changes that are left in the filtered velocity of a joint."""
+    lag = m.rows[LAG, i]
+    left = LAG_ACCELERATION * lag if has_steps else m.rows[NOISE, i] / SECOND_DIFFERENCE * dt / lag
+    if left != m.rows[LEFT, i]:
+        m.rows[LEFT, i] = left
+        m.numbers[IS_NEW] = 1.0
+    m.numbers[LARGEST_LAG] = lag if i == 0 else max(m.numbers[LARGEST_LAG], lag)
+
+
+@procedure
 def filter_velocities(m: FilterMemory) -> float:
     """Filter the velocities of the state at hand; return the largest width of a grid, 0 where nothing is filtered."""
     dt = m.numbers[DT]
@@ -221,10 +234,13 @@ def filter_velocities(m: FilterMemory) -> float:
     rows = m.rows
     kind = NOT_FOUND
     width = 0.0
+    has_steps = False
+    m.numbers[IS_NEW] = 0.0
     for i in range(m.n):
         if is_known:
             take_note(m, i, dt)
         kind = kind if rows[KIND, i] == NOT_FOUND else rows[KIND, i]
+        has_steps = has_steps or rows[KIND, i] == OF_POSITIONS or rows[KIND, i] == OF_VELOCITIES
         width = max(width, rows[WIDTH, i])
     for i in range(m.n):
         w = m.v[i]
@@ -236,6 +252,7 @@ def filter_velocities(m: FilterMemory) -> float:
             own = rows[KIND, i] if rows[KIND, i] != NOT_FOUND else kind
             w = rows[MOVED, i] / dt if own == OF_POSITIONS else w
             rows[LAG, i] = sqrt((rows[WIDTH, i] if rows[WIDTH, i] > 0.0 else width) / LAG_ACCELERATION)
+            note_what_is_left(m, i, dt, has_steps)
             rows[V, i] += dt / (rows[LAG, i] + dt) * (w - rows[V, i])
         m.v[i] = rows[V, i]
     return width
@@ -250,11 +267,11 @@ class VelocityFilter:
         Largest T of the joints that are filtered [s]; 0 without any.
     left : ndarray, shape (n,)
         Changes left in the filtered velocities, p / T of steps, sigma dt / T of noise [rad/s or m/s]; 0 where nothing
-        is filtered.
+        is filtered. Another array where they have changed.
     """
 
     def __init__(self, n: int) -> None:
-        self._memory = FilterMemory(np.zeros((N_ROWS, n)), np.zeros(n), np.zeros(n), np.zeros(5), n)
+        self._memory = FilterMemory(np.zeros((N_ROWS, n)), np.zeros(n), np.zeros(n), np.zeros(7), n)
         self._procedure = compile_procedure(filter_velocities)(self._memory)
         self._call = direct_call(self._procedure)
         self.reset()
@@ -277,12 +294,11 @@ class VelocityFilter:
         """
         m = self._memory
         m.q[:], m.v[:], m.numbers[DT], m.numbers[IS_HELD] = q, v, dt, float(is_held)
-        width = self._call()
-        if not width:
+        if not self._call():
             return v
-        lags = m.rows[LAG]
-        self.lag, self._dt = float(lags.max()), dt or self._dt
-        self.left = LAG_ACCELERATION * lags if self.step else m.rows[NOISE] / SECOND_DIFFERENCE * self._dt / lags
+        self._dt = dt or self._dt
+        if m.numbers[IS_NEW]:
+            self.lag, self.left = float(m.numbers[LARGEST_LAG]), m.rows[LEFT].copy()
         return m.v.copy()
 
     @property
