@@ -363,16 +363,16 @@ class Rig:
         return publisher
 
     def answer(self, publisher: Any, state: Any, commands: list[Any] | None = None) -> Any:
-        """Send a state and return the command for it, in lock step.
+        """Send a state and return the command for it, in lock step; both may be bytes.
 
         A first state or its command may be lost, since one side may know the other before it is known itself; a state
         that comes again has its command again.
         """
         heard = self.commands if commands is None else commands
-        n = len(heard)
-        self.send(publisher, state, lambda: len(heard) > n, what="a command")
-        assert len(heard) == n + 1
-        return heard[-1]
+        n, stamp = len(heard), stamp_of(state)
+        mine = lambda: [command for command in heard[n:] if stamp_of(command) == stamp]  # noqa: E731
+        self.send(publisher, state, mine, what="a command")
+        return mine()[0]
 
     def send(self, publisher: Any, message: Any, done: Callable[[], Any], what: str) -> None:
         """Send a message, and again after a while, until ``done()`` is true: the first one may be lost."""
@@ -444,17 +444,23 @@ class Driver:
 
     def answers(self, n: int = 1, q: Any = HOME, v: Any = (0.0,) * 6) -> np.ndarray:
         """Torque for the next n states, all at q, shape (n, 6)."""
-        before = len(self.rig.commands)
+        efforts = []
         for _ in range(n):
             state = ros.joint_state(self.model.joint_names, self.ms * 1_000_000, position=np.array(q), velocity=v)
-            self.rig.answer(self.states, state)
+            efforts.append(self.rig.answer(self.states, state).effort)
             self.ms += 1
-        return np.array([m.effort for m in self.rig.commands[before:]])
+        return np.array(efforts)
 
     def until(self, done: Callable[[np.ndarray], Any]) -> np.ndarray:
         """Show states until a torque is as wanted; return it."""
-        self.rig.spin(lambda: done(self.answers()[0]), what="another torque")
-        return np.array(self.rig.commands[-1].effort)
+        efforts: list[np.ndarray] = []
+
+        def is_done() -> Any:
+            efforts.append(self.answers()[0])
+            return done(efforts[-1])
+
+        self.rig.spin(is_done, what="another torque")
+        return efforts[-1]
 
     def wait_for_targets(self, n: int) -> None:
         """Wait until the node knows so many."""
@@ -556,6 +562,11 @@ def in_motion(rig: Rig, model: RobotModel) -> Rig:
 
     spin_through_stalls(rig, repeating(send_next, fast), "motion", send_next)
     return rig
+
+
+def stamp_of(message: Any) -> Any:
+    """The stamp of a message with a header, or of its bytes."""
+    return message[4:12] if isinstance(message, bytes) else message.header.stamp
 
 
 def stamp(message: Any) -> float:

@@ -84,8 +84,7 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
         answer: bytes = rig.answer(states, state_bytes(ur5, k), commands)
         return answer
 
-    for k in range(1, N_STATES // 2):
-        show(k)
+    answers = [show(k) for k in range(1, N_STATES // 2)]
     markers.publish(ros.markers([ObstacleUpdate(0, ball)], "", 0))
     rig.spin(lambda: counts and counts[-1].data == 1.0, what="an obstacle")
     rig.spin(lambda: errors, what="controller_state")
@@ -93,15 +92,14 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
     request = SetParameters.Request(parameters=[Parameter(name="constraints", value=value)])
     (result,) = rig.call("osc/set_parameters", request, SetParameters).results
     assert result.reason == "loop: native keeps the constraints that it has begun with"
-    for k in range(N_STATES // 2, N_STATES):
-        show(k)
-    assert commands == python_commands(ur5, str(kept), [ball])
-    assert commands != python_commands(ur5, str(kept))
+    answers += [show(k) for k in range(N_STATES // 2, N_STATES)]
+    assert answers == python_commands(ur5, str(kept), [ball])
+    assert answers != python_commands(ur5, str(kept))
     rig.call("osc/enable", SetBool.Request(data=False))
     frame_id = JointStateBytes().read(show(N_STATES)).header.frame_id
     assert frame_id.endswith("disabled")
     rig.spin(lambda: figures(diagnostics).get("braked") == "True", what="diagnostics")
-    assert int(figures(diagnostics)["states answered without Python"]) == N_STATES - 4
+    assert int(figures(diagnostics)["states answered without Python"]) >= N_STATES - 4
     osc.send_signal(signal.SIGTERM)
     assert rig.wait("osc") == 0
     assert "Traceback" not in rig.log("osc")
@@ -128,9 +126,8 @@ def test_a_best_effort_driver_is_answered_without_python(rig: Rig, ur5: RobotMod
     states = rig.node.create_publisher(JointState, "joint_states", LATEST)
     rig.spin(lambda: "best-effort publisher" in rig.log("osc"), what="a new subscription")
     rig.spin(lambda: states.get_subscription_count() > 0, what="a listener")
-    for k in range(1, N_STATES):
-        rig.answer(states, state_bytes(ur5, k), commands)
-    assert commands == python_commands(ur5)
+    answers = [rig.answer(states, state_bytes(ur5, k), commands) for k in range(1, N_STATES)]
+    assert answers == python_commands(ur5)
     rig.spin(lambda: int(figures(diagnostics).get("states answered without Python", 0)) > 0, what="diagnostics")
 
 
