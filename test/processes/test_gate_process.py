@@ -569,11 +569,11 @@ def test_a_state_that_jumps_casts_no_doubt_on_those_before(driver: Driver, ur5: 
 def test_velocities_that_disagree_are_in_doubt_since_they_began_to(driver: Driver, ur5: RobotModel):
     """Two states are wrong, and as long before them is not trusted either."""
     moments = swing(driver, 60)
-    driver.go_on(q=HOME + V * driver.t, v=np.full(6, -20.0))
+    driver.go_on(q=HOME + V * driver.t, v=np.full(6, -12.0))
     moments.append((driver.t, HOME, V, driver.last.tau))
     assert driver.last.state is GateState.PASSING
     driver.t += 1e-3
-    driver.state(HOME + V * driver.t, np.full(6, -20.0), stamp_ns=driver.stamp_ns + MS)
+    driver.state(HOME + V * driver.t, np.full(6, -12.0), stamp_ns=driver.stamp_ns + MS)
     assert driver.last.reason.startswith("not believed: positions and velocities disagree")
     expected = predicted(ur5, moments[-3:], driver.t)
     np.testing.assert_allclose(driver.prediction.q, expected.q, rtol=1e-12)
