@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -74,6 +76,13 @@ def states() -> Callable[..., list[tuple[Array, Array]]]:
         return [(rng.uniform(low, high), rng.uniform(-1.0, 1.0, model.nv)) for _ in range(n)]
 
     return draw
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Undo what a test changes in the environment, as commands do that make folders of meshes known."""
+    with patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture
