@@ -118,7 +118,8 @@ def arms(folder: Path | None) -> dict[str, RobotModel]:
     add_package_path([str(EXAMPLES), str(EXAMPLES.parents[1])])
     files = {name: (urdf_path(name), {}) for name in PACKAGED}
     files |= {name: (EXAMPLES / file, needs) for name, (file, needs) in REAL.items() if (EXAMPLES / file).is_file()}
-    files |= {path.stem: (path, {}) for path in sorted(folder.rglob("*.urdf"))} if folder else {}
+    for path in sorted(folder.rglob("*.urdf")) if folder else ():
+        files[path.stem if path.stem not in files else f"{path.parent.name}/{path.stem}"] = path, {}
     found = {}
     for name, (path, needs) in files.items():
         try:
