@@ -62,12 +62,9 @@ def link_capsules(urdf: Urdf) -> tuple[tuple[LinkCapsule, ...], tuple[str, ...]]
             try:
                 capsules += _capsules(link.name, collision, urdf)
             except UrdfError as error:
-                place, _, why = str(error).partition(NO_CAPSULE)
-                places.setdefault(why, []).append(place)
-    return tuple(capsules), tuple(f"{', '.join(names)}{NO_CAPSULE}{why}" for why, names in places.items())
-
-
-NO_CAPSULE = " has no capsule: "
+                mesh = f"link '{link.name}': the mesh {collision.geometry.filename}"
+                places.setdefault(str(error), []).append(mesh)
+    return tuple(capsules), tuple(f"{', '.join(meshes)} has no capsule: {why}" for why, meshes in places.items())
 
 
 def mesh_excesses(urdf: Urdf) -> dict[str, float]:
@@ -76,7 +73,7 @@ def mesh_excesses(urdf: Urdf) -> dict[str, float]:
     for link in urdf.robot.links:
         for geometry in (c.geometry for c in link.collisions if type(c.geometry).__name__ == "Mesh"):
             with suppress(UrdfError):
-                _, excess = _of_mesh(link.name, geometry, urdf)
+                _, excess = _of_mesh(geometry, urdf)
                 found[link.name] = max(found.get(link.name, 0.0), excess)
     return found
 
@@ -84,7 +81,7 @@ def mesh_excesses(urdf: Urdf) -> dict[str, float]:
 def _capsules(link: str, collision: Any, urdf: Urdf) -> list[LinkCapsule]:
     X_LS = shape_pose(collision)
     if type(collision.geometry).__name__ == "Mesh":
-        fitted, _ = _of_mesh(link, collision.geometry, urdf)
+        fitted, _ = _of_mesh(collision.geometry, urdf)
         return [LinkCapsule(link, X_LS.R @ c.a + X_LS.p, X_LS.R @ c.b + X_LS.p, c.radius) for c in fitted]
     X, r, t = _profile(collision.geometry)
     X = X if collision.origin is None else X_LS @ X
@@ -112,16 +109,14 @@ def _profile(geometry: Any) -> tuple[Pose, Array, Array]:
     return Pose(R, np.zeros(3)), np.full(2, np.hypot(x, y)), np.array([-z, z])
 
 
-def _of_mesh(link: str, geometry: Any, urdf: Urdf) -> tuple[list[FittedCapsule], float]:
-    """Capsules of a mesh file, in its frame, and their excess [m]."""
-    path, name = mesh_path(str(geometry.filename), urdf.folders), f"link '{link}': the mesh {geometry.filename}"
+def _of_mesh(geometry: Any, urdf: Urdf) -> tuple[list[FittedCapsule], float]:
+    """Capsules of a mesh file, in its frame, and their excess [m]; a UrdfError says why there are none."""
+    path = mesh_path(str(geometry.filename), urdf.folders)
     if path is None:
-        raise UrdfError(
-            f"{name}{NO_CAPSULE}the file does not exist: name the folder of its meshes (package_path, --package-path)"
-        )
+        raise UrdfError("the file does not exist: name the folder of its meshes (package_path, --package-path)")
     try:
         return mesh_capsules(path, np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float))
     except ImportError:  # part of some versions of Pinocchio only
-        raise UrdfError(f"{name}{NO_CAPSULE}coal is not installed: {sys.executable} -m pip install coal") from None
+        raise UrdfError(f"coal is not installed: {sys.executable} -m pip install coal") from None
     except Exception as error:  # the loader raises errors of many types
-        raise UrdfError(f"{name}{NO_CAPSULE}{error}") from error
+        raise UrdfError(str(error)) from error
