@@ -131,10 +131,8 @@ class ObstacleTable:
         at = np.flatnonzero(rows.kind[:n] == HULL)
         self.hulls = {k: shape for k in at.tolist() if isinstance(shape := self.obstacles[k].shape, Hull)}
         if self.hulls:
-            balls, R_WO = (
-                np.array([hull.ball for hull in self.hulls.values()]),
-                rows.numbers[at, PLACE].reshape(-1, 3, 3),
-            )
+            balls = np.array([hull.ball for hull in self.hulls.values()])
+            R_WO = rows.numbers[at, PLACE].reshape(-1, 3, 3)
             self._balls[:3, at] += np.einsum("kij,kj->ik", R_WO, balls[:, :3])
             self._balls[3, at] = balls[:, 3]
         rows.order[:n] = np.argsort(rows.kind[:n], kind="stable")

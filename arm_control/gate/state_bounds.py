@@ -9,16 +9,15 @@ A state (q, v) that comes a time dt after the state (q_0, v_0) is believed when,
     (4)  |e| <= d + a dt^2 / 2,   e = e_0 T / (T + dt) + (q - q_0 - (v + v_0) dt / 2)
     (5)  |v| t <= d / 3 where neither q nor v have changed for a time t
 
-(1) bounds a state by itself, (2) to (4) by the last one and the time between: velocities change by a few counts of an
-encoder at most, positions do not jump, and
-velocities are what positions change by, over the last tenth of a second. (4) finds velocities that are not those of the
-positions; behind a gap of more than T its deviation is forgotten. (5) finds states that are frozen, with new stamps, in
-a third of the time. The margins are wide: a state that is refused is a state that is missing; an arm that is pushed or
-overshoots, coarse encoders and filtered velocities stay inside them.
+(1) and the first part of (2) bound a state by itself; the others by the last state and the time between: neither
+velocities nor positions jump, and velocities are what positions change by, over the last tenth of a second. (4) finds
+velocities that are not those of the positions; behind a gap of more than T its deviation is forgotten. (5) finds states
+that are frozen, with new stamps, in a third of the time. The margins are wide: a state that is refused is a state that
+is missing; an arm that is pushed or overshoots, coarse encoders and filtered velocities stay inside them.
 
-A state that violates (1) or (2) is wrong by itself, and says nothing of the next one. After one that violates another
-bound, all states are refused until 20 of them, over 0.1 s or more, have followed from each other by the same bounds:
-the arm is where they say, and the gate must brake.
+A state that violates (1) or (2) says nothing of the next one. After one that violates another bound, all states are
+refused until 20 of them, over 0.1 s or more, have followed from each other by the same bounds: the arm is where they
+say, and the gate must brake.
 
     q, v, q_0, v_0       positions and velocities of joints, before      [rad, rad/s; m, m/s if prismatic]
     e, e_0               deviation of positions and velocities, before   [rad]

@@ -370,7 +370,10 @@ class Rig:
         """
         heard = self.commands if commands is None else commands
         n, stamp = len(heard), stamp_of(state)
-        mine = lambda: [command for command in heard[n:] if stamp_of(command) == stamp]  # noqa: E731
+
+        def mine() -> list[Any]:
+            return [command for command in heard[n:] if stamp_of(command) == stamp]
+
         self.send(publisher, state, mine, what="a command")
         return mine()[0]
 
