@@ -13,7 +13,8 @@ import numpy as np
 
 from arm_control import RobotModel
 from arm_control.collision import Proximity
-from arm_control.control import AvoidanceParameters, floor_of_inertia
+from arm_control.constraints import floor_of_inertia
+from arm_control.control import AvoidanceParameters
 from arm_control.maths import Array, Box, Capsule, Cone, Cylinder, Hull, Obstacle, Shape, Sphere
 from arm_control.model import Terms
 
@@ -48,7 +49,7 @@ class CarefulAvoidance:
 
     def __init__(self, model: RobotModel, parameters: AvoidanceParameters) -> None:
         self.parameters, self._tau_max, tree = parameters, model.tau_max, model.tree
-        self._floor = np.diag(floor_of_inertia(model))
+        self._floor = np.diag(floor_of_inertia(model.tau_max, model.v_max))
         proximity = Proximity(model)
         capsules, self._pairs = proximity.capsules, proximity.capsule_pairs
         self._frames = model.batch("frames")

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from arm_control.constraints.constraint import HAND, Constraint, Priority, vector
     from arm_control.constraints.constraint_file import Constraints, constraints_of, read_constraints, with_box_at
     from arm_control.constraints.constraint_set import (
-        FLOOR,
         IS_BROKEN,
         MOST_OUTSIDE,
         N_FOUND,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
         PointTick,
         Violation,
         constrain,
+        floor_of_inertia,
         in_words,
         keep_points,
     )

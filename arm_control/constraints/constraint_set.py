@@ -105,6 +105,11 @@ N_POSTURES, UNMOVED = 30, 1e-6
 """Random postures, and the length of a row in all of them, below which nothing moves it."""
 
 
+def floor_of_inertia(tau_max: Array, v_max: Array) -> Array:
+    """Return the floor of joint inertia of equation (8), shape (nv,) [kg m^2 or kg]."""
+    return FLOOR * tau_max / v_max
+
+
 class PointTick(NamedTuple):
     """What a tick works with, but for near pairs; n joints, N columns of points. Exported C has such a record, too.
 
@@ -805,7 +810,7 @@ def _state(
     limits, dt = LimitNumbers.of(x["limits"], is_unlimited), x["dt"][0]
     M, h = x["M"].reshape(n, n), x["h"] + x["known"]
     terms = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], h)
-    L_inv = cholesky(terms.M + np.diag(FLOOR * limits.tau_max / limits.v_max)).inverse()  # (8)
+    L_inv = cholesky(terms.M + np.diag(floor_of_inertia(limits.tau_max, limits.v_max))).inverse()  # (8)
     T, a_0, a_1, G, need, _ = rows_of_joints(terms, x["tau"], x["tau_0"], dt, limits, L_inv)  # (5), (7)
     turning = limits._replace(q_soft=np.array([x["q"] - TURN, x["q"] + TURN]))
     y = _turning_change(a_0, L_inv, acceleration_bounds(terms, dt, turning, 1.0 / RATE_SHARE))  # (12)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
         AvoidanceOutput,
         AvoidanceParameters,
         avoidance_numbers,
-        floor_of_inertia,
         inverse_factors,
         pair_repulsion,
         shorten_torque,

@@ -108,7 +108,7 @@ from arm_control.compiler import (
     procedure,
     split,
 )
-from arm_control.constraints import FLOOR
+from arm_control.constraints import floor_of_inertia
 from arm_control.core import Parameters, parameter
 from arm_control.exceptions import InputError, ModelError, ParameterError
 from arm_control.maths import (
@@ -335,7 +335,7 @@ class Avoidance:
         kernels, self._repulsion = _laws(model, self.proximity.joint_coupling)
         self._factor, self._shorten, self._takeover = map(OwnWork, kernels)
         self._shorten.inputs["tau_max"][:] = model.tau_max
-        self._factor.inputs["floor"][:] = floor_of_inertia(model)
+        self._factor.inputs["floor"][:] = floor_of_inertia(model.tau_max, model.v_max)
         self.inputs, self.outputs, self._v = np.zeros(10 * n + n * n), np.zeros(3 * n + 2), np.zeros(n)
         self._numbers = np.zeros(N_NUMBERS)
         self.speed_limits = SPEED_LIMITS
@@ -467,12 +467,6 @@ def avoidance_numbers(p: AvoidanceParameters) -> tuple[list[float], list[float],
     reach = [p.threshold, p.self_threshold]
     numbers = [p.eta, *reach, p.smallest_distance, p.takeover_distance, p.approach_damping, p.mass_limit]
     return numbers, reach, p.takeover_damping
-
-
-def floor_of_inertia(model: RobotModel) -> Array:
-    """Return ``t_f tau_max / v_max`` of (1), shape (nv,) [kg m^2 or kg]; 0 for a joint without such limits."""
-    floor = FLOOR * model.tau_max / model.v_max
-    return np.where(np.isfinite(floor), floor, 0.0)
 
 
 def inverse_factors(x: Mapping[str, Array]) -> dict[str, Any]:

@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.compiler import Floats, Ints, PlacedProgram, Procedure, Program, RunsKernel, procedure, web_module
-from arm_control.control import AvoidanceParameters, OperationalSpaceController, avoidance_numbers, floor_of_inertia
+from arm_control.constraints import floor_of_inertia
+from arm_control.control import AvoidanceParameters, OperationalSpaceController, avoidance_numbers
 from arm_control.exceptions import ParameterError
 from arm_control.export.c_pieces import ALL, JOINT_ROWS, LIMITS, REGULAR, ExportedController, step_programs
 from arm_control.export.page_laws import avoided_links, ball_law, fading_law, frames_law, motion_terms
@@ -234,7 +235,7 @@ def _arrays(controller: ExportedController, page: OperationalSpaceController, ti
         "ball": np.array([0.0, 0.0, HIDDEN, BALL_RADIUS]),
         "avoidance": np.array(numbers),
         "damping": np.array([damping]),
-        "floor": floor_of_inertia(model),
+        "floor": floor_of_inertia(model.tau_max, model.v_max),
         "V_max": np.array(page.speed_limits),
         "options": np.array([0, 1], dtype=np.int64),
     }

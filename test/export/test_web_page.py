@@ -19,7 +19,8 @@ import pytest
 from arm_control.app import main
 from arm_control.compiler import machine_module
 from arm_control.compiler.llvm_compiler import Library
-from arm_control.control import Avoidance, AvoidanceParameters, CompiledOsc, avoidance_numbers, floor_of_inertia
+from arm_control.constraints import floor_of_inertia
+from arm_control.control import Avoidance, AvoidanceParameters, CompiledOsc, avoidance_numbers
 from arm_control.core import share_path
 from arm_control.exceptions import ParameterError
 from arm_control.export import ExportedController, exported_controller, write_page
@@ -236,7 +237,8 @@ def test_a_ball_is_avoided_as_obstacles_are(ur5: RobotModel):
         terms, tau = ur5.evaluate(q, v), rng.uniform(-20.0, 20.0, 6)
         centre = terms.X_WE.p + rng.uniform(-0.2, 0.2, 3)
         state = {"q": q, "v": v, "M": terms.M.ravel(), "h": terms.h, "J": terms.J.ravel(), "tau": tau}
-        state |= {"tau_max": ur5.tau_max, "V_max": np.array(avoidance.speed_limits), "floor": floor_of_inertia(ur5)}
+        state |= {"tau_max": ur5.tau_max, "V_max": np.array(avoidance.speed_limits)}
+        state |= {"floor": floor_of_inertia(ur5.tau_max, ur5.v_max)}
         ball = {"ball": np.array([*centre, 0.05]), "avoidance": np.array(numbers), "damping": np.array([damping])}
         output, expected = (
             law.run(state | ball),
